@@ -1,0 +1,9 @@
+//! What ingest, projector and API agree on: events, frames, the log's names, the tables' rows, and what each number means.
+//!
+//! Invariants: this crate knows neither axum nor feeds; `measure` is pure (no clock, no I/O); every decimal is exact.
+
+pub mod event;
+pub mod row;
+pub mod symbol;
+mod text_enum;
+pub mod value;

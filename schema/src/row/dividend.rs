@@ -1,0 +1,58 @@
+//! `dividends`: every distribution, declared and adjusted.
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use crate::event::{DividendType, Frequency};
+use crate::value::Exact;
+use crate::{row, text_enum};
+
+text_enum! {
+    /// Where a distribution stands.
+    pub enum DividendStatus { Declared = "declared", Paid = "paid", Cancelled = "cancelled", Projected = "projected" }
+}
+
+row! {
+    /// A dividend record.
+    pub struct DividendRow {
+        /// Id of the record; null for projected ones.
+        "id" id: Option<String>,
+        /// Canonical ticker.
+        "symbol" symbol: String,
+        /// First day a buyer does not get it.
+        "ex_date" ex_date: NaiveDate,
+        /// Day of payment.
+        "payment_date" payment_date: Option<NaiveDate>,
+        /// Day of the shareholder register.
+        "record_date" record_date: Option<NaiveDate>,
+        /// Day of the announcement.
+        "declaration_date" declaration_date: Option<NaiveDate>,
+        /// Per share as declared; null only when projected.
+        "amount" amount: Option<Exact>,
+        /// Per share on today's share basis.
+        "adjusted_amount" adjusted_amount: Option<Exact>,
+        /// ISO 4217.
+        "currency" currency: String,
+        /// Type as declared.
+        "type" r#type: DividendType,
+        /// Payment frequency.
+        "frequency" frequency: Frequency,
+        /// Payments a year.
+        "payments_per_year" payments_per_year: Option<i32>,
+        /// Where it stands at the market's as-of date.
+        "status" status: DividendStatus,
+        /// adjusted_amount / amount.
+        "split_factor" split_factor: Exact,
+        /// Multiply into prices before ex_date; null when none applies.
+        "price_factor" price_factor: Option<Exact>,
+        /// amount x payments_per_year / close before the ex-date, percent.
+        "yield_at_ex" yield_at_ex: Option<Exact>,
+        /// Against the previous regular one, split-adjusted, percent.
+        "change_percent" change_percent: Option<Exact>,
+        /// Feed the record came from.
+        "source" source: String,
+        /// Vendor's revision of the record.
+        "revision" revision: i64,
+        /// When the record was observed.
+        "updated_at" updated_at: DateTime<Utc>,
+    }
+}

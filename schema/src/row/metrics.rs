@@ -1,0 +1,174 @@
+//! `metrics`: everything the service concludes about one security's dividends.
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Json, Quarantined};
+use crate::event::Frequency;
+use crate::value::Exact;
+use crate::{row, text_enum};
+
+text_enum! {
+    /// Whether the payer pays (R6).
+    pub enum DividendState { Active = "active", NonPayer = "non_payer", Suspended = "suspended", Lapsed = "lapsed" }
+}
+text_enum! {
+    /// What the headline yield rests on (R9).
+    pub enum YieldBasis { Forward = "forward", Ttm = "ttm" }
+}
+text_enum! {
+    /// How the forward dividend was found (R8).
+    pub enum ForwardBasis { Declared = "declared", LastTimesFrequency = "last_times_frequency", None = "none" }
+}
+text_enum! {
+    /// Tier of a dividend grower (R15).
+    pub enum ListTier { Champion = "champion", Contender = "contender", Challenger = "challenger" }
+}
+text_enum! {
+    /// Safety label; thresholds in the documentation, not advice (R18).
+    pub enum Safety { Safe = "safe", Borderline = "borderline", Unsafe = "unsafe" }
+}
+text_enum! {
+    /// Whether the next ex-date was announced or is expected from the pattern (R19).
+    pub enum NextStatus { Declared = "declared", Projected = "projected" }
+}
+
+/// The next ex-dividend date.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NextDividend {
+    pub ex_date: NaiveDate,
+    pub payment_date: Option<NaiveDate>,
+    /// Per share, as declared; null when projected.
+    pub amount: Option<Exact>,
+    pub status: NextStatus,
+}
+
+/// Split-adjusted regular dividends of one calendar year, by ex-date.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AnnualTotal {
+    pub year: i32,
+    pub amount: Exact,
+    /// False for the running year.
+    pub complete: bool,
+}
+
+row! {
+    /// Dividend metrics as of a market date. Amounts per share in `currency`, percents in points.
+    pub struct Metrics {
+        /// Canonical ticker.
+        "symbol" symbol: String,
+        /// ISO 4217.
+        "currency" currency: String,
+        /// Market date the metrics are for.
+        "as_of" as_of: NaiveDate,
+        /// Latest raw close, carried through splits since.
+        "price" price: Option<Exact>,
+        /// Session of that close.
+        "price_date" price_date: Option<NaiveDate>,
+        /// Whether the payer pays (R6).
+        "dividend_status" dividend_status: DividendState,
+        /// Regular dividends gone ex in the last 12 months (R7).
+        "dps_ttm" dps_ttm: Option<Exact>,
+        /// The same with specials and capital gains.
+        "dps_ttm_total" dps_ttm_total: Option<Exact>,
+        /// Indicated dividends of the next 12 months (R8); null when there is no forward figure.
+        "dps_forward" dps_forward: Option<Exact>,
+        /// How dps_forward was found.
+        "forward_basis" forward_basis: ForwardBasis,
+        /// Headline yield, percent (R9).
+        "dividend_yield" dividend_yield: Option<Exact>,
+        /// What the headline rests on.
+        "yield_basis" yield_basis: Option<YieldBasis>,
+        /// dps_ttm / price, percent.
+        "yield_ttm" yield_ttm: Option<Exact>,
+        /// dps_ttm_total / price, percent.
+        "yield_ttm_total" yield_ttm_total: Option<Exact>,
+        /// dps_forward / price, percent.
+        "yield_forward" yield_forward: Option<Exact>,
+        /// Mean of the month-end TTM yields of five years, percent.
+        "yield_5y_avg" yield_5y_avg: Option<Exact>,
+        /// Highest of them.
+        "yield_5y_high" yield_5y_high: Option<Exact>,
+        /// Lowest of them.
+        "yield_5y_low" yield_5y_low: Option<Exact>,
+        /// Regular ex-dates in the TTM window.
+        "ttm_payment_count" ttm_payment_count: i32,
+        /// Payment frequency (R5).
+        "frequency" frequency: Frequency,
+        /// Payments a year; null when irregular, none or unknown.
+        "payments_per_year" payments_per_year: Option<i32>,
+        /// TTM regular dividends over TTM diluted EPS (FFO for real estate), percent (R17).
+        "payout_ratio" payout_ratio: Option<Exact>,
+        /// Dividends paid over free cash flow, percent (R17).
+        "fcf_payout_ratio" fcf_payout_ratio: Option<Exact>,
+        /// Earnings over dividends, a ratio.
+        "dividend_cover" dividend_cover: Option<Exact>,
+        /// Growth of the last complete year over the year before, percent (R13).
+        "growth_1y" growth_1y: Option<Exact>,
+        /// Compound growth a year over 3 years, percent.
+        "growth_3y" growth_3y: Option<Exact>,
+        /// Compound growth a year over 5 years, percent.
+        "growth_5y" growth_5y: Option<Exact>,
+        /// Compound growth a year over 10 years, percent.
+        "growth_10y" growth_10y: Option<Exact>,
+        /// Consecutive years of increases (R14).
+        "increase_streak_years" increase_streak_years: i32,
+        /// Whether the streak may be longer than the data.
+        "streak_lower_bound" streak_lower_bound: bool,
+        /// Whether the indicated dividend is below the last complete year's.
+        "streak_at_risk" streak_at_risk: bool,
+        /// Consecutive years with a regular payment.
+        "payment_streak_years" payment_streak_years: i32,
+        /// First year of the increase streak.
+        "streak_started" streak_started: Option<i32>,
+        /// Ex-date of the newest increase of the regular rate.
+        "latest_increase_date" latest_increase_date: Option<NaiveDate>,
+        /// Its size, percent.
+        "latest_increase_percent" latest_increase_percent: Option<Exact>,
+        /// Ex-date of the newest cut of the regular rate.
+        "last_cut_date" last_cut_date: Option<NaiveDate>,
+        /// Cuts of the regular rate in ten years.
+        "cuts_10y" cuts_10y: i32,
+        /// First regular ex-date known.
+        "first_payment_date" first_payment_date: Option<NaiveDate>,
+        /// Regular ex-dates known, up to the as-of date.
+        "payment_count" payment_count: i32,
+        /// S&P Dividend Aristocrat by rule (R15).
+        "is_dividend_aristocrat" is_dividend_aristocrat: bool,
+        /// Dividend King: 50 years or more.
+        "is_dividend_king" is_dividend_king: bool,
+        /// champion 25+, contender 10-24, challenger 5-9 years.
+        "tier" tier: Option<ListTier>,
+        /// The next ex-dividend date (R19).
+        #[schema(value_type = Option<NextDividend>)]
+        "next" next: Json<Option<NextDividend>>,
+        /// Forward yield plus five-year growth (R16).
+        "chowder_number" chowder_number: Option<Exact>,
+        /// Whether the Chowder number passes its threshold.
+        "chowder_pass" chowder_pass: Option<bool>,
+        /// Safety label (R18).
+        "safety" safety: Option<Safety>,
+        /// Whether the yield looks like a trap (R18).
+        "yield_trap_risk" yield_trap_risk: Option<bool>,
+        /// Total return of one year, percent (R12).
+        "total_return_1y" total_return_1y: Option<Exact>,
+        /// Total return of five years, percent, not annualised (R12).
+        "total_return_5y" total_return_5y: Option<Exact>,
+        /// Annualised volatility of 252 daily returns, percent (R23).
+        "volatility_1y" volatility_1y: Option<Exact>,
+        /// Beta of 60 monthly returns against the benchmark (R23).
+        "beta_5y" beta_5y: Option<Exact>,
+        /// Split-adjusted regular dividends by calendar year.
+        #[schema(value_type = Vec<AnnualTotal>)]
+        "annual_totals" annual_totals: Json<Vec<AnnualTotal>>,
+        /// Flags: what to know before trusting a figure.
+        #[schema(value_type = Vec<String>)]
+        "flags" flags: Json<Vec<String>>,
+        /// Rows held back from the figures, with the reason.
+        #[schema(value_type = Vec<Quarantined>)]
+        "quarantined" quarantined: Json<Vec<Quarantined>>,
+        /// Version of the rules.
+        "method_version" method_version: String,
+    }
+}

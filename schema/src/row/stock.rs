@@ -1,0 +1,215 @@
+//! `stocks`: the list row, the screeners' figures and the parts of the snapshot.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Json, NextDividend, YieldBasis};
+use crate::event::{FormerSymbol, Frequency, SecurityType};
+use crate::row;
+use crate::value::Exact;
+
+row! {
+    /// A stock, ETF or other listed security with its headline figures.
+    pub struct StockRow {
+        /// Canonical ticker, for example BRK.B.
+        "symbol" symbol: String,
+        /// Name of the company or fund.
+        "name" name: String,
+        /// Market identifier code of the primary listing.
+        "exchange" exchange: Option<String>,
+        /// Security type.
+        "type" r#type: SecurityType,
+        /// Sector name.
+        "sector" sector: Option<String>,
+        /// Industry name.
+        "industry" industry: Option<String>,
+        /// Country of domicile.
+        "country" country: Option<String>,
+        /// ISO 4217 currency of every money figure of the row.
+        "currency" currency: String,
+        /// Whether the security still trades.
+        "is_active" is_active: bool,
+        /// Last day of trading, when delisted.
+        "delisted_on" delisted_on: Option<NaiveDate>,
+        /// Latest raw close, carried through splits since.
+        "price" price: Option<Exact>,
+        /// Session of the latest close.
+        "price_date" price_date: Option<NaiveDate>,
+        /// Market capitalisation, whole currency units (R24).
+        "market_cap" market_cap: Option<i64>,
+        /// Whether regular dividends are being paid.
+        "pays_dividend" pays_dividend: bool,
+        /// Headline dividend yield, percent (R9).
+        "dividend_yield" dividend_yield: Option<Exact>,
+        /// What the headline yield rests on.
+        "yield_basis" yield_basis: Option<YieldBasis>,
+        /// Dividends a year per share behind the headline yield.
+        "annual_dividend" annual_dividend: Option<Exact>,
+        /// Payment frequency; null when nothing was ever paid or it cannot be told.
+        "frequency" frequency: Option<Frequency>,
+        /// Next ex-dividend date, declared or projected (R19).
+        "next_ex_date" next_ex_date: Option<NaiveDate>,
+        /// Consecutive years of dividend increases (R14).
+        "increase_streak_years" increase_streak_years: Option<i32>,
+        /// When the newest fact behind the row was observed.
+        "updated_at" updated_at: DateTime<Utc>,
+    }
+}
+
+row! {
+    /// The table row of `stocks`: [`StockRow`], then the screeners' figures, then the snapshot's parts.
+    pub struct Stock {
+        "symbol" symbol: String,
+        "name" name: String,
+        "exchange" exchange: Option<String>,
+        "type" r#type: SecurityType,
+        "sector" sector: Option<String>,
+        "industry" industry: Option<String>,
+        "country" country: Option<String>,
+        "currency" currency: String,
+        "is_active" is_active: bool,
+        "delisted_on" delisted_on: Option<NaiveDate>,
+        "price" price: Option<Exact>,
+        "price_date" price_date: Option<NaiveDate>,
+        "market_cap" market_cap: Option<i64>,
+        "pays_dividend" pays_dividend: bool,
+        "dividend_yield" dividend_yield: Option<Exact>,
+        "yield_basis" yield_basis: Option<YieldBasis>,
+        "annual_dividend" annual_dividend: Option<Exact>,
+        "frequency" frequency: Option<Frequency>,
+        "next_ex_date" next_ex_date: Option<NaiveDate>,
+        "increase_streak_years" increase_streak_years: Option<i32>,
+        "updated_at" updated_at: DateTime<Utc>,
+        /// Trailing regular yield, percent.
+        "yield_ttm" yield_ttm: Option<Exact>,
+        /// Indicated yield, percent.
+        "yield_forward" yield_forward: Option<Exact>,
+        /// Payout ratio, percent.
+        "payout_ratio" payout_ratio: Option<Exact>,
+        "growth_1y" growth_1y: Option<Exact>,
+        "growth_3y" growth_3y: Option<Exact>,
+        "growth_5y" growth_5y: Option<Exact>,
+        "growth_10y" growth_10y: Option<Exact>,
+        "payment_streak_years" payment_streak_years: Option<i32>,
+        "pe_ratio" pe_ratio: Option<Exact>,
+        "beta" beta: Option<Exact>,
+        "volume" volume: Option<i64>,
+        "is_dividend_aristocrat" is_dividend_aristocrat: bool,
+        "is_dividend_king" is_dividend_king: bool,
+        /// Sessions since the latest close (staleness, R18, R21).
+        "price_age_sessions" price_age_sessions: Option<i32>,
+        /// Whether the headline yield is above 25 percent and so out of the high-yield screen (R18).
+        "yield_suspect" yield_suspect: bool,
+        /// Change of the latest session, percent.
+        "change_percent" change_percent: Option<Exact>,
+        /// Price change since the last close of the previous year, percent, split-adjusted.
+        "change_percent_ytd" change_percent_ytd: Option<Exact>,
+        /// Index memberships.
+        #[schema(value_type = Vec<String>)]
+        "indexes" indexes: Json<Vec<String>>,
+        #[schema(value_type = Identifiers)]
+        "identifiers" identifiers: Json<Identifiers>,
+        #[schema(value_type = Company)]
+        "company" company: Json<Company>,
+        #[schema(value_type = Pricing)]
+        "pricing" pricing: Json<Pricing>,
+        #[schema(value_type = StockDividends)]
+        "dividends" dividends: Json<StockDividends>,
+        #[schema(value_type = Coverage)]
+        "coverage" coverage: Json<Coverage>,
+    }
+}
+
+/// Identifiers of a security.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Identifiers {
+    /// SEC central index key.
+    pub cik: Option<String>,
+    /// Financial instrument global identifier.
+    pub figi: Option<String>,
+    /// ISIN.
+    pub isin: Option<String>,
+    /// CUSIP.
+    pub cusip: Option<String>,
+    /// Symbols it traded under before, with the days it held them.
+    #[schema(value_type = Vec<Object>)]
+    pub former_symbols: Vec<FormerSymbol>,
+}
+
+/// Company profile.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Company {
+    /// Description of the business.
+    pub description: Option<String>,
+    /// Chief executive.
+    pub ceo: Option<String>,
+    /// Number of employees.
+    pub employees: Option<i64>,
+    /// Website.
+    pub website: Option<String>,
+    /// Day of the initial public offering.
+    pub ipo_date: Option<NaiveDate>,
+}
+
+/// The quote's price fields inside a snapshot; the row's currency.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Pricing {
+    pub price: Option<Exact>,
+    pub open: Option<Exact>,
+    pub day_high: Option<Exact>,
+    pub day_low: Option<Exact>,
+    pub previous_close: Option<Exact>,
+    pub change: Option<Exact>,
+    /// Percent.
+    pub change_percent: Option<Exact>,
+    /// Shares.
+    pub volume: Option<i64>,
+    /// Shares.
+    pub avg_volume_30d: Option<i64>,
+    pub sma_50: Option<Exact>,
+    pub sma_200: Option<Exact>,
+    pub year_high: Option<Exact>,
+    pub year_high_date: Option<NaiveDate>,
+    pub year_low: Option<Exact>,
+    pub year_low_date: Option<NaiveDate>,
+    pub price_date: Option<NaiveDate>,
+}
+
+/// The newest regular or special distribution that has gone ex.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LastDividend {
+    pub ex_date: NaiveDate,
+    pub payment_date: Option<NaiveDate>,
+    /// Per share, as declared.
+    pub amount: Exact,
+    #[serde(rename = "type")]
+    pub r#type: crate::event::DividendType,
+}
+
+/// Dividend figures inside a snapshot.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct StockDividends {
+    /// Percent.
+    pub yield_ttm: Option<Exact>,
+    /// Percent.
+    pub yield_forward: Option<Exact>,
+    /// Per share and year.
+    pub annual_amount: Option<Exact>,
+    pub frequency: Option<Frequency>,
+    /// Percent.
+    pub payout_ratio: Option<Exact>,
+    /// Percent a year.
+    pub growth_5y: Option<Exact>,
+    pub next: Option<NextDividend>,
+    pub last: Option<LastDividend>,
+}
+
+/// First and last days of the data held.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Coverage {
+    pub prices_from: Option<NaiveDate>,
+    pub prices_to: Option<NaiveDate>,
+    pub dividends_from: Option<NaiveDate>,
+    pub dividends_to: Option<NaiveDate>,
+}

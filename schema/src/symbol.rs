@@ -1,0 +1,94 @@
+//! Ticker symbols in one spelling: `BRK.B`, whatever the vendor writes (R26).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A ticker in entry form: upper case, trimmed, one `.` between root and suffix.
+///
+/// Entry form knows no list of securities; [`Symbol::spellings`] gives the further candidates that a
+/// look-up tries against the known ones (preferred shares are spelled in four ways).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Symbol(String);
+
+/// Why a text is not a symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not a ticker symbol (1 to 24 letters, digits and . - / ^ = & + $ _)")]
+pub struct SymbolError;
+
+impl Symbol {
+    /// Brings any vendor's spelling into entry form.
+    pub fn parse(text: &str) -> Result<Self, SymbolError> {
+        let trimmed = text.trim();
+        let mut symbol = String::with_capacity(trimmed.len());
+        for c in trimmed.chars() {
+            match c {
+                'A'..='Z' | '0'..='9' | '^' | '=' | '&' | '+' | '$' | '_' => symbol.push(c),
+                'a'..='z' => symbol.push(c.to_ascii_uppercase()),
+                '.' | '-' | '/' | ' ' if symbol.ends_with('.') => return Err(SymbolError),
+                '.' | '-' | '/' | ' ' => symbol.push('.'),
+                _ => return Err(SymbolError),
+            }
+        }
+        let valid = !symbol.is_empty() && symbol.len() <= 24 && !symbol.starts_with('.') && !symbol.ends_with('.');
+        if valid { Ok(Self(symbol)) } else { Err(SymbolError) }
+    }
+
+    /// The text, canonical once resolved.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Candidates in order of preference: itself, then the preferred-share form `ROOT.PRx` of `ROOT.x` and `ROOT.Px`.
+    pub fn spellings(&self) -> Vec<Symbol> {
+        let mut spellings = vec![self.clone()];
+        let preferred = self.0.rsplit_once('.').and_then(|(root, suffix)| match suffix.as_bytes() {
+            [class] if class.is_ascii_alphabetic() => Some(format!("{root}.PR{suffix}")),
+            [b'P', class] if class.is_ascii_alphabetic() => Some(format!("{root}.PR{}", char::from(*class))),
+            _ => None,
+        });
+        spellings.extend(preferred.map(Symbol));
+        spellings
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for Symbol {
+    type Err = SymbolError;
+    fn from_str(text: &str) -> Result<Self, SymbolError> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_spelling_for_every_vendor() {
+        for text in ["BRK.B", "BRK-B", "BRK/B", "brk b", " brk.b "] {
+            assert_eq!(Symbol::parse(text).map(|s| s.to_string()), Ok("BRK.B".to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn preferred_shares_have_one_canonical_candidate() {
+        for text in ["BAC-L", "BAC-PL", "BAC PRL"] {
+            let symbol = Symbol::parse(text).map(|s| s.spellings()).unwrap_or_default();
+            assert!(symbol.iter().any(|s| s.as_str() == "BAC.PRL"), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_ticker() {
+        for text in ["", " ", ".", "A..B", "-A", "A-", "Ä", "A;B", "ABCDEFGHIJKLMNOPQRSTUVWXY"] {
+            assert!(Symbol::parse(text).is_err(), "{text}");
+        }
+    }
+}

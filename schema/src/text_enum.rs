@@ -1,0 +1,57 @@
+//! One declaration for an enumeration that is the same word in feeds, events, SQL text columns, JSON and OpenAPI.
+
+/// Declares a C-like enum with its wire words and implements everything that reads or writes them.
+#[macro_export]
+macro_rules! text_enum {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
+        $vis enum $name { $($(#[$vmeta])* #[serde(rename = $text)] $variant),+ }
+
+        impl $name {
+            /// Every value, in declaration order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(format!("must be one of: {}", [$($text),+].join(", "))),
+                }
+            }
+        }
+
+        impl postgres_types::ToSql for $name {
+            fn to_sql(&self, ty: &postgres_types::Type, out: &mut bytes::BytesMut)
+                -> Result<postgres_types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
+                self.as_str().to_sql(ty, out)
+            }
+            fn accepts(ty: &postgres_types::Type) -> bool {
+                <&str as postgres_types::ToSql>::accepts(ty)
+            }
+            postgres_types::to_sql_checked!();
+        }
+
+        impl<'a> postgres_types::FromSql<'a> for $name {
+            fn from_sql(ty: &postgres_types::Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+                Ok(<&str as postgres_types::FromSql>::from_sql(ty, raw)?.parse()?)
+            }
+            fn accepts(ty: &postgres_types::Type) -> bool {
+                <&str as postgres_types::FromSql>::accepts(ty)
+            }
+        }
+    };
+}

@@ -1,0 +1,256 @@
+//! Exact decimals: how numbers enter (feed text), are rounded (once, at the edge) and leave (JSON, SQL).
+//!
+//! Invariant: no binary float is ever between a feed's digits and an answer's digits.
+
+use std::cell::Cell;
+use std::fmt;
+
+use bytes::BytesMut;
+use postgres_types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Decimal places of prices and per-share amounts in answers.
+pub const PLACES_AMOUNT: u32 = 6;
+/// Decimal places of percents and ratios in answers.
+pub const PLACES_PERCENT: u32 = 4;
+/// Decimal places of adjustment factors in answers.
+pub const PLACES_FACTOR: u32 = 12;
+/// A feed's amount or price holds at most this many integer digits …
+pub const MAX_INTEGER_DIGITS: u32 = 10;
+/// … and this many fraction digits; more are rounded on entry.
+pub const MAX_FRACTION_DIGITS: u32 = 10;
+
+/// Rounds half away from zero and drops trailing zeros.
+pub fn round(value: Decimal, places: u32) -> Decimal {
+    value.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero).normalize()
+}
+
+/// Why a text is not a number the service can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NumberError {
+    #[error("is not a decimal number")]
+    Malformed,
+    #[error("has more than 10 integer digits")]
+    TooLarge,
+}
+
+/// A decimal read from a feed, and whether excess fraction digits were rounded away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parsed {
+    pub value: Decimal,
+    pub rounded: bool,
+}
+
+/// Reads a decimal exactly: optional sign, digits, point, exponent. No float, no grouping signs, no NaN.
+pub fn parse_decimal(text: &str) -> Result<Parsed, NumberError> {
+    let value = match parse_plain(text.as_bytes()) {
+        Some(value) => value,
+        None => parse_general(text)?,
+    };
+    let limited = limit(value)?;
+    Ok(Parsed { value: limited, rounded: limited != value })
+}
+
+/// Applies the digit limits of amounts and prices; the result is normalized.
+pub fn limit(value: Decimal) -> Result<Decimal, NumberError> {
+    let value = if value.scale() > MAX_FRACTION_DIGITS {
+        value.round_dp_with_strategy(MAX_FRACTION_DIGITS, RoundingStrategy::MidpointAwayFromZero)
+    } else {
+        value
+    };
+    if value.abs() >= Decimal::from(10_000_000_000i64) {
+        return Err(NumberError::TooLarge);
+    }
+    Ok(value.normalize())
+}
+
+/// The fast path: up to 18 significant digits without an exponent.
+fn parse_plain(bytes: &[u8]) -> Option<Decimal> {
+    let (negative, digits) = match bytes.first()? {
+        b'-' => (true, &bytes[1..]),
+        b'+' => (false, &bytes[1..]),
+        _ => (false, bytes),
+    };
+    let (mut mantissa, mut scale, mut seen, mut point) = (0i64, 0u32, 0u32, false);
+    for byte in digits {
+        match byte {
+            b'0'..=b'9' => {
+                seen += 1;
+                if seen > 18 {
+                    return None;
+                }
+                mantissa = mantissa * 10 + i64::from(byte - b'0');
+                scale += u32::from(point);
+            }
+            b'.' if !point => point = true,
+            _ => return None,
+        }
+    }
+    (seen > 0).then(|| Decimal::new(if negative { -mantissa } else { mantissa }, scale))
+}
+
+fn parse_general(text: &str) -> Result<Decimal, NumberError> {
+    let valid = !text.is_empty() && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
+    if !valid || !text.bytes().any(|b| b.is_ascii_digit()) {
+        return Err(NumberError::Malformed);
+    }
+    if text.contains(['e', 'E']) {
+        return Decimal::from_scientific(text).map_err(|_| NumberError::Malformed);
+    }
+    let integer_digits = text.trim_start_matches(['+', '-', '0']).split('.').next().map_or(0, str::len);
+    if integer_digits > 28 {
+        return Err(NumberError::TooLarge);
+    }
+    // Digits past the 28th cannot matter to ten places; cutting them keeps the parser exact where it counts.
+    text.parse::<Decimal>().map_err(|_| NumberError::Malformed)
+}
+
+thread_local! {
+    static AS_TEXT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `body` with every [`Exact`] serialised as a JSON string (`decimals=string`) on this thread.
+pub fn with_decimals_as_text<T>(body: impl FnOnce() -> T) -> T {
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            AS_TEXT.set(self.0);
+        }
+    }
+    let _reset = Reset(AS_TEXT.replace(true));
+    body()
+}
+
+/// A decimal that leaves as an exact JSON number, digit for digit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Exact(pub Decimal);
+
+impl Exact {
+    /// A price or per-share amount, at most 6 places.
+    pub fn amount(value: Decimal) -> Self {
+        Self(round(value, PLACES_AMOUNT))
+    }
+    /// A percent or ratio, at most 4 places.
+    pub fn percent(value: Decimal) -> Self {
+        Self(round(value, PLACES_PERCENT))
+    }
+    /// An adjustment factor, at most 12 places.
+    pub fn factor(value: Decimal) -> Self {
+        Self(round(value, PLACES_FACTOR))
+    }
+}
+
+impl fmt::Debug for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl From<Decimal> for Exact {
+    fn from(value: Decimal) -> Self {
+        Self(value.normalize())
+    }
+}
+
+impl Serialize for Exact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if AS_TEXT.get() {
+            return serializer.collect_str(&self.0);
+        }
+        let raw = serde_json::value::RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Exact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
+        let text = raw.get().trim_matches('"');
+        text.parse().or_else(|_| Decimal::from_scientific(text)).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+impl ToSql for Exact {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        self.0.to_sql(ty, out)
+    }
+    fn accepts(ty: &Type) -> bool {
+        <Decimal as ToSql>::accepts(ty)
+    }
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Exact {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        // Numeric keeps no trailing zeros of ours, but its binary form pads the scale to groups of four digits.
+        Decimal::from_sql(ty, raw).map(|value| Self(value.normalize()))
+    }
+    fn accepts(ty: &Type) -> bool {
+        <Decimal as FromSql>::accepts(ty)
+    }
+}
+
+impl utoipa::PartialSchema for Exact {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+        ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::Number, Type::String]))
+            .description(Some("Exact decimal: a JSON number, or a string with decimals=string."))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Exact {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&str, NumberError>) {
+        assert_eq!(parse_decimal(text).map(|p| p.value.to_string()), expected.map(str::to_owned), "{text}");
+    }
+
+    #[test]
+    fn reads_numbers_digit_for_digit() {
+        check("1.10", Ok("1.1"));
+        check("-0.000001", Ok("-0.000001"));
+        check("+7", Ok("7"));
+        check(".5", Ok("0.5"));
+        check("1e-05", Ok("0.00001"));
+        check("9999999999.9999999999", Ok("9999999999.9999999999"));
+        check("0.12345678905", Ok("0.1234567891"));
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_number() {
+        for text in ["", "-", ".", "NaN", "inf", "1,000", "1 000", "0x1", "--1", "1.2.3"] {
+            check(text, Err(NumberError::Malformed));
+        }
+        check("10000000000", Err(NumberError::TooLarge));
+        check("99999999999999999999999999999999", Err(NumberError::TooLarge));
+    }
+
+    #[test]
+    fn leaves_as_number_or_text() {
+        let value = Exact("1.10".parse().unwrap_or_default());
+        assert_eq!(serde_json::to_string(&value).ok().as_deref(), Some("1.10"));
+        assert_eq!(with_decimals_as_text(|| serde_json::to_string(&value)).ok().as_deref(), Some("\"1.10\""));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn feed_text_to_answer_text_is_the_same_number(mantissa in -99_999_999_999_999_999i64..99_999_999_999_999_999, scale in 7u32..=10) {
+            let text = Decimal::new(mantissa, scale).to_string();
+            let parsed = parse_decimal(&text).map(|p| p.value);
+            let json = serde_json::to_string(&Exact(parsed.unwrap_or_default())).unwrap_or_default();
+            proptest::prop_assert_eq!(json.parse::<Decimal>().ok(), text.parse::<Decimal>().ok());
+        }
+    }
+}
