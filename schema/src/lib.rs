@@ -2,7 +2,9 @@
 //!
 //! Invariants: this crate knows neither axum nor feeds; `measure` is pure (no clock, no I/O); every decimal is exact.
 
+pub mod bars;
 pub mod event;
+pub mod history;
 pub mod row;
 pub mod symbol;
 mod text_enum;

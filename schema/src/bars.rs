@@ -1,0 +1,380 @@
+//! Price bars as columns: the one shape they have in frames, in Postgres and in memory.
+//!
+//! A column is scaled integers, delta-coded and written as varints (postcard), about 11 bytes a bar. Values are
+//! exact: `value / 10^scale`. Every bar names its version, so that merging two sets of bars is a pure choice
+//! bar by bar, in any order (the greater version wins).
+
+use std::cmp::Ordering;
+
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Action;
+
+/// Marks an absent value in a column.
+pub const MISSING: i64 = i64::MIN;
+
+/// Days from 0001-01-01, the integer form of a session date.
+pub fn day_number(date: NaiveDate) -> i32 {
+    date.num_days_from_ce()
+}
+
+/// The date of a day number; days outside the calendar collapse to its ends.
+pub fn date_of(day: i32) -> NaiveDate {
+    NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
+}
+
+/// What a bar's values are worth against another observation of the same session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BarVersion {
+    pub revision: i64,
+    /// Microseconds since 1970, UTC.
+    pub observed_at: i64,
+    pub retracted: bool,
+    /// For split-adjusted prices: the day whose share basis they are on (0: the newest day of the data).
+    pub basis_day: Option<i32>,
+    /// First line of the frame, so that later rows of one file win.
+    pub line: u64,
+    /// Id of the frame the bar came in.
+    pub frame: [u8; 16],
+}
+
+impl BarVersion {
+    /// The order of R29: revision, then observation time, then retraction, then place in the file.
+    pub fn rank(&self, other: &Self) -> Ordering {
+        (self.revision, self.observed_at, self.retracted, self.line, self.frame)
+            .cmp(&(other.revision, other.observed_at, other.retracted, other.line, other.frame))
+    }
+
+    /// When the bar was observed.
+    pub fn observed(&self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.observed_at).unwrap_or_default()
+    }
+}
+
+/// One bar of a [`Bars`], values scaled by its `scale`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bar {
+    pub day: i32,
+    pub open: i64,
+    pub high: i64,
+    pub low: i64,
+    pub close: i64,
+    pub volume: i64,
+    pub vwap: i64,
+    pub trade_count: i64,
+}
+
+/// Bars of one symbol as columns of equal length; prices are `value / 10^scale`, [`MISSING`] where absent.
+///
+/// `vwap` and `trade_count` are empty when no bar has them. `version` indexes `versions`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bars {
+    pub scale: u32,
+    pub day: Vec<i32>,
+    pub open: Vec<i64>,
+    pub high: Vec<i64>,
+    pub low: Vec<i64>,
+    pub close: Vec<i64>,
+    pub volume: Vec<i64>,
+    pub vwap: Vec<i64>,
+    pub trade_count: Vec<i64>,
+    pub version: Vec<u16>,
+    pub versions: Vec<BarVersion>,
+}
+
+/// Why columns could not be read or joined.
+#[derive(Debug, thiserror::Error)]
+pub enum BarsError {
+    #[error("columns are damaged: {0}")]
+    Damaged(&'static str),
+    #[error("columns are damaged: {0}")]
+    Codec(#[from] postcard::Error),
+    #[error("a price does not fit the scale of its neighbours")]
+    ScaleOverflow,
+}
+
+impl Bars {
+    /// Number of bars.
+    pub fn len(&self) -> usize {
+        self.day.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.day.is_empty()
+    }
+
+    /// The bar at `index`.
+    pub fn bar(&self, index: usize) -> Bar {
+        let optional = |column: &[i64]| column.get(index).copied().unwrap_or(MISSING);
+        Bar {
+            day: self.day[index],
+            open: self.open[index],
+            high: self.high[index],
+            low: self.low[index],
+            close: self.close[index],
+            volume: self.volume[index],
+            vwap: optional(&self.vwap),
+            trade_count: optional(&self.trade_count),
+        }
+    }
+
+    /// The version of the bar at `index`.
+    pub fn version_of(&self, index: usize) -> &BarVersion {
+        &self.versions[usize::from(self.version[index])]
+    }
+
+    /// A scaled value as a decimal; `None` where absent.
+    pub fn decimal(&self, value: i64) -> Option<Decimal> {
+        (value != MISSING).then(|| Decimal::new(value, self.scale))
+    }
+
+    /// Appends a bar whose values are on this scale.
+    pub fn push(&mut self, bar: Bar, version: u16) {
+        let before = self.day.len();
+        self.day.push(bar.day);
+        self.open.push(bar.open);
+        self.high.push(bar.high);
+        self.low.push(bar.low);
+        self.close.push(bar.close);
+        self.volume.push(bar.volume);
+        push_optional(&mut self.vwap, before, bar.vwap);
+        push_optional(&mut self.trade_count, before, bar.trade_count);
+        self.version.push(version);
+    }
+
+    /// Brings every price to a larger scale.
+    pub fn rescale(&mut self, scale: u32) -> Result<(), BarsError> {
+        if scale <= self.scale {
+            return Ok(());
+        }
+        let factor = 10i64.checked_pow(scale - self.scale).ok_or(BarsError::ScaleOverflow)?;
+        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap] {
+            for value in column.iter_mut().filter(|value| **value != MISSING) {
+                *value = value.checked_mul(factor).ok_or(BarsError::ScaleOverflow)?;
+            }
+        }
+        self.scale = scale;
+        Ok(())
+    }
+
+    /// Merges two sets of observations: per day the greater version wins; the result is sorted by day.
+    ///
+    /// Commutative, associative and idempotent, so any order and cut of the same events gives the same bars.
+    pub fn merge(mut self, mut other: Self) -> Result<Self, BarsError> {
+        let scale = self.scale.max(other.scale);
+        self.rescale(scale)?;
+        other.rescale(scale)?;
+        let mut picks: Vec<(i32, bool, usize)> = Vec::with_capacity(self.len() + other.len());
+        picks.extend(self.day.iter().enumerate().map(|(index, day)| (*day, false, index)));
+        picks.extend(other.day.iter().enumerate().map(|(index, day)| (*day, true, index)));
+        picks.sort_by_key(|(day, _, _)| *day);
+        let of = |pick: &(i32, bool, usize)| if pick.1 { (&other, pick.2) } else { (&self, pick.2) };
+        let mut merged = Self { scale, ..Self::default() };
+        let mut dictionary = Dictionary::default();
+        for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
+            // A later position in one frame wins a tie, so the maximum is taken from the right.
+            let best = same_day.iter().max_by(|a, b| {
+                let ((bars_a, a), (bars_b, b)) = (of(a), of(b));
+                bars_a.version_of(a).rank(bars_b.version_of(b))
+            });
+            if let Some(best) = best {
+                let (bars, index) = of(best);
+                let version = dictionary.index(&mut merged.versions, bars.version_of(index))?;
+                merged.push(bars.bar(index), version);
+            }
+        }
+        merged.canonicalize();
+        Ok(merged)
+    }
+
+    /// Smallest scale and version dictionary in order of first use: equal bars have equal bytes.
+    pub fn canonicalize(&mut self) {
+        let prices = || [&self.open, &self.high, &self.low, &self.close, &self.vwap].into_iter().flatten();
+        let mut divisor = 1i64;
+        let mut scale = self.scale;
+        while scale > 0 && prices().all(|value| *value == MISSING || value % (divisor * 10) == 0) {
+            divisor *= 10;
+            scale -= 1;
+        }
+        if divisor > 1 {
+            for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap] {
+                column.iter_mut().filter(|value| **value != MISSING).for_each(|value| *value /= divisor);
+            }
+            self.scale = scale;
+        }
+        for column in [&mut self.vwap, &mut self.trade_count] {
+            if column.iter().all(|value| *value == MISSING) {
+                column.clear();
+            }
+        }
+    }
+}
+
+fn push_optional(column: &mut Vec<i64>, before: usize, value: i64) {
+    if column.is_empty() && value != MISSING {
+        column.resize(before, MISSING);
+    }
+    if !column.is_empty() || value != MISSING {
+        column.push(value);
+    }
+}
+
+/// Finds a version's index, adding it when it is new.
+#[derive(Default)]
+pub struct Dictionary {
+    last: u16,
+}
+
+impl Dictionary {
+    /// The index of `version` in `versions`.
+    pub fn index(&mut self, versions: &mut Vec<BarVersion>, version: &BarVersion) -> Result<u16, BarsError> {
+        if versions.get(usize::from(self.last)) != Some(version) {
+            let found = versions.iter().position(|known| known == version);
+            let index = found.unwrap_or_else(|| {
+                versions.push(version.clone());
+                versions.len() - 1
+            });
+            self.last = u16::try_from(index).map_err(|_| BarsError::Damaged("more than 65,536 versions"))?;
+        }
+        Ok(self.last)
+    }
+}
+
+/// The bytes of a [`Bars`], one blob per column, so that readers fetch only the columns they need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packed {
+    /// Scale and days.
+    pub days: Vec<u8>,
+    pub close: Vec<u8>,
+    /// Open, high and low as differences to the close.
+    pub range: Vec<u8>,
+    pub volume: Vec<u8>,
+    /// vwap and trade count; empty when no bar has them.
+    pub extra: Vec<u8>,
+    /// Version dictionary and runs of indexes.
+    pub versions: Vec<u8>,
+}
+
+impl Bars {
+    /// Packs the columns.
+    pub fn pack(&self) -> Result<Packed, BarsError> {
+        let days: Vec<i32> = deltas(&self.day);
+        let extra = if self.vwap.is_empty() && self.trade_count.is_empty() {
+            Vec::new()
+        } else {
+            postcard::to_stdvec(&(against(&self.vwap, &self.close), optional(&self.trade_count)))?
+        };
+        let runs: Vec<(u16, u32)> =
+            self.version.chunk_by(|a, b| a == b).map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX))).collect();
+        Ok(Packed {
+            days: postcard::to_stdvec(&(self.scale, days))?,
+            close: postcard::to_stdvec(&close_deltas(&self.close))?,
+            range: postcard::to_stdvec(&[&self.open, &self.high, &self.low].map(|column| against(column, &self.close)))?,
+            volume: postcard::to_stdvec(&optional(&self.volume))?,
+            extra,
+            versions: postcard::to_stdvec(&(&self.versions, runs))?,
+        })
+    }
+}
+
+impl Packed {
+    /// Unpacks every column.
+    pub fn unpack(&self) -> Result<Bars, BarsError> {
+        let (scale, days): (u32, Vec<i32>) = postcard::from_bytes(&self.days)?;
+        let day = sums(&days);
+        let close = close_sums(&postcard::from_bytes::<Vec<i64>>(&self.close)?);
+        let [open, high, low]: [Vec<u64>; 3] = postcard::from_bytes(&self.range)?;
+        let (vwap, trade_count): (Vec<u64>, Vec<u64>) =
+            if self.extra.is_empty() { Default::default() } else { postcard::from_bytes(&self.extra)? };
+        let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = postcard::from_bytes(&self.versions)?;
+        let bars = Bars {
+            scale,
+            open: restore(&open, &close),
+            high: restore(&high, &close),
+            low: restore(&low, &close),
+            volume: required(&postcard::from_bytes::<Vec<u64>>(&self.volume)?),
+            vwap: restore(&vwap, &close),
+            trade_count: required(&trade_count),
+            version: runs.iter().flat_map(|(index, length)| std::iter::repeat_n(*index, (*length as usize).min(day.len()))).collect(),
+            day,
+            close,
+            versions,
+        };
+        bars.check()
+    }
+}
+
+impl Bars {
+    fn check(self) -> Result<Self, BarsError> {
+        let full = [&self.open, &self.high, &self.low, &self.close, &self.volume];
+        let optional = [&self.vwap, &self.trade_count];
+        let lengths = full.iter().all(|c| c.len() == self.len())
+            && optional.iter().all(|c| c.is_empty() || c.len() == self.len())
+            && self.version.len() == self.len();
+        let known = self.version.iter().all(|index| usize::from(*index) < self.versions.len());
+        match (lengths, known, self.scale <= 18) {
+            (true, true, true) => Ok(self),
+            (false, _, _) => Err(BarsError::Damaged("columns differ in length")),
+            (_, false, _) => Err(BarsError::Damaged("a bar names an unknown version")),
+            (_, _, false) => Err(BarsError::Damaged("scale is beyond 18")),
+        }
+    }
+}
+
+fn deltas(values: &[i32]) -> Vec<i32> {
+    let mut previous = 0;
+    values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
+}
+
+fn sums(deltas: &[i32]) -> Vec<i32> {
+    deltas.iter().scan(0i32, |sum, delta| { *sum = sum.wrapping_add(*delta); Some(*sum) }).collect()
+}
+
+/// A retracted bar has no close; its delta repeats the previous one and the version says it is void.
+fn close_deltas(values: &[i64]) -> Vec<i64> {
+    let mut previous = 0i64;
+    values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
+}
+
+fn close_sums(deltas: &[i64]) -> Vec<i64> {
+    deltas.iter().scan(0i64, |sum, delta| { *sum = sum.wrapping_add(*delta); Some(*sum) }).collect()
+}
+
+/// Differences to `base` with 0 for absent: zigzag plus one.
+fn against(column: &[i64], base: &[i64]) -> Vec<u64> {
+    column.iter().zip(base).map(|(value, base)| if *value == MISSING { 0 } else { zigzag(value.wrapping_sub(*base)).wrapping_add(1) }).collect()
+}
+
+fn restore(coded: &[u64], base: &[i64]) -> Vec<i64> {
+    coded.iter().zip(base).map(|(code, base)| if *code == 0 { MISSING } else { unzigzag(code - 1).wrapping_add(*base) }).collect()
+}
+
+fn optional(column: &[i64]) -> Vec<u64> {
+    column.iter().map(|value| if *value == MISSING { 0 } else { zigzag(*value).wrapping_add(1) }).collect()
+}
+
+fn required(coded: &[u64]) -> Vec<i64> {
+    coded.iter().map(|code| if *code == 0 { MISSING } else { unzigzag(code - 1) }).collect()
+}
+
+#[expect(clippy::cast_sign_loss, reason = "zigzag is the bit pattern, not the number")]
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+#[expect(clippy::cast_possible_wrap, reason = "zigzag is the bit pattern, not the number")]
+fn unzigzag(code: u64) -> i64 {
+    ((code >> 1) as i64) ^ -((code & 1) as i64)
+}
+
+/// Version of bars put by `observed_at`, for feeds without revisions.
+impl BarVersion {
+    /// A version from the parts of a feed row.
+    pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
+        let retracted = action == Action::Retract;
+        Self { revision, observed_at: observed_at.timestamp_micros(), retracted, basis_day, line: 0, frame: [0; 16] }
+    }
+}

@@ -1,0 +1,67 @@
+//! Everything known about one security: what `measure::derive` concludes from.
+//!
+//! Facts keep every distinct observation of every source; nothing is chosen before `measure` does it, so that
+//! the choice can be explained and changes with a policy without loading again.
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use crate::bars::Bars;
+use crate::event::{Action, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split};
+use crate::symbol::Symbol;
+
+/// One observation of a record, with its provenance and version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation<T> {
+    /// Feed it came from (`--source`).
+    pub source: String,
+    /// Vendor's own record id.
+    pub id: Option<String>,
+    pub revision: i64,
+    pub action: Action,
+    pub observed_at: DateTime<Utc>,
+    /// Line in the feed's file.
+    pub line: u64,
+    /// Id of the frame in the log, 32 hex digits.
+    pub frame: String,
+    pub record: T,
+}
+
+/// One source's bars of a security, sorted by day, one per day, retracted ones included.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceBars {
+    pub source: String,
+    pub bars: Bars,
+}
+
+/// Which source wins, per kind and date range: the lower rank first; sources without a rule come last.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourcePolicy {
+    pub rules: Vec<PolicyRule>,
+}
+
+/// One line of the source policy. Absent bounds are open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyRule {
+    pub kind: Kind,
+    pub source: String,
+    pub from: Option<NaiveDate>,
+    pub to: Option<NaiveDate>,
+    pub rank: i32,
+}
+
+/// All facts of one security.
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    /// The canonical symbol: the current one, or the last one.
+    pub symbol: Symbol,
+    /// Symbols it held before.
+    pub former_symbols: Vec<FormerSymbol>,
+    /// Reference data that won; `None` for a provisional security known only by its rows.
+    pub security: Option<Observation<Security>>,
+    pub dividends: Vec<Observation<Dividend>>,
+    pub splits: Vec<Observation<Split>>,
+    pub fundamentals: Vec<Observation<Fundamentals>>,
+    pub etf: Vec<Observation<Etf>>,
+    pub holdings: Vec<Observation<HoldingSnapshot>>,
+    pub prices: Vec<SourceBars>,
+}
