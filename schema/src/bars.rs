@@ -41,6 +41,10 @@ pub struct BarVersion {
 }
 
 impl BarVersion {
+    /// The version of bars whose provenance was left behind (read tables).
+    pub const UNKNOWN: Self =
+        Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
+
     /// The order of R29: revision, then observation time, then retraction, then place in the file.
     pub fn rank(&self, other: &Self) -> Ordering {
         (self.revision, self.observed_at, self.retracted, self.line, self.frame)
@@ -254,7 +258,7 @@ pub struct Packed {
     pub volume: Vec<u8>,
     /// vwap and trade count; empty when no bar has them.
     pub extra: Vec<u8>,
-    /// Version dictionary and runs of indexes.
+    /// Version dictionary and runs of indexes; empty in read tables, where the choice has been made.
     pub versions: Vec<u8>,
 }
 
@@ -289,7 +293,10 @@ impl Packed {
         let [open, high, low]: [Vec<u64>; 3] = postcard::from_bytes(&self.range)?;
         let (vwap, trade_count): (Vec<u64>, Vec<u64>) =
             if self.extra.is_empty() { Default::default() } else { postcard::from_bytes(&self.extra)? };
-        let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = postcard::from_bytes(&self.versions)?;
+        let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match self.versions.as_slice() {
+            [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(day.len()).unwrap_or(u32::MAX))]),
+            bytes => postcard::from_bytes(bytes)?,
+        };
         let bars = Bars {
             scale,
             open: restore(&open, &close),

@@ -3,9 +3,13 @@
 //! Invariants: this crate knows neither axum nor feeds; `measure` is pure (no clock, no I/O); every decimal is exact.
 
 pub mod bars;
+pub mod db;
 pub mod event;
+pub mod frame;
 pub mod history;
+pub mod process;
 pub mod row;
+pub mod stream;
 pub mod symbol;
 mod text_enum;
 pub mod value;

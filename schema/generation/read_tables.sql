@@ -1,0 +1,287 @@
+-- The read tables of one generation: run once in its own schema read_g<N>, names unqualified (search_path).
+-- They are shaped like the answers; the structs are in schema::row, column for column.
+
+-- What this generation has applied; together with the tables in one snapshot it is an answer's data_version.
+create table version (
+  one boolean primary key default true check (one),
+  generation integer not null,
+  sequence bigint not null,
+  as_of date,
+  benchmark text not null,
+  method_version text not null
+);
+
+-- Every spelling a security is or was known by, to its canonical symbol.
+create table symbols (
+  symbol text primary key,
+  canonical text not null
+);
+create index symbols_by_canonical on symbols (canonical);
+
+create table stocks (
+  symbol text not null,
+  name text not null,
+  exchange text,
+  type text not null,
+  sector text,
+  industry text,
+  country text,
+  currency text not null,
+  is_active boolean not null,
+  delisted_on date,
+  price numeric,
+  price_date date,
+  market_cap bigint,
+  pays_dividend boolean not null,
+  dividend_yield numeric,
+  yield_basis text,
+  annual_dividend numeric,
+  frequency text,
+  next_ex_date date,
+  increase_streak_years integer,
+  updated_at timestamptz not null,
+  yield_ttm numeric,
+  yield_forward numeric,
+  payout_ratio numeric,
+  growth_1y numeric,
+  growth_3y numeric,
+  growth_5y numeric,
+  growth_10y numeric,
+  payment_streak_years integer,
+  pe_ratio numeric,
+  beta numeric,
+  volume bigint,
+  is_dividend_aristocrat boolean not null,
+  is_dividend_king boolean not null,
+  price_age_sessions integer,
+  yield_suspect boolean not null,
+  change_percent numeric,
+  change_percent_ytd numeric,
+  indexes json not null,
+  identifiers json not null,
+  company json not null,
+  pricing json not null,
+  dividends json not null,
+  coverage json not null,
+  primary key (symbol)
+);
+
+create table quotes (
+  symbol text not null,
+  name text not null,
+  exchange text,
+  sector text,
+  currency text not null,
+  price numeric,
+  open numeric,
+  day_high numeric,
+  day_low numeric,
+  previous_close numeric,
+  change numeric,
+  change_percent numeric,
+  volume bigint,
+  avg_volume_30d bigint,
+  sma_50 numeric,
+  sma_200 numeric,
+  year_high numeric,
+  year_high_date date,
+  year_low numeric,
+  year_low_date date,
+  market_cap bigint,
+  shares_outstanding bigint,
+  pe_ratio numeric,
+  eps_ttm numeric,
+  dividend_yield numeric,
+  annual_dividend numeric,
+  price_date date,
+  source text not null,
+  updated_at timestamptz not null,
+  primary key (symbol)
+);
+
+create table fundamentals (
+  symbol text not null,
+  name text not null,
+  sector text,
+  industry text,
+  country text,
+  website text,
+  employees bigint,
+  ipo_date date,
+  market_cap bigint,
+  enterprise_value bigint,
+  shares_outstanding bigint,
+  float_shares bigint,
+  pe_ratio numeric,
+  forward_pe numeric,
+  peg_ratio numeric,
+  pb_ratio numeric,
+  ps_ratio numeric,
+  ev_to_ebitda numeric,
+  eps_ttm numeric,
+  book_value_per_share numeric,
+  fcf_per_share numeric,
+  revenue_ttm numeric,
+  net_income_ttm numeric,
+  free_cash_flow_ttm numeric,
+  gross_margin numeric,
+  operating_margin numeric,
+  net_margin numeric,
+  roe numeric,
+  roa numeric,
+  payout_ratio numeric,
+  fcf_payout_ratio numeric,
+  debt_to_equity numeric,
+  current_ratio numeric,
+  interest_coverage numeric,
+  beta numeric,
+  fiscal_period_end date,
+  reported_currency text,
+  as_of date,
+  updated_at timestamptz not null,
+  primary key (symbol)
+);
+
+create table metrics (
+  symbol text not null,
+  currency text not null,
+  as_of date not null,
+  price numeric,
+  price_date date,
+  dividend_status text not null,
+  dps_ttm numeric,
+  dps_ttm_total numeric,
+  dps_forward numeric,
+  forward_basis text not null,
+  dividend_yield numeric,
+  yield_basis text,
+  yield_ttm numeric,
+  yield_ttm_total numeric,
+  yield_forward numeric,
+  yield_5y_avg numeric,
+  yield_5y_high numeric,
+  yield_5y_low numeric,
+  ttm_payment_count integer not null,
+  frequency text not null,
+  payments_per_year integer,
+  payout_ratio numeric,
+  fcf_payout_ratio numeric,
+  dividend_cover numeric,
+  growth_1y numeric,
+  growth_3y numeric,
+  growth_5y numeric,
+  growth_10y numeric,
+  increase_streak_years integer not null,
+  streak_lower_bound boolean not null,
+  streak_at_risk boolean not null,
+  payment_streak_years integer not null,
+  streak_started integer,
+  latest_increase_date date,
+  latest_increase_percent numeric,
+  last_cut_date date,
+  cuts_10y integer not null,
+  first_payment_date date,
+  payment_count integer not null,
+  is_dividend_aristocrat boolean not null,
+  is_dividend_king boolean not null,
+  tier text,
+  next json not null,
+  chowder_number numeric,
+  chowder_pass boolean,
+  safety text,
+  yield_trap_risk boolean,
+  total_return_1y numeric,
+  total_return_5y numeric,
+  volatility_1y numeric,
+  beta_5y numeric,
+  annual_totals json not null,
+  flags json not null,
+  quarantined json not null,
+  method_version text not null,
+  primary key (symbol)
+);
+
+create table dividends (
+  id text,
+  symbol text not null,
+  ex_date date not null,
+  payment_date date,
+  record_date date,
+  declaration_date date,
+  amount numeric,
+  adjusted_amount numeric,
+  currency text not null,
+  type text not null,
+  frequency text not null,
+  payments_per_year integer,
+  status text not null,
+  split_factor numeric not null,
+  price_factor numeric,
+  yield_at_ex numeric,
+  change_percent numeric,
+  source text not null,
+  revision bigint not null,
+  updated_at timestamptz not null
+);
+
+create table splits (
+  id text not null,
+  symbol text not null,
+  ex_date date not null,
+  declaration_date date,
+  payable_date date,
+  from_shares numeric not null,
+  to_shares numeric not null,
+  ratio numeric not null,
+  text text not null,
+  type text not null,
+  price_factor numeric not null,
+  cumulative_price_factor numeric not null,
+  status text not null,
+  revision bigint not null,
+  updated_at timestamptz not null,
+  primary key (symbol, ex_date, id)
+);
+
+create table quarantine (
+  symbol text not null,
+  kind text not null,
+  date date,
+  id text,
+  reason text not null,
+  message text not null,
+  source text not null,
+  line bigint not null
+);
+create index dividends_by_symbol on dividends (symbol, ex_date desc);
+create index dividends_by_ex_date on dividends (ex_date, symbol);
+create index dividends_by_payment_date on dividends (payment_date, symbol) where payment_date is not null;
+create index quarantine_by_symbol on quarantine (symbol);
+
+-- Raw bars of the winning source per day: columns of delta-coded scaled integers (schema::bars), one row per year.
+create table bars (
+  symbol text not null,
+  year integer not null,
+  days bytea not null,
+  close bytea not null,
+  range bytea not null,
+  volume bytea not null,
+  extra bytea not null,
+  primary key (symbol, year)
+);
+alter table bars
+  alter column days set storage external, alter column close set storage external,
+  alter column range set storage external, alter column volume set storage external,
+  alter column extra set storage external;
+
+-- What an adjusted price is made with: per security, its splits and dividend factors (schema::measure).
+create table factors (
+  symbol text primary key,
+  factors json not null
+);
+
+do $$
+begin
+  execute format('grant usage on schema %I to dds_api', current_schema());
+  execute format('grant select on all tables in schema %I to dds_api', current_schema());
+end $$;

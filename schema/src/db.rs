@@ -1,0 +1,205 @@
+//! Postgres: where it is, its migrations, its generations, and the one way rows get in (binary COPY).
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use futures::pin_mut;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Config, GenericClient, NoTls, Transaction};
+
+use crate::row::TableRow;
+
+/// Login role of the projector: writes facts and read tables, cannot see accounts.
+pub const PROJECTOR_ROLE: &str = "dds_projector";
+/// Login role of the API: reads facts and read tables, writes only its own counters.
+pub const API_ROLE: &str = "dds_api";
+
+/// Where the database is.
+#[derive(Debug, Clone, Args)]
+pub struct DatabaseSettings {
+    /// Postgres of the owner: migrations and account administration
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, global = true)]
+    pub database_url: Option<String>,
+}
+
+mod embedded {
+    refinery::embed_migrations!("migrations");
+}
+
+const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
+
+/// Why the database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    #[error("{variable} is not set: give the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends")]
+    NotConfigured { variable: &'static str },
+    #[error("{variable} is not a Postgres URL: {source}")]
+    BadUrl { variable: &'static str, source: tokio_postgres::Error },
+    #[error("cannot reach Postgres at {place}: {source}")]
+    Unreachable { place: String, source: tokio_postgres::Error },
+    #[error("cannot migrate the database: {0}")]
+    Migration(#[from] refinery::Error),
+    #[error("postgres refused a statement: {0}")]
+    Statement(#[from] tokio_postgres::Error),
+}
+
+impl DbError {
+    /// Whether the server could not be reached, in contrast to having refused something.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Statement(error) => error.is_closed(),
+            _ => false,
+        }
+    }
+}
+
+/// The connection settings of one role: its own URL, else the owner's with the role's name.
+pub fn config_for(own: Option<&str>, owner: Option<&str>, role: &str, variable: &'static str) -> Result<Config, DbError> {
+    let url = own.or(owner).ok_or(DbError::NotConfigured { variable })?;
+    let mut config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
+    if own.is_none() {
+        config.user(role);
+    }
+    Ok(bounded(config, role))
+}
+
+/// The owner's connection settings.
+pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
+    let url = settings.database_url.as_deref().ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
+    let config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable: "DATABASE_URL", source })?;
+    Ok(bounded(config, "dds_owner"))
+}
+
+/// No wait without an end: connecting and dead peers are bounded.
+fn bounded(mut config: Config, name: &str) -> Config {
+    config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(30));
+    if config.get_application_name().is_none() {
+        config.application_name(name);
+    }
+    config
+}
+
+/// Opens one connection; its driver runs until the client is dropped.
+pub async fn connect(config: &Config) -> Result<Client, DbError> {
+    let place = || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
+    let (client, connection) =
+        config.connect(NoTls).await.map_err(|source| DbError::Unreachable { place: place(), source })?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::warn!(error = %error_chain(&error), "postgres connection ended");
+        }
+    });
+    Ok(client)
+}
+
+/// Brings the database to the newest schema and makes sure a first generation exists. Idempotent.
+pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> Result<(), DbError> {
+    let mut client = connect(config).await?;
+    // One migration at a time, whoever starts them.
+    client.batch_execute("select pg_advisory_lock(7401)").await?;
+    embedded::migrations::runner().run_async(&mut client).await?;
+    let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
+    if first.is_none() {
+        let transaction = client.transaction().await?;
+        transaction.batch_execute("set local role dds_projector").await?;
+        transaction.execute("insert into control.fact_sets (name) values ('facts')", &[]).await?;
+        create_generation(&transaction, 1, "facts", "tailing", method_version, benchmark).await?;
+        transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
+        transaction.commit().await?;
+    }
+    client.batch_execute("select pg_advisory_unlock(7401)").await?;
+    Ok(())
+}
+
+/// The schema that holds a generation's read tables.
+pub fn generation_schema(id: i32) -> String {
+    format!("read_g{id}")
+}
+
+/// Makes a generation's schema and tables and registers it, inside the caller's transaction.
+pub async fn create_generation(
+    client: &impl GenericClient, id: i32, fact_set: &str, state: &str, method_version: &str, benchmark: &str,
+) -> Result<(), DbError> {
+    let schema = generation_schema(id);
+    client.batch_execute(&format!("create schema {schema}")).await?;
+    client.execute("select set_config('search_path', $1, true)", &[&schema]).await?;
+    client.batch_execute(READ_TABLES).await?;
+    client
+        .execute(
+            "insert into version (generation, sequence, benchmark, method_version) values ($1, 0, $2, $3)",
+            &[&id, &benchmark, &method_version],
+        )
+        .await?;
+    client
+        .execute(
+            "insert into control.generations (id, fact_set, method_version, state, benchmark) values ($1, $2, $3, $4, $5)",
+            &[&id, &fact_set, &method_version, &state, &benchmark],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Writes rows of one type by binary COPY. `statement` is the COPY statement; its columns are the row's.
+pub async fn copy_rows<'a, T: TableRow + 'a>(
+    transaction: &Transaction<'_>, statement: &str, rows: impl IntoIterator<Item = &'a T>,
+) -> Result<u64, DbError> {
+    copy_values(transaction, statement, T::TYPES, rows.into_iter().map(TableRow::values)).await
+}
+
+/// Writes tuples of values by binary COPY.
+pub async fn copy_values<'a>(
+    transaction: &Transaction<'_>, statement: &str, types: &[Type],
+    tuples: impl IntoIterator<Item = Vec<&'a (dyn ToSql + Sync)>>,
+) -> Result<u64, DbError> {
+    let sink = transaction.copy_in(statement).await?;
+    let writer = BinaryCopyInWriter::new(sink, types);
+    pin_mut!(writer);
+    for tuple in tuples {
+        writer.as_mut().write(&tuple).await?;
+    }
+    Ok(writer.finish().await?)
+}
+
+/// An error with all its causes; tokio-postgres alone prints only "db error".
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row;
+
+    /// Columns of a table in the generation's DDL, in order.
+    fn columns(table: &str) -> Vec<String> {
+        let start = READ_TABLES.find(&format!("create table {table} (")).expect("the table exists");
+        let body = READ_TABLES[start..].split("\n);").next().unwrap_or_default();
+        body.lines().skip(1).filter(|line| !line.trim_start().starts_with("primary key"))
+            .filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    }
+
+    fn check<T: TableRow>(table: &str) {
+        assert_eq!(columns(table), T::COLUMNS, "{table}");
+    }
+
+    #[test]
+    fn tables_have_their_structs_columns() {
+        check::<row::Stock>("stocks");
+        check::<row::Quote>("quotes");
+        check::<row::FundamentalsRow>("fundamentals");
+        check::<row::Metrics>("metrics");
+        check::<row::DividendRow>("dividends");
+        check::<row::SplitRow>("splits");
+        check::<row::Quarantined>("quarantine");
+    }
+}
