@@ -18,6 +18,12 @@ create table symbols (
 );
 create index symbols_by_canonical on symbols (canonical);
 
+-- Who a security is: its reference record and the days it held each symbol (schema::identity), to find its facts.
+create table identities (
+  symbol text primary key,
+  identity json not null
+);
+
 create table stocks (
   symbol text not null,
   name text not null,
@@ -259,7 +265,7 @@ create index dividends_by_payment_date on dividends (payment_date, symbol) where
 create index quarantine_by_symbol on quarantine (symbol);
 
 -- Raw bars of the winning source per day: columns of delta-coded scaled integers (schema::bars), one row per year.
-create table bars (
+create table prices (
   symbol text not null,
   year integer not null,
   days bytea not null,
@@ -269,7 +275,7 @@ create table bars (
   extra bytea not null,
   primary key (symbol, year)
 );
-alter table bars
+alter table prices
   alter column days set storage external, alter column close set storage external,
   alter column range set storage external, alter column volume set storage external,
   alter column extra set storage external;

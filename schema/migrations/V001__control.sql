@@ -74,5 +74,14 @@ create table control.dead_letters (
   primary key (fact_set, sequence, item)
 );
 
+-- Symbols whose facts changed since the read tables were last derived; committed with the facts.
+create table control.dirty (
+  fact_set text not null references control.fact_sets,
+  symbol text not null,
+  reference boolean not null,
+  primary key (fact_set, symbol, reference)
+);
+comment on column control.dirty.reference is 'true: the security record changed, so identities are resolved again';
+
 grant select, insert, update, delete on all tables in schema control to dds_projector;
 grant select on control.generations, control.active, control.fact_sets to dds_api;

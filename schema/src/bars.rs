@@ -167,31 +167,86 @@ impl Bars {
     /// Merges two sets of observations: per day the greater version wins; the result is sorted by day.
     ///
     /// Commutative, associative and idempotent, so any order and cut of the same events gives the same bars.
-    pub fn merge(mut self, mut other: Self) -> Result<Self, BarsError> {
-        let scale = self.scale.max(other.scale);
-        self.rescale(scale)?;
-        other.rescale(scale)?;
-        let mut picks: Vec<(i32, bool, usize)> = Vec::with_capacity(self.len() + other.len());
-        picks.extend(self.day.iter().enumerate().map(|(index, day)| (*day, false, index)));
-        picks.extend(other.day.iter().enumerate().map(|(index, day)| (*day, true, index)));
+    pub fn merge(self, other: Self) -> Result<Self, BarsError> {
+        Self::merge_all(vec![self, other])
+    }
+
+    /// Merges any number of sets at once.
+    pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
+        let scale = parts.iter().map(|part| part.scale).max().unwrap_or_default();
+        parts.iter_mut().try_for_each(|part| part.rescale(scale))?;
+        let mut picks: Vec<(i32, usize, usize)> = Vec::with_capacity(parts.iter().map(Self::len).sum());
+        for (number, part) in parts.iter().enumerate() {
+            picks.extend(part.day.iter().enumerate().map(|(index, day)| (*day, number, index)));
+        }
         picks.sort_by_key(|(day, _, _)| *day);
-        let of = |pick: &(i32, bool, usize)| if pick.1 { (&other, pick.2) } else { (&self, pick.2) };
         let mut merged = Self { scale, ..Self::default() };
         let mut dictionary = Dictionary::default();
         for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
-            // A later position in one frame wins a tie, so the maximum is taken from the right.
-            let best = same_day.iter().max_by(|a, b| {
-                let ((bars_a, a), (bars_b, b)) = (of(a), of(b));
-                bars_a.version_of(a).rank(bars_b.version_of(b))
-            });
-            if let Some(best) = best {
-                let (bars, index) = of(best);
-                let version = dictionary.index(&mut merged.versions, bars.version_of(index))?;
-                merged.push(bars.bar(index), version);
+            // Of equal versions (one frame naming a day twice) the later position wins: max_by takes the last.
+            let version = |pick: &(i32, usize, usize)| parts[pick.1].version_of(pick.2);
+            if let Some(best) = same_day.iter().max_by(|a, b| version(a).rank(version(b))) {
+                let index = dictionary.index(&mut merged.versions, version(best))?;
+                merged.push(parts[best.1].bar(best.2), index);
             }
         }
         merged.canonicalize();
         Ok(merged)
+    }
+
+    /// The bars of each calendar year, in order of first appearance.
+    pub fn by_year(&self) -> Vec<(i32, Self)> {
+        let year = |index: usize| date_of(self.day[index]).year();
+        let mut years: Vec<(i32, Self)> = Vec::new();
+        for index in 0..self.len() {
+            let wanted = year(index);
+            let position = match years.iter().rposition(|(known, _)| *known == wanted) {
+                Some(position) => position,
+                None => {
+                    years.push((wanted, Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() }));
+                    years.len() - 1
+                }
+            };
+            years[position].1.push(self.bar(index), self.version[index]);
+        }
+        years
+    }
+
+    /// The newest day with a bar that was not retracted.
+    pub fn last_live_day(&self) -> Option<i32> {
+        (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
+    }
+
+    /// Appends later bars: the other's days all follow this one's, else the two are merged.
+    pub fn append(mut self, mut other: Self) -> Result<Self, BarsError> {
+        if self.is_empty() || other.is_empty() {
+            return Ok(if self.is_empty() { other } else { self });
+        }
+        if self.day.last() >= other.day.first() {
+            return self.merge(other);
+        }
+        let scale = self.scale.max(other.scale);
+        self.rescale(scale)?;
+        other.rescale(scale)?;
+        let (before, added) = (self.len(), other.len());
+        let mut dictionary = Dictionary::default();
+        for index in &other.version {
+            let version = dictionary.index(&mut self.versions, &other.versions[usize::from(*index)])?;
+            self.version.push(version);
+        }
+        append_optional(&mut self.vwap, before, &other.vwap, added);
+        append_optional(&mut self.trade_count, before, &other.trade_count, added);
+        self.day.append(&mut other.day);
+        for (column, more) in [
+            (&mut self.open, &mut other.open),
+            (&mut self.high, &mut other.high),
+            (&mut self.low, &mut other.low),
+            (&mut self.close, &mut other.close),
+            (&mut self.volume, &mut other.volume),
+        ] {
+            column.append(more);
+        }
+        Ok(self)
     }
 
     /// Smallest scale and version dictionary in order of first use: equal bars have equal bytes.
@@ -224,6 +279,15 @@ fn push_optional(column: &mut Vec<i64>, before: usize, value: i64) {
     if !column.is_empty() || value != MISSING {
         column.push(value);
     }
+}
+
+fn append_optional(column: &mut Vec<i64>, before: usize, more: &[i64], added: usize) {
+    if column.is_empty() && more.is_empty() {
+        return;
+    }
+    column.resize(before, MISSING);
+    column.extend_from_slice(more);
+    column.resize(before + added, MISSING);
 }
 
 /// Finds a version's index, adding it when it is new.
@@ -383,5 +447,68 @@ impl BarVersion {
     pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
         let retracted = action == Action::Retract;
         Self { revision, observed_at: observed_at.timestamp_micros(), retracted, basis_day, line: 0, frame: [0; 16] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bars() -> impl Strategy<Value = Bars> {
+        let price = prop_oneof![4 => 1i64..1_000_000_000, 1 => Just(MISSING)];
+        let bar = (1i32..40, price.clone(), price.clone(), price.clone(), 1i64..1_000_000_000, price.clone(), price, 0i64..3, 0u64..3);
+        (0u32..6, prop::collection::vec(bar, 0..30)).prop_map(|(scale, rows)| {
+            let mut bars = Bars { scale, ..Bars::default() };
+            let mut dictionary = Dictionary::default();
+            for (day, open, high, low, close, volume, vwap, revision, line) in rows {
+                let version = BarVersion { revision, line, ..BarVersion::UNKNOWN };
+                let version = dictionary.index(&mut bars.versions, &version).unwrap();
+                bars.push(Bar { day: 730_000 + day, open, high, low, close, volume, vwap, trade_count: MISSING }, version);
+            }
+            bars
+        })
+    }
+
+    fn sorted(bars: Bars) -> Bars {
+        bars.merge(Bars::default()).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn packing_loses_nothing(bars in bars()) {
+            prop_assert_eq!(bars.pack().unwrap().unpack().unwrap(), bars);
+        }
+
+        #[test]
+        fn merging_is_idempotent(bars in bars()) {
+            let once = sorted(bars);
+            prop_assert_eq!(once.clone().merge(once.clone()).unwrap(), once);
+        }
+
+        #[test]
+        fn merging_is_associative(a in bars(), b in bars(), c in bars()) {
+            let left = a.clone().merge(b.clone()).unwrap().merge(c.clone()).unwrap();
+            let right = a.merge(b.merge(c).unwrap()).unwrap();
+            prop_assert_eq!(left, right);
+        }
+
+        #[test]
+        fn the_greater_version_wins_in_any_order(a in bars(), b in bars()) {
+            let (a, mut b) = (sorted(a), sorted(b));
+            b.versions.iter_mut().for_each(|version| version.revision += 10);
+            let (forth, back) = (a.clone().merge(b.clone()).unwrap(), b.clone().merge(a).unwrap());
+            prop_assert_eq!(&forth, &back);
+            for (index, day) in forth.day.iter().enumerate() {
+                prop_assert!(!b.day.contains(day) || forth.version_of(index).revision >= 10);
+            }
+        }
+
+        #[test]
+        fn damaged_bytes_are_an_error_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let packed = Packed { days: bytes.clone(), close: bytes.clone(), range: bytes.clone(), volume: bytes.clone(), extra: bytes.clone(), versions: bytes };
+            let _ = packed.unpack();
+        }
     }
 }

@@ -4,18 +4,21 @@
 //! the choice can be explained and changes with a policy without loading again.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
 use crate::event::{Action, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split};
 use crate::symbol::Symbol;
 
 /// One observation of a record, with its provenance and version.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observation<T> {
     /// Feed it came from (`--source`).
     pub source: String,
     /// Vendor's own record id.
     pub id: Option<String>,
+    /// Vendor's permanent id of the security.
+    pub security_ref: Option<String>,
     pub revision: i64,
     pub action: Action,
     pub observed_at: DateTime<Utc>,

@@ -5,8 +5,10 @@
 pub mod bars;
 pub mod db;
 pub mod event;
+pub mod facts;
 pub mod frame;
 pub mod history;
+pub mod identity;
 pub mod process;
 pub mod row;
 pub mod stream;

@@ -1,0 +1,199 @@
+//! Reading facts: from a security's identity to its whole history.
+//!
+//! Used by the projector for every touched security and by the API to answer for a past date; names are
+//! unqualified, so the connection's `search_path` says which fact set is read.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::de::DeserializeOwned;
+use tokio_postgres::{GenericClient, Row};
+
+use crate::bars::{Bars, BarsError, Packed, date_of};
+use crate::event::{Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Security, Split};
+use crate::history::{History, Observation, PolicyRule, SourceBars, SourcePolicy};
+use crate::identity::Identity;
+use crate::symbol::Symbol;
+
+/// Why facts could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FactsError {
+    #[error("postgres refused a statement: {0}")]
+    Statement(#[from] tokio_postgres::Error),
+    #[error("a stored record of {symbol} cannot be read: {source}")]
+    Record { symbol: String, source: serde_json::Error },
+    #[error("stored prices of {symbol} cannot be read: {source}")]
+    Bars { symbol: String, source: BarsError },
+}
+
+const OBSERVATIONS: &str = include_str!("../queries/observations_of_symbols.sql");
+const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
+const SECURITIES: &str = include_str!("../queries/securities.sql");
+const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
+const POLICY: &str = include_str!("../queries/source_policy.sql");
+
+/// The histories of some securities, in their order.
+pub async fn load_histories(client: &impl GenericClient, identities: &[&Identity]) -> Result<Vec<History>, FactsError> {
+    let mut owners: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, identity) in identities.iter().enumerate() {
+        for span in &identity.spans {
+            let owners = owners.entry(span.symbol.as_str()).or_default();
+            if owners.last() != Some(&index) {
+                owners.push(index);
+            }
+        }
+    }
+    let symbols: Vec<&str> = owners.keys().copied().collect();
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&symbols];
+    let (observations, bars) =
+        futures::try_join!(client.query(OBSERVATIONS, &parameters), client.query(BARS, &parameters))?;
+    let mut histories: Vec<History> = identities.iter().map(|identity| empty(identity)).collect();
+    for row in &observations {
+        let symbol: &str = row.try_get("symbol")?;
+        for owner in owners.get(symbol).into_iter().flatten() {
+            add_observation(&mut histories[*owner], identities[*owner], symbol, row)?;
+        }
+    }
+    for row in &bars {
+        let symbol: &str = row.try_get("symbol")?;
+        for owner in owners.get(symbol).into_iter().flatten() {
+            add_bars(&mut histories[*owner], identities[*owner], symbol, row)?;
+        }
+    }
+    Ok(histories)
+}
+
+/// Every security record of every source.
+pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observation<Security>>, FactsError> {
+    let rows = client.query(SECURITIES, &[]).await?;
+    rows.iter().map(observation).collect()
+}
+
+/// Every symbol any fact names.
+pub async fn load_known_symbols(client: &impl GenericClient) -> Result<Vec<Symbol>, FactsError> {
+    let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
+    rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
+}
+
+/// The source policy.
+pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, FactsError> {
+    let rows = client.query(POLICY, &[]).await?;
+    let rules = rows.iter().map(|row| {
+        Ok(PolicyRule {
+            kind: row.try_get("kind")?,
+            source: row.try_get("source")?,
+            from: row.try_get("valid_from")?,
+            to: row.try_get("valid_to")?,
+            rank: row.try_get("rank")?,
+        })
+    });
+    Ok(SourcePolicy { rules: rules.collect::<Result<_, tokio_postgres::Error>>()? })
+}
+
+fn empty(identity: &Identity) -> History {
+    History {
+        symbol: identity.symbol.clone(),
+        former_symbols: identity.former_symbols(),
+        security: identity.security.clone(),
+        dividends: Vec::new(),
+        splits: Vec::new(),
+        fundamentals: Vec::new(),
+        etf: Vec::new(),
+        holdings: Vec::new(),
+        prices: Vec::new(),
+    }
+}
+
+fn add_observation(history: &mut History, identity: &Identity, symbol: &str, row: &Row) -> Result<(), FactsError> {
+    let owns = |date: Option<NaiveDate>| date.is_none_or(|date| identity.owns(symbol, date));
+    match row.try_get::<_, Kind>("kind")? {
+        Kind::Dividend => {
+            let dividend = observation::<Dividend>(row)?;
+            if owns(dividend.record.ex_date.or(dividend.record.record_date)) {
+                history.dividends.push(dividend);
+            }
+        }
+        Kind::Split => {
+            let split = observation::<Split>(row)?;
+            if owns(Some(split.record.ex_date)) {
+                history.splits.push(split);
+            }
+        }
+        Kind::Fundamentals => {
+            let fundamentals = observation::<Fundamentals>(row)?;
+            if owns(Some(fundamentals.record.as_of)) {
+                history.fundamentals.push(fundamentals);
+            }
+        }
+        Kind::Etf => {
+            let etf = observation::<Etf>(row)?;
+            if owns(Some(etf.record.as_of)) {
+                history.etf.push(etf);
+            }
+        }
+        Kind::Holding => {
+            let holdings = observation::<HoldingSnapshot>(row)?;
+            if owns(Some(holdings.record.as_of)) {
+                history.holdings.push(holdings);
+            }
+        }
+        Kind::Security | Kind::Price | Kind::Session | Kind::Reject | Kind::Run => {}
+    }
+    Ok(())
+}
+
+fn observation<T: DeserializeOwned>(row: &Row) -> Result<Observation<T>, FactsError> {
+    let record: &str = row.try_get("record")?;
+    let record = serde_json::from_str(record).map_err(|source| FactsError::Record {
+        symbol: row.try_get("symbol").unwrap_or_default(),
+        source,
+    })?;
+    Ok(Observation {
+        source: row.try_get("source")?,
+        id: row.try_get("id")?,
+        security_ref: row.try_get("security_ref")?,
+        revision: row.try_get("revision")?,
+        action: row.try_get("action")?,
+        observed_at: row.try_get::<_, DateTime<Utc>>("observed_at")?,
+        line: u64::try_from(row.try_get::<_, i64>("line")?).unwrap_or_default(),
+        frame: row.try_get("frame")?,
+        record,
+    })
+}
+
+/// Appends one year of one source, restricted to the days the security held the symbol. Rows come by source and year.
+fn add_bars(history: &mut History, identity: &Identity, symbol: &str, row: &Row) -> Result<(), FactsError> {
+    let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
+    let bars = packed(row)?.unpack().map_err(damaged)?;
+    let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
+        identity.spans.iter().any(|s| s.symbol.as_str() == symbol && s.from <= date_of(*first) && date_of(*last) <= s.to)
+    });
+    let bars = if whole { bars } else { restrict(&bars, |day| identity.owns(symbol, date_of(day))) };
+    let source: String = row.try_get("source")?;
+    match history.prices.iter_mut().find(|prices| prices.source == source) {
+        Some(prices) => {
+            let merged = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
+            prices.bars = merged;
+        }
+        None => history.prices.push(SourceBars { source, bars }),
+    }
+    Ok(())
+}
+
+fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {
+    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+    (0..bars.len()).filter(|index| keep(bars.day[*index])).for_each(|index| kept.push(bars.bar(index), bars.version[index]));
+    kept
+}
+
+/// The packed columns of a bars row.
+pub fn packed(row: &Row) -> Result<Packed, tokio_postgres::Error> {
+    Ok(Packed {
+        days: row.try_get("days")?,
+        close: row.try_get("close")?,
+        range: row.try_get("range")?,
+        volume: row.try_get("volume")?,
+        extra: row.try_get("extra")?,
+        versions: row.try_get("versions")?,
+    })
+}
