@@ -1,1 +1,17 @@
-//! placeholder
+//! The projector: NATS → facts → read tables.
+//!
+//! Invariants: facts, read tables, dead letters and the position commit in one transaction; only the holder of the
+//! newest epoch writes; a message is applied, set aside as a dead letter, or stops the projector, never skipped;
+//! every derived number is a function of the set of events, so replaying the log gives identical tables.
+
+pub mod apply;
+pub mod consume;
+pub mod dead_letters;
+pub mod derive;
+pub mod facts;
+pub mod lease;
+pub mod prices;
+pub mod read_tables;
+pub mod run;
+pub mod settings;
+pub mod status;

@@ -268,6 +268,7 @@ create index quarantine_by_symbol on quarantine (symbol);
 create table prices (
   symbol text not null,
   year integer not null,
+  digest bigint not null,
   days bytea not null,
   close bytea not null,
   range bytea not null,

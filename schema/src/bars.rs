@@ -47,8 +47,13 @@ impl BarVersion {
 
     /// The order of R29: revision, then observation time, then retraction, then place in the file.
     pub fn rank(&self, other: &Self) -> Ordering {
-        (self.revision, self.observed_at, self.retracted, self.line, self.frame)
-            .cmp(&(other.revision, other.observed_at, other.retracted, other.line, other.frame))
+        (self.revision, self.observed_at, self.retracted, self.line, self.frame).cmp(&(
+            other.revision,
+            other.observed_at,
+            other.retracted,
+            other.line,
+            other.frame,
+        ))
     }
 
     /// When the bar was observed.
@@ -203,7 +208,10 @@ impl Bars {
             let position = match years.iter().rposition(|(known, _)| *known == wanted) {
                 Some(position) => position,
                 None => {
-                    years.push((wanted, Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() }));
+                    years.push((
+                        wanted,
+                        Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() },
+                    ));
                     years.len() - 1
                 }
             };
@@ -335,12 +343,17 @@ impl Bars {
         } else {
             postcard::to_stdvec(&(against(&self.vwap, &self.close), optional(&self.trade_count)))?
         };
-        let runs: Vec<(u16, u32)> =
-            self.version.chunk_by(|a, b| a == b).map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX))).collect();
+        let runs: Vec<(u16, u32)> = self
+            .version
+            .chunk_by(|a, b| a == b)
+            .map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)))
+            .collect();
         Ok(Packed {
             days: postcard::to_stdvec(&(self.scale, days))?,
             close: postcard::to_stdvec(&close_deltas(&self.close))?,
-            range: postcard::to_stdvec(&[&self.open, &self.high, &self.low].map(|column| against(column, &self.close)))?,
+            range: postcard::to_stdvec(
+                &[&self.open, &self.high, &self.low].map(|column| against(column, &self.close)),
+            )?,
             volume: postcard::to_stdvec(&optional(&self.volume))?,
             extra,
             versions: postcard::to_stdvec(&(&self.versions, runs))?,
@@ -369,7 +382,10 @@ impl Packed {
             volume: required(&postcard::from_bytes::<Vec<u64>>(&self.volume)?),
             vwap: restore(&vwap, &close),
             trade_count: required(&trade_count),
-            version: runs.iter().flat_map(|(index, length)| std::iter::repeat_n(*index, (*length as usize).min(day.len()))).collect(),
+            version: runs
+                .iter()
+                .flat_map(|(index, length)| std::iter::repeat_n(*index, (*length as usize).min(day.len())))
+                .collect(),
             day,
             close,
             versions,
@@ -401,7 +417,13 @@ fn deltas(values: &[i32]) -> Vec<i32> {
 }
 
 fn sums(deltas: &[i32]) -> Vec<i32> {
-    deltas.iter().scan(0i32, |sum, delta| { *sum = sum.wrapping_add(*delta); Some(*sum) }).collect()
+    deltas
+        .iter()
+        .scan(0i32, |sum, delta| {
+            *sum = sum.wrapping_add(*delta);
+            Some(*sum)
+        })
+        .collect()
 }
 
 /// A retracted bar has no close; its delta repeats the previous one and the version says it is void.
@@ -411,16 +433,34 @@ fn close_deltas(values: &[i64]) -> Vec<i64> {
 }
 
 fn close_sums(deltas: &[i64]) -> Vec<i64> {
-    deltas.iter().scan(0i64, |sum, delta| { *sum = sum.wrapping_add(*delta); Some(*sum) }).collect()
+    deltas
+        .iter()
+        .scan(0i64, |sum, delta| {
+            *sum = sum.wrapping_add(*delta);
+            Some(*sum)
+        })
+        .collect()
 }
 
 /// Differences to `base` with 0 for absent: zigzag plus one.
 fn against(column: &[i64], base: &[i64]) -> Vec<u64> {
-    column.iter().zip(base).map(|(value, base)| if *value == MISSING { 0 } else { zigzag(value.wrapping_sub(*base)).wrapping_add(1) }).collect()
+    column
+        .iter()
+        .zip(base)
+        .map(
+            |(value, base)| {
+                if *value == MISSING { 0 } else { zigzag(value.wrapping_sub(*base)).wrapping_add(1) }
+            },
+        )
+        .collect()
 }
 
 fn restore(coded: &[u64], base: &[i64]) -> Vec<i64> {
-    coded.iter().zip(base).map(|(code, base)| if *code == 0 { MISSING } else { unzigzag(code - 1).wrapping_add(*base) }).collect()
+    coded
+        .iter()
+        .zip(base)
+        .map(|(code, base)| if *code == 0 { MISSING } else { unzigzag(code - 1).wrapping_add(*base) })
+        .collect()
 }
 
 fn optional(column: &[i64]) -> Vec<u64> {
@@ -446,7 +486,14 @@ impl BarVersion {
     /// A version from the parts of a feed row.
     pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
         let retracted = action == Action::Retract;
-        Self { revision, observed_at: observed_at.timestamp_micros(), retracted, basis_day, line: 0, frame: [0; 16] }
+        Self {
+            revision,
+            observed_at: observed_at.timestamp_micros(),
+            retracted,
+            basis_day,
+            line: 0,
+            frame: [0; 16],
+        }
     }
 }
 
@@ -458,14 +505,27 @@ mod tests {
 
     fn bars() -> impl Strategy<Value = Bars> {
         let price = prop_oneof![4 => 1i64..1_000_000_000, 1 => Just(MISSING)];
-        let bar = (1i32..40, price.clone(), price.clone(), price.clone(), 1i64..1_000_000_000, price.clone(), price, 0i64..3, 0u64..3);
+        let bar = (
+            1i32..40,
+            price.clone(),
+            price.clone(),
+            price.clone(),
+            1i64..1_000_000_000,
+            price.clone(),
+            price,
+            0i64..3,
+            0u64..3,
+        );
         (0u32..6, prop::collection::vec(bar, 0..30)).prop_map(|(scale, rows)| {
             let mut bars = Bars { scale, ..Bars::default() };
             let mut dictionary = Dictionary::default();
             for (day, open, high, low, close, volume, vwap, revision, line) in rows {
                 let version = BarVersion { revision, line, ..BarVersion::UNKNOWN };
                 let version = dictionary.index(&mut bars.versions, &version).unwrap();
-                bars.push(Bar { day: 730_000 + day, open, high, low, close, volume, vwap, trade_count: MISSING }, version);
+                bars.push(
+                    Bar { day: 730_000 + day, open, high, low, close, volume, vwap, trade_count: MISSING },
+                    version,
+                );
             }
             bars
         })

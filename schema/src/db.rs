@@ -33,7 +33,9 @@ const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 /// Why the database cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
-    #[error("{variable} is not set: give the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends")]
+    #[error(
+        "{variable} is not set: give the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends"
+    )]
     NotConfigured { variable: &'static str },
     #[error("{variable} is not a Postgres URL: {source}")]
     BadUrl { variable: &'static str, source: tokio_postgres::Error },
@@ -57,7 +59,12 @@ impl DbError {
 }
 
 /// The connection settings of one role: its own URL, else the owner's with the role's name.
-pub fn config_for(own: Option<&str>, owner: Option<&str>, role: &str, variable: &'static str) -> Result<Config, DbError> {
+pub fn config_for(
+    own: Option<&str>,
+    owner: Option<&str>,
+    role: &str,
+    variable: &'static str,
+) -> Result<Config, DbError> {
     let url = own.or(owner).ok_or(DbError::NotConfigured { variable })?;
     let mut config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
     if own.is_none() {
@@ -69,7 +76,8 @@ pub fn config_for(own: Option<&str>, owner: Option<&str>, role: &str, variable: 
 /// The owner's connection settings.
 pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     let url = settings.database_url.as_deref().ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
-    let config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable: "DATABASE_URL", source })?;
+    let config =
+        Config::from_str(url).map_err(|source| DbError::BadUrl { variable: "DATABASE_URL", source })?;
     Ok(bounded(config, "dds_owner"))
 }
 
@@ -84,7 +92,8 @@ fn bounded(mut config: Config, name: &str) -> Config {
 
 /// Opens one connection; its driver runs until the client is dropped.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
-    let place = || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
+    let place =
+        || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
     let (client, connection) =
         config.connect(NoTls).await.map_err(|source| DbError::Unreachable { place: place(), source })?;
     tokio::spawn(async move {
@@ -121,7 +130,12 @@ pub fn generation_schema(id: i32) -> String {
 
 /// Makes a generation's schema and tables and registers it, inside the caller's transaction.
 pub async fn create_generation(
-    client: &impl GenericClient, id: i32, fact_set: &str, state: &str, method_version: &str, benchmark: &str,
+    client: &impl GenericClient,
+    id: i32,
+    fact_set: &str,
+    state: &str,
+    method_version: &str,
+    benchmark: &str,
 ) -> Result<(), DbError> {
     let schema = generation_schema(id);
     client.batch_execute(&format!("create schema {schema}")).await?;
@@ -144,14 +158,18 @@ pub async fn create_generation(
 
 /// Writes rows of one type by binary COPY. `statement` is the COPY statement; its columns are the row's.
 pub async fn copy_rows<'a, T: TableRow + 'a>(
-    transaction: &Transaction<'_>, statement: &str, rows: impl IntoIterator<Item = &'a T>,
+    transaction: &Transaction<'_>,
+    statement: &str,
+    rows: impl IntoIterator<Item = &'a T>,
 ) -> Result<u64, DbError> {
     copy_values(transaction, statement, T::TYPES, rows.into_iter().map(TableRow::values)).await
 }
 
 /// Writes tuples of values by binary COPY.
 pub async fn copy_values<'a>(
-    transaction: &Transaction<'_>, statement: &str, types: &[Type],
+    transaction: &Transaction<'_>,
+    statement: &str,
+    types: &[Type],
     tuples: impl IntoIterator<Item = Vec<&'a (dyn ToSql + Sync)>>,
 ) -> Result<u64, DbError> {
     let sink = transaction.copy_in(statement).await?;
@@ -184,8 +202,12 @@ mod tests {
     fn columns(table: &str) -> Vec<String> {
         let start = READ_TABLES.find(&format!("create table {table} (")).expect("the table exists");
         let body = READ_TABLES[start..].split("\n);").next().unwrap_or_default();
-        body.lines().skip(1).filter(|line| !line.trim_start().starts_with("primary key"))
-            .filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+        body.lines()
+            .skip(1)
+            .filter(|line| !line.trim_start().starts_with("primary key"))
+            .filter_map(|line| line.split_whitespace().next())
+            .map(str::to_owned)
+            .collect()
     }
 
     fn check<T: TableRow>(table: &str) {

@@ -95,6 +95,9 @@ text_enum! {
     pub enum ListingStatus { Active = "active", Delisted = "delisted" }
 }
 
+/// Decimal places between a minor currency unit and its major one (100 GBX are 1 GBP).
+pub const MINOR_UNIT_PLACES: u32 = 2;
+
 /// One row of the log: provenance and version around a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row<T> {
@@ -143,7 +146,11 @@ record! {
     pub struct Security {
         required { symbol: Symbol, name: String, r#type: SecurityType, currency: String, status: ListingStatus,
             #[serde(default)] former_symbols: Vec<FormerSymbol>, #[serde(default)] indexes: Vec<String> }
-        optional { exchange: String, sector: String, industry: String, country: String, description: String,
+        optional {
+            /// The minor unit (`GBX`, `ZAC`, `ILA`) its prices are quoted in, where `currency` is the major one: its
+            /// bars are on a scale [`MINOR_UNIT_PLACES`] larger than they say.
+            quote_unit: String,
+            exchange: String, sector: String, industry: String, country: String, description: String,
             website: String, ceo: String, employees: i64, ipo_date: NaiveDate, cik: String, figi: String, isin: String,
             cusip: String, delisted_on: NaiveDate, dividend_suspended_on: NaiveDate, streak_seed_years: i32,
             streak_seed_through: i32 }
@@ -247,6 +254,9 @@ pub struct Run {
     pub source: String,
     pub format: String,
     pub files: Vec<String>,
+    /// Digests of the inputs, in the order of `files`; a completed run names only those it loaded.
+    #[serde(default)]
+    pub inputs: Vec<String>,
     pub observed_at: DateTime<Utc>,
     /// Data frames published, rejects included, the manifest's own two messages not.
     pub chunks: u64,

@@ -33,7 +33,10 @@ const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
 const POLICY: &str = include_str!("../queries/source_policy.sql");
 
 /// The histories of some securities, in their order.
-pub async fn load_histories(client: &impl GenericClient, identities: &[&Identity]) -> Result<Vec<History>, FactsError> {
+pub async fn load_histories(
+    client: &impl GenericClient,
+    identities: &[&Identity],
+) -> Result<Vec<History>, FactsError> {
     let mut owners: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, identity) in identities.iter().enumerate() {
         for span in &identity.spans {
@@ -104,7 +107,12 @@ fn empty(identity: &Identity) -> History {
     }
 }
 
-fn add_observation(history: &mut History, identity: &Identity, symbol: &str, row: &Row) -> Result<(), FactsError> {
+fn add_observation(
+    history: &mut History,
+    identity: &Identity,
+    symbol: &str,
+    row: &Row,
+) -> Result<(), FactsError> {
     let owns = |date: Option<NaiveDate>| date.is_none_or(|date| identity.owns(symbol, date));
     match row.try_get::<_, Kind>("kind")? {
         Kind::Dividend => {
@@ -144,10 +152,8 @@ fn add_observation(history: &mut History, identity: &Identity, symbol: &str, row
 
 fn observation<T: DeserializeOwned>(row: &Row) -> Result<Observation<T>, FactsError> {
     let record: &str = row.try_get("record")?;
-    let record = serde_json::from_str(record).map_err(|source| FactsError::Record {
-        symbol: row.try_get("symbol").unwrap_or_default(),
-        source,
-    })?;
+    let record = serde_json::from_str(record)
+        .map_err(|source| FactsError::Record { symbol: row.try_get("symbol").unwrap_or_default(), source })?;
     Ok(Observation {
         source: row.try_get("source")?,
         id: row.try_get("id")?,
@@ -166,7 +172,10 @@ fn add_bars(history: &mut History, identity: &Identity, symbol: &str, row: &Row)
     let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
     let bars = packed(row)?.unpack().map_err(damaged)?;
     let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
-        identity.spans.iter().any(|s| s.symbol.as_str() == symbol && s.from <= date_of(*first) && date_of(*last) <= s.to)
+        identity
+            .spans
+            .iter()
+            .any(|s| s.symbol.as_str() == symbol && s.from <= date_of(*first) && date_of(*last) <= s.to)
     });
     let bars = if whole { bars } else { restrict(&bars, |day| identity.owns(symbol, date_of(day))) };
     let source: String = row.try_get("source")?;
@@ -182,7 +191,9 @@ fn add_bars(history: &mut History, identity: &Identity, symbol: &str, row: &Row)
 
 fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {
     let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
-    (0..bars.len()).filter(|index| keep(bars.day[*index])).for_each(|index| kept.push(bars.bar(index), bars.version[index]));
+    (0..bars.len())
+        .filter(|index| keep(bars.day[*index]))
+        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
     kept
 }
 

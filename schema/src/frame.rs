@@ -11,7 +11,9 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::bars::{Bars, BarsError, Packed};
-use crate::event::{Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split};
+use crate::event::{
+    Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
+};
 use crate::symbol::Symbol;
 
 /// Version of every body format; part of the schema name (`price.v1`).
@@ -56,7 +58,8 @@ impl std::str::FromStr for FrameId {
         let mut id = [0; 16];
         let valid = text.len() == 32 && text.is_ascii();
         for (index, byte) in id.iter_mut().enumerate() {
-            let pair = valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(FrameError::Header("Nats-Msg-Id"))?;
+            let pair =
+                valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(FrameError::Header("Nats-Msg-Id"))?;
             *byte = u8::from_str_radix(pair, 16).map_err(|_| FrameError::Header("Nats-Msg-Id"))?;
         }
         Ok(Self(id))
@@ -89,7 +92,9 @@ impl Codec {
 pub enum FrameError {
     #[error("header {0} is missing or malformed")]
     Header(&'static str),
-    #[error("body version {found} of {kind} is newer than {BODY_VERSION}, the newest this program reads: upgrade it")]
+    #[error(
+        "body version {found} of {kind} is newer than {BODY_VERSION}, the newest this program reads: upgrade it"
+    )]
     NewerVersion { kind: String, found: u32 },
     #[error("body is not valid JSON of its kind: {0}")]
     Json(#[from] serde_json::Error),
@@ -274,17 +279,22 @@ impl Frame {
     /// Headers and body as published.
     pub fn encode(&self) -> Result<(HeaderMap, Bytes), FrameError> {
         let (codec, body) = self.body.encode()?;
-        let mut headers = HeaderMap::new();
-        headers.insert(MESSAGE_ID, self.id.to_string().as_str());
-        headers.insert(SCHEMA, schema_name(self.body.kind()).as_str());
-        headers.insert(CODEC, codec.as_str());
-        headers.insert(SOURCE, printable(&self.source).as_str());
-        headers.insert(RUN, printable(&self.run).as_str());
-        headers.insert(CHUNK, self.chunk.to_string().as_str());
-        headers.insert(ROWS, self.body.rows().to_string().as_str());
-        headers.insert(FILE, printable(&self.file).as_str());
-        headers.insert(LINE, self.line.to_string().as_str());
+        let headers = self.envelope(codec).headers();
         Ok((headers, body))
+    }
+
+    fn envelope(&self, codec: Codec) -> Envelope {
+        Envelope {
+            id: self.id,
+            kind: self.body.kind(),
+            codec,
+            source: self.source.clone(),
+            run: self.run.clone(),
+            chunk: self.chunk,
+            rows: self.body.rows() as u64,
+            file: self.file.clone(),
+            line: self.line,
+        }
     }
 
     /// Reads a message. A newer body version is [`FrameError::NewerVersion`].
@@ -316,12 +326,28 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// The headers as published.
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(MESSAGE_ID, self.id.to_string().as_str());
+        headers.insert(SCHEMA, schema_name(self.kind).as_str());
+        headers.insert(CODEC, self.codec.as_str());
+        headers.insert(SOURCE, printable(&self.source).as_str());
+        headers.insert(RUN, printable(&self.run).as_str());
+        headers.insert(CHUNK, self.chunk.to_string().as_str());
+        headers.insert(ROWS, self.rows.to_string().as_str());
+        headers.insert(FILE, printable(&self.file).as_str());
+        headers.insert(LINE, self.line.to_string().as_str());
+        headers
+    }
+
     /// Reads the headers.
     pub fn read(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
-        let fields: HashMap<&'static str, &str> = [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
-            .into_iter()
-            .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
-            .collect();
+        let fields: HashMap<&'static str, &str> =
+            [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
+                .into_iter()
+                .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
+                .collect();
         let text = |name: &'static str| fields.get(name).copied().ok_or(FrameError::Header(name));
         let number = |name: &'static str| text(name)?.parse::<u64>().map_err(|_| FrameError::Header(name));
         let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;

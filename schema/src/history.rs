@@ -7,7 +7,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
-use crate::event::{Action, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split};
+use crate::event::{
+    Action, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
+};
 use crate::symbol::Symbol;
 
 /// One observation of a record, with its provenance and version.

@@ -90,6 +90,11 @@ impl Directory {
         directory
     }
 
+    /// The identities alone, as they were stored; resolve again before looking symbols up.
+    pub fn of(identities: BTreeMap<Symbol, Identity>) -> Self {
+        Self { identities, ..Self::default() }
+    }
+
     /// Canonical symbols of every security a row of `symbol` may belong to.
     pub fn holders(&self, symbol: &Symbol) -> &[Symbol] {
         self.holders.get(symbol).map_or(&[], Vec::as_slice)
@@ -104,7 +109,7 @@ impl Directory {
         let mut spans: Vec<Vec<Span>> = vec![Vec::new(); records.len()];
         let mut resolving: BTreeMap<Symbol, usize> = BTreeMap::new();
         for (symbol, claims) in &mut by_symbol {
-            claims.sort_by(|a, b| (a.from, a.to, a.current, a.security).cmp(&(b.from, b.to, b.current, b.security)));
+            claims.sort_by_key(|claim| (claim.from, claim.to, claim.current, claim.security));
             for (claim, (from, to)) in claims.iter().zip(shares(claims)) {
                 spans[claim.security].push(Span { symbol: symbol.clone(), from, to });
             }
@@ -115,7 +120,9 @@ impl Directory {
         let canonical: Vec<Option<Symbol>> = records
             .iter()
             .enumerate()
-            .map(|(index, record)| Some(record.record.symbol.clone()).filter(|symbol| resolving.get(symbol) == Some(&index)))
+            .map(|(index, record)| {
+                Some(record.record.symbol.clone()).filter(|symbol| resolving.get(symbol) == Some(&index))
+            })
             .collect();
         for (symbol, security) in resolving {
             if let Some(target) = &canonical[security] {
@@ -127,7 +134,8 @@ impl Directory {
             for span in &spans {
                 self.holders.entry(span.symbol.clone()).or_default().push(symbol.clone());
             }
-            self.identities.insert(symbol.clone(), Identity { symbol, security: Some(record.clone()), spans });
+            self.identities
+                .insert(symbol.clone(), Identity { symbol, security: Some(record.clone()), spans });
         }
     }
 
@@ -136,7 +144,8 @@ impl Directory {
         if self.symbols.contains_key(symbol) {
             return;
         }
-        let known = symbol.spellings().into_iter().skip(1).find_map(|spelling| self.symbols.get(&spelling).cloned());
+        let known =
+            symbol.spellings().into_iter().skip(1).find_map(|spelling| self.symbols.get(&spelling).cloned());
         let canonical = known.unwrap_or_else(|| symbol.clone());
         let span = Span { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
         match self.identities.get_mut(&canonical) {
@@ -153,7 +162,13 @@ impl Directory {
 /// The version order of R29 for records without dates to prefer: the greater wins.
 fn rank<T>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
     let retracted = |o: &Observation<T>| o.action == Action::Retract;
-    (a.revision, a.observed_at, retracted(a), a.line, &a.frame).cmp(&(b.revision, b.observed_at, retracted(b), b.line, &b.frame))
+    (a.revision, a.observed_at, retracted(a), a.line, &a.frame).cmp(&(
+        b.revision,
+        b.observed_at,
+        retracted(b),
+        b.line,
+        &b.frame,
+    ))
 }
 
 type Keyed = ((String, String), Observation<Security>);
@@ -162,7 +177,11 @@ type Keyed = ((String, String), Observation<Security>);
 fn newest_per_record(records: &[Observation<Security>]) -> Vec<Keyed> {
     let mut newest: BTreeMap<(String, String), &Observation<Security>> = BTreeMap::new();
     for record in records {
-        let key = record.security_ref.clone().or_else(|| record.id.clone()).unwrap_or_else(|| record.record.symbol.to_string());
+        let key = record
+            .security_ref
+            .clone()
+            .or_else(|| record.id.clone())
+            .unwrap_or_else(|| record.record.symbol.to_string());
         let slot = newest.entry((record.source.clone(), key)).or_insert(record);
         if rank(record, slot) == Ordering::Greater {
             *slot = record;
@@ -207,15 +226,20 @@ fn root(parent: &[usize], mut index: usize) -> usize {
 fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
-        let renamed = record.former_symbols.iter().filter(|f| f.symbol != record.symbol).filter_map(|f| f.to).max();
+        let renamed =
+            record.former_symbols.iter().filter(|f| f.symbol != record.symbol).filter_map(|f| f.to).max();
         let from = renamed.map(after).or(record.ipo_date).unwrap_or(NaiveDate::MIN);
         let delisted = record.delisted_on.filter(|_| record.status == ListingStatus::Delisted);
         let to = delisted.unwrap_or(NaiveDate::MAX).max(from);
-        let mut add = |symbol: &Symbol, from: NaiveDate, to: NaiveDate, current: bool| {
-            match claims.iter_mut().find(|claim| claim.symbol == *symbol) {
-                Some(claim) => (claim.from, claim.to, claim.current) = (claim.from.min(from), claim.to.max(to), claim.current || current),
-                None => claims.push(Claim { security, symbol: symbol.clone(), from, to, current }),
+        let mut add = |symbol: &Symbol, from: NaiveDate, to: NaiveDate, current: bool| match claims
+            .iter_mut()
+            .find(|claim| claim.symbol == *symbol)
+        {
+            Some(claim) => {
+                (claim.from, claim.to, claim.current) =
+                    (claim.from.min(from), claim.to.max(to), claim.current || current)
             }
+            None => claims.push(Claim { security, symbol: symbol.clone(), from, to, current }),
         };
         add(&record.symbol, from, to, true);
         for former in record.former_symbols.iter().filter(|f| f.symbol != record.symbol) {
@@ -241,7 +265,12 @@ fn shares(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
 /// The record to serve: manual, then policy rank, then the newest, then the source's name.
 fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
     let score = |record: &Observation<Security>| {
-        let rank = policy.rules.iter().filter(|r| r.kind == Kind::Security && r.source == record.source).map(|r| r.rank).min();
+        let rank = policy
+            .rules
+            .iter()
+            .filter(|r| r.kind == Kind::Security && r.source == record.source)
+            .map(|r| r.rank)
+            .min();
         let manual = record.source == "manual";
         (!manual, rank.unwrap_or(i32::MAX), std::cmp::Reverse(record.observed_at), record.source.clone())
     };
@@ -271,10 +300,20 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn record(source: &str, reference: &str, symbol: &str, former: &[(&str, &str, &str)], delisted: Option<&str>) -> Observation<Security> {
+    fn record(
+        source: &str,
+        reference: &str,
+        symbol: &str,
+        former: &[(&str, &str, &str)],
+        delisted: Option<&str>,
+    ) -> Observation<Security> {
         let former_symbols = former
             .iter()
-            .map(|(s, from, to)| FormerSymbol { symbol: Symbol::parse(s).unwrap(), from: Some(date(from)), to: Some(date(to)) })
+            .map(|(s, from, to)| FormerSymbol {
+                symbol: Symbol::parse(s).unwrap(),
+                from: Some(date(from)),
+                to: Some(date(to)),
+            })
             .collect();
         let record: Security = serde_json::from_value(serde_json::json!({
             "symbol": symbol, "name": symbol, "type": SecurityType::Stock, "currency": "USD",
@@ -282,8 +321,15 @@ mod tests {
         }))
         .unwrap();
         Observation {
-            source: source.into(), id: None, security_ref: Some(reference.into()), revision: 0, action: Action::Put,
-            observed_at: Default::default(), line: 1, frame: String::new(), record: Security { former_symbols, ..record },
+            source: source.into(),
+            id: None,
+            security_ref: Some(reference.into()),
+            revision: 0,
+            action: Action::Put,
+            observed_at: Default::default(),
+            line: 1,
+            frame: String::new(),
+            record: Security { former_symbols, ..record },
         }
     }
 
@@ -293,7 +339,12 @@ mod tests {
     }
 
     fn owner(directory: &Directory, symbol: &str, day: &str) -> Vec<String> {
-        directory.identities.values().filter(|i| i.owns(symbol, date(day))).map(|i| i.symbol.to_string()).collect()
+        directory
+            .identities
+            .values()
+            .filter(|i| i.owns(symbol, date(day)))
+            .map(|i| i.symbol.to_string())
+            .collect()
     }
 
     #[test]
@@ -320,7 +371,8 @@ mod tests {
 
     #[test]
     fn two_vendors_of_one_ticker_are_one_security() {
-        let directory = resolve(&[record("a", "1", "KO", &[], None), record("b", "x", "KO", &[], None)], &["KO"]);
+        let directory =
+            resolve(&[record("a", "1", "KO", &[], None), record("b", "x", "KO", &[], None)], &["KO"]);
         assert_eq!(directory.identities.len(), 1);
         assert_eq!(owner(&directory, "KO", "1990-01-02"), ["KO"]);
     }

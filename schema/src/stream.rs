@@ -37,9 +37,13 @@ pub const GENESIS: &str = "genesis_id";
 pub enum StreamError {
     #[error("cannot reach NATS at {url}: {source}")]
     Unreachable { url: String, source: async_nats::ConnectError },
-    #[error("NATS server {found} is too old: 2.10 or newer is needed (2.9 silently ignores sync_interval and filter_subjects)")]
+    #[error(
+        "NATS server {found} is too old: 2.10 or newer is needed (2.9 silently ignores sync_interval and filter_subjects)"
+    )]
     TooOld { found: String },
-    #[error("JetStream does not answer for stream {stream}: {reason} (is the server started with JetStream?)")]
+    #[error(
+        "JetStream does not answer for stream {stream}: {reason} (is the server started with JetStream?)"
+    )]
     JetStream { stream: String, reason: String },
     #[error("stream {stream} has no {GENESIS} in its metadata: it was not made by this service")]
     NotOurs { stream: String },
@@ -89,7 +93,8 @@ impl StreamSettings {
     }
 
     fn config(&self) -> stream::Config {
-        let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+        let nanos =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
         let seed = format!("{}:{nanos}:{}", self.nats_stream, std::process::id());
         let genesis = blake3::hash(seed.as_bytes()).to_hex()[..32].to_owned();
         stream::Config {

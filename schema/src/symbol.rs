@@ -31,7 +31,8 @@ impl Symbol {
                 _ => return Err(SymbolError),
             }
         }
-        let valid = !symbol.is_empty() && symbol.len() <= 24 && !symbol.starts_with('.') && !symbol.ends_with('.');
+        let valid =
+            !symbol.is_empty() && symbol.len() <= 24 && !symbol.starts_with('.') && !symbol.ends_with('.');
         if valid { Ok(Self(symbol)) } else { Err(SymbolError) }
     }
 

@@ -31,7 +31,7 @@ pub fn round(value: Decimal, places: u32) -> Decimal {
 pub enum NumberError {
     #[error("is not a decimal number")]
     Malformed,
-    #[error("has more than 10 integer digits")]
+    #[error("has too many integer digits")]
     TooLarge,
 }
 
@@ -50,6 +50,19 @@ pub fn parse_decimal(text: &str) -> Result<Parsed, NumberError> {
     };
     let limited = limit(value)?;
     Ok(Parsed { value: limited, rounded: limited != value })
+}
+
+/// Reads a company figure (a count or a sum of money) exactly: up to 18 integer digits.
+pub fn parse_figure(text: &str) -> Result<Parsed, NumberError> {
+    let value = match parse_plain(text.as_bytes()) {
+        Some(value) => value,
+        None => parse_general(text)?,
+    };
+    if value.abs() >= Decimal::from(1_000_000_000_000_000_000i64) {
+        return Err(NumberError::TooLarge);
+    }
+    let limited = value.round_dp_with_strategy(MAX_FRACTION_DIGITS, RoundingStrategy::MidpointAwayFromZero);
+    Ok(Parsed { value: limited.normalize(), rounded: limited != value })
 }
 
 /// Applies the digit limits of amounts and prices; the result is normalized.
@@ -91,7 +104,8 @@ fn parse_plain(bytes: &[u8]) -> Option<Decimal> {
 }
 
 fn parse_general(text: &str) -> Result<Decimal, NumberError> {
-    let valid = !text.is_empty() && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
+    let valid =
+        !text.is_empty() && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
     if !valid || !text.bytes().any(|b| b.is_ascii_digit()) {
         return Err(NumberError::Malformed);
     }
@@ -164,7 +178,8 @@ impl Serialize for Exact {
         if AS_TEXT.get() {
             return serializer.collect_str(&self.0);
         }
-        let raw = serde_json::value::RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        let raw = serde_json::value::RawValue::from_string(self.0.to_string())
+            .map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
     }
 }
@@ -178,7 +193,11 @@ impl<'de> Deserialize<'de> for Exact {
 }
 
 impl ToSql for Exact {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         self.0.to_sql(ty, out)
     }
     fn accepts(ty: &Type) -> bool {

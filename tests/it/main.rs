@@ -1,1 +1,3 @@
-#[test] fn t(){}
+//! Every integration test in one program, one file per area: one link, and one pair of servers for all.
+
+mod servers;

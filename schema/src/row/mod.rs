@@ -13,7 +13,9 @@ mod stock;
 
 pub use dividend::{DividendRow, DividendStatus};
 pub use fundamentals::FundamentalsRow;
-pub use metrics::{AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis};
+pub use metrics::{
+    AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
+};
 pub use quarantine::Quarantined;
 pub use quote::{Quote, QuoteSource};
 pub use split::{SplitRow, SplitStatus, SplitType};
@@ -55,7 +57,11 @@ impl<T: Serialize + Sync + std::fmt::Debug> Column for Json<T> {
 pub struct Json<T>(pub T);
 
 impl<T: Serialize + std::fmt::Debug> ToSql for Json<T> {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         out.extend_from_slice(&serde_json::to_vec(&self.0)?);
         Ok(IsNull::No)
     }

@@ -1,0 +1,3 @@
+update fact_sets
+set checkpoint = $2, genesis_id = $3, halted = null, lease_until = clock_timestamp() + make_interval(secs => $4)
+where name = $1

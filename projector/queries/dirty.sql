@@ -1,0 +1,1 @@
+select symbol, reference from dirty where fact_set = $1

@@ -1,0 +1,1 @@
+select frame from frames where frame = any ($1)

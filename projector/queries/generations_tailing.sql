@@ -1,0 +1,3 @@
+select id, benchmark from generations
+where fact_set = $1 and state = 'tailing' and method_version = $2
+order by id

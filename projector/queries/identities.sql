@@ -1,0 +1,1 @@
+select identity from identities

@@ -1,0 +1,1 @@
+select epoch from fact_sets where name = $1 for update

@@ -1,0 +1,1 @@
+delete from prices where symbol = any ($1)

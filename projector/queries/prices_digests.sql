@@ -1,0 +1,1 @@
+select symbol, year, digest from prices where symbol = any ($1)

@@ -1,0 +1,9 @@
+delete from stocks where symbol = any ($1);
+delete from quotes where symbol = any ($1);
+delete from fundamentals where symbol = any ($1);
+delete from metrics where symbol = any ($1);
+delete from dividends where symbol = any ($1);
+delete from splits where symbol = any ($1);
+delete from quarantine where symbol = any ($1);
+delete from identities where symbol = any ($1);
+delete from factors where symbol = any ($1);

@@ -1,0 +1,1 @@
+delete from symbols where symbol = any ($1) or canonical = any ($2)

@@ -1,0 +1,1 @@
+update version set sequence = $1, as_of = $2

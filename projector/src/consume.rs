@@ -1,0 +1,111 @@
+//! Reading the log: one ordered consumer from the checkpoint on, in batches, with nothing skipped.
+
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use async_nats::jetstream::stream::Stream;
+use bytes::Bytes;
+use futures::StreamExt;
+
+/// Messages in one batch at most.
+const MAX_MESSAGES: usize = 2_000;
+/// How long a batch waits for a further message that the server says is there.
+const LINGER: Duration = Duration::from_millis(250);
+
+/// One message of the log.
+#[derive(Debug, Clone)]
+pub struct Message {
+    pub sequence: u64,
+    pub subject: String,
+    pub headers: Option<HeaderMap>,
+    pub payload: Bytes,
+}
+
+/// Consecutive messages, and how many more the log holds.
+#[derive(Debug)]
+pub struct Batch {
+    pub messages: Vec<Message>,
+    pub pending: u64,
+}
+
+impl Batch {
+    /// Sequence of the last message.
+    pub fn last_sequence(&self) -> u64 {
+        self.messages.last().map_or(0, |message| message.sequence)
+    }
+}
+
+/// Why the log cannot be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsumeError {
+    #[error("the log cannot be read: {0}")]
+    Consumer(String),
+    #[error(
+        "the log jumps from sequence {after} to {found}: messages are missing; nothing was skipped. Restore the stream (ingest verify says what is missing), then start again"
+    )]
+    Gap { after: u64, found: u64 },
+    #[error("the log's delivery ended")]
+    Ended,
+}
+
+/// An open reading position.
+pub struct LogReader {
+    messages: pull::Ordered,
+    after: u64,
+    batch_bytes: usize,
+    held: Option<(Message, u64)>,
+}
+
+impl LogReader {
+    /// Reads from the message after `after`.
+    pub async fn open(stream: &Stream, after: u64, batch_bytes: usize) -> Result<Self, ConsumeError> {
+        let config = pull::OrderedConfig {
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after + 1 },
+            max_bytes: 0,
+            ..Default::default()
+        };
+        let consumer =
+            stream.create_consumer(config).await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+        let messages = consumer.messages().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+        Ok(Self { messages, after, batch_bytes, held: None })
+    }
+
+    /// Waits for the next batch: what is there, up to the size limit. Safe to cancel between messages.
+    pub async fn next_batch(&mut self) -> Result<Batch, ConsumeError> {
+        if self.held.is_none() {
+            self.held = Some(self.next_message().await?);
+        }
+        let mut batch = Batch { messages: Vec::new(), pending: 0 };
+        let mut bytes = 0;
+        while let Some((message, pending)) = self.held.take() {
+            bytes += message.payload.len();
+            batch.messages.push(message);
+            batch.pending = pending;
+            if pending == 0 || bytes >= self.batch_bytes || batch.messages.len() >= MAX_MESSAGES {
+                break;
+            }
+            match tokio::time::timeout(LINGER, self.next_message()).await {
+                Ok(next) => self.held = Some(next?),
+                Err(_) => break,
+            }
+        }
+        Ok(batch)
+    }
+
+    async fn next_message(&mut self) -> Result<(Message, u64), ConsumeError> {
+        let message = self.messages.next().await.ok_or(ConsumeError::Ended)?;
+        let message = message.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+        let (sequence, pending) = {
+            let info = message.info().map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+            (info.stream_sequence, info.pending)
+        };
+        if sequence != self.after + 1 {
+            return Err(ConsumeError::Gap { after: self.after, found: sequence });
+        }
+        self.after = sequence;
+        let (message, _) = message.split();
+        let async_nats::Message { subject, payload, headers, .. } = message;
+        Ok((Message { sequence, subject: subject.to_string(), headers, payload }, pending))
+    }
+}

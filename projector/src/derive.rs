@@ -1,0 +1,202 @@
+//! Facts into read tables: touched securities are derived whole, on all cores, and replaced in the transaction.
+//!
+//! When the market's as-of date or the benchmark moves, every security is touched (R33).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::NaiveDate;
+use rayon::prelude::*;
+use schema::bars::date_of;
+use schema::db::DbError;
+use schema::facts::{FactsError, load_histories, load_known_symbols, load_policy, load_securities};
+use schema::history::{History, SourcePolicy};
+use schema::identity::{Directory, Identity};
+use schema::measure::{self, Derived, Market, MonthEnds};
+use schema::symbol::Symbol;
+use tokio_postgres::Transaction;
+
+use crate::read_tables;
+
+/// Securities derived and written at a time; bounds memory.
+const CHUNK: usize = 200;
+
+const AS_OF: &str = include_str!("../queries/as_of.sql");
+const DIRTY: &str = include_str!("../queries/dirty.sql");
+const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
+const ADVANCE: &str = include_str!("../queries/version_advance.sql");
+
+/// Why read tables could not be derived.
+#[derive(Debug, thiserror::Error)]
+pub enum DeriveError {
+    #[error(transparent)]
+    Db(#[from] DbError),
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    #[error("deriving {symbol} failed: {message}")]
+    Measure { symbol: Symbol, message: String },
+    #[error("a derived value cannot be packed: {0}")]
+    Bars(#[from] schema::bars::BarsError),
+    #[error("a derived value cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl From<tokio_postgres::Error> for DeriveError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Db(error.into())
+    }
+}
+
+/// What one generation's projector remembers between batches; rebuilt from the tables at any time.
+#[derive(Debug, Default)]
+pub struct Deriver {
+    directory: Option<Directory>,
+    as_of: Option<NaiveDate>,
+    benchmark: Option<MonthEnds>,
+    policy: SourcePolicy,
+}
+
+/// What a derivation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    pub securities: usize,
+    pub as_of: Option<NaiveDate>,
+}
+
+impl Deriver {
+    /// Derives what the fact set's dirty symbols touch, then advances the generation's version to `sequence`.
+    ///
+    /// The transaction's `search_path` names the generation first. On any error the caller must drop this deriver.
+    pub async fn derive(
+        &mut self,
+        transaction: &Transaction<'_>,
+        fact_set: &str,
+        benchmark: &Symbol,
+        sequence: u64,
+    ) -> Result<Outcome, DeriveError> {
+        let touched = self.touched(transaction, fact_set, benchmark).await?;
+        let directory = self.directory.get_or_insert_default();
+        let mut securities = 0;
+        if let Some(as_of) = self.as_of {
+            let identities: Vec<&Identity> =
+                touched.iter().filter_map(|symbol| directory.identities.get(symbol)).collect();
+            securities = identities.len();
+            let market = Market { as_of, benchmark: self.benchmark.as_ref(), policy: &self.policy };
+            derive_all(transaction, &identities, &market).await?;
+            let gone: Vec<&str> = touched
+                .iter()
+                .filter(|s| !directory.identities.contains_key(*s))
+                .map(Symbol::as_str)
+                .collect();
+            read_tables::remove(transaction, &gone).await?;
+            read_tables::replace_symbols(transaction, &directory.symbols, &touched).await?;
+        }
+        transaction.execute(CLEAR_DIRTY, &[&fact_set]).await?;
+        let sequence = i64::try_from(sequence).unwrap_or(i64::MAX);
+        transaction.execute(ADVANCE, &[&sequence, &self.as_of]).await?;
+        Ok(Outcome { securities, as_of: self.as_of })
+    }
+
+    /// Canonical symbols to derive again (or to remove), with the directory, as-of date and benchmark brought up to date.
+    async fn touched(
+        &mut self,
+        transaction: &Transaction<'_>,
+        fact_set: &str,
+        benchmark: &Symbol,
+    ) -> Result<BTreeSet<Symbol>, DeriveError> {
+        let policy = load_policy(transaction).await?;
+        let policy_changed = std::mem::replace(&mut self.policy, policy) != self.policy;
+        let first = self.directory.is_none();
+        let before = match self.directory.take() {
+            Some(directory) => directory,
+            None => Directory::of(read_tables::identities(transaction).await?),
+        };
+        let dirty = transaction.query(DIRTY, &[&fact_set]).await?;
+        let mut symbols = BTreeSet::new();
+        let mut reference = first || policy_changed;
+        for row in &dirty {
+            reference |= row.try_get::<_, bool>("reference")?;
+            symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
+        }
+        let directory = if reference || symbols.iter().any(|symbol| before.holders(symbol).is_empty()) {
+            let (securities, known) =
+                (load_securities(transaction).await?, load_known_symbols(transaction).await?);
+            Directory::resolve(&securities, &known, &self.policy)
+        } else {
+            before.clone()
+        };
+        let mut touched = changed(&before.identities, &directory.identities);
+        touched.extend(symbols.iter().flat_map(|symbol| directory.holders(symbol)).cloned());
+        let as_of = as_of(transaction).await?;
+        let month_ends = self.month_ends(transaction, &directory, benchmark, as_of).await?;
+        if as_of != self.as_of || month_ends != self.benchmark || policy_changed {
+            touched.extend(directory.identities.keys().cloned());
+        }
+        (self.as_of, self.benchmark, self.directory) = (as_of, month_ends, Some(directory));
+        Ok(touched)
+    }
+
+    async fn month_ends(
+        &self,
+        transaction: &Transaction<'_>,
+        directory: &Directory,
+        benchmark: &Symbol,
+        as_of: Option<NaiveDate>,
+    ) -> Result<Option<MonthEnds>, DeriveError> {
+        let (Some(identity), Some(as_of)) = (directory.identities.get(benchmark), as_of) else {
+            return Ok(None);
+        };
+        let histories = load_histories(transaction, &[identity]).await?;
+        let market = Market { as_of, benchmark: None, policy: &self.policy };
+        Ok(histories.first().map(|history| measure::benchmark(history, &market)))
+    }
+}
+
+/// The market's date: the newest session of the log.
+async fn as_of(transaction: &Transaction<'_>) -> Result<Option<NaiveDate>, DeriveError> {
+    let row = transaction.query_one(AS_OF, &[]).await?;
+    let (bars, session): (Option<i32>, Option<NaiveDate>) =
+        (row.try_get("last_day")?, row.try_get("session")?);
+    Ok(bars.map(date_of).max(session))
+}
+
+/// Keys whose identity appeared, disappeared or changed.
+fn changed(before: &BTreeMap<Symbol, Identity>, after: &BTreeMap<Symbol, Identity>) -> BTreeSet<Symbol> {
+    let differs = |symbol: &&Symbol| before.get(*symbol) != after.get(*symbol);
+    before.keys().chain(after.keys()).filter(differs).cloned().collect()
+}
+
+/// Derives chunk after chunk; while one is on the cores the next is read.
+async fn derive_all(
+    transaction: &Transaction<'_>,
+    identities: &[&Identity],
+    market: &Market<'_>,
+) -> Result<(), DeriveError> {
+    for chunk in identities.chunks(CHUNK) {
+        let histories = load_histories(transaction, chunk).await?;
+        let derived = tokio::task::block_in_place(|| derive_chunk(&histories, market))?;
+        read_tables::replace(transaction, chunk, &derived).await?;
+    }
+    Ok(())
+}
+
+/// A bug in a measure must name its security and stop, rather than take the process down with a bare panic.
+fn derive_chunk(histories: &[History], market: &Market<'_>) -> Result<Vec<Derived>, DeriveError> {
+    histories
+        .par_iter()
+        .map(|history| {
+            std::panic::catch_unwind(|| measure::derive(history, market)).map_err(|panic| {
+                let message = panic
+                    .downcast_ref::<String>()
+                    .map(String::as_str)
+                    .or_else(|| panic.downcast_ref::<&str>().copied());
+                DeriveError::Measure {
+                    symbol: history.symbol.clone(),
+                    message: message.unwrap_or("it panicked").to_owned(),
+                }
+            })
+        })
+        .collect()
+}
+
+/// Derivers by generation.
+pub type Derivers = HashMap<i32, Deriver>;

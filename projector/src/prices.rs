@@ -1,0 +1,152 @@
+//! Price frames into facts: bars merged per symbol, source and year, packed, one row each.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use schema::bars::{Bars, BarsError, Packed};
+use schema::db::{DbError, copy_values};
+use schema::facts::packed;
+use schema::frame::{Body, Frame};
+use tokio_postgres::Transaction;
+use tokio_postgres::types::{ToSql, Type};
+
+/// Symbol, source, year.
+type Key = (String, String, i32);
+
+const EXISTING: &str = include_str!("../queries/bars_existing.sql");
+const STAGE: &str = "copy staged_bars (symbol, source, year, last_day, days, close, range, volume, extra, versions) from stdin binary";
+const UPSERT: &str = include_str!("../queries/bars_upsert.sql");
+const MARK_DIRTY: &str = include_str!("../queries/bars_mark_dirty.sql");
+
+/// Why bars could not be merged.
+#[derive(Debug, thiserror::Error)]
+pub enum PricesError {
+    #[error(transparent)]
+    Db(#[from] DbError),
+    #[error("prices of {symbol}: {source}")]
+    Bars { symbol: String, source: BarsError },
+}
+
+impl From<tokio_postgres::Error> for PricesError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Db(error.into())
+    }
+}
+
+struct Merged {
+    key: Key,
+    last_day: Option<i32>,
+    packed: Packed,
+}
+
+/// Merges the frames' bars into the stored years and marks their symbols dirty. Years that stay as they are, stay.
+pub async fn apply_prices(
+    transaction: &Transaction<'_>,
+    fact_set: &str,
+    frames: &[&Frame],
+) -> Result<(), PricesError> {
+    let years = by_year(frames);
+    if years.is_empty() {
+        return Ok(());
+    }
+    let mut existing = existing(transaction, &years).await?;
+    let work: Vec<(Key, Vec<Bars>, Option<Packed>)> = years
+        .into_iter()
+        .map(|(key, parts)| {
+            let stored = existing.remove(&key);
+            (key, parts, stored)
+        })
+        .collect();
+    let merged: Vec<Merged> = tokio::task::block_in_place(|| {
+        work.into_par_iter()
+            .filter_map(|(key, parts, stored)| merge(key, parts, stored).transpose())
+            .collect::<Result<_, _>>()
+    })?;
+    let tuples = merged.iter().map(|m| {
+        let tuple: Vec<&(dyn ToSql + Sync)> = vec![
+            &m.key.0,
+            &m.key.1,
+            &m.key.2,
+            &m.last_day,
+            &m.packed.days,
+            &m.packed.close,
+            &m.packed.range,
+            &m.packed.volume,
+            &m.packed.extra,
+            &m.packed.versions,
+        ];
+        tuple
+    });
+    let types = [
+        Type::TEXT,
+        Type::TEXT,
+        Type::INT4,
+        Type::INT4,
+        Type::BYTEA,
+        Type::BYTEA,
+        Type::BYTEA,
+        Type::BYTEA,
+        Type::BYTEA,
+        Type::BYTEA,
+    ];
+    copy_values(transaction, STAGE, &types, tuples).await?;
+    transaction.execute(UPSERT, &[]).await?;
+    transaction.execute(MARK_DIRTY, &[&fact_set]).await?;
+    Ok(())
+}
+
+fn by_year(frames: &[&Frame]) -> HashMap<Key, Vec<Bars>> {
+    let pieces: Vec<(Key, Bars)> = tokio::task::block_in_place(|| {
+        frames
+            .par_iter()
+            .flat_map_iter(|frame| match &frame.body {
+                Body::Prices(series) => series.iter().map(|s| (frame.source.clone(), s)).collect(),
+                _ => Vec::new(),
+            })
+            .flat_map_iter(|(source, series)| {
+                let symbol = series.symbol.to_string();
+                series
+                    .bars
+                    .by_year()
+                    .into_iter()
+                    .map(move |(year, bars)| ((symbol.clone(), source.clone(), year), bars))
+            })
+            .collect()
+    });
+    let mut years: HashMap<Key, Vec<Bars>> = HashMap::new();
+    for (key, bars) in pieces {
+        years.entry(key).or_default().push(bars);
+    }
+    years
+}
+
+async fn existing(
+    transaction: &Transaction<'_>,
+    years: &HashMap<Key, Vec<Bars>>,
+) -> Result<HashMap<Key, Packed>, PricesError> {
+    let symbols: Vec<&str> = years.keys().map(|key| key.0.as_str()).collect();
+    let sources: Vec<&str> = years.keys().map(|key| key.1.as_str()).collect();
+    let numbers: Vec<i32> = years.keys().map(|key| key.2).collect();
+    let rows = transaction.query(EXISTING, &[&symbols, &sources, &numbers]).await?;
+    rows.iter()
+        .map(|row| Ok(((row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?), packed(row)?)))
+        .collect::<Result<_, tokio_postgres::Error>>()
+        .map_err(PricesError::from)
+}
+
+/// The merged year, or `None` when it is what was stored.
+fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Option<Merged>, PricesError> {
+    let failed = |symbol: &str| {
+        let symbol = symbol.to_owned();
+        move |source| PricesError::Bars { symbol, source }
+    };
+    if let Some(stored) = &stored {
+        parts.push(stored.unpack().map_err(failed(&key.0))?);
+    }
+    let bars = Bars::merge_all(parts).map_err(failed(&key.0))?;
+    let packed = bars.pack().map_err(failed(&key.0))?;
+    if stored.as_ref() == Some(&packed) {
+        return Ok(None);
+    }
+    Ok(Some(Merged { last_day: bars.last_live_day(), key, packed }))
+}

@@ -1,0 +1,219 @@
+//! Writing a generation's read tables: a security's rows are removed and copied in, whole.
+//!
+//! Prices are the exception in how, not in what: a year whose bytes did not change is not written again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rayon::prelude::*;
+use schema::bars::Packed;
+use schema::db::{DbError, copy_rows, copy_values};
+use schema::identity::Identity;
+use schema::measure::Derived;
+use schema::row::{Json, Quarantined, TableRow};
+use schema::symbol::Symbol;
+use tokio_postgres::Transaction;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::derive::DeriveError;
+
+const DELETE: &str = include_str!("../queries/read_delete.sql");
+const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
+const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");
+const DIGESTS: &str = include_str!("../queries/prices_digests.sql");
+const IDENTITIES: &str = include_str!("../queries/identities.sql");
+const DELETE_SYMBOLS: &str = include_str!("../queries/symbols_delete.sql");
+
+/// Runs a file of statements that all take the symbols as their parameter.
+async fn execute_each(
+    transaction: &Transaction<'_>,
+    statements: &str,
+    symbols: &[&str],
+) -> Result<(), DbError> {
+    for statement in statements.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+        transaction.execute(statement, &[&symbols]).await?;
+    }
+    Ok(())
+}
+
+/// Removes every row of securities that no longer exist.
+pub async fn remove(transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(), DbError> {
+    if symbols.is_empty() {
+        return Ok(());
+    }
+    execute_each(transaction, DELETE, symbols).await?;
+    transaction.execute(DELETE_PRICES, &[&symbols]).await?;
+    Ok(())
+}
+
+/// Replaces the rows of a chunk of securities by what was derived.
+pub async fn replace(
+    transaction: &Transaction<'_>,
+    identities: &[&Identity],
+    derived: &[Derived],
+) -> Result<(), DeriveError> {
+    let symbols: Vec<&str> = identities.iter().map(|identity| identity.symbol.as_str()).collect();
+    execute_each(transaction, DELETE, &symbols).await?;
+    copy(transaction, "stocks", derived.iter().map(|d| &d.stock)).await?;
+    copy(transaction, "quotes", derived.iter().map(|d| &d.quote)).await?;
+    copy(transaction, "fundamentals", derived.iter().filter_map(|d| d.fundamentals.as_ref())).await?;
+    copy(transaction, "metrics", derived.iter().map(|d| &d.metrics)).await?;
+    copy(transaction, "dividends", derived.iter().flat_map(|d| &d.dividends)).await?;
+    copy(transaction, "splits", derived.iter().flat_map(|d| &d.splits)).await?;
+    copy::<Quarantined>(transaction, "quarantine", derived.iter().flat_map(|d| &d.quarantined)).await?;
+    copy_identities(transaction, identities).await?;
+    copy_factors(transaction, derived).await?;
+    replace_prices(transaction, &symbols, derived).await
+}
+
+async fn copy<'a, T: TableRow + 'a>(
+    transaction: &Transaction<'_>,
+    table: &str,
+    rows: impl Iterator<Item = &'a T>,
+) -> Result<(), DbError> {
+    let statement = format!("copy {table} ({}) from stdin binary", T::COLUMNS.join(", "));
+    copy_rows(transaction, &statement, rows).await?;
+    Ok(())
+}
+
+async fn copy_identities(transaction: &Transaction<'_>, identities: &[&Identity]) -> Result<(), DbError> {
+    let values: Vec<(&str, Json<&Identity>)> =
+        identities.iter().map(|i| (i.symbol.as_str(), Json(*i))).collect();
+    let tuples = values.iter().map(|(symbol, identity)| {
+        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, identity];
+        tuple
+    });
+    copy_values(
+        transaction,
+        "copy identities (symbol, identity) from stdin binary",
+        &[Type::TEXT, Type::JSON],
+        tuples,
+    )
+    .await?;
+    Ok(())
+}
+
+async fn copy_factors(transaction: &Transaction<'_>, derived: &[Derived]) -> Result<(), DbError> {
+    let values: Vec<(&str, Json<&[schema::measure::Factor]>)> =
+        derived.iter().map(|d| (d.stock.symbol.as_str(), Json(d.factors.as_slice()))).collect();
+    let tuples = values.iter().map(|(symbol, factors)| {
+        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, factors];
+        tuple
+    });
+    copy_values(
+        transaction,
+        "copy factors (symbol, factors) from stdin binary",
+        &[Type::TEXT, Type::JSON],
+        tuples,
+    )
+    .await?;
+    Ok(())
+}
+
+/// One packed year on its way to the table.
+struct Year<'a> {
+    symbol: &'a str,
+    year: i32,
+    digest: i64,
+    packed: Packed,
+}
+
+async fn replace_prices(
+    transaction: &Transaction<'_>,
+    symbols: &[&str],
+    derived: &[Derived],
+) -> Result<(), DeriveError> {
+    let years =
+        tokio::task::block_in_place(|| derived.par_iter().map(pack_years).collect::<Result<Vec<_>, _>>())?;
+    let years: Vec<Year<'_>> = years.into_iter().flatten().collect();
+    let mut stored: HashMap<(String, i32), i64> = HashMap::new();
+    for row in transaction.query(DIGESTS, &[&symbols]).await? {
+        stored.insert((row.try_get("symbol")?, row.try_get("year")?), row.try_get("digest")?);
+    }
+    let mut written = Vec::new();
+    for year in &years {
+        if stored.remove(&(year.symbol.to_owned(), year.year)) != Some(year.digest) {
+            written.push(year);
+        }
+    }
+    // Years to be replaced, and years that are no longer there.
+    let stale = written
+        .iter()
+        .map(|y| (y.symbol, y.year))
+        .chain(stored.keys().map(|(symbol, year)| (symbol.as_str(), *year)));
+    let (stale_symbols, stale_years): (Vec<&str>, Vec<i32>) = stale.unzip();
+    transaction.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
+    let tuples = written.iter().map(|y| {
+        let p = &y.packed;
+        let tuple: Vec<&(dyn ToSql + Sync)> =
+            vec![&y.symbol, &y.year, &y.digest, &p.days, &p.close, &p.range, &p.volume, &p.extra];
+        tuple
+    });
+    let types =
+        [Type::TEXT, Type::INT4, Type::INT8, Type::BYTEA, Type::BYTEA, Type::BYTEA, Type::BYTEA, Type::BYTEA];
+    let statement = "copy prices (symbol, year, digest, days, close, range, volume, extra) from stdin binary";
+    copy_values(transaction, statement, &types, tuples).await?;
+    Ok(())
+}
+
+fn pack_years(derived: &Derived) -> Result<Vec<Year<'_>>, schema::bars::BarsError> {
+    derived
+        .bars
+        .by_year()
+        .into_iter()
+        .map(|(year, mut bars)| {
+            bars.canonicalize();
+            let packed = Packed { versions: Vec::new(), ..bars.pack()? };
+            Ok(Year { symbol: &derived.stock.symbol, year, digest: digest(&packed), packed })
+        })
+        .collect()
+}
+
+/// 64 bits that tell one year's bytes from another's.
+fn digest(packed: &Packed) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    for column in [&packed.days, &packed.close, &packed.range, &packed.volume, &packed.extra] {
+        hasher.update(&(column.len() as u64).to_le_bytes()).update(column);
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    i64::from_le_bytes(bytes)
+}
+
+/// The identities the read tables were last derived with.
+pub async fn identities(transaction: &Transaction<'_>) -> Result<BTreeMap<Symbol, Identity>, DeriveError> {
+    let rows = transaction.query(IDENTITIES, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            let Json(identity): Json<Identity> = row.try_get("identity")?;
+            Ok((identity.symbol.clone(), identity))
+        })
+        .collect()
+}
+
+/// Points every spelling of the touched securities to their canonical symbol.
+pub async fn replace_symbols(
+    transaction: &Transaction<'_>,
+    symbols: &BTreeMap<Symbol, Symbol>,
+    touched: &BTreeSet<Symbol>,
+) -> Result<(), DbError> {
+    let entries: Vec<(&str, &str)> = symbols
+        .iter()
+        .filter(|(_, canonical)| touched.contains(*canonical))
+        .map(|(s, c)| (s.as_str(), c.as_str()))
+        .collect();
+    let spellings: Vec<&str> = entries.iter().map(|(symbol, _)| *symbol).collect();
+    let canonicals: Vec<&str> = touched.iter().map(Symbol::as_str).collect();
+    transaction.execute(DELETE_SYMBOLS, &[&spellings, &canonicals]).await?;
+    let tuples = entries.iter().map(|(symbol, canonical)| {
+        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, canonical];
+        tuple
+    });
+    copy_values(
+        transaction,
+        "copy symbols (symbol, canonical) from stdin binary",
+        &[Type::TEXT, Type::TEXT],
+        tuples,
+    )
+    .await?;
+    Ok(())
+}

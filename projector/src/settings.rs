@@ -1,0 +1,51 @@
+//! The projector's settings; `--help` is their reference.
+
+use std::time::Duration;
+
+use clap::Args;
+use schema::db::{self, DatabaseSettings, DbError};
+use schema::stream::StreamSettings;
+use tokio_postgres::Config;
+
+/// Everything the projector is told.
+#[derive(Debug, Clone, Args)]
+pub struct ProjectorSettings {
+    #[command(flatten)]
+    pub database: DatabaseSettings,
+    /// Postgres of the projector's role; default: DATABASE_URL with user dds_projector
+    #[arg(long, env = "PROJECTOR_DATABASE_URL", hide_env_values = true, global = true)]
+    pub projector_database_url: Option<String>,
+    #[command(flatten)]
+    pub stream: StreamSettings,
+    /// Security whose month-end returns beta is measured against
+    #[arg(long, env = "BENCHMARK_SYMBOL", default_value = "SPY", global = true)]
+    pub benchmark: String,
+    /// Seconds after which a silent projector may be replaced by a stand-by
+    #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, global = true, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub lease_seconds: u64,
+    /// Bytes of log messages applied in one transaction at most
+    #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 32 * 1024 * 1024, global = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch_bytes: u64,
+}
+
+impl ProjectorSettings {
+    /// Connection settings of the projector's role; unqualified names are facts and bookkeeping.
+    pub fn projector_config(&self) -> Result<Config, DbError> {
+        let owner = self.database.database_url.as_deref();
+        let mut config = db::config_for(
+            self.projector_database_url.as_deref(),
+            owner,
+            db::PROJECTOR_ROLE,
+            "PROJECTOR_DATABASE_URL",
+        )?;
+        // A stopped process must not keep its row locks: the server ends its transaction, a stand-by goes on.
+        let idle = self.lease().as_millis();
+        config.options(format!("-c search_path=facts,control -c idle_in_transaction_session_timeout={idle}"));
+        Ok(config)
+    }
+
+    /// How long a lease lasts without renewal.
+    pub fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease_seconds)
+    }
+}

@@ -1,0 +1,101 @@
+//! `projector status`: where the projector stands, for people and scripts.
+#![expect(clippy::print_stdout, reason = "the report is this command's output")]
+
+use chrono::NaiveDate;
+use schema::db::{self, error_chain};
+use serde::Serialize;
+
+use crate::settings::ProjectorSettings;
+
+const STATUS: &str = include_str!("../queries/status.sql");
+
+#[derive(Debug, Serialize)]
+struct Status {
+    fact_set: String,
+    checkpoint: i64,
+    log_last_sequence: Option<u64>,
+    lag_events: Option<u64>,
+    holder: Option<String>,
+    halted: Option<String>,
+    dead_letters: i64,
+    active_generation: i32,
+    generations: Vec<Generation>,
+}
+
+#[derive(Debug, Serialize)]
+struct Generation {
+    id: i32,
+    state: String,
+    method_version: String,
+    sequence: i64,
+    as_of: Option<NaiveDate>,
+}
+
+/// Prints the status.
+pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<()> {
+    let client = db::connect(&settings.projector_config()?).await?;
+    let row = client.query_one(STATUS, &[]).await?;
+    let checkpoint: i64 = row.try_get("checkpoint")?;
+    let last = match log_end(settings).await {
+        Ok(last) => Some(last),
+        Err(error) => {
+            tracing::warn!(error = %error_chain(error.as_ref()), "the log does not answer");
+            None
+        }
+    };
+    let mut status = Status {
+        fact_set: row.try_get("name")?,
+        checkpoint,
+        log_last_sequence: last,
+        lag_events: last.map(|last| last.saturating_sub(u64::try_from(checkpoint).unwrap_or_default())),
+        holder: row.try_get("holder")?,
+        halted: row.try_get("halted")?,
+        dead_letters: row.try_get("dead_letters")?,
+        active_generation: row.try_get("active")?,
+        generations: Vec::new(),
+    };
+    for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
+        let id: i32 = row.try_get("id")?;
+        let version = client
+            .query_one(&format!("select sequence, as_of from {}.version", db::generation_schema(id)), &[])
+            .await?;
+        status.generations.push(Generation {
+            id,
+            state: row.try_get("state")?,
+            method_version: row.try_get("method_version")?,
+            sequence: version.try_get("sequence")?,
+            as_of: version.try_get("as_of")?,
+        });
+    }
+    if json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+    } else {
+        print(&status);
+    }
+    Ok(())
+}
+
+async fn log_end(settings: &ProjectorSettings) -> anyhow::Result<u64> {
+    let context = settings.stream.connect("projector-status").await?;
+    let stream = settings.stream.open(&context).await?;
+    Ok(stream.cached_info().state.last_sequence)
+}
+
+fn print(status: &Status) {
+    let lag =
+        status.lag_events.map_or("unknown (NATS does not answer)".to_owned(), |lag| format!("{lag} events"));
+    println!("facts        applied to sequence {}, lag {lag}", status.checkpoint);
+    println!("projector    {}", status.holder.as_deref().unwrap_or("none running"));
+    if let Some(reason) = &status.halted {
+        println!("HALTED       {reason}");
+    }
+    println!("dead letters {}", status.dead_letters);
+    for generation in &status.generations {
+        let active = if generation.id == status.active_generation { "served" } else { "" };
+        let as_of = generation.as_of.map_or("no session yet".to_owned(), |date| date.to_string());
+        println!(
+            "generation   {} {} sequence {} as of {as_of} rules {} {active}",
+            generation.id, generation.state, generation.sequence, generation.method_version
+        );
+    }
+}

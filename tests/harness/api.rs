@@ -1,0 +1,87 @@
+//! A running API and the answers it gives.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, StatusCode};
+use serde_json::Value;
+
+use crate::eventually;
+use crate::process::Daemon;
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// An API process; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Api {
+    /// Without the `/v1`, which is part of every path.
+    pub base_url: String,
+    pub process: Daemon,
+    client: Client,
+}
+
+/// One answer, read to its end.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Api {
+    /// Waits until `/v1/health` says that the process can serve.
+    pub(crate) async fn ready(base_url: String, process: Daemon) -> Result<Api> {
+        let client = Client::builder().timeout(Duration::from_secs(60)).no_proxy().build()?;
+        let mut api = Api { base_url, process, client };
+        let ready = eventually(READY_WITHIN, async || match api.process.exited()? {
+            Some(status) => Ok(Err(status)),
+            None => {
+                let health = api.get("/v1/health", None).await?;
+                ensure!(health.status == StatusCode::OK, "health: {} {}", health.status, health.text());
+                Ok(Ok(()))
+            }
+        });
+        match ready.await.with_context(|| "the API does not become ready")? {
+            Ok(()) => Ok(api),
+            Err(status) => anyhow::bail!("the API ended ({status}):\n{}", api.process.log_tail(20)),
+        }
+    }
+
+    /// `GET path`, which starts with a slash, with or without a key.
+    pub async fn get(&self, path: &str, key: Option<&str>) -> Result<Reply> {
+        let headers: Vec<(&str, String)> =
+            key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
+        self.send(Method::GET, path, &headers).await
+    }
+
+    /// Any request without a body.
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, String)]) -> Result<Reply> {
+        let mut request = self.client.request(method, format!("{}{path}", self.base_url));
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let response = request.send().await?;
+        Ok(Reply {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body: response.bytes().await?.to_vec(),
+        })
+    }
+}
+
+impl Reply {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_slice(&self.body)
+            .with_context(|| format!("{}: not JSON: {}", self.status, self.text()))
+    }
+
+    /// A header as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}

@@ -1,0 +1,235 @@
+//! One isolated instance of the service: its own database, its own stream, its own subjects.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSqlOwned, ToSql};
+
+use crate::api::Api;
+use crate::binaries::{Binaries, Program};
+use crate::endpoints::Endpoints;
+use crate::environment;
+use crate::folder;
+use crate::port;
+use crate::process::{Daemon, Output, leashed, output};
+use crate::servers::Servers;
+
+/// What a test's children inherit; the rest of the developer's environment must not change results.
+const INHERITED: [&str; 7] =
+    ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "RUST_BACKTRACE", "RUST_LOG", "LD_LIBRARY_PATH"];
+
+/// Drives the service's programs against servers it shares with other tests. Dropping it removes its database
+/// and stream.
+#[derive(Debug)]
+pub struct TestApp {
+    servers: Arc<Servers>,
+    database: String,
+    endpoints: Endpoints,
+    extra: Vec<(String, String)>,
+    folder: PathBuf,
+    counter: AtomicU32,
+}
+
+/// How an app differs from the usual one.
+#[derive(Debug, Default)]
+pub struct TestAppBuilder {
+    servers: Option<Arc<Servers>>,
+    empty_database: bool,
+    extra: Vec<(String, String)>,
+}
+
+impl TestAppBuilder {
+    /// Uses these servers instead of the shared ones, for tests that kill them.
+    pub fn servers(mut self, servers: &Arc<Servers>) -> Self {
+        self.servers = Some(Arc::clone(servers));
+        self
+    }
+
+    /// Leaves the database without the service's schema.
+    pub fn without_migration(mut self) -> Self {
+        self.empty_database = true;
+        self
+    }
+
+    /// Sets a variable for every program of this app.
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.extra.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub async fn start(self) -> Result<TestApp> {
+        let servers = match self.servers {
+            Some(servers) => servers,
+            None => Servers::shared().await?,
+        };
+        let suffix = folder::random_suffix();
+        let database = format!("dds_test_{suffix}");
+        if self.empty_database {
+            servers.postgres.create_database(&database, None).await?;
+        } else {
+            servers.create_migrated_database(&database).await?;
+        }
+        let endpoints =
+            Endpoints::new(&servers, &database, &format!("TEST_{suffix}"), &format!("test_{suffix}"))?;
+        let folder = folder::ephemeral("app")?;
+        Ok(TestApp { servers, database, endpoints, extra: self.extra, folder, counter: AtomicU32::new(0) })
+    }
+}
+
+impl TestApp {
+    /// An app with a migrated database on the shared servers.
+    pub async fn start() -> Result<TestApp> {
+        TestApp::builder().start().await
+    }
+
+    pub fn builder() -> TestAppBuilder {
+        TestAppBuilder::default()
+    }
+
+    pub fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
+    /// A folder for this app's files; it holds the logs of its daemons too.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Runs `ingest` to its end.
+    pub async fn ingest(&self, arguments: &[&str]) -> Result<Output> {
+        self.run(Program::Ingest, arguments, &[]).await
+    }
+
+    /// Runs `projector` to its end.
+    pub async fn projector(&self, arguments: &[&str]) -> Result<Output> {
+        self.run(Program::Projector, arguments, &[]).await
+    }
+
+    /// Runs `api` to its end; for a server see [`TestApp::api_serve`].
+    pub async fn api(&self, arguments: &[&str]) -> Result<Output> {
+        self.run(Program::Api, arguments, &[]).await
+    }
+
+    /// Applies everything that is in the log now.
+    pub async fn catch_up(&self) -> Result<()> {
+        self.projector(&["run", "--until-caught-up"]).await?.success()?;
+        Ok(())
+    }
+
+    /// Runs a program to its end with variables of its own.
+    pub async fn run(&self, program: Program, arguments: &[&str], env: &[(&str, &str)]) -> Result<Output> {
+        output(self.command(program, arguments, env).await?)
+            .await
+            .with_context(|| format!("running {program}"))
+    }
+
+    /// Starts a program that goes on until it is stopped or dropped.
+    pub async fn spawn(&self, program: Program, arguments: &[&str]) -> Result<Daemon> {
+        self.spawn_with(program, arguments, &[]).await
+    }
+
+    pub async fn spawn_with(
+        &self,
+        program: Program,
+        arguments: &[&str],
+        env: &[(&str, &str)],
+    ) -> Result<Daemon> {
+        let command = self.command(program, arguments, env).await?;
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        Daemon::start(program.name(), command, &self.folder.join(format!("{program}-{number}.log")))
+    }
+
+    /// Starts the API on a free port and waits until it can serve.
+    pub async fn api_serve(&self) -> Result<Api> {
+        self.api_serve_with(&[]).await
+    }
+
+    pub async fn api_serve_with(&self, env: &[(&str, &str)]) -> Result<Api> {
+        let address = format!("127.0.0.1:{}", port::free()?);
+        let process = self.spawn_with(Program::Api, &["serve", "--listen", &address], env).await?;
+        Api::ready(format!("http://{address}"), process).await
+    }
+
+    /// Creates an account of this tier and gives the secret of its first key.
+    pub async fn key(&self, tier: &str) -> Result<String> {
+        let email = format!("{tier}-{}@example.com", folder::random_suffix());
+        self.create_account(&email, tier).await?;
+        self.create_key(&email, "test").await
+    }
+
+    pub async fn create_account(&self, email: &str, tier: &str) -> Result<()> {
+        self.api(&["account", "create", email, "--tier", tier]).await?.success()?;
+        Ok(())
+    }
+
+    /// Gives the secret, which nobody can read again.
+    pub async fn create_key(&self, email: &str, name: &str) -> Result<String> {
+        let created =
+            self.api(&["key", "create", email, "--name", name, "--json"]).await?.success()?.json()?;
+        let secret = created.get("secret").and_then(|secret| secret.as_str());
+        Ok(secret.context("api key create printed no secret")?.to_owned())
+    }
+
+    /// The rows of a query, run as the owner of the database.
+    pub async fn sql(&self, query: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let client = self.servers.postgres.connect(&self.database).await?;
+        client.query(query, parameters).await.with_context(|| query.to_owned())
+    }
+
+    /// The first column of the only row of a query.
+    pub async fn sql_value<T: FromSqlOwned>(&self, query: &str) -> Result<T> {
+        let client = self.servers.postgres.connect(&self.database).await?;
+        let row = client.query_one(query, &[]).await.with_context(|| query.to_owned())?;
+        Ok(row.try_get(0)?)
+    }
+
+    /// A client to this app's NATS server.
+    pub async fn nats(&self) -> Result<async_nats::Client> {
+        self.servers.nats.connect().await
+    }
+
+    async fn command(&self, program: Program, arguments: &[&str], env: &[(&str, &str)]) -> Result<Command> {
+        let binaries = Binaries::shared().await?;
+        let mut command = leashed(binaries.path(program), "KILL");
+        command.env_clear().current_dir(&self.folder).args(arguments);
+        for name in INHERITED {
+            if let Some(value) = environment::given(name) {
+                command.env(name, value);
+            }
+        }
+        command.envs(self.endpoints.environment()).env("CURSOR_SECRET", "0".repeat(64));
+        command.envs(self.extra.iter().map(|(name, value)| (name, value)));
+        command.envs(env.iter().copied());
+        Ok(command)
+    }
+}
+
+impl Drop for TestApp {
+    /// Leaves the servers as they were. It takes a thread with a runtime of its own because a destructor cannot
+    /// wait; servers that the test killed are past caring.
+    fn drop(&mut self) {
+        let (servers, database) = (Arc::clone(&self.servers), self.database.clone());
+        let stream = self.endpoints.stream.clone();
+        let cleaner = std::thread::spawn(move || {
+            if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                runtime.block_on(async {
+                    let _ = servers.postgres.drop_database(&database).await;
+                    let _ = servers.nats.delete_stream(&stream).await;
+                });
+            }
+        });
+        let _ = cleaner.join();
+    }
+}

@@ -1,0 +1,137 @@
+//! The service's programs, built when first needed: `cargo test` does not build a sibling package's binaries.
+//!
+//! Invariant: they are built in the profile of the program that asks, so a release benchmark never measures
+//! debug code.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+
+use crate::environment;
+use crate::process::{leashed, output_showing_progress};
+
+/// One of the service's programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Program {
+    Ingest,
+    Projector,
+    Api,
+}
+
+/// Where the built programs are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binaries {
+    pub ingest: PathBuf,
+    pub projector: PathBuf,
+    pub api: PathBuf,
+}
+
+/// The parts of Cargo's messages that say where it put an executable.
+#[derive(Deserialize)]
+struct Message {
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+impl Program {
+    pub fn name(self) -> &'static str {
+        match self {
+            Program::Ingest => "ingest",
+            Program::Projector => "projector",
+            Program::Api => "api",
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Binaries {
+    /// Built once per process.
+    pub async fn shared() -> Result<Arc<Binaries>> {
+        static SHARED: OnceCell<Arc<Binaries>> = OnceCell::const_new();
+        SHARED.get_or_try_init(async || anyhow::Ok(Arc::new(build().await?))).await.cloned()
+    }
+
+    pub fn path(&self, program: Program) -> &Path {
+        match program {
+            Program::Ingest => &self.ingest,
+            Program::Projector => &self.projector,
+            Program::Api => &self.api,
+        }
+    }
+}
+
+async fn build() -> Result<Binaries> {
+    let built = output_showing_progress(build_command()?).await.context("running cargo")?;
+    if built.code != 0 {
+        bail!("cargo could not build the service");
+    }
+    let messages: Vec<Message> =
+        built.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    Ok(Binaries {
+        ingest: executable(&messages, Program::Ingest)?,
+        projector: executable(&messages, Program::Projector)?,
+        api: executable(&messages, Program::Api)?,
+    })
+}
+
+fn build_command() -> Result<Command> {
+    let cargo = environment::given("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = leashed(cargo, "TERM");
+    command.args(["build", "--bins", "--message-format=json-render-diagnostics", "--profile", &profile()?]);
+    for program in [Program::Ingest, Program::Projector, Program::Api] {
+        command.args(["--package", program.name()]);
+    }
+    // What Cargo tells the program it runs would look to a build script like a change, and compile anew.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(set_by_cargo_run) {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(workspace());
+    Ok(command)
+}
+
+fn set_by_cargo_run(variable: &str) -> bool {
+    let prefixes = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_", "DEP_"];
+    prefixes.iter().any(|prefix| variable.starts_with(prefix)) || variable == "LD_LIBRARY_PATH"
+}
+
+/// The profile this program was built in, from the folder it lies in.
+fn profile() -> Result<String> {
+    let program = std::env::current_exe().context("finding this program")?;
+    let mut folders = program.ancestors().skip(1).filter_map(Path::file_name);
+    let folder = folders.find(|name| *name != "deps").context("this program lies in no build folder")?;
+    Ok(match folder.to_string_lossy().as_ref() {
+        "debug" => "dev".to_owned(),
+        other => other.to_owned(),
+    })
+}
+
+/// The workspace this harness was built from.
+pub(crate) fn workspace() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}
+
+fn executable(messages: &[Message], program: Program) -> Result<PathBuf> {
+    let built = messages.iter().find(|message| {
+        message.executable.is_some() && message.target.as_ref().is_some_and(|t| t.name == program.name())
+    });
+    built.and_then(|message| message.executable.clone()).with_context(|| format!("cargo built no {program}"))
+}

@@ -1,0 +1,64 @@
+//! Where one instance of the service finds its database and its stream, as the environment its programs read.
+
+use anyhow::{Context, Result};
+use reqwest::Url;
+
+use crate::environment;
+use crate::servers::Servers;
+
+/// Addresses and names; everything two instances on the same servers must not share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoints {
+    pub database_url: String,
+    pub projector_database_url: String,
+    pub api_database_url: String,
+    pub nats_url: String,
+    pub stream: String,
+    pub subject_prefix: String,
+}
+
+impl Endpoints {
+    pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
+        let owner = servers.postgres.url(database);
+        let role_url = |variable: &str, role: &str| match environment::text(variable) {
+            // Only an existing server can have roles of its own that the environment knows.
+            Some(given) if !servers.postgres.is_own() => with_database(&given, database),
+            _ => with_user(&owner, role),
+        };
+        Ok(Endpoints {
+            projector_database_url: role_url("PROJECTOR_DATABASE_URL", "dds_projector")?,
+            api_database_url: role_url("API_DATABASE_URL", "dds_api")?,
+            nats_url: servers.nats.url().to_owned(),
+            stream: stream.to_owned(),
+            subject_prefix: subject_prefix.to_owned(),
+            database_url: owner,
+        })
+    }
+
+    /// The variables the service's programs read.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        [
+            ("DATABASE_URL", &self.database_url),
+            ("PROJECTOR_DATABASE_URL", &self.projector_database_url),
+            ("API_DATABASE_URL", &self.api_database_url),
+            ("NATS_URL", &self.nats_url),
+            ("NATS_STREAM", &self.stream),
+            ("NATS_SUBJECT_PREFIX", &self.subject_prefix),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.clone()))
+        .collect()
+    }
+}
+
+fn with_database(url: &str, database: &str) -> Result<String> {
+    let mut url = Url::parse(url).context("the address of a role's database")?;
+    url.set_path(database);
+    Ok(url.into())
+}
+
+fn with_user(url: &str, user: &str) -> Result<String> {
+    let mut url = Url::parse(url).context("the address of the database")?;
+    url.set_username(user).ok().context("DATABASE_URL names no host to replace the user at")?;
+    Ok(url.into())
+}

@@ -1,0 +1,15 @@
+//! The environment variables the harness reads. A test has no command line to put them on, and this is the one
+//! place that reads them.
+
+use std::ffi::OsString;
+
+/// A variable that is set to something.
+#[expect(clippy::disallowed_methods, reason = "a test program has no arguments of its own to parse")]
+pub(crate) fn given(variable: &str) -> Option<OsString> {
+    std::env::var_os(variable).filter(|value| !value.is_empty())
+}
+
+/// As [`given`], for values that have to be text.
+pub(crate) fn text(variable: &str) -> Option<String> {
+    given(variable)?.into_string().ok()
+}

@@ -1,0 +1,21 @@
+//! Waiting for something that becomes true, instead of sleeping and hoping.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+const POLL: Duration = Duration::from_millis(25);
+
+/// Calls `attempt` until it answers, and gives that answer; after `limit`, its last error.
+pub async fn eventually<T>(limit: Duration, mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    let started = Instant::now();
+    loop {
+        match attempt().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if started.elapsed() > limit => {
+                return Err(error).with_context(|| format!("still not so after {limit:?}"));
+            }
+            Err(_) => tokio::time::sleep(POLL).await,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A NATS server with JetStream: one that runs already, or our own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use async_nats::jetstream;
+use tokio::sync::Mutex;
+
+use crate::port;
+use crate::process::{Daemon, Signal, leashed};
+use crate::release::Release;
+
+mod find;
+
+/// 2.9 ignores `filter_subjects` and does not know `sync_interval`.
+const OLDEST: Release = Release(2, 10);
+const READY_WITHIN: Duration = Duration::from_secs(30);
+const ATTEMPTS: usize = 3;
+
+/// The log's server.
+#[derive(Debug)]
+pub struct NatsServer {
+    url: String,
+    own: Option<Mutex<OwnNats>>,
+}
+
+#[derive(Debug)]
+struct OwnNats {
+    program: PathBuf,
+    configuration: PathBuf,
+    log: PathBuf,
+    process: Daemon,
+}
+
+impl NatsServer {
+    /// A server that runs already; refused when it is too old or has no JetStream.
+    pub(crate) async fn existing(url: &str) -> Result<NatsServer> {
+        let client =
+            async_nats::connect(url).await.with_context(|| format!("connecting to NATS_URL {url}"))?;
+        let version = client.server_info().version;
+        if Release::parse(&version).is_none_or(|release| release < OLDEST) {
+            bail!("the NATS server at {url} is {version}; {OLDEST} or newer is needed");
+        }
+        let account = jetstream::new(client).query_account().await;
+        account.with_context(|| format!("the NATS server at {url} has no JetStream"))?;
+        Ok(NatsServer { url: url.to_owned(), own: None })
+    }
+
+    /// Starts our own with its data in `folder`, which may hold the data of an earlier start.
+    pub(crate) async fn start(folder: &Path) -> Result<NatsServer> {
+        let program = tokio::task::spawn_blocking(find::program).await??;
+        fs::create_dir_all(folder)?;
+        let mut attempt = 1;
+        loop {
+            match OwnNats::start(&program, folder).await {
+                Ok((url, own)) => return Ok(NatsServer { url, own: Some(Mutex::new(own)) }),
+                Err(_) if attempt < ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub async fn connect(&self) -> Result<async_nats::Client> {
+        async_nats::connect(&self.url).await.with_context(|| format!("connecting to {}", self.url))
+    }
+
+    pub async fn delete_stream(&self, stream: &str) -> Result<()> {
+        jetstream::new(self.connect().await?).delete_stream(stream).await?;
+        Ok(())
+    }
+
+    /// Ends our own server as a power cut would; [`NatsServer::restart`] brings it back on the same port.
+    pub async fn kill9(&self) -> Result<()> {
+        self.own()?.lock().await.process.kill9()?;
+        Ok(())
+    }
+
+    pub async fn signal(&self, signal: Signal) -> Result<()> {
+        self.own()?.lock().await.process.signal(signal)
+    }
+
+    pub async fn stop(&self) -> Result<()> {
+        self.own()?.lock().await.process.stop(Signal::TERM, Duration::from_secs(20)).await?;
+        Ok(())
+    }
+
+    pub async fn restart(&self) -> Result<()> {
+        let mut own = self.own()?.lock().await;
+        own.process.kill9()?;
+        own.process = launch(&own.program, &own.configuration, &own.log)?;
+        wait_until_ready(&self.url, &mut own.process).await
+    }
+
+    /// What our own server said last when it has ended by itself.
+    pub(crate) async fn death(&self) -> Option<String> {
+        let mut own = self.own.as_ref()?.lock().await;
+        let status = own.process.exited().ok().flatten()?;
+        Some(format!("NATS ended ({status}); its log ends:\n{}", own.process.log_tail(20)))
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    fn own(&self) -> Result<&Mutex<OwnNats>> {
+        self.own.as_ref().context("the NATS server was not started here and is left alone")
+    }
+}
+
+impl OwnNats {
+    async fn start(program: &Path, folder: &Path) -> Result<(String, OwnNats)> {
+        let port = port::free()?;
+        let url = format!("nats://127.0.0.1:{port}");
+        let configuration = folder.join("nats.conf");
+        fs::write(&configuration, configuration_text(port, &folder.join("data")))?;
+        let log = folder.join("nats.log");
+        let mut process = launch(program, &configuration, &log)?;
+        wait_until_ready(&url, &mut process).await?;
+        Ok((url, OwnNats { program: program.to_owned(), configuration, log, process }))
+    }
+}
+
+/// `sync_interval: always` because an acknowledgement has to mean that the frame is on disk.
+fn configuration_text(port: u16, data: &Path) -> String {
+    format!(
+        "listen: \"127.0.0.1:{port}\"\n\
+         server_name: \"dividend-data-service\"\n\
+         max_payload: 8MB\n\
+         jetstream {{\n  store_dir: \"{}\"\n  sync_interval: always\n}}\n",
+        data.display()
+    )
+}
+
+fn launch(program: &Path, configuration: &Path, log: &Path) -> Result<Daemon> {
+    let mut command = leashed(program, "KILL");
+    command.arg("--config").arg(configuration);
+    Daemon::start("NATS", command, log)
+}
+
+async fn wait_until_ready(url: &str, process: &mut Daemon) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        if let Ok(client) = async_nats::connect(url).await
+            && jetstream::new(client).query_account().await.is_ok()
+        {
+            return Ok(());
+        }
+        if let Some(status) = process.exited()? {
+            bail!("NATS ended at start ({status}); its log ends:\n{}", process.log_tail(20));
+        }
+        if started.elapsed() > READY_WITHIN {
+            bail!("NATS is not ready after {READY_WITHIN:?}; its log ends:\n{}", process.log_tail(20));
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}

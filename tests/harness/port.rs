@@ -1,0 +1,24 @@
+//! Ports on 127.0.0.1 that nobody listens on.
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use anyhow::{Context, Result};
+use reqwest::Url;
+
+/// A port the kernel says is free now. Another process may take it first, so starters try again on failure.
+pub(crate) fn free() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("finding a free port")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Whether a listener could be opened on this port now.
+pub(crate) fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+}
+
+/// Whether somebody accepts connections at the host and port of this address.
+pub(crate) fn answers(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return false };
+    let (Some(host), Some(port)) = (url.host_str(), url.port()) else { return false };
+    TcpStream::connect((host, port)).is_ok()
+}

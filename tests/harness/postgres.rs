@@ -1,0 +1,184 @@
+//! A Postgres server: one that runs already, or our own.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use reqwest::Url;
+use tokio::sync::Mutex;
+use tokio_postgres::{Client, NoTls};
+
+use crate::process::{Daemon, Signal};
+use cluster::Cluster;
+
+mod cluster;
+mod find;
+
+const OLDEST: u32 = 15;
+/// Long enough for the recovery after a power cut.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+const ATTEMPTS: u32 = 5;
+
+/// What a server of ours is tuned for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Nothing acknowledged is lost in a power cut.
+    Full,
+    /// Data that a test throws away is not worth a wait for the disk.
+    Disposable,
+}
+
+/// The server that holds facts and read tables.
+#[derive(Debug)]
+pub struct PostgresServer {
+    url: Url,
+    own: Option<Mutex<OwnPostgres>>,
+}
+
+#[derive(Debug)]
+struct OwnPostgres {
+    cluster: Cluster,
+    process: Daemon,
+}
+
+impl PostgresServer {
+    /// A server that runs already; refused when it is too old.
+    pub(crate) async fn existing(url: &str) -> Result<PostgresServer> {
+        let parsed = Url::parse(url).context("DATABASE_URL")?;
+        let client = connect(&parsed).await.context("connecting to the server DATABASE_URL names")?;
+        let number: String = client.query_one("show server_version_num", &[]).await?.get(0);
+        if number.parse::<u32>()? / 10_000 < OLDEST {
+            bail!("the server DATABASE_URL names is Postgres {number}; {OLDEST} or newer is needed");
+        }
+        Ok(PostgresServer { url: parsed, own: None })
+    }
+
+    /// Starts our own with its data in `folder`, which may hold the data of an earlier start.
+    pub(crate) async fn start(folder: &Path, durability: Durability) -> Result<PostgresServer> {
+        let folder = folder.to_owned();
+        let prepare = move || Cluster::prepare(find::programs()?, &folder, durability);
+        let mut cluster = tokio::task::spawn_blocking(prepare).await??;
+        let mut attempt = 1;
+        loop {
+            match launch(&cluster).await {
+                Ok((url, process)) => {
+                    let own = Some(Mutex::new(OwnPostgres { cluster, process }));
+                    return Ok(PostgresServer { url, own });
+                }
+                Err(_) if attempt < ATTEMPTS => {
+                    // The port was taken in between, or the last instance is still closing its files.
+                    attempt += 1;
+                    cluster.change_port()?;
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The address of one of its databases, as the owner.
+    pub fn url(&self, database: &str) -> String {
+        let mut url = self.url.clone();
+        url.set_path(database);
+        url.into()
+    }
+
+    pub async fn connect(&self, database: &str) -> Result<Client> {
+        let mut url = self.url.clone();
+        url.set_path(database);
+        connect(&url).await.with_context(|| format!("connecting to database {database}"))
+    }
+
+    pub async fn has_database(&self, name: &str) -> Result<bool> {
+        let client = connect(&self.url).await?;
+        let found = client.query_opt("select from pg_database where datname = $1", &[&name]).await?;
+        Ok(found.is_some())
+    }
+
+    pub async fn create_database(&self, name: &str, template: Option<&str>) -> Result<()> {
+        let template = template.unwrap_or("template0");
+        // Names are ours and hold no quotes; identifiers cannot be parameters.
+        let statement = format!(r#"create database "{name}" template "{template}" encoding 'UTF8'"#);
+        let client = connect(&self.url).await?;
+        client.batch_execute(&statement).await.with_context(|| format!("creating database {name}"))
+    }
+
+    /// Drops a database even while it has connections; one that does not exist is fine.
+    pub async fn drop_database(&self, name: &str) -> Result<()> {
+        let statement = format!(r#"drop database if exists "{name}" with (force)"#);
+        let client = connect(&self.url).await?;
+        client.batch_execute(&statement).await.with_context(|| format!("dropping database {name}"))
+    }
+
+    /// Ends our own server as a power cut would; [`PostgresServer::restart`] brings it back on the same port.
+    pub async fn kill9(&self) -> Result<()> {
+        self.own()?.lock().await.process.kill9()?;
+        Ok(())
+    }
+
+    pub async fn signal(&self, signal: Signal) -> Result<()> {
+        self.own()?.lock().await.process.signal(signal)
+    }
+
+    /// Fast shutdown: sessions end, everything is flushed.
+    pub async fn stop(&self) -> Result<()> {
+        self.own()?.lock().await.process.stop(Signal::INT, Duration::from_secs(60)).await?;
+        Ok(())
+    }
+
+    pub async fn restart(&self) -> Result<()> {
+        let mut own = self.own()?.lock().await;
+        own.process.kill9()?;
+        let mut attempt = 1;
+        loop {
+            match launch(&own.cluster).await {
+                Ok((_, process)) => {
+                    own.process = process;
+                    return Ok(());
+                }
+                Err(error) if attempt >= ATTEMPTS => return Err(error),
+                // Sessions of the killed server may hold its shared memory for a moment.
+                Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+            }
+            attempt += 1;
+        }
+    }
+
+    /// What our own server said last when it has ended by itself.
+    pub(crate) async fn death(&self) -> Option<String> {
+        let mut own = self.own.as_ref()?.lock().await;
+        let status = own.process.exited().ok().flatten()?;
+        Some(format!("Postgres ended ({status}); its log ends:\n{}", own.process.log_tail(20)))
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    fn own(&self) -> Result<&Mutex<OwnPostgres>> {
+        self.own.as_ref().context("the Postgres server was not started here and is left alone")
+    }
+}
+
+async fn connect(url: &Url) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url.as_str(), NoTls).await?;
+    // The task ends with the client; its error is seen by whoever uses the client next.
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+async fn launch(cluster: &Cluster) -> Result<(Url, Daemon)> {
+    let url = Url::parse(&cluster.url())?;
+    let mut process = Daemon::start("Postgres", cluster.command(), cluster.log())?;
+    let started = Instant::now();
+    loop {
+        let Err(error) = connect(&url).await else { return Ok((url, process)) };
+        if let Some(status) = process.exited()? {
+            bail!("Postgres ended at start ({status}); its log ends:\n{}", process.log_tail(20));
+        }
+        if started.elapsed() > READY_WITHIN {
+            return Err(error).context("Postgres does not become ready");
+        }
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}

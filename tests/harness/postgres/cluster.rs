@@ -1,0 +1,145 @@
+//! A database cluster of our own on disk: its folder, its settings, the command that serves it.
+//!
+//! Invariants: a cluster folder exists whole or not at all; it belongs to the user the server runs as; the
+//! server listens on 127.0.0.1 only and on no socket file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::Durability;
+use super::find::Programs;
+use crate::port;
+use crate::process::{exit_code, leashed};
+use crate::server_user::{ServerUser, ensure_reachable};
+
+#[derive(Debug)]
+pub(super) struct Cluster {
+    programs: Programs,
+    data: PathBuf,
+    log: PathBuf,
+    port: u16,
+    user: Option<ServerUser>,
+    durability: Durability,
+}
+
+impl Cluster {
+    /// Takes the cluster in `folder`, or makes one there.
+    pub(super) fn prepare(programs: Programs, folder: &Path, durability: Durability) -> Result<Cluster> {
+        let user = ServerUser::needed()?;
+        fs::create_dir_all(folder)?;
+        if let Some(user) = user {
+            user.own(folder)?;
+            if let Some(parent) = folder.parent() {
+                ensure_reachable(parent)?;
+            }
+        }
+        let data = folder.join("data");
+        let cluster = Cluster {
+            programs,
+            data,
+            log: folder.join("postgres.log"),
+            port: port::free()?,
+            user,
+            durability,
+        };
+        if cluster.data.exists() {
+            cluster.refuse_other_major()?;
+        } else {
+            cluster.initialise(&folder.join("data.new"))?;
+        }
+        Ok(cluster)
+    }
+
+    pub(super) fn change_port(&mut self) -> Result<()> {
+        self.port = port::free()?;
+        Ok(())
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    pub(super) fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The command that serves the cluster. It gets SIGQUIT when we die, on which the server ends its sessions
+    /// before itself; SIGKILL would leave them behind.
+    pub(super) fn command(&self) -> Command {
+        let mut command = self.as_user("postgres", "QUIT");
+        command.arg("-D").arg(&self.data);
+        for setting in self.settings() {
+            command.arg("-c").arg(setting);
+        }
+        command
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let mut settings = vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.port),
+            "unix_socket_directories=".to_owned(),
+            "max_connections=300".to_owned(),
+            "log_timezone=UTC".to_owned(),
+            "timezone=UTC".to_owned(),
+        ];
+        let tuned: &[&str] = match self.durability {
+            Durability::Full => &["shared_buffers=256MB", "max_wal_size=2GB"],
+            Durability::Disposable => &["shared_buffers=128MB", "fsync=off", "full_page_writes=off"],
+        };
+        settings.extend(tuned.iter().map(|setting| (*setting).to_owned()));
+        settings
+    }
+
+    fn initialise(&self, staging: &Path) -> Result<()> {
+        // What an interrupted start left is worth nothing.
+        let _ = fs::remove_dir_all(staging);
+        let mut failure = String::new();
+        for locale in ["C.UTF-8", "C"] {
+            let mut command = self.as_user("initdb", "KILL");
+            command.arg("--pgdata").arg(staging);
+            command.args(["--username=postgres", "--auth=trust", "--encoding=UTF8"]);
+            command.arg(format!("--locale={locale}"));
+            if self.durability == Durability::Disposable {
+                command.arg("--no-sync");
+            }
+            let output = command.output().context("running initdb")?;
+            if output.status.success() {
+                return fs::rename(staging, &self.data).context("moving the new cluster into place");
+            }
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            failure = format!("initdb ended with {}: {said}", exit_code(output.status));
+        }
+        bail!(failure)
+    }
+
+    fn refuse_other_major(&self) -> Result<()> {
+        let text =
+            fs::read_to_string(self.data.join("PG_VERSION")).context("reading the cluster's PG_VERSION")?;
+        if text.trim() != self.programs.major.to_string() {
+            bail!(
+                "{} was made by Postgres {}, but {} is found; start with --fresh or point PG_BIN to the old one",
+                self.data.display(),
+                text.trim(),
+                self.programs.major
+            );
+        }
+        Ok(())
+    }
+
+    fn as_user(&self, program: &str, death_signal: &str) -> Command {
+        let mut command = leashed(self.programs.folder.join(program), death_signal);
+        // The server must not start in a folder its user cannot enter.
+        command.current_dir("/").env("LC_ALL", "C");
+        for name in ["PGDATA", "PGPORT", "PGHOST", "PGUSER", "PGOPTIONS", "PGSERVICE", "PGPASSFILE"] {
+            command.env_remove(name);
+        }
+        if let Some(user) = self.user {
+            user.run_as(&mut command);
+        }
+        command
+    }
+}

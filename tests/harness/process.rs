@@ -1,0 +1,233 @@
+//! Child processes that cannot outlive the process that started them.
+//!
+//! Invariants: every child runs under `setpriv --pdeathsig`, so the kernel ends it even when its parent gets
+//! `kill -9`; all are spawned from one thread that lives as long as the process, because the kernel sends that
+//! signal when the *thread* that forked ends, and a test's thread ends with its test; each leads its own process
+//! group, so a Ctrl-C in the terminal reaches only the parent, which stops them in order.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process, kill_process_group};
+
+const POLL: Duration = Duration::from_millis(20);
+
+/// Ends the child at once when the parent died before `setpriv` could ask for the signal.
+const GUARD: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
+
+type Request = (Command, mpsc::SyncSender<io::Result<Child>>);
+
+/// A long-running child whose output goes to a file. Dropping it kills it and whatever it started.
+#[derive(Debug)]
+pub struct Daemon {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+/// What a finished child left behind.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// The exit code, or 128 + the signal that ended it.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Kills a child's process group unless it is told that the child has ended.
+struct Leash(Option<Pid>);
+
+impl Daemon {
+    /// Starts a command made by [`leashed`], appending its output to `log`.
+    pub(crate) fn start(name: &str, mut command: Command, log: &Path) -> Result<Daemon> {
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .with_context(|| format!("opening the log {}", log.display()))?;
+        command.stdout(file.try_clone()?).stderr(file);
+        let child = spawn(command).with_context(|| format!("starting {name}"))?;
+        Ok(Daemon { name: name.to_owned(), child, log: log.to_owned() })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal; a child that has already ended is left alone.
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        if self.exited()?.is_none() {
+            kill_process(Pid::from_child(&self.child), signal)
+                .with_context(|| format!("signalling {}", self.name))?;
+        }
+        Ok(())
+    }
+
+    /// The exit status when the child has ended.
+    pub fn exited(&mut self) -> Result<Option<ExitStatus>> {
+        self.child.try_wait().with_context(|| format!("waiting for {}", self.name))
+    }
+
+    /// Waits for the child to end by itself; an error with its last log lines when it does not within `limit`.
+    pub async fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.exited()? {
+                return Ok(status);
+            }
+            if started.elapsed() > limit {
+                bail!("{} still runs after {limit:?}; its log ends:\n{}", self.name, self.log_tail(20));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Asks the child to end and waits; kills it when it takes longer than `limit`.
+    pub async fn stop(&mut self, signal: Signal, limit: Duration) -> Result<ExitStatus> {
+        self.signal(signal)?;
+        match self.wait(limit).await {
+            Ok(status) => Ok(status),
+            Err(_) => self.kill9(),
+        }
+    }
+
+    /// Ends the child as a power cut would.
+    pub fn kill9(&mut self) -> Result<ExitStatus> {
+        if let Some(status) = self.exited()? {
+            return Ok(status);
+        }
+        kill_group(Pid::from_child(&self.child));
+        self.child.wait().with_context(|| format!("waiting for {}", self.name))
+    }
+
+    pub fn log_path(&self) -> &Path {
+        &self.log
+    }
+
+    /// Everything the child wrote, standard output and error mixed.
+    pub fn log(&self) -> String {
+        fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    pub fn log_tail(&self, lines: usize) -> String {
+        let log = self.log();
+        let all: Vec<&str> = log.lines().collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Nobody is left to tell: the child is either gone already or dies with this process.
+        let _ = self.kill9();
+    }
+}
+
+impl Output {
+    /// The output of a child that had to succeed; an error with what it said when it did not.
+    pub fn success(self) -> Result<Output> {
+        if self.code != 0 {
+            bail!("exit code {}\nstdout:\n{}\nstderr:\n{}", self.code, self.stdout, self.stderr);
+        }
+        Ok(self)
+    }
+
+    /// Standard output read as JSON.
+    pub fn json(&self) -> Result<serde_json::Value> {
+        serde_json::from_str(&self.stdout).with_context(|| format!("not JSON: {}", self.stdout))
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            kill_group(group);
+        }
+    }
+}
+
+/// A command for `program` that the kernel ends with `death_signal` when this process dies.
+pub(crate) fn leashed(program: impl AsRef<OsStr>, death_signal: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--pdeathsig", death_signal, "sh", "-c", GUARD])
+        .arg(std::process::id().to_string())
+        .arg(program)
+        .process_group(0)
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs a command made by [`leashed`] to its end; dropping the future kills it.
+pub(crate) async fn output(mut command: Command) -> Result<Output> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    collect(command).await
+}
+
+/// As [`output`], with standard error shown to the user as it comes.
+pub(crate) async fn output_showing_progress(mut command: Command) -> Result<Output> {
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    collect(command).await
+}
+
+async fn collect(command: Command) -> Result<Output> {
+    let child = spawn(command)?;
+    let mut leash = Leash(Some(Pid::from_child(&child)));
+    let finished = tokio::task::spawn_blocking(move || child.wait_with_output()).await??;
+    leash.0 = None;
+    Ok(Output {
+        code: exit_code(finished.status),
+        stdout: String::from_utf8_lossy(&finished.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&finished.stderr).into_owned(),
+    })
+}
+
+/// The exit code as a shell reports it.
+pub(crate) fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+}
+
+/// Spawns on the keeper thread.
+pub(crate) fn spawn(command: Command) -> io::Result<Child> {
+    let (reply, answer) = mpsc::sync_channel(1);
+    keeper().send((command, reply)).map_err(io::Error::other)?;
+    answer.recv().map_err(io::Error::other)?.map_err(explain_missing_setpriv)
+}
+
+fn keeper() -> &'static mpsc::Sender<Request> {
+    static KEEPER: OnceLock<mpsc::Sender<Request>> = OnceLock::new();
+    KEEPER.get_or_init(|| {
+        let (requests, inbox) = mpsc::channel::<Request>();
+        std::thread::spawn(move || {
+            for (mut command, reply) in inbox {
+                // A caller that gave up has no use for the child, which is dropped with the answer.
+                let _ = reply.send(command.spawn());
+            }
+        });
+        requests
+    })
+}
+
+fn explain_missing_setpriv(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        return io::Error::new(error.kind(), "setpriv is not on PATH; install the package util-linux");
+    }
+    error
+}
+
+fn kill_group(leader: Pid) {
+    // A group that is already gone is what was wanted.
+    let _ = kill_process_group(leader, Signal::KILL);
+}

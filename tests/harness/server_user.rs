@@ -1,0 +1,64 @@
+//! The user Postgres runs as when the harness itself runs as root, which `initdb` refuses to be.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// A user and group from /etc/passwd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ServerUser {
+    uid: u32,
+    gid: u32,
+}
+
+impl ServerUser {
+    /// `postgres`, else `nobody`; none when the harness is not root and can run servers as itself.
+    pub(crate) fn needed() -> Result<Option<ServerUser>> {
+        if !is_root() {
+            return Ok(None);
+        }
+        let passwd = fs::read_to_string("/etc/passwd").context("reading /etc/passwd")?;
+        let user = find(&passwd, "postgres").or_else(|| find(&passwd, "nobody"));
+        Ok(Some(
+            user.context("neither user postgres nor nobody exists, and Postgres refuses to run as root")?,
+        ))
+    }
+
+    pub(crate) fn run_as(self, command: &mut Command) {
+        command.uid(self.uid).gid(self.gid);
+    }
+
+    pub(crate) fn own(self, path: &Path) -> Result<()> {
+        chown(path, Some(self.uid), Some(self.gid)).with_context(|| format!("giving away {}", path.display()))
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Fails with a sentence when another user could not walk down to `path`.
+pub(crate) fn ensure_reachable(path: &Path) -> Result<()> {
+    for folder in path.ancestors().filter(|folder| folder.is_dir()) {
+        if fs::metadata(folder)?.mode() & 0o001 == 0 {
+            bail!(
+                "{} cannot be entered by the user Postgres runs as; choose a data folder outside {}",
+                path.display(),
+                folder.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn find(passwd: &str, name: &str) -> Option<ServerUser> {
+    let line = passwd.lines().find(|line| line.split(':').next() == Some(name))?;
+    let mut fields = line.split(':').skip(2);
+    let uid = fields.next()?.parse().ok()?;
+    let gid = fields.next()?.parse().ok()?;
+    Some(ServerUser { uid, gid })
+}

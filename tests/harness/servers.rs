@@ -1,0 +1,91 @@
+//! One Postgres and one NATS: those `DATABASE_URL` and `NATS_URL` name, else our own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tokio::sync::OnceCell;
+
+use crate::binaries::Binaries;
+use crate::environment::text;
+use crate::folder;
+use crate::nats::NatsServer;
+use crate::postgres::{Durability, PostgresServer};
+use crate::process::{leashed, output};
+
+/// The pair of servers that a test or a stack works against.
+#[derive(Debug)]
+pub struct Servers {
+    pub postgres: PostgresServer,
+    pub nats: NatsServer,
+    template: OnceCell<String>,
+}
+
+impl Servers {
+    /// The servers all tests of this process share, started when the first one asks.
+    pub async fn shared() -> Result<Arc<Servers>> {
+        static SHARED: OnceCell<Arc<Servers>> = OnceCell::const_new();
+        let start = async || {
+            let folder = folder::ephemeral("tests")?;
+            let servers =
+                Servers::find(text("DATABASE_URL"), text("NATS_URL"), &folder, Durability::Disposable);
+            anyhow::Ok(Arc::new(servers.await?))
+        };
+        SHARED.get_or_try_init(start).await.cloned()
+    }
+
+    /// Servers for one test alone, which may kill and restart them. They keep what they acknowledged.
+    pub async fn private() -> Result<Arc<Servers>> {
+        let folder = folder::ephemeral("private-servers")?;
+        Ok(Arc::new(Servers::find(None, None, &folder, Durability::Full).await?))
+    }
+
+    pub(crate) async fn find(
+        database_url: Option<String>,
+        nats_url: Option<String>,
+        folder: &Path,
+        durability: Durability,
+    ) -> Result<Servers> {
+        let postgres = async {
+            match database_url {
+                Some(url) => PostgresServer::existing(&url).await,
+                None => PostgresServer::start(&folder.join("postgres"), durability).await,
+            }
+        };
+        let nats = async {
+            match nats_url {
+                Some(url) => NatsServer::existing(&url).await,
+                None => NatsServer::start(&folder.join("nats")).await,
+            }
+        };
+        let (postgres, nats) = tokio::try_join!(postgres, nats)?;
+        Ok(Servers { postgres, nats, template: OnceCell::new() })
+    }
+
+    /// A new database with the service's schema. Servers of our own copy one that was migrated once; on a server
+    /// that was there before, each is migrated for itself, so that no template stays behind.
+    pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
+        if self.postgres.is_own() {
+            let template = self.template.get_or_try_init(|| self.migrated_template()).await?;
+            return self.postgres.create_database(name, Some(template)).await;
+        }
+        self.postgres.create_database(name, None).await?;
+        self.migrate(name).await
+    }
+
+    async fn migrated_template(&self) -> Result<String> {
+        let name = "template_dividends".to_owned();
+        self.postgres.create_database(&name, None).await?;
+        self.migrate(&name).await?;
+        Ok(name)
+    }
+
+    async fn migrate(&self, database: &str) -> Result<()> {
+        let binaries = Binaries::shared().await?;
+        let endpoints = crate::Endpoints::new(self, database, "MIGRATION", "migration")?;
+        let mut command = leashed(&binaries.projector, "KILL");
+        command.arg("migrate").envs(endpoints.environment());
+        output(command).await?.success().with_context(|| format!("migrating database {database}"))?;
+        Ok(())
+    }
+}

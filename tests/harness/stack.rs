@@ -1,0 +1,160 @@
+//! The whole service on one machine: what `cargo stack` runs.
+//!
+//! Invariants: one stack per data folder; everything it starts stops with it, in the reverse order of the data's
+//! way; a second start keeps the data; nothing of it is reachable from another machine.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::binaries::Binaries;
+use crate::endpoints::Endpoints;
+use crate::environment;
+use crate::port;
+use crate::postgres::Durability;
+use crate::servers::Servers;
+use contents::Plan;
+use folder::StackFolder;
+use progress::Progress;
+use running::Running;
+
+mod contents;
+mod folder;
+mod keys;
+mod progress;
+mod report;
+mod running;
+mod services;
+
+pub use report::print_environment;
+
+const DEFAULT_PORT: u16 = 8080;
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The API's port; by default 8080 or the next free one.
+    pub port: Option<u16>,
+    /// Starts from nothing instead of from the data of the last time.
+    pub fresh: bool,
+    /// Loads nothing.
+    pub empty: bool,
+    /// The user's own feeds, loaded instead of the demo market.
+    pub feeds: Vec<PathBuf>,
+    /// The source name those feeds are loaded under.
+    pub source: String,
+}
+
+/// Runs the stack until Ctrl-C, SIGTERM or the end of one of its parts, which is an error.
+pub async fn run(options: Options) -> Result<()> {
+    let progress = Progress::start();
+    // Mistakes of the command line are told before `--fresh` removes anything.
+    let port = choose_port(options.port)?;
+    if let Some(missing) = options.feeds.iter().find(|feed| !feed.exists()) {
+        bail!("no feed at {}", missing.display());
+    }
+    let folder = StackFolder::open(options.fresh)?;
+    progress.say(format_args!("data and logs are in {}", folder.path().display()));
+    let plan = Plan::make(&options, &folder)?;
+
+    let mut running = Running::default();
+    let ended = tokio::select! {
+        ended = live(&options, port, &folder, plan, &progress, &mut running) => ended,
+        asked = asked_to_stop() => asked,
+    };
+    progress.say(format_args!("stopping"));
+    running.stop(&progress).await;
+    progress.say(format_args!("stopped; the data stays in {}", folder.path().display()));
+    ended
+}
+
+/// Brings everything up, reports, then watches. Returns only with an error.
+async fn live(
+    options: &Options,
+    port: u16,
+    folder: &StackFolder,
+    plan: Plan,
+    progress: &Progress,
+    running: &mut Running,
+) -> Result<()> {
+    progress.say(format_args!("building the service, and starting Postgres and NATS meanwhile"));
+    let (binaries, servers) = tokio::try_join!(Binaries::shared(), start_servers(folder, progress))?;
+    let servers = &*running.servers.insert(servers);
+    let endpoints = prepare_database(options, folder, servers).await?;
+    let services = services::Services::new(&binaries, &endpoints, folder, servers, progress)?;
+
+    services.migrate().await?;
+    services.load(&plan).await?;
+    services.catch_up().await?;
+    running.projector = Some(services.start_projector()?);
+    let api = &*running.api.insert(services.start_api(port).await?);
+    let keys = keys::obtain(&services, api, folder).await?;
+    let environment = report::environment(&endpoints, api, &keys);
+    folder.remember_environment(&environment)?;
+    report::print(api, &keys).await?;
+    running.watch().await
+}
+
+async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Servers> {
+    // A shell that evaluated `cargo stack env` may name the servers of the last run, which ended with it.
+    let existing = |variable: &str| {
+        environment::text(variable).filter(|url| !folder.last_environment_has(url) || port::answers(url))
+    };
+    let servers =
+        Servers::find(existing("DATABASE_URL"), existing("NATS_URL"), folder.path(), Durability::Full)
+            .await?;
+    let whose = |own: bool| if own { "own" } else { "existing" };
+    progress.say(format_args!(
+        "Postgres ({}) and NATS ({}) answer",
+        whose(servers.postgres.is_own()),
+        whose(servers.nats.is_own())
+    ));
+    Ok(servers)
+}
+
+/// On servers of others the stack has names of its own, and `--fresh` drops just those.
+async fn prepare_database(options: &Options, folder: &StackFolder, servers: &Servers) -> Result<Endpoints> {
+    let suffix = folder.identity();
+    let database = match servers.postgres.is_own() {
+        true => "dividends".to_owned(),
+        false => format!("dds_stack_{suffix}"),
+    };
+    let (stream, prefix) = match servers.nats.is_own() {
+        true => ("MARKET".to_owned(), "market".to_owned()),
+        false => (format!("MARKET_{suffix}"), format!("market_{suffix}")),
+    };
+    if options.fresh {
+        servers.postgres.drop_database(&database).await?;
+        // It is fine when there is no such stream.
+        let _ = servers.nats.delete_stream(&stream).await;
+    }
+    if !servers.postgres.has_database(&database).await? {
+        servers.postgres.create_database(&database, None).await?;
+    }
+    Endpoints::new(servers, &database, &stream, &prefix)
+}
+
+fn choose_port(asked: Option<u16>) -> Result<u16> {
+    if let Some(port) = asked {
+        if !port::is_free(port) {
+            bail!("port {port} is in use; stop what listens there or choose another with --port");
+        }
+        return Ok(port);
+    }
+    (DEFAULT_PORT..DEFAULT_PORT + 200)
+        .find(|port| port::is_free(*port))
+        .context("no port from 8080 on is free")
+}
+
+async fn asked_to_stop() -> Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! What has been loaded into the stack's log, and what a start has to load.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Options;
+use super::folder::StackFolder;
+
+const FILE: &str = "contents.json";
+
+/// What to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Plan {
+    Nothing,
+    Demo,
+    Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
+}
+
+/// What was loaded. It is written before a load begins too, because an interrupted one leaves rows behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Contents {
+    Demo { complete: bool },
+    Feeds { loaded: BTreeSet<String> },
+}
+
+impl Plan {
+    pub(super) fn make(options: &Options, folder: &StackFolder) -> Result<Plan> {
+        let contents: Option<Contents> = folder.read_json(FILE);
+        if options.empty {
+            return Ok(Plan::Nothing);
+        }
+        if options.feeds.is_empty() {
+            return Ok(match contents {
+                None | Some(Contents::Demo { complete: false }) => Plan::Demo,
+                Some(_) => Plan::Nothing,
+            });
+        }
+        let mut paths = Vec::new();
+        for feed in &options.feeds {
+            paths.push(feed.canonicalize().with_context(|| format!("no feed at {}", feed.display()))?);
+        }
+        let fingerprint = fingerprint(&paths, &options.source)?;
+        match contents {
+            Some(Contents::Demo { .. }) => {
+                bail!("this stack holds the demo market; add --fresh to load your feeds instead of it")
+            }
+            Some(Contents::Feeds { loaded }) if loaded.contains(&fingerprint) => Ok(Plan::Nothing),
+            _ => Ok(Plan::Feeds { paths, source: options.source.clone(), fingerprint }),
+        }
+    }
+
+    pub(super) fn begun(&self, folder: &StackFolder) -> Result<()> {
+        self.remember(folder, false)
+    }
+
+    pub(super) fn done(&self, folder: &StackFolder) -> Result<()> {
+        self.remember(folder, true)
+    }
+
+    fn remember(&self, folder: &StackFolder, complete: bool) -> Result<()> {
+        let contents = match self {
+            Plan::Nothing => return Ok(()),
+            Plan::Demo => Contents::Demo { complete },
+            Plan::Feeds { fingerprint, .. } => {
+                let mut loaded = match folder.read_json(FILE) {
+                    Some(Contents::Feeds { loaded }) => loaded,
+                    _ => BTreeSet::new(),
+                };
+                if complete {
+                    loaded.insert(fingerprint.clone());
+                }
+                Contents::Feeds { loaded }
+            }
+        };
+        folder.write_json(FILE, &contents)
+    }
+}
+
+/// Changes when a file is added, removed or written. Reading gigabytes to find that they are the same would
+/// make a second start slow, so names, sizes and times stand for the content.
+fn fingerprint(paths: &[PathBuf], source: &str) -> Result<String> {
+    let mut hash = Sha256::new_with_prefix(source);
+    for path in paths {
+        add(&mut hash, path)?;
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn add(hash: &mut Sha256, path: &Path) -> Result<()> {
+    let metadata = fs::metadata(path).with_context(|| format!("reading {}", path.display()))?;
+    hash.update(path.as_os_str().as_encoded_bytes());
+    if metadata.is_dir() {
+        let mut entries: Vec<PathBuf> = fs::read_dir(path)?.flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        return entries.iter().try_for_each(|entry| add(hash, entry));
+    }
+    hash.update(format!("{} {}.{}\n", metadata.len(), metadata.mtime(), metadata.mtime_nsec()));
+    Ok(())
+}

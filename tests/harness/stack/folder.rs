@@ -1,0 +1,178 @@
+//! The stack's data folder.
+//!
+//! Invariants: whoever holds the lock file's lock is the only stack on the folder, and the kernel gives the lock
+//! back however that process ends; secrets are readable by their owner only.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::binaries::workspace;
+use crate::environment;
+use crate::folder;
+use crate::server_user;
+
+const LOCK: &str = "lock";
+const ENVIRONMENT: &str = "environment.json";
+/// What the run before this one said; kept apart, since it must outlive starts that fail.
+const LAST_ENVIRONMENT: &str = "last-environment.json";
+const CURSOR_SECRET: &str = "cursor-secret";
+
+/// All that `--fresh` removes. The folder may be one that the user named and keeps other things in.
+const DATA: [&str; 9] = [
+    "postgres",
+    "nats",
+    "demo",
+    "demo.new",
+    "logs",
+    "keys.json",
+    "contents.json",
+    ENVIRONMENT,
+    CURSOR_SECRET,
+];
+
+#[derive(Debug)]
+pub(super) struct StackFolder {
+    path: PathBuf,
+    last_environment: Vec<(String, String)>,
+    _lock: File,
+}
+
+impl StackFolder {
+    /// Takes the folder for this process.
+    pub(super) fn open(fresh: bool) -> Result<StackFolder> {
+        let path = location()?;
+        folder::create(&path)?;
+        let lock = take_lock(&path)?;
+        if path.join(ENVIRONMENT).exists() {
+            fs::rename(path.join(ENVIRONMENT), path.join(LAST_ENVIRONMENT))?;
+        }
+        let last_environment = read_json(&path.join(LAST_ENVIRONMENT)).unwrap_or_default();
+        let opened = StackFolder { path, last_environment, _lock: lock };
+        opened.remove(if fresh { &DATA } else { &["logs"] })?;
+        folder::create(&opened.path.join("logs"))?;
+        Ok(opened)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn log(&self, name: &str) -> PathBuf {
+        self.path.join("logs").join(format!("{name}.log"))
+    }
+
+    /// A short name that differs between folders.
+    pub(super) fn identity(&self) -> String {
+        short_hash(&self.path)
+    }
+
+    /// Whether the run before this one, on this folder, said this to its users.
+    pub(super) fn last_environment_has(&self, value: &str) -> bool {
+        self.last_environment.iter().any(|(_, said)| said == value)
+    }
+
+    pub(super) fn remember_environment(&self, environment: &[(String, String)]) -> Result<()> {
+        self.write_json(ENVIRONMENT, &environment)
+    }
+
+    /// The key that signs cursors, the same at every start so that cursors stay valid.
+    pub(super) fn cursor_secret(&self) -> Result<String> {
+        let path = self.path.join(CURSOR_SECRET);
+        if let Ok(secret) = fs::read_to_string(&path) {
+            return Ok(secret);
+        }
+        let bytes: [u8; 32] = rand::random();
+        let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        write_private(&path, secret.as_bytes())?;
+        Ok(secret)
+    }
+
+    pub(super) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        read_json(&self.path.join(name))
+    }
+
+    pub(super) fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<()> {
+        write_private(&self.path.join(name), &serde_json::to_vec_pretty(value)?)
+    }
+
+    fn remove(&self, names: &[&str]) -> Result<()> {
+        for path in names.iter().map(|name| self.path.join(name)).filter(|path| path.exists()) {
+            let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.with_context(|| format!("removing {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// What the running stack tells shells; an error with a sentence when none runs or it is not up yet.
+pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
+    let path = location()?;
+    let Ok(lock) = File::open(path.join(LOCK)) else {
+        bail!("no stack runs here; start one with `cargo stack`");
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => bail!("no stack runs here; start one with `cargo stack`"),
+        Err(TryLockError::Error(error)) => Err(error).context("asking for the stack's lock"),
+        Err(TryLockError::WouldBlock) => read_json(&path.join(ENVIRONMENT))
+            .context("the stack is still starting; wait for its line `ready:`"),
+    }
+}
+
+/// `$STACK_DIR`; else `.stack` in the workspace. Root's workspace may be closed to the user that Postgres runs
+/// as, so root's data goes to /var/tmp.
+fn location() -> Result<PathBuf> {
+    match environment::given("STACK_DIR") {
+        Some(folder) => std::path::absolute(folder).context("STACK_DIR"),
+        None if server_user::is_root() => {
+            let name = format!("dividend-data-service-stack-{}", short_hash(workspace()));
+            Ok(Path::new("/var/tmp").join(name))
+        }
+        None => Ok(workspace().join(".stack")),
+    }
+}
+
+fn take_lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let mut file = File::options().create(true).read(true).write(true).truncate(false).open(&path)?;
+    match file.try_lock() {
+        Ok(()) => {
+            file.set_len(0)?;
+            write!(file, "{}", std::process::id())?;
+            Ok(file)
+        }
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("locking {}", path.display())),
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            file.read_to_string(&mut holder)?;
+            bail!(
+                "a stack already runs on {} (process {holder}); stop it, or set STACK_DIR to another folder",
+                folder.display()
+            )
+        }
+    }
+}
+
+fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Writes beside and renames, so that a reader never sees half a file.
+fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let staging = path.with_extension("new");
+    let mut file = File::options().create(true).write(true).truncate(true).mode(0o600).open(&staging)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&staging, path).with_context(|| format!("writing {}", path.display()))
+}
+
+fn short_hash(path: &Path) -> String {
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,44 @@
+//! One account and one API key per tier, the same at every start.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use reqwest::StatusCode;
+
+use super::folder::StackFolder;
+use super::services::Services;
+use crate::api::Api;
+
+const FILE: &str = "keys.json";
+
+/// From the least to the most.
+pub(super) const TIERS: [&str; 4] = ["free", "starter", "premium", "professional"];
+
+/// Secrets by tier.
+pub(super) type Keys = BTreeMap<String, String>;
+
+/// The keys of an earlier start that the API still knows, and new ones for the others.
+pub(super) async fn obtain(services: &Services<'_>, api: &Api, folder: &StackFolder) -> Result<Keys> {
+    let mut keys: Keys = folder.read_json(FILE).unwrap_or_default();
+    for tier in TIERS {
+        if let Some(secret) = keys.get(tier)
+            && api.get("/v1/stocks?limit=1", Some(secret)).await?.status != StatusCode::UNAUTHORIZED
+        {
+            continue;
+        }
+        keys.insert(tier.to_owned(), create(services, tier).await?);
+        folder.write_json(FILE, &keys)?;
+    }
+    Ok(keys)
+}
+
+async fn create(services: &Services<'_>, tier: &str) -> Result<String> {
+    let email = format!("{tier}@demo.local");
+    let account = services.api(&["account", "create", &email, "--tier", tier]).await?;
+    let key = services.api(&["key", "create", &email, "--name", "stack", "--json"]).await?;
+    // An interrupted start may have left the account, so only a missing key is a failure.
+    let key =
+        key.success().with_context(|| format!("creating a key for {email}; account: {account:?}"))?.json()?;
+    let secret = key.get("secret").and_then(|secret| secret.as_str());
+    Ok(secret.context("api key create printed no secret")?.to_owned())
+}

@@ -1,0 +1,62 @@
+//! What the user sees while the stack comes up: one line per step, with the time since the start.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::process::{Daemon, exit_code};
+
+const HEARTBEAT: Duration = Duration::from_secs(5);
+const LINE: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct Progress {
+    started: Instant,
+}
+
+impl Progress {
+    pub(super) fn start() -> Progress {
+        Progress { started: Instant::now() }
+    }
+
+    pub(super) fn say(&self, what: fmt::Arguments<'_>) {
+        // A closed standard error is no reason to stop.
+        let _ = writeln!(io::stderr(), "[{:6.1} s] {what}", self.started.elapsed().as_secs_f64());
+    }
+
+    /// Runs one step to its end, showing now and then the last thing it said.
+    pub(super) async fn step(&self, what: &str, command: Command, log: &Path) -> Result<()> {
+        self.say(format_args!("{what}"));
+        let mut child = Daemon::start(what, command, log)?;
+        let mut beat = Instant::now();
+        loop {
+            if let Some(status) = child.exited()? {
+                if status.success() {
+                    return Ok(());
+                }
+                bail!(
+                    "{what}: exit code {}; {} ends:\n{}",
+                    exit_code(status),
+                    log.display(),
+                    child.log_tail(20)
+                );
+            }
+            if beat.elapsed() >= HEARTBEAT {
+                beat = Instant::now();
+                self.say(format_args!("  … {}", last_words(&child)));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// The last line of a log, or of a progress bar that overwrites itself, without control characters.
+fn last_words(child: &Daemon) -> String {
+    let tail = child.log_tail(1);
+    let last = tail.split('\r').rfind(|part| !part.trim().is_empty()).unwrap_or("working");
+    last.chars().filter(|c| !c.is_control()).take(LINE).collect()
+}

@@ -1,0 +1,67 @@
+//! What a stack has running, in the order in which it is stopped.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::progress::Progress;
+use crate::api::Api;
+use crate::process::{Daemon, Signal};
+use crate::servers::Servers;
+
+const PATIENCE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    pub(super) api: Option<Api>,
+    pub(super) projector: Option<Daemon>,
+    pub(super) servers: Option<Servers>,
+}
+
+impl Running {
+    /// Waits for the first part to end, which none should, and says which and what it said last.
+    pub(super) async fn watch(&mut self) -> Result<()> {
+        loop {
+            for daemon in self.api.as_mut().map(|api| &mut api.process).into_iter().chain(&mut self.projector)
+            {
+                if let Some(status) = daemon.exited()? {
+                    let log = daemon.log_path().display();
+                    bail!("{} ended ({status}); {log} ends:\n{}", daemon.name(), daemon.log_tail(20));
+                }
+            }
+            if let Some(servers) = &self.servers {
+                if let Some(death) = servers.nats.death().await {
+                    bail!(death);
+                }
+                if let Some(death) = servers.postgres.death().await {
+                    bail!(death);
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Stops against the way of the data's readers: nobody loses the server it still uses.
+    pub(super) async fn stop(&mut self, progress: &Progress) {
+        if let Some(mut api) = self.api.take() {
+            tell(progress, "the API", api.process.stop(Signal::TERM, PATIENCE).await.map(drop));
+        }
+        if let Some(mut projector) = self.projector.take() {
+            tell(progress, "the projector", projector.stop(Signal::TERM, PATIENCE).await.map(drop));
+        }
+        if let Some(servers) = self.servers.take() {
+            if servers.nats.is_own() {
+                tell(progress, "NATS", servers.nats.stop().await);
+            }
+            if servers.postgres.is_own() {
+                tell(progress, "Postgres", servers.postgres.stop().await);
+            }
+        }
+    }
+}
+
+fn tell(progress: &Progress, what: &str, stopped: Result<()>) {
+    if let Err(error) = stopped {
+        progress.say(format_args!("stopping {what}: {error:#}"));
+    }
+}

@@ -1,0 +1,119 @@
+//! The service's programs as the stack runs them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use super::contents::Plan;
+use super::folder::StackFolder;
+use super::progress::Progress;
+use crate::api::Api;
+use crate::binaries::{Binaries, Program};
+use crate::endpoints::Endpoints;
+use crate::process::{Daemon, Output, leashed, output};
+use crate::servers::Servers;
+
+/// The demo market: large enough to look like one, small enough to be there in a minute.
+const DEMO: [&str; 6] = ["--symbols", "300", "--years", "30", "--seed", "7"];
+
+#[derive(Debug)]
+pub(super) struct Services<'a> {
+    binaries: Arc<Binaries>,
+    environment: Vec<(String, String)>,
+    folder: &'a StackFolder,
+    progress: &'a Progress,
+}
+
+impl<'a> Services<'a> {
+    pub(super) fn new(
+        binaries: &Arc<Binaries>,
+        endpoints: &Endpoints,
+        folder: &'a StackFolder,
+        servers: &Servers,
+        progress: &'a Progress,
+    ) -> Result<Services<'a>> {
+        let mut environment = endpoints.environment();
+        environment.push(("CURSOR_SECRET".to_owned(), folder.cursor_secret()?));
+        environment.push(("NO_COLOR".to_owned(), "1".to_owned()));
+        if servers.nats.is_own() {
+            environment.push(("NATS_REPLICAS".to_owned(), "1".to_owned()));
+        }
+        Ok(Services { binaries: Arc::clone(binaries), environment, folder, progress })
+    }
+
+    pub(super) async fn migrate(&self) -> Result<()> {
+        self.step("migrating the database", "migrate", Program::Projector, &["migrate"]).await
+    }
+
+    /// Loads what the plan says and remembers that it is there.
+    pub(super) async fn load(&self, plan: &Plan) -> Result<()> {
+        let (paths, source) = match plan {
+            Plan::Nothing => return Ok(()),
+            Plan::Demo => (vec![self.generate().await?], "demo"),
+            Plan::Feeds { paths, source, .. } => (paths.clone(), source.as_str()),
+        };
+        plan.begun(self.folder)?;
+        let mut command = self.command(Program::Ingest);
+        command.arg("load").args(&paths).args(["--source", source]);
+        self.progress.step("loading the feeds into the log", command, &self.folder.log("load")).await?;
+        plan.done(self.folder)
+    }
+
+    pub(super) async fn catch_up(&self) -> Result<()> {
+        let arguments = ["run", "--until-caught-up"];
+        self.step("projecting the log into tables", "catch-up", Program::Projector, &arguments).await
+    }
+
+    pub(super) fn start_projector(&self) -> Result<Daemon> {
+        let mut command = self.command(Program::Projector);
+        command.arg("run");
+        Daemon::start("the projector", command, &self.folder.log("projector"))
+    }
+
+    pub(super) async fn start_api(&self, port: u16) -> Result<Api> {
+        self.progress.say(format_args!("starting projector and API"));
+        let address = format!("127.0.0.1:{port}");
+        let mut command = self.command(Program::Api);
+        command.args(["serve", "--listen", &address]);
+        let process = Daemon::start("the API", command, &self.folder.log("api"))?;
+        Api::ready(format!("http://{address}"), process).await
+    }
+
+    /// Runs a command of the API's program that answers at once.
+    pub(super) async fn api(&self, arguments: &[&str]) -> Result<Output> {
+        let mut command = self.command(Program::Api);
+        command.args(arguments);
+        output(command).await
+    }
+
+    /// Generates the demo's files unless an earlier start did.
+    async fn generate(&self) -> Result<PathBuf> {
+        let folder = self.folder.path().join("demo");
+        if folder.exists() {
+            return Ok(folder);
+        }
+        let staging = self.folder.path().join("demo.new");
+        // What an interrupted start left is worth nothing.
+        let _ = fs::remove_dir_all(&staging);
+        let mut command = self.command(Program::Ingest);
+        command.arg("generate").args(DEMO).arg("--out").arg(&staging);
+        self.progress.step("generating the demo market", command, &self.folder.log("generate")).await?;
+        fs::rename(&staging, &folder).context("moving the demo market into place")?;
+        Ok(folder)
+    }
+
+    async fn step(&self, what: &str, log: &str, program: Program, arguments: &[&str]) -> Result<()> {
+        let mut command = self.command(program);
+        command.args(arguments);
+        self.progress.step(what, command, &self.folder.log(log)).await
+    }
+
+    fn command(&self, program: Program) -> Command {
+        let mut command = leashed(self.binaries.path(program), "KILL");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
