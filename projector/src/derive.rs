@@ -12,6 +12,7 @@ use schema::facts::{FactsError, load_histories, load_known_symbols, load_policy,
 use schema::history::{History, SourcePolicy};
 use schema::identity::{Directory, Identity};
 use schema::measure::{self, Derived, Market, MonthEnds};
+use schema::row::Json;
 use schema::symbol::Symbol;
 use tokio_postgres::Transaction;
 
@@ -23,6 +24,7 @@ const CHUNK: usize = 200;
 const AS_OF: &str = include_str!("../queries/as_of.sql");
 const DIRTY: &str = include_str!("../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
+const DERIVED_WITH: &str = include_str!("../queries/version_derived.sql");
 const ADVANCE: &str = include_str!("../queries/version_advance.sql");
 
 /// Why read tables could not be derived.
@@ -92,59 +94,60 @@ impl Deriver {
         }
         transaction.execute(CLEAR_DIRTY, &[&fact_set]).await?;
         let sequence = i64::try_from(sequence).unwrap_or(i64::MAX);
-        transaction.execute(ADVANCE, &[&sequence, &self.as_of]).await?;
+        transaction.execute(ADVANCE, &[&sequence, &self.as_of, &Json(&self.policy)]).await?;
         Ok(Outcome { securities, as_of: self.as_of })
     }
 
-    /// Canonical symbols to derive again (or to remove), with the directory, as-of date and benchmark brought up to date.
-    async fn touched(
-        &mut self,
-        transaction: &Transaction<'_>,
-        fact_set: &str,
-        benchmark: &Symbol,
-    ) -> Result<BTreeSet<Symbol>, DeriveError> {
-        let policy = load_policy(transaction).await?;
-        let policy_changed = std::mem::replace(&mut self.policy, policy) != self.policy;
+    /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date.
+    async fn touched(&mut self, transaction: &Transaction<'_>, fact_set: &str, benchmark: &Symbol) -> Result<BTreeSet<Symbol>, DeriveError> {
+        let (mut symbols, mut resolve) = (BTreeSet::new(), false);
+        for row in transaction.query(DIRTY, &[&fact_set]).await? {
+            resolve |= row.try_get::<_, bool>("reference")?;
+            symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
+        }
         let first = self.directory.is_none();
         let before = match self.directory.take() {
             Some(directory) => directory,
-            None => Directory::of(read_tables::identities(transaction).await?),
+            None => self.recall(transaction).await?,
         };
-        let dirty = transaction.query(DIRTY, &[&fact_set]).await?;
-        let mut symbols = BTreeSet::new();
-        let mut reference = first || policy_changed;
-        for row in &dirty {
-            reference |= row.try_get::<_, bool>("reference")?;
-            symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
-        }
-        let directory = if reference || symbols.iter().any(|symbol| before.holders(symbol).is_empty()) {
-            let (securities, known) =
-                (load_securities(transaction).await?, load_known_symbols(transaction).await?);
-            Directory::resolve(&securities, &known, &self.policy)
-        } else {
-            before.clone()
-        };
+        let policy = load_policy(transaction).await?;
+        let as_of = as_of(transaction).await?;
+        let everything = policy != self.policy || as_of != self.as_of;
+        resolve |= first || policy != self.policy || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
+        (self.policy, self.as_of) = (policy, as_of);
+        let directory = if resolve { self.resolve(transaction).await? } else { before.clone() };
         let mut touched = changed(&before.identities, &directory.identities);
         touched.extend(symbols.iter().flat_map(|symbol| directory.holders(symbol)).cloned());
-        let as_of = as_of(transaction).await?;
-        let month_ends = self.month_ends(transaction, &directory, benchmark, as_of).await?;
-        if as_of != self.as_of || month_ends != self.benchmark || policy_changed {
-            touched.extend(directory.identities.keys().cloned());
+        let moved = touched.contains(benchmark);
+        if first || everything || moved {
+            let month_ends = self.month_ends(transaction, &directory, benchmark).await?;
+            let depends = !first && month_ends != self.benchmark;
+            self.benchmark = month_ends;
+            if everything || depends || (first && moved) {
+                touched.extend(directory.identities.keys().cloned());
+            }
         }
-        (self.as_of, self.benchmark, self.directory) = (as_of, month_ends, Some(directory));
+        self.directory = Some(directory);
         Ok(touched)
     }
 
+    /// What the tables were last derived with, after a start.
+    async fn recall(&mut self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
+        let row = transaction.query_one(DERIVED_WITH, &[]).await?;
+        let Json(policy) = row.try_get("policy")?;
+        (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
+        Ok(Directory::of(read_tables::identities(transaction).await?))
+    }
+
+    async fn resolve(&self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
+        let (securities, known) = (load_securities(transaction).await?, load_known_symbols(transaction).await?);
+        Ok(Directory::resolve(&securities, &known, &self.policy))
+    }
+
     async fn month_ends(
-        &self,
-        transaction: &Transaction<'_>,
-        directory: &Directory,
-        benchmark: &Symbol,
-        as_of: Option<NaiveDate>,
+        &self, transaction: &Transaction<'_>, directory: &Directory, benchmark: &Symbol,
     ) -> Result<Option<MonthEnds>, DeriveError> {
-        let (Some(identity), Some(as_of)) = (directory.identities.get(benchmark), as_of) else {
-            return Ok(None);
-        };
+        let (Some(identity), Some(as_of)) = (directory.identities.get(benchmark), self.as_of) else { return Ok(None) };
         let histories = load_histories(transaction, &[identity]).await?;
         let market = Market { as_of, benchmark: None, policy: &self.policy };
         Ok(histories.first().map(|history| measure::benchmark(history, &market)))

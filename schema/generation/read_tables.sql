@@ -8,8 +8,10 @@ create table version (
   sequence bigint not null,
   as_of date,
   benchmark text not null,
-  method_version text not null
+  method_version text not null,
+  policy json not null default '[]'
 );
+comment on column version.policy is 'source policy the tables were derived with';
 
 -- Every spelling a security is or was known by, to its canonical symbol.
 create table symbols (

@@ -39,13 +39,14 @@ pub struct SourceBars {
 }
 
 /// Which source wins, per kind and date range: the lower rank first; sources without a rule come last.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct SourcePolicy {
     pub rules: Vec<PolicyRule>,
 }
 
 /// One line of the source policy. Absent bounds are open.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
     pub kind: Kind,
     pub source: String,

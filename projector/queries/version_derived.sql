@@ -1,0 +1,1 @@
+select as_of, policy from version
