@@ -1,3 +1,6 @@
-insert into dirty (fact_set, symbol, reference)
-select distinct $1, symbol, false from staged_bars
+insert into dirty (generation, symbol, reference)
+select g.id, s.symbol, s.reference
+from generations g
+cross join (select distinct symbol, false as reference from staged_bars) s
+where g.fact_set = $1 and g.state in ('building', 'tailing')
 on conflict do nothing

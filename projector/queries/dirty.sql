@@ -1,1 +1,1 @@
-select symbol, reference from dirty where fact_set = $1
+select symbol, reference from dirty where generation = $1

@@ -1,1 +1,1 @@
-delete from dirty where fact_set = $1
+delete from dirty where generation = $1

@@ -20,6 +20,8 @@ use crate::prices::{PricesError, apply_prices};
 pub enum ApplyError {
     #[error("message {sequence}: {source}. The projector stops here rather than skip it")]
     NewerVersion { sequence: u64, source: FrameError },
+    #[error("a text of {symbol} holds the character U+0000, which Postgres cannot store")]
+    NulCharacter { symbol: String },
     #[error(transparent)]
     Db(#[from] DbError),
     #[error(transparent)]
@@ -48,6 +50,7 @@ impl ApplyError {
                 data.then(|| format!("sql_{}", code.code().to_lowercase()))
             }
             Self::Prices(PricesError::Bars { .. }) => Some("bad_columns".to_owned()),
+            Self::NulCharacter { .. } => Some("nul_character".to_owned()),
             _ => None,
         }
     }

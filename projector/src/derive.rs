@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 use rayon::prelude::*;
-use schema::bars::date_of;
 use schema::db::DbError;
-use schema::facts::{FactsError, load_histories, load_known_symbols, load_policy, load_securities};
+use schema::facts::{FactsError, load_histories, load_known_symbols, load_securities};
 use schema::history::{History, SourcePolicy};
 use schema::identity::{Directory, Identity};
 use schema::measure::{self, Derived, Market, MonthEnds};
@@ -16,12 +15,12 @@ use schema::row::Json;
 use schema::symbol::Symbol;
 use tokio_postgres::Transaction;
 
+use crate::generation::Generation;
 use crate::read_tables;
 
 /// Securities derived and written at a time; bounds memory.
 const CHUNK: usize = 200;
 
-const AS_OF: &str = include_str!("../queries/as_of.sql");
 const DIRTY: &str = include_str!("../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../queries/version_derived.sql");
@@ -36,6 +35,8 @@ pub enum DeriveError {
     Facts(#[from] FactsError),
     #[error("deriving {symbol} failed: {message}")]
     Measure { symbol: Symbol, message: String },
+    #[error("the benchmark {0:?} is not a ticker symbol")]
+    Benchmark(String),
     #[error("a derived value cannot be packed: {0}")]
     Bars(#[from] schema::bars::BarsError),
     #[error("a derived value cannot be written as JSON: {0}")]
@@ -65,17 +66,16 @@ pub struct Outcome {
 }
 
 impl Deriver {
-    /// Derives what the fact set's dirty symbols touch, then advances the generation's version to `sequence`.
+    /// Derives what the generation's dirty symbols touch, then advances the generation's version to `sequence`.
     ///
     /// The transaction's `search_path` names the generation first. On any error the caller must drop this deriver.
     pub async fn derive(
         &mut self,
         transaction: &Transaction<'_>,
-        fact_set: &str,
-        benchmark: &Symbol,
+        generation: &Generation,
         sequence: u64,
     ) -> Result<Outcome, DeriveError> {
-        let touched = self.touched(transaction, fact_set, benchmark).await?;
+        let touched = self.touched(transaction, generation).await?;
         let directory = self.directory.get_or_insert_default();
         let mut securities = 0;
         if let Some(as_of) = self.as_of {
@@ -92,16 +92,21 @@ impl Deriver {
             read_tables::remove(transaction, &gone).await?;
             read_tables::replace_symbols(transaction, &directory.symbols, &touched).await?;
         }
-        transaction.execute(CLEAR_DIRTY, &[&fact_set]).await?;
+        transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
         let sequence = i64::try_from(sequence).unwrap_or(i64::MAX);
         transaction.execute(ADVANCE, &[&sequence, &self.as_of, &Json(&self.policy)]).await?;
         Ok(Outcome { securities, as_of: self.as_of })
     }
 
     /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date.
-    async fn touched(&mut self, transaction: &Transaction<'_>, fact_set: &str, benchmark: &Symbol) -> Result<BTreeSet<Symbol>, DeriveError> {
+    async fn touched(
+        &mut self,
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+    ) -> Result<BTreeSet<Symbol>, DeriveError> {
+        let benchmark = &generation.benchmark;
         let (mut symbols, mut resolve) = (BTreeSet::new(), false);
-        for row in transaction.query(DIRTY, &[&fact_set]).await? {
+        for row in transaction.query(DIRTY, &[&generation.id]).await? {
             resolve |= row.try_get::<_, bool>("reference")?;
             symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
@@ -110,8 +115,8 @@ impl Deriver {
             Some(directory) => directory,
             None => self.recall(transaction).await?,
         };
-        let policy = load_policy(transaction).await?;
-        let as_of = as_of(transaction).await?;
+        let policy = generation.source_policy(transaction).await?;
+        let as_of = generation.market_date(transaction).await?;
         let everything = policy != self.policy || as_of != self.as_of;
         resolve |= first || policy != self.policy || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
         (self.policy, self.as_of) = (policy, as_of);
@@ -152,14 +157,6 @@ impl Deriver {
         let market = Market { as_of, benchmark: None, policy: &self.policy };
         Ok(histories.first().map(|history| measure::benchmark(history, &market)))
     }
-}
-
-/// The market's date: the newest session of the log.
-async fn as_of(transaction: &Transaction<'_>) -> Result<Option<NaiveDate>, DeriveError> {
-    let row = transaction.query_one(AS_OF, &[]).await?;
-    let (bars, session): (Option<i32>, Option<NaiveDate>) =
-        (row.try_get("last_day")?, row.try_get("session")?);
-    Ok(bars.map(date_of).max(session))
 }
 
 /// Keys whose identity appeared, disappeared or changed.

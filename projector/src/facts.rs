@@ -8,8 +8,11 @@ use schema::event::{Action, Dividend, Kind, Row};
 use schema::frame::{Body, Frame};
 use schema::symbol::Symbol;
 use serde::Serialize;
+
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
+
+use crate::apply::ApplyError;
 
 /// One observation, ready for the table.
 #[derive(Debug)]
@@ -39,10 +42,14 @@ pub async fn apply_records(
     transaction: &Transaction<'_>,
     fact_set: &str,
     frames: &[&Frame],
-) -> Result<(), DbError> {
+) -> Result<(), ApplyError> {
     let staged: Vec<Staged> = frames.iter().flat_map(|frame| stage(frame)).collect();
     if staged.is_empty() {
         return Ok(());
+    }
+    // A json column takes the escape, the text columns of the read tables would not.
+    if let Some(bad) = staged.iter().find(|s| s.record.contains("\\u0000")) {
+        return Err(ApplyError::NulCharacter { symbol: bad.symbol.clone() });
     }
     let kinds: Vec<(&str, &str)> = staged.iter().map(|s| (s.kind.as_str(), s.action.as_str())).collect();
     let records: Vec<RawJson<'_>> = staged.iter().map(|s| RawJson(&s.record)).collect();

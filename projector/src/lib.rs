@@ -9,6 +9,7 @@ pub mod consume;
 pub mod dead_letters;
 pub mod derive;
 pub mod facts;
+pub mod generation;
 pub mod lease;
 pub mod prices;
 pub mod read_tables;

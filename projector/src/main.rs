@@ -43,7 +43,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    init_logging("info");
+    init_logging("info,async_nats=warn,refinery_core=warn");
     let arguments = Arguments::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use async_nats::jetstream::stream::Stream;
 use backon::{BackoffBuilder, ExponentialBuilder};
-use schema::db::{self, DbError, error_chain, generation_schema};
+use schema::db::{self, DbError, error_chain};
 use schema::process::Shutdown;
 use schema::stream::{self, StreamError};
-use schema::symbol::Symbol;
 use tokio_postgres::{Client, Transaction};
 use tokio_util::sync::CancellationToken;
 
 use crate::apply::{ApplyError, apply_messages};
 use crate::consume::{Batch, ConsumeError, LogReader};
 use crate::derive::{DeriveError, Derivers};
+use crate::generation::Generation;
 use crate::lease::{self, Lease, LeaseLost};
 use crate::settings::ProjectorSettings;
 
@@ -24,7 +24,6 @@ use crate::settings::ProjectorSettings;
 pub const LIVE_FACTS: &str = "facts";
 
 const STAGING: &str = include_str!("../queries/staging.sql");
-const GENERATIONS: &str = include_str!("../queries/generations_tailing.sql");
 const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
 const HALT: &str = include_str!("../queries/halt.sql");
 const NOTIFY: &str = "select pg_notify('projection', $1)";
@@ -66,7 +65,7 @@ impl RunError {
             Self::Halt(_)
                 | Self::Consume(ConsumeError::Gap { .. })
                 | Self::Apply(ApplyError::NewerVersion { .. })
-                | Self::Derive(DeriveError::Measure { .. } | DeriveError::Bars(_) | DeriveError::Json(_))
+                | Self::Derive(DeriveError::Measure { .. } | DeriveError::Benchmark(_) | DeriveError::Bars(_) | DeriveError::Json(_))
                 | Self::Stream(StreamError::TooOld { .. } | StreamError::NotOurs { .. })
         );
         permanent.then(|| error_chain(self))
@@ -234,12 +233,6 @@ struct Writer {
     derived: tokio::time::Instant,
 }
 
-/// A generation that follows the log.
-struct Generation {
-    id: i32,
-    benchmark: Symbol,
-}
-
 impl Writer {
     /// Applies a batch; derives the read tables when the log's end is reached, or has been far away for long.
     async fn write(&mut self, client: &mut Client, batch: &Batch, sequence: u64) -> Result<(), RunError> {
@@ -269,30 +262,14 @@ impl Writer {
 
     async fn derive(&mut self, transaction: &Transaction<'_>, sequence: u64) -> Result<usize, RunError> {
         let mut securities = 0;
-        for generation in tailing(transaction, &self.lease.fact_set).await? {
-            let schema = generation_schema(generation.id);
-            let path = format!("{schema}, facts, control");
-            transaction.execute("select set_config('search_path', $1, true)", &[&path]).await?;
+        for generation in Generation::tailing(transaction, &self.lease.fact_set).await? {
+            generation.enter(transaction).await?;
             let deriver = self.derivers.entry(generation.id).or_default();
-            let outcome =
-                deriver.derive(transaction, &self.lease.fact_set, &generation.benchmark, sequence).await?;
-            securities += outcome.securities;
+            securities += deriver.derive(transaction, &generation, sequence).await?.securities;
             transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
         }
         Ok(securities)
     }
-}
-
-async fn tailing(transaction: &Transaction<'_>, fact_set: &str) -> Result<Vec<Generation>, RunError> {
-    let rows = transaction.query(GENERATIONS, &[&fact_set, &schema::measure::METHOD_VERSION]).await?;
-    rows.iter()
-        .map(|row| {
-            let benchmark: &str = row.try_get("benchmark")?;
-            let benchmark =
-                benchmark.parse().map_err(|e| RunError::Halt(format!("benchmark {benchmark:?} {e}")))?;
-            Ok(Generation { id: row.try_get("id")?, benchmark })
-        })
-        .collect()
 }
 
 /// Leaves the reason where `projector status` and a person find it.

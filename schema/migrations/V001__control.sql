@@ -17,7 +17,7 @@ revoke create on schema public from public;
 create schema control;
 grant usage on schema control to dds_projector, dds_api;
 
--- A fact set is one folding of the log: its position, its stream, and who may write it.
+-- A fact set is one folding of the log, in a schema of its own: its position, its stream, and who may write it.
 create table control.fact_sets (
   name text primary key,
   genesis_id text,
@@ -25,9 +25,12 @@ create table control.fact_sets (
   epoch bigint not null default 0,
   holder text,
   lease_until timestamptz,
+  paused boolean not null default false,
+  until_sequence bigint,
   halted text
 );
 comment on column control.fact_sets.checkpoint is 'last log sequence whose effects are committed';
+comment on column control.fact_sets.until_sequence is 'frozen for study: nothing later is applied';
 comment on column control.fact_sets.epoch is 'raised by every take-over; a writer with an older epoch is refused';
 
 -- A generation is one set of read tables, in schema read_g<id>, derived from a fact set by one version of the rules.
@@ -37,14 +40,32 @@ create table control.generations (
   method_version text not null,
   state text not null check (state in ('building', 'tailing', 'frozen')),
   benchmark text not null,
+  as_of date,
+  policy json,
+  projections text[],
+  rebuilt_to text,
   created_at timestamptz not null default now()
 );
+comment on column control.generations.as_of is 'market date the generation is frozen at; null: the newest session';
+comment on column control.generations.policy is 'source policy of its own; null: the live one';
+comment on column control.generations.projections is 'read tables that were rebuilt; null: all';
+comment on column control.generations.rebuilt_to is 'last symbol a rebuild has committed, so that it resumes there';
 
 -- One row names the generation that is served.
 create table control.active (
   one boolean primary key default true check (one),
   generation integer not null references control.generations,
-  previous integer references control.generations
+  previous integer references control.generations on delete set null
+);
+
+-- Differences between generations that a person has looked at; a promotion asks for them.
+create table control.reviews (
+  generation integer not null references control.generations on delete cascade,
+  against integer not null references control.generations on delete cascade,
+  sequence bigint not null,
+  against_sequence bigint not null,
+  reviewed_at timestamptz not null default now(),
+  primary key (generation, against)
 );
 
 -- Which source wins: lower rank first, per kind and date range; sources without a rule come last.
@@ -74,12 +95,12 @@ create table control.dead_letters (
   primary key (fact_set, sequence, item)
 );
 
--- Symbols whose facts changed since the read tables were last derived; committed with the facts.
+-- Symbols whose facts changed since a generation was last derived; committed with the facts.
 create table control.dirty (
-  fact_set text not null references control.fact_sets,
+  generation integer not null references control.generations on delete cascade,
   symbol text not null,
   reference boolean not null,
-  primary key (fact_set, symbol, reference)
+  primary key (generation, symbol, reference)
 );
 comment on column control.dirty.reference is 'true: the security record changed, so identities are resolved again';
 

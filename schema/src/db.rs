@@ -29,6 +29,7 @@ mod embedded {
 }
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
+const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 
 /// Why the database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +115,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     if first.is_none() {
         let transaction = client.transaction().await?;
         transaction.batch_execute("set local role dds_projector").await?;
-        transaction.execute("insert into control.fact_sets (name) values ('facts')", &[]).await?;
+        create_fact_set(&transaction, "facts").await?;
         create_generation(&transaction, 1, "facts", "tailing", method_version, benchmark).await?;
         transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
         transaction.commit().await?;
@@ -126,6 +127,15 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
 /// The schema that holds a generation's read tables.
 pub fn generation_schema(id: i32) -> String {
     format!("read_g{id}")
+}
+
+/// Makes a fact set's schema and tables and registers it, inside the caller's transaction. `name` is an identifier.
+pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<(), DbError> {
+    client.batch_execute(&format!("create schema {name}")).await?;
+    client.execute("select set_config('search_path', $1, true)", &[&name]).await?;
+    client.batch_execute(FACT_TABLES).await?;
+    client.execute("insert into control.fact_sets (name) values ($1)", &[&name]).await?;
+    Ok(())
 }
 
 /// Makes a generation's schema and tables and registers it, inside the caller's transaction.

@@ -1,5 +1,6 @@
 //! What every binary does the same way: logs to standard error, and a shutdown that drains.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,7 +11,8 @@ pub fn init_logging(default_filter: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter));
     #[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]
     let json = std::env::var("LOG_FORMAT").is_ok_and(|format| format == "json");
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let terminal = std::io::stderr().is_terminal();
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(terminal).with_writer(std::io::stderr);
     if json {
         builder.json().init();
     } else {

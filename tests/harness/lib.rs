@@ -30,3 +30,18 @@ pub use nats::NatsServer;
 pub use postgres::PostgresServer;
 pub use process::{Daemon, Output, Signal};
 pub use servers::Servers;
+
+/// The path of a hand-written file or folder under `tests/fixtures`.
+pub fn fixture(path: &str) -> String {
+    format!("{}/fixtures/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The optional sample data beside the workspace; says on standard error that its tests skip when it is absent.
+pub fn samples() -> Option<std::path::PathBuf> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/samples");
+    if path.is_dir() {
+        return Some(path);
+    }
+    eprintln!("skipped: the optional sample data (../shared/samples) is not here");
+    None
+}

@@ -1,9 +1,7 @@
+-- The tables of one fact set: run once in its own schema, names unqualified (search_path).
 -- Facts: every distinct observation of every source, as a set that only grows. Merging is set union, so duplicates,
 -- re-deliveries, any order and any cut into batches converge; who wins is decided when a security is derived.
-create schema facts;
-grant usage on schema facts to dds_projector, dds_api;
-
-create table facts.frames (
+create table frames (
   frame bytea primary key,
   sequence bigint not null,
   kind text not null,
@@ -15,7 +13,7 @@ create table facts.frames (
 );
 
 -- Every kind but prices. A record seen again keeps its newest observation time.
-create table facts.observations (
+create table observations (
   symbol text not null,
   kind text not null,
   source text not null,
@@ -31,13 +29,13 @@ create table facts.observations (
   record json not null,
   primary key (symbol, kind, source, key, content)
 );
-create index observations_by_id on facts.observations (source, kind, id) where id is not null;
-create index observations_by_kind on facts.observations (kind) where kind in ('security', 'session');
-comment on column facts.observations.key is 'the vendor''s id, else the natural key';
-comment on column facts.observations.content is 'hash of what the row says: id, revision, action, record';
+create index observations_by_id on observations (source, kind, id) where id is not null;
+create index observations_by_kind on observations (kind) where kind in ('security', 'session');
+comment on column observations.key is 'the vendor''s id, else the natural key';
+comment on column observations.content is 'hash of what the row says: id, revision, action, record';
 
 -- Prices: one row per symbol, source and year, holding columns of delta-coded scaled integers (schema::bars).
-create table facts.bars (
+create table bars (
   symbol text not null,
   source text not null,
   year integer not null,
@@ -50,14 +48,14 @@ create table facts.bars (
   versions bytea not null,
   primary key (symbol, source, year)
 );
-alter table facts.bars
+alter table bars
   alter column days set storage external, alter column close set storage external,
   alter column range set storage external, alter column volume set storage external,
   alter column extra set storage external, alter column versions set storage external;
-create index bars_by_year on facts.bars (year, last_day);
-comment on column facts.bars.last_day is 'newest session with a live bar, days from 0001-01-01';
+create index bars_by_year on bars (year, last_day);
+comment on column bars.last_day is 'newest session with a live bar, days from 0001-01-01';
 
-create table facts.rejects (
+create table rejects (
   frame bytea not null,
   item integer not null,
   run text not null,
@@ -69,9 +67,9 @@ create table facts.rejects (
   row text not null,
   primary key (frame, item)
 );
-create index rejects_by_run on facts.rejects (run, file, line);
+create index rejects_by_run on rejects (run, file, line);
 
-create table facts.runs (
+create table runs (
   run text not null,
   state text not null,
   sequence bigint not null,
@@ -79,5 +77,8 @@ create table facts.runs (
   primary key (run, state)
 );
 
-grant select, insert, update, delete on all tables in schema facts to dds_projector;
-grant select on all tables in schema facts to dds_api;
+do $$
+begin
+  execute format('grant usage on schema %I to dds_api', current_schema());
+  execute format('grant select on all tables in schema %I to dds_api', current_schema());
+end $$;

@@ -1,0 +1,73 @@
+//! Generations: sets of read tables beside each other, one of which is served.
+
+use chrono::NaiveDate;
+use schema::bars::date_of;
+use schema::db::generation_schema;
+use schema::facts::load_policy;
+use schema::history::SourcePolicy;
+use schema::row::Json;
+use schema::symbol::Symbol;
+use tokio_postgres::{Row, Transaction};
+
+use crate::derive::DeriveError;
+
+const TAILING: &str = include_str!("../queries/generations_tailing.sql");
+const AS_OF: &str = include_str!("../queries/as_of.sql");
+
+/// A generation and what it is derived with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generation {
+    pub id: i32,
+    pub fact_set: String,
+    pub benchmark: Symbol,
+    /// Market date it is frozen at; `None` follows the newest session.
+    pub as_of: Option<NaiveDate>,
+    /// Source policy of its own; `None` follows the live one.
+    pub policy: Option<SourcePolicy>,
+}
+
+impl Generation {
+    /// Reads a row of `generations`.
+    pub fn from_row(row: &Row) -> Result<Self, DeriveError> {
+        let benchmark: &str = row.try_get("benchmark")?;
+        let policy: Option<Json<SourcePolicy>> = row.try_get("policy")?;
+        Ok(Self {
+            id: row.try_get("id")?,
+            fact_set: row.try_get("fact_set")?,
+            benchmark: benchmark.parse().map_err(|_| DeriveError::Benchmark(benchmark.to_owned()))?,
+            as_of: row.try_get("as_of")?,
+            policy: policy.map(|Json(policy)| policy),
+        })
+    }
+
+    /// The generations that follow a fact set under this program's rules.
+    pub async fn tailing(transaction: &Transaction<'_>, fact_set: &str) -> Result<Vec<Self>, DeriveError> {
+        let rows = transaction.query(TAILING, &[&fact_set, &schema::measure::METHOD_VERSION]).await?;
+        rows.iter().map(Self::from_row).collect()
+    }
+
+    /// Makes unqualified names mean this generation, then its facts, for the rest of the transaction.
+    pub async fn enter(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
+        let path = format!("{}, {}, control", generation_schema(self.id), self.fact_set);
+        transaction.execute("select set_config('search_path', $1, true)", &[&path]).await?;
+        Ok(())
+    }
+
+    /// The policy it is derived with.
+    pub async fn source_policy(&self, transaction: &Transaction<'_>) -> Result<SourcePolicy, DeriveError> {
+        Ok(match &self.policy {
+            Some(policy) => policy.clone(),
+            None => load_policy(transaction).await?,
+        })
+    }
+
+    /// The market's date: its own, else the newest session of the log.
+    pub async fn market_date(&self, transaction: &Transaction<'_>) -> Result<Option<NaiveDate>, DeriveError> {
+        if self.as_of.is_some() {
+            return Ok(self.as_of);
+        }
+        let row = transaction.query_one(AS_OF, &[]).await?;
+        let (bars, session): (Option<i32>, Option<NaiveDate>) = (row.try_get("last_day")?, row.try_get("session")?);
+        Ok(bars.map(date_of).max(session))
+    }
+}
