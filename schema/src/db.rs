@@ -233,5 +233,8 @@ mod tests {
         check::<row::DividendRow>("dividends");
         check::<row::SplitRow>("splits");
         check::<row::Quarantined>("quarantine");
+        check::<row::EtfRow>("etfs");
+        check::<row::HoldingRow>("holdings");
+        check::<row::SectorRow>("sectors");
     }
 }

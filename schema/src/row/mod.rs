@@ -4,20 +4,24 @@
 //! unknown is `null`. Rounding has happened: amounts 6 places, percents and ratios 4, factors 12.
 
 mod dividend;
+mod etf;
 mod fundamentals;
 mod metrics;
 mod quarantine;
 mod quote;
+mod sector;
 mod split;
 mod stock;
 
 pub use dividend::{DividendRow, DividendStatus};
+pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
 pub use fundamentals::FundamentalsRow;
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
 };
 pub use quarantine::Quarantined;
 pub use quote::{Quote, QuoteSource};
+pub use sector::{Industry, SectorRow};
 pub use split::{SplitRow, SplitStatus, SplitType};
 pub use stock::{Company, Coverage, Identifiers, LastDividend, Pricing, Stock, StockDividends, StockRow};
 
