@@ -23,13 +23,22 @@ pub struct Message {
 }
 
 /// Consecutive messages, and how many more the log holds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Batch {
     pub messages: Vec<Message>,
     pub pending: u64,
 }
 
 impl Batch {
+    /// Without the messages after `end`.
+    pub fn until(mut self, end: u64) -> Self {
+        if self.last_sequence() > end {
+            self.messages.retain(|message| message.sequence <= end);
+            self.pending = 0;
+        }
+        self
+    }
+
     /// Sequence of the last message.
     pub fn last_sequence(&self) -> u64 {
         self.messages.last().map_or(0, |message| message.sequence)
@@ -54,7 +63,8 @@ pub struct LogReader {
     messages: pull::Ordered,
     after: u64,
     batch_bytes: usize,
-    held: Option<(Message, u64)>,
+    held: Batch,
+    bytes: usize,
 }
 
 impl LogReader {
@@ -68,29 +78,36 @@ impl LogReader {
         let consumer =
             stream.create_consumer(config).await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
         let messages = consumer.messages().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
-        Ok(Self { messages, after, batch_bytes, held: None })
+        Ok(Self { messages, after, batch_bytes, held: Batch::default(), bytes: 0 })
     }
 
-    /// Waits for the next batch: what is there, up to the size limit. Safe to cancel between messages.
+    /// Waits for the next batch: what is there, up to the size limit. Safe to cancel: what was read stays held.
     pub async fn next_batch(&mut self) -> Result<Batch, ConsumeError> {
-        if self.held.is_none() {
-            self.held = Some(self.next_message().await?);
-        }
-        let mut batch = Batch { messages: Vec::new(), pending: 0 };
-        let mut bytes = 0;
-        while let Some((message, pending)) = self.held.take() {
-            bytes += message.payload.len();
-            batch.messages.push(message);
-            batch.pending = pending;
-            if pending == 0 || bytes >= self.batch_bytes || batch.messages.len() >= MAX_MESSAGES {
-                break;
+        while !self.is_full() {
+            if self.held.messages.is_empty() {
+                self.hold_next().await?;
+                continue;
             }
-            match tokio::time::timeout(LINGER, self.next_message()).await {
-                Ok(next) => self.held = Some(next?),
+            match tokio::time::timeout(LINGER, self.hold_next()).await {
+                Ok(read) => read?,
                 Err(_) => break,
             }
         }
-        Ok(batch)
+        self.bytes = 0;
+        Ok(std::mem::take(&mut self.held))
+    }
+
+    fn is_full(&self) -> bool {
+        let full = self.bytes >= self.batch_bytes || self.held.messages.len() >= MAX_MESSAGES;
+        !self.held.messages.is_empty() && (self.held.pending == 0 || full)
+    }
+
+    async fn hold_next(&mut self) -> Result<(), ConsumeError> {
+        let (message, pending) = self.next_message().await?;
+        self.bytes += message.payload.len();
+        self.held.messages.push(message);
+        self.held.pending = pending;
+        Ok(())
     }
 
     async fn next_message(&mut self) -> Result<(Message, u64), ConsumeError> {

@@ -75,3 +75,51 @@ pub fn printable(payload: &[u8]) -> String {
     let cut = &payload[..payload.len().min(PAYLOAD_LIMIT)];
     String::from_utf8_lossy(cut).replace('\0', "\u{fffd}")
 }
+
+/// A dead letter as the operator's commands show it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Held {
+    pub fact_set: String,
+    pub sequence: i64,
+    pub item: i32,
+    pub code: String,
+    pub reason: String,
+    pub subject: String,
+    pub frame: Option<String>,
+    pub source: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<i64>,
+    pub status: String,
+    pub payload: String,
+}
+
+const LIST: &str = include_str!("../queries/dead_letters_list.sql");
+const DISCARD: &str = include_str!("../queries/dead_letters_discard.sql");
+
+/// Dead letters in log order: all held ones, or those of one message.
+pub async fn list(client: &tokio_postgres::Client, sequence: Option<i64>) -> Result<Vec<Held>, DbError> {
+    let rows = client.query(LIST, &[&sequence]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Held {
+                fact_set: row.try_get("fact_set")?,
+                sequence: row.try_get("sequence")?,
+                item: row.try_get("item")?,
+                code: row.try_get("code")?,
+                reason: row.try_get("reason")?,
+                subject: row.try_get("subject")?,
+                frame: row.try_get("frame")?,
+                source: row.try_get("source")?,
+                file: row.try_get("file")?,
+                line: row.try_get("line")?,
+                status: row.try_get("status")?,
+                payload: row.try_get("payload")?,
+            })
+        })
+        .collect()
+}
+
+/// Marks a held letter as looked at and not wanted; it stays in the table.
+pub async fn discard(client: &tokio_postgres::Client, sequence: i64, item: i32) -> Result<bool, DbError> {
+    Ok(client.execute(DISCARD, &[&sequence, &item]).await? > 0)
+}

@@ -76,26 +76,55 @@ impl Deriver {
         sequence: u64,
     ) -> Result<Outcome, DeriveError> {
         let touched = self.touched(transaction, generation).await?;
-        let directory = self.directory.get_or_insert_default();
-        let mut securities = 0;
-        if let Some(as_of) = self.as_of {
-            let identities: Vec<&Identity> =
-                touched.iter().filter_map(|symbol| directory.identities.get(symbol)).collect();
-            securities = identities.len();
-            let market = Market { as_of, benchmark: self.benchmark.as_ref(), policy: &self.policy };
-            derive_all(transaction, &identities, &market).await?;
-            let gone: Vec<&str> = touched
-                .iter()
-                .filter(|s| !directory.identities.contains_key(*s))
-                .map(Symbol::as_str)
-                .collect();
-            read_tables::remove(transaction, &gone).await?;
-            read_tables::replace_symbols(transaction, &directory.symbols, &touched).await?;
-        }
+        let securities = self.derive_symbols(transaction, &touched).await?;
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
         let sequence = i64::try_from(sequence).unwrap_or(i64::MAX);
         transaction.execute(ADVANCE, &[&sequence, &self.as_of, &Json(&self.policy)]).await?;
         Ok(Outcome { securities, as_of: self.as_of })
+    }
+
+    /// Reads what derivation depends on and notes it in the generation's version; nothing is derived yet.
+    ///
+    /// Gives the securities, and whether market date and policy are the ones noted before.
+    pub async fn prepare(
+        &mut self,
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+        sequence: i64,
+    ) -> Result<(Vec<Symbol>, bool), DeriveError> {
+        self.recall(transaction).await?;
+        let policy = generation.source_policy(transaction).await?;
+        let as_of = generation.market_date(transaction).await?;
+        let same = policy == self.policy && as_of == self.as_of;
+        (self.policy, self.as_of) = (policy, as_of);
+        let directory = self.resolve(transaction).await?;
+        self.benchmark = self.month_ends(transaction, &directory, &generation.benchmark).await?;
+        let symbols = directory.identities.keys().cloned().collect();
+        self.directory = Some(directory);
+        transaction.execute(ADVANCE, &[&sequence, &self.as_of, &Json(&self.policy)]).await?;
+        Ok((symbols, same))
+    }
+
+    /// Derives these securities, removes those that no longer are, and gives how many were derived.
+    pub async fn derive_symbols(
+        &self,
+        transaction: &Transaction<'_>,
+        symbols: &BTreeSet<Symbol>,
+    ) -> Result<usize, DeriveError> {
+        // Without any session there is no market date and so nothing to say yet; the first one touches everything.
+        let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else { return Ok(0) };
+        let (mut identities, mut gone) = (Vec::new(), Vec::new());
+        for symbol in symbols {
+            match directory.identities.get(symbol) {
+                Some(identity) => identities.push(identity),
+                None => gone.push(symbol.as_str()),
+            }
+        }
+        let market = Market { as_of, benchmark: self.benchmark.as_ref(), policy: &self.policy };
+        derive_all(transaction, &identities, &market).await?;
+        read_tables::remove(transaction, &gone).await?;
+        read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?;
+        Ok(identities.len())
     }
 
     /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date.
@@ -118,7 +147,8 @@ impl Deriver {
         let policy = generation.source_policy(transaction).await?;
         let as_of = generation.market_date(transaction).await?;
         let everything = policy != self.policy || as_of != self.as_of;
-        resolve |= first || policy != self.policy || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
+        resolve |=
+            first || policy != self.policy || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
         (self.policy, self.as_of) = (policy, as_of);
         let directory = if resolve { self.resolve(transaction).await? } else { before.clone() };
         let mut touched = changed(&before.identities, &directory.identities);
@@ -145,17 +175,22 @@ impl Deriver {
     }
 
     async fn resolve(&self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
-        let (securities, known) = (load_securities(transaction).await?, load_known_symbols(transaction).await?);
+        let (securities, known) =
+            (load_securities(transaction).await?, load_known_symbols(transaction).await?);
         Ok(Directory::resolve(&securities, &known, &self.policy))
     }
 
     async fn month_ends(
-        &self, transaction: &Transaction<'_>, directory: &Directory, benchmark: &Symbol,
+        &self,
+        transaction: &Transaction<'_>,
+        directory: &Directory,
+        benchmark: &Symbol,
     ) -> Result<Option<MonthEnds>, DeriveError> {
-        let (Some(identity), Some(as_of)) = (directory.identities.get(benchmark), self.as_of) else { return Ok(None) };
+        let (Some(identity), Some(as_of)) = (directory.identities.get(benchmark), self.as_of) else {
+            return Ok(None);
+        };
         let histories = load_histories(transaction, &[identity]).await?;
-        let market = Market { as_of, benchmark: None, policy: &self.policy };
-        Ok(histories.first().map(|history| measure::benchmark(history, &market)))
+        Ok(histories.first().map(|history| measure::benchmark(history, as_of, &self.policy)))
     }
 }
 

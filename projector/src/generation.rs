@@ -67,7 +67,8 @@ impl Generation {
             return Ok(self.as_of);
         }
         let row = transaction.query_one(AS_OF, &[]).await?;
-        let (bars, session): (Option<i32>, Option<NaiveDate>) = (row.try_get("last_day")?, row.try_get("session")?);
+        let (bars, session): (Option<i32>, Option<NaiveDate>) =
+            (row.try_get("last_day")?, row.try_get("session")?);
         Ok(bars.map(date_of).max(session))
     }
 }

@@ -3,11 +3,16 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use projector::run::{RunError, run};
+use projector::diff::diff;
+use projector::policy::PolicyLine;
+use projector::rebuild::{RebuildArgs, rebuild};
+use projector::run::{LIVE_FACTS, RunError, run};
 use projector::settings::ProjectorSettings;
 use projector::status::status;
+use projector::{dead_letters, policy, promote, report};
 use schema::db::{self, DbError};
 use schema::process::{Shutdown, init_logging};
+use tokio_postgres::Client;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -35,11 +40,89 @@ enum Command {
         until_caught_up: bool,
     },
     /// Say where the projector stands
-    Status {
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
+    Status(Output),
+    /// Build a generation of read tables beside the served one; an interrupted one is resumed
+    Rebuild(RebuildArgs),
+    /// List the generations
+    List(Output),
+    /// Show what differs between two generations, and why
+    Diff {
+        a: i32,
+        b: i32,
+        /// Differing rows to show per table
+        #[arg(long, default_value_t = 20)]
+        limit: i64,
+        #[command(flatten)]
+        output: Output,
     },
+    /// Serve a generation, once its differences were looked at
+    Promote {
+        generation: i32,
+        /// Promote without having looked at the differences
+        #[arg(long)]
+        accept_diff: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Serve the generation that was served before
+    Rollback {
+        /// Go back even to tables that are behind the log
+        #[arg(long)]
+        stale_ok: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Remove a generation that is not served
+    Drop { generation: i32 },
+    /// Stop applying the log for now
+    Pause,
+    /// Go on applying the log
+    Resume,
+    /// Choose which source wins
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Look after messages and rows that could not be applied
+    #[command(subcommand)]
+    DeadLetters(DeadLetterCommand),
+}
+
+#[derive(Debug, clap::Args)]
+struct Output {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Show the policy
+    List(Output),
+    /// Rank a source for a kind and date range; the lower rank wins
+    Set {
+        #[command(flatten)]
+        line: PolicyLine,
+        #[arg(long)]
+        rank: i32,
+    },
+    /// Remove a line
+    Remove {
+        #[command(flatten)]
+        line: PolicyLine,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum DeadLetterCommand {
+    /// List what is held
+    List(Output),
+    /// Show the letters of one message, whole
+    Show {
+        sequence: i64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Mark a letter as not wanted; it stays on record
+    Discard { sequence: i64, item: i32 },
 }
 
 fn main() -> ExitCode {
@@ -70,9 +153,75 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
             tracing::info!("the database is at the newest schema");
         }
         Command::Run { until_caught_up } => run(&settings, until_caught_up, Shutdown::listen()?).await?,
-        Command::Status { json } => status(&settings, json).await?,
+        Command::Status(output) => status(&settings, output.json).await?,
+        Command::Rebuild(args) => {
+            let generation = rebuild(&settings, &args, Shutdown::listen()?).await?;
+            if args.json {
+                report::json(&serde_json::json!({ "generation": generation }))?;
+            }
+        }
+        command => steer(&settings, command).await?,
     }
     Ok(())
+}
+
+/// The commands that need nothing but one connection.
+async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result<()> {
+    let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    match command {
+        Command::List(output) => {
+            let listed = promote::list(&client).await?;
+            if output.json { report::json(&listed)? } else { report::generations(&listed) }
+        }
+        Command::Diff { a, b, limit, output } => {
+            let found = diff(&mut client, a, b, limit).await?;
+            if output.json { report::json(&found)? } else { report::diff(&found) }
+        }
+        Command::Promote { generation, accept_diff, output } => {
+            let switched = promote::promote(&mut client, generation, accept_diff).await?;
+            if output.json { report::json(&switched)? } else { report::switched(&switched) }
+        }
+        Command::Rollback { stale_ok, output } => {
+            let switched = promote::rollback(&mut client, stale_ok).await?;
+            if output.json { report::json(&switched)? } else { report::switched(&switched) }
+        }
+        Command::Drop { generation } => {
+            promote::drop_generation(&mut client, generation).await?;
+            report::say(&format!("generation {generation} is gone"));
+        }
+        Command::Pause => promote::pause(&client, true).await?,
+        Command::Resume => promote::pause(&client, false).await?,
+        Command::Policy(command) => policy_command(&mut client, command).await?,
+        Command::DeadLetters(command) => dead_letter_command(&client, command).await?,
+        Command::Migrate | Command::Run { .. } | Command::Status(_) | Command::Rebuild(_) => {}
+    }
+    Ok(())
+}
+
+async fn policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::Result<()> {
+    match command {
+        PolicyCommand::List(output) => {
+            let found = policy::list(client).await?;
+            if output.json { report::json(&found) } else { Ok(report::policy(&found)) }
+        }
+        PolicyCommand::Set { line, rank } => policy::set(client, &line, rank).await,
+        PolicyCommand::Remove { line } => policy::remove(client, &line).await,
+    }
+}
+
+async fn dead_letter_command(client: &Client, command: DeadLetterCommand) -> anyhow::Result<()> {
+    let (letters, whole, json) = match command {
+        DeadLetterCommand::List(output) => (dead_letters::list(client, None).await?, false, output.json),
+        DeadLetterCommand::Show { sequence, output } => {
+            (dead_letters::list(client, Some(sequence)).await?, true, output.json)
+        }
+        DeadLetterCommand::Discard { sequence, item } => {
+            let found = dead_letters::discard(client, sequence, item).await?;
+            anyhow::ensure!(found, "no letter {sequence}/{item} is held; see: projector dead-letters list");
+            return Ok(());
+        }
+    };
+    if json { report::json(&letters) } else { Ok(report::dead_letters(&letters, whole)) }
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {

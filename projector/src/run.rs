@@ -3,10 +3,13 @@
 //! Transient failures (a restarted Postgres, a lost connection) are retried with back-off from the last committed
 //! position; what cannot heal by itself halts with the reason and what to do, and is written to the fact set.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_nats::jetstream::stream::Stream;
 use backon::{BackoffBuilder, ExponentialBuilder};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use schema::db::{self, DbError, error_chain};
 use schema::process::Shutdown;
 use schema::stream::{self, StreamError};
@@ -24,10 +27,15 @@ use crate::settings::ProjectorSettings;
 pub const LIVE_FACTS: &str = "facts";
 
 const STAGING: &str = include_str!("../queries/staging.sql");
+const FACT_SETS: &str = include_str!("../queries/fact_sets_followed.sql");
+const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
+const ATTENTION: &str = include_str!("../queries/attention.sql");
 const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
 const HALT: &str = include_str!("../queries/halt.sql");
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
+/// How often pauses and policy changes are looked for while the log is quiet.
+const ATTEND: Duration = Duration::from_secs(1);
 /// Longest time the read tables wait for the end of a backlog.
 const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 
@@ -65,31 +73,81 @@ impl RunError {
             Self::Halt(_)
                 | Self::Consume(ConsumeError::Gap { .. })
                 | Self::Apply(ApplyError::NewerVersion { .. })
-                | Self::Derive(DeriveError::Measure { .. } | DeriveError::Benchmark(_) | DeriveError::Bars(_) | DeriveError::Json(_))
+                | Self::Derive(
+                    DeriveError::Measure { .. }
+                        | DeriveError::Benchmark(_)
+                        | DeriveError::Bars(_)
+                        | DeriveError::Json(_)
+                )
                 | Self::Stream(StreamError::TooOld { .. } | StreamError::NotOurs { .. })
         );
         permanent.then(|| error_chain(self))
     }
 }
 
-/// Runs until asked to stop, or, with `until_caught_up`, until the log's end at start is served.
+/// Follows the log for every fact set that a generation of these rules is derived from, until asked to stop; with
+/// `until_caught_up`, until the log's end at start is served.
 pub async fn run(
     settings: &ProjectorSettings,
     until_caught_up: bool,
+    shutdown: Shutdown,
+) -> Result<(), RunError> {
+    let mut sessions = FuturesUnordered::new();
+    let mut followed: HashSet<String> = HashSet::new();
+    let goal = if until_caught_up { Goal::CaughtUp } else { Goal::Follow };
+    loop {
+        for fact_set in fact_sets(settings).await.unwrap_or_else(|_| vec![LIVE_FACTS.to_owned()]) {
+            if followed.insert(fact_set.clone()) {
+                let (settings, shutdown) = (settings.clone(), shutdown.clone());
+                sessions.push(async move { follow(&settings, &fact_set, goal, shutdown).await });
+            }
+        }
+        tokio::select! {
+            Some(ended) = sessions.next() => {
+                ended?;
+                if sessions.is_empty() {
+                    return Ok(());
+                }
+            }
+            () = tokio::time::sleep(Duration::from_secs(2)) => {}
+        }
+    }
+}
+
+/// Applies the log to a fact set of its own up to its end (or the fact set's own end); nothing is derived.
+pub async fn fold(settings: &ProjectorSettings, fact_set: &str, shutdown: Shutdown) -> Result<(), RunError> {
+    follow(settings, fact_set, Goal::CaughtUp, shutdown).await
+}
+
+/// When a session ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Follow,
+    CaughtUp,
+}
+
+async fn fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, RunError> {
+    let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    let rows = client.query(FACT_SETS, &[&schema::measure::METHOD_VERSION]).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// Sessions one after the other, with back-off after transient failures.
+async fn follow(
+    settings: &ProjectorSettings,
+    fact_set: &str,
+    goal: Goal,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let mut backoff = retries();
     loop {
         let started = tokio::time::Instant::now();
-        let outcome = tokio::select! {
-            outcome = session(settings, until_caught_up, shutdown.clone()) => outcome,
-        };
-        let error = match outcome {
+        let error = match session(settings, fact_set, goal, shutdown.clone()).await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
         if let Some(reason) = error.halt_reason() {
-            record_halt(settings, &reason).await;
+            record_halt(settings, fact_set, &reason).await;
             return Err(error);
         }
         if started.elapsed() > Duration::from_secs(30) {
@@ -113,18 +171,21 @@ fn retries() -> impl Iterator<Item = Duration> {
 /// One connection's worth of work under one lease.
 async fn session(
     settings: &ProjectorSettings,
-    until_caught_up: bool,
+    fact_set: &str,
+    goal: Goal,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
-    let config = settings.projector_config()?;
+    let config = settings.projector_config(fact_set)?;
     let mut client = db::connect(&config).await?;
     let holder = format!("{}@{}", std::process::id(), hostname());
-    let Some(lease) = wait_for_lease(&client, settings, &holder, &mut shutdown).await? else { return Ok(()) };
+    let Some(lease) = wait_for_lease(&client, fact_set, settings, &holder, &mut shutdown).await? else {
+        return Ok(());
+    };
     tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint, "holding the lease");
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(lease::keep(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
     let outcome = tokio::select! {
-        outcome = work(settings, &mut client, &lease, until_caught_up, shutdown) => outcome,
+        outcome = work(settings, &mut client, &lease, goal, shutdown) => outcome,
         () = lost.cancelled() => Err(LeaseLost { fact_set: lease.fact_set.clone() }.into()),
     };
     stop.cancel();
@@ -136,13 +197,14 @@ async fn session(
 
 async fn wait_for_lease(
     client: &Client,
+    fact_set: &str,
     settings: &ProjectorSettings,
     holder: &str,
     shutdown: &mut Shutdown,
 ) -> Result<Option<Lease>, RunError> {
     let mut announced = false;
     loop {
-        if let Some(lease) = lease::acquire(client, LIVE_FACTS, holder, settings.lease()).await? {
+        if let Some(lease) = lease::acquire(client, fact_set, holder, settings.lease()).await? {
             return Ok(Some(lease));
         }
         if !std::mem::replace(&mut announced, true) {
@@ -156,7 +218,7 @@ async fn work(
     settings: &ProjectorSettings,
     client: &mut Client,
     lease: &Lease,
-    until_caught_up: bool,
+    goal: Goal,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
@@ -164,7 +226,8 @@ async fn work(
     let genesis = check_log(&stream, lease)?;
     client.batch_execute(STAGING).await?;
     let batch_bytes = usize::try_from(settings.batch_bytes).unwrap_or(usize::MAX);
-    let goal = stream.cached_info().state.last_sequence;
+    let until = until_sequence(client, &lease.fact_set).await?;
+    let end = stream.cached_info().state.last_sequence.min(until);
     let mut writer = Writer {
         lease: lease.clone(),
         genesis,
@@ -172,25 +235,33 @@ async fn work(
         derivers: Derivers::new(),
         derived: tokio::time::Instant::now(),
     };
-    // Dirty symbols of an earlier life, and policy changes, are served before anything new.
+    let mut sequence = lease.checkpoint;
+    // Dirty symbols of an earlier life are served before anything new.
     writer
-        .write(client, &Batch { messages: Vec::new(), pending: goal - lease.checkpoint }, lease.checkpoint)
+        .write(client, &Batch { messages: Vec::new(), pending: end.saturating_sub(sequence) }, sequence)
         .await?;
-    if until_caught_up && lease.checkpoint >= goal {
-        return Ok(());
-    }
-    let mut reader = LogReader::open(&stream, lease.checkpoint, batch_bytes).await?;
+    let mut reader = LogReader::open(&stream, sequence, batch_bytes).await?;
     loop {
-        let batch = tokio::select! {
-            batch = reader.next_batch() => batch?,
-            () = shutdown.wait() => return Ok(()),
-        };
-        let sequence = batch.last_sequence();
-        writer.write(client, &batch, sequence).await?;
-        if until_caught_up && sequence >= goal && batch.pending == 0 {
+        if sequence >= until || (goal == Goal::CaughtUp && sequence >= end) {
             return Ok(());
         }
+        let paused = writer.attend(client, sequence).await?;
+        tokio::select! {
+            () = shutdown.wait() => return Ok(()),
+            () = tokio::time::sleep(ATTEND) => {}
+            batch = reader.next_batch(), if !paused => {
+                let batch = batch?.until(until);
+                sequence = batch.last_sequence();
+                writer.write(client, &batch, sequence).await?;
+            }
+        }
     }
+}
+
+/// The end of a fact set that is frozen for study; the log has no such end.
+async fn until_sequence(client: &Client, fact_set: &str) -> Result<u64, RunError> {
+    let until: Option<i64> = client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?;
+    Ok(until.and_then(|until| u64::try_from(until).ok()).unwrap_or(u64::MAX))
 }
 
 /// The log must be the one the facts were folded from, whole: otherwise everything derived would be a lie.
@@ -234,6 +305,16 @@ struct Writer {
 }
 
 impl Writer {
+    /// Looks after what comes from people rather than the log: a pause, a changed policy. Says whether to wait.
+    async fn attend(&mut self, client: &mut Client, sequence: u64) -> Result<bool, RunError> {
+        let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
+        let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
+        if dirty && !paused {
+            self.write(client, &Batch::default(), sequence).await?;
+        }
+        Ok(paused)
+    }
+
     /// Applies a batch; derives the read tables when the log's end is reached, or has been far away for long.
     async fn write(&mut self, client: &mut Client, batch: &Batch, sequence: u64) -> Result<(), RunError> {
         let started = tokio::time::Instant::now();
@@ -273,11 +354,11 @@ impl Writer {
 }
 
 /// Leaves the reason where `projector status` and a person find it.
-async fn record_halt(settings: &ProjectorSettings, reason: &str) {
+async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str) {
     tracing::error!(reason, "halted");
     let recorded = async {
-        let client = db::connect(&settings.projector_config()?).await?;
-        client.execute(HALT, &[&LIVE_FACTS, &reason]).await?;
+        let client = db::connect(&settings.projector_config(fact_set)?).await?;
+        client.execute(HALT, &[&fact_set, &reason]).await?;
         Ok::<_, DbError>(())
     };
     if let Err(error) = recorded.await {

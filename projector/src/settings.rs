@@ -29,8 +29,8 @@ pub struct ProjectorSettings {
 }
 
 impl ProjectorSettings {
-    /// Connection settings of the projector's role; unqualified names are facts and bookkeeping.
-    pub fn projector_config(&self) -> Result<Config, DbError> {
+    /// Connection settings of the projector's role; unqualified names are a fact set's tables and bookkeeping.
+    pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         let owner = self.database.database_url.as_deref();
         let mut config = db::config_for(
             self.projector_database_url.as_deref(),
@@ -40,7 +40,9 @@ impl ProjectorSettings {
         )?;
         // A stopped process must not keep its row locks: the server ends its transaction, a stand-by goes on.
         let idle = self.lease().as_millis();
-        config.options(format!("-c search_path=facts,control -c idle_in_transaction_session_timeout={idle}"));
+        config.options(format!(
+            "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle}"
+        ));
         Ok(config)
     }
 

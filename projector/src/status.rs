@@ -33,7 +33,7 @@ struct Generation {
 
 /// Prints the status.
 pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<()> {
-    let client = db::connect(&settings.projector_config()?).await?;
+    let client = db::connect(&settings.projector_config(crate::run::LIVE_FACTS)?).await?;
     let row = client.query_one(STATUS, &[]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
     let last = match log_end(settings).await {

@@ -1,0 +1,164 @@
+//! Which generation is served: promote, roll back, drop, pause, list.
+//!
+//! One row flips, in the transaction that has brought the generation up to the log; the API is told and changes over
+//! between two requests.
+
+use anyhow::{Context, bail};
+use schema::db::generation_schema;
+use schema::measure::METHOD_VERSION;
+use serde::Serialize;
+use tokio_postgres::{Client, Row, Transaction};
+
+use crate::derive::Deriver;
+use crate::generation::Generation;
+
+const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
+const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
+const ACTIVE: &str = "select generation, previous from active for update";
+const FLIP: &str = "update active set generation = $1, previous = $2";
+const REVIEW: &str = "select from reviews where generation = $1 and against = $2";
+const NOTIFY: &str = "select pg_notify('projection', $1)";
+const LIST: &str = include_str!("../queries/generations_list.sql");
+const DROP_GENERATION: &str = "delete from generations where id = $1";
+const UNUSED_FACTS: &str = include_str!("../queries/fact_set_unused.sql");
+const PAUSE: &str = include_str!("../queries/pause.sql");
+
+/// A change of the served generation.
+#[derive(Debug, Serialize)]
+pub struct Switched {
+    pub served: i32,
+    pub before: i32,
+    pub sequence: i64,
+}
+
+async fn find(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
+    let row = transaction.query_opt(BY_ID, &[&id]).await?;
+    row.with_context(|| format!("there is no generation {id}; see: projector list"))
+}
+
+/// Serves a generation: brings it up to its facts, checks that its differences were looked at, flips.
+pub async fn promote(client: &mut Client, id: i32, accept_diff: bool) -> anyhow::Result<Switched> {
+    let transaction = client.transaction().await?;
+    let row = find(&transaction, id).await?;
+    let (state, version): (String, String) = (row.try_get("state")?, row.try_get("method_version")?);
+    if state == "building" {
+        bail!("generation {id} is still being built; run: projector rebuild");
+    }
+    let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
+    if active == id {
+        bail!("generation {id} is already served");
+    }
+    if !accept_diff && transaction.query_opt(REVIEW, &[&id, &active]).await?.is_none() {
+        bail!(
+            "nobody has looked at what changes; run: projector diff {active} {id} (or promote with --accept-diff)"
+        );
+    }
+    let generation = Generation::from_row(&row)?;
+    let checkpoint: i64 =
+        transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
+    if state == "tailing" {
+        if version != METHOD_VERSION {
+            bail!(
+                "generation {id} has rules {version}, this program {METHOD_VERSION}; promote it with the program that built it"
+            );
+        }
+        generation.enter(&transaction).await?;
+        Deriver::default().derive(&transaction, &generation, u64::try_from(checkpoint)?).await?;
+    }
+    transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
+    flip(&transaction, id, active).await?;
+    transaction.commit().await?;
+    Ok(Switched { served: id, before: active, sequence: checkpoint })
+}
+
+async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
+    transaction.execute(FLIP, &[&to, &from]).await?;
+    transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
+    Ok(())
+}
+
+/// Serves the generation that was served before.
+pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switched> {
+    let transaction = client.transaction().await?;
+    let row = transaction.query_one(ACTIVE, &[]).await?;
+    let (active, previous): (i32, Option<i32>) = (row.try_get("generation")?, row.try_get("previous")?);
+    let Some(previous) = previous else { bail!("there is no generation to go back to") };
+    let row = find(&transaction, previous).await?;
+    let fact_set: String = row.try_get("fact_set")?;
+    let checkpoint: i64 = transaction.query_one(LOCK, &[&fact_set]).await?.try_get("checkpoint")?;
+    let query = format!("select sequence from {}.version", generation_schema(previous));
+    let sequence: i64 = transaction.query_one(&query, &[]).await?.try_get(0)?;
+    let lag = checkpoint - sequence;
+    if lag > 0 && !stale_ok {
+        bail!(
+            "generation {previous} is {lag} events behind (applied to {sequence} of {checkpoint}); to serve it all the same: projector rollback --stale-ok"
+        );
+    }
+    flip(&transaction, previous, active).await?;
+    transaction.commit().await?;
+    Ok(Switched { served: previous, before: active, sequence })
+}
+
+/// Removes a generation that is not served, with the facts only it was derived from.
+pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()> {
+    let transaction = client.transaction().await?;
+    let row = find(&transaction, id).await?;
+    let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
+    if active == id {
+        bail!("generation {id} is served; promote another one first");
+    }
+    let fact_set: String = row.try_get("fact_set")?;
+    transaction.batch_execute(&format!("drop schema {} cascade", generation_schema(id))).await?;
+    transaction.execute("update active set previous = null where previous = $1", &[&id]).await?;
+    transaction.execute(DROP_GENERATION, &[&id]).await?;
+    if transaction.query_opt(UNUSED_FACTS, &[&fact_set]).await?.is_some() {
+        transaction.execute("delete from dead_letters where fact_set = $1", &[&fact_set]).await?;
+        transaction.execute("delete from fact_sets where name = $1", &[&fact_set]).await?;
+        transaction.batch_execute(&format!("drop schema {fact_set} cascade")).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Stops or resumes applying the log; what was read is kept, the lease too.
+pub async fn pause(client: &Client, paused: bool) -> anyhow::Result<()> {
+    client.execute(PAUSE, &[&paused]).await?;
+    Ok(())
+}
+
+/// A line of `projector list`.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    pub generation: i32,
+    pub served: bool,
+    pub previous: bool,
+    pub state: String,
+    pub method_version: String,
+    pub fact_set: String,
+    pub sequence: i64,
+    pub lag_events: i64,
+    pub as_of: Option<chrono::NaiveDate>,
+}
+
+/// All generations.
+pub async fn list(client: &Client) -> anyhow::Result<Vec<Listed>> {
+    let mut listed = Vec::new();
+    for row in client.query(LIST, &[]).await? {
+        let id: i32 = row.try_get("id")?;
+        let query = format!("select sequence, as_of from {}.version", generation_schema(id));
+        let version = client.query_one(&query, &[]).await?;
+        let (sequence, checkpoint): (i64, i64) = (version.try_get("sequence")?, row.try_get("checkpoint")?);
+        listed.push(Listed {
+            generation: id,
+            served: row.try_get("served")?,
+            previous: row.try_get("previous")?,
+            state: row.try_get("state")?,
+            method_version: row.try_get("method_version")?,
+            fact_set: row.try_get("fact_set")?,
+            sequence,
+            lag_events: checkpoint - sequence,
+            as_of: version.try_get("as_of")?,
+        });
+    }
+    Ok(listed)
+}

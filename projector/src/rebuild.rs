@@ -1,0 +1,210 @@
+//! `projector rebuild`: a new generation beside the live one.
+//!
+//! A rebuild commits chunk by chunk and notes the last symbol, so a killed one goes on where it was. Facts that change
+//! meanwhile mark their symbols dirty for the building generation too; the last step derives those and follows the log.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use chrono::{DateTime, NaiveDate, Utc};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use schema::db::{self, create_fact_set, create_generation};
+use schema::history::SourcePolicy;
+use schema::measure::METHOD_VERSION;
+use schema::process::Shutdown;
+use schema::row::Json;
+use schema::symbol::Symbol;
+use tokio_postgres::Client;
+
+use crate::derive::Deriver;
+use crate::generation::Generation;
+use crate::run::{LIVE_FACTS, fold};
+use crate::settings::ProjectorSettings;
+
+/// Securities committed at a time.
+const CHUNK: usize = 200;
+
+const PENDING: &str = include_str!("../queries/generation_building.sql");
+const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
+const DESCRIBE: &str = include_str!("../queries/generation_describe.sql");
+const PROGRESS: &str = include_str!("../queries/generation_progress.sql");
+const FINISH: &str = include_str!("../queries/generation_finish.sql");
+const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
+const NEXT_ID: &str = "select coalesce(max(id), 0) + 1 from generations";
+
+/// What the new generation is derived from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    /// The facts as they are
+    Facts,
+    /// The log, folded again into facts of its own
+    Log,
+}
+
+/// Arguments of `projector rebuild`.
+#[derive(Debug, Clone, Args)]
+pub struct RebuildArgs {
+    /// Rebuild only these read tables; the others are copied from the served generation
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub only: Vec<String>,
+    /// Start from the facts, or fold the whole log again
+    #[arg(long, value_enum, default_value = "facts")]
+    pub from: From,
+    /// Apply the log only up to this sequence; the generation is frozen there (implies --from log)
+    #[arg(long, value_name = "N", conflicts_with = "until_time")]
+    pub until_seq: Option<u64>,
+    /// Apply the log only up to this instant, RFC 3339; the generation is frozen there (implies --from log)
+    #[arg(long, value_name = "TIME")]
+    pub until_time: Option<DateTime<Utc>>,
+    /// Derive for this market date instead of the newest session
+    #[arg(long, value_name = "DATE")]
+    pub as_of: Option<NaiveDate>,
+    /// Derive with the source policy in this JSON file instead of the live one
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Builds a generation, or goes on with one that was interrupted, and gives its number.
+pub async fn rebuild(
+    settings: &ProjectorSettings,
+    args: &RebuildArgs,
+    shutdown: Shutdown,
+) -> anyhow::Result<i32> {
+    let started = Instant::now();
+    let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    check_names(&args.only)?;
+    let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
+        Some(row) => {
+            let id = row.try_get("id")?;
+            tracing::info!(generation = id, "going on with an interrupted rebuild; its own settings hold");
+            id
+        }
+        None => create(settings, &mut client, args).await?,
+    };
+    let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
+    if generation.fact_set != LIVE_FACTS {
+        fold(settings, &generation.fact_set, shutdown.clone()).await?;
+    }
+    let securities = derive(&mut client, &generation, &shutdown).await?;
+    if shutdown.requested() {
+        bail!("interrupted; run the same command again to go on with generation {id}");
+    }
+    finish(&mut client, &generation).await?;
+    tracing::info!(generation = id, securities, elapsed = ?started.elapsed(), "rebuilt; see: projector diff <served> {id}, then: projector promote {id}");
+    Ok(id)
+}
+
+fn check_names(only: &[String]) -> anyhow::Result<()> {
+    for name in only {
+        if !crate::diff::TABLES.iter().any(|table| table.name == name) {
+            let known: Vec<&str> = crate::diff::TABLES.iter().map(|table| table.name).collect();
+            bail!("--only {name}: there is no such read table; there are {}", known.join(", "));
+        }
+    }
+    Ok(())
+}
+
+async fn create(
+    settings: &ProjectorSettings,
+    client: &mut Client,
+    args: &RebuildArgs,
+) -> anyhow::Result<i32> {
+    let policy = args.policy.as_deref().map(read_policy).transpose()?;
+    let until = match args.until_time {
+        Some(time) => Some(sequence_before(settings, time).await?),
+        None => args.until_seq,
+    };
+    let transaction = client.transaction().await?;
+    let id: i32 = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
+    let from_log = args.from == From::Log || until.is_some();
+    let fact_set = if from_log { format!("facts_g{id}") } else { LIVE_FACTS.to_owned() };
+    if from_log {
+        create_fact_set(&transaction, &fact_set).await?;
+        let until = until.map(i64::try_from).transpose()?;
+        let query = "update control.fact_sets set until_sequence = $2 where name = $1";
+        transaction.execute(query, &[&fact_set, &until]).await?;
+    }
+    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &settings.benchmark).await?;
+    let only = (!args.only.is_empty()).then_some(&args.only);
+    transaction.execute(DESCRIBE, &[&id, &args.as_of, &policy.map(Json), &only]).await?;
+    transaction.commit().await?;
+    tracing::info!(generation = id, fact_set, "building");
+    Ok(id)
+}
+
+/// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
+pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not a source policy", path.display()))
+}
+
+/// The last sequence published before an instant: a binary search, since times rise with sequences.
+async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<u64> {
+    let context = settings.stream.connect("projector-rebuild").await?;
+    let stream = settings.stream.open(&context).await?;
+    let state = &stream.cached_info().state;
+    let wanted = i128::from(time.timestamp_nanos_opt().context("the time is out of range")?);
+    let (mut low, mut high) = (state.first_sequence, state.last_sequence + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let message =
+            stream.get_raw_message(middle).await.with_context(|| format!("reading message {middle}"))?;
+        if message.time.unix_timestamp_nanos() < wanted { low = middle + 1 } else { high = middle }
+    }
+    Ok(low.saturating_sub(1))
+}
+
+/// Derives chunk after chunk from where the rebuild stood.
+async fn derive(client: &mut Client, generation: &Generation, shutdown: &Shutdown) -> anyhow::Result<usize> {
+    let mut deriver = Deriver::default();
+    let transaction = client.transaction().await?;
+    let checkpoint: i64 =
+        transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
+    let reached: Option<String> =
+        transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
+    generation.enter(&transaction).await?;
+    let (symbols, same) = deriver.prepare(&transaction, generation, checkpoint).await?;
+    // What was derived for another market date or policy is derived again.
+    let reached = reached.filter(|_| same);
+    transaction.commit().await?;
+    let left: Vec<Symbol> =
+        symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
+    let bar = progress(left.len());
+    for chunk in left.chunks(CHUNK) {
+        if shutdown.requested() {
+            break;
+        }
+        let transaction = client.transaction().await?;
+        generation.enter(&transaction).await?;
+        deriver.derive_symbols(&transaction, &chunk.iter().cloned().collect::<BTreeSet<_>>()).await?;
+        transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
+        transaction.commit().await?;
+        bar.inc(chunk.len() as u64);
+    }
+    bar.finish();
+    Ok(left.len())
+}
+
+fn progress(length: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} securities {per_sec} eta {eta}");
+    ProgressBar::new(length as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Derives what changed meanwhile and lets the generation follow the log, or freezes it.
+async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
+    let transaction = client.transaction().await?;
+    let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
+    let checkpoint: i64 = row.try_get("checkpoint")?;
+    generation.enter(&transaction).await?;
+    Deriver::default().derive(&transaction, generation, u64::try_from(checkpoint)?).await?;
+    crate::diff::copy_others(&transaction, generation.id).await?;
+    transaction.execute(FINISH, &[&generation.id]).await?;
+    transaction.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! What the analyst's and operator's commands print: for people, or JSON with `--json`.
+#![expect(clippy::print_stdout, reason = "reports are these commands' output")]
+
+use schema::history::SourcePolicy;
+use serde::Serialize;
+
+use crate::dead_letters::Held;
+use crate::diff::Diff;
+use crate::promote::{Listed, Switched};
+
+/// Prints one JSON document.
+pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    println!("{}", serde_json::to_string_pretty(value)?);
+    Ok(())
+}
+
+/// Prints a sentence.
+pub fn say(text: &str) {
+    println!("{text}");
+}
+
+/// `projector list`.
+pub fn generations(listed: &[Listed]) {
+    println!("generation  state     rules    facts      sequence  lag  as of       ");
+    for one in listed {
+        let mark = if one.served {
+            "served"
+        } else if one.previous {
+            "previous"
+        } else {
+            ""
+        };
+        let as_of = one.as_of.map(|date| date.to_string()).unwrap_or_default();
+        println!(
+            "{:<11} {:<9} {:<8} {:<10} {:<9} {:<4} {as_of:<10} {mark}",
+            one.generation, one.state, one.method_version, one.fact_set, one.sequence, one.lag_events
+        );
+    }
+}
+
+/// `projector diff`.
+pub fn diff(diff: &Diff) {
+    println!("generation {} against {}", diff.a.generation, diff.b.generation);
+    for reason in &diff.reasons {
+        println!("  differs in {reason}");
+    }
+    println!("table         rows        rows        differing");
+    for table in &diff.tables {
+        println!("{:<13} {:<11} {:<11} {}", table.table, table.rows_a, table.rows_b, table.differing);
+    }
+    for table in &diff.tables {
+        for row in &table.rows {
+            let key: Vec<String> = row
+                .key
+                .values()
+                .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+                .collect();
+            println!("{} {} {}", row.change, table.table, key.join(" "));
+            if row.change == "changed" {
+                for (column, (a, b)) in &row.columns {
+                    println!("    {column}: {a} -> {b}");
+                }
+            }
+        }
+        let hidden = table.differing - i64::try_from(table.rows.len()).unwrap_or_default();
+        if hidden > 0 {
+            println!("… and {hidden} more in {}; --limit N shows more", table.table);
+        }
+    }
+    if diff.identical {
+        println!("identical");
+    }
+}
+
+/// `projector promote` and `rollback`.
+pub fn switched(switched: &Switched) {
+    println!(
+        "generation {} is served at sequence {}; before: {}",
+        switched.served, switched.sequence, switched.before
+    );
+}
+
+/// `projector policy list`.
+pub fn policy(policy: &SourcePolicy) {
+    if policy.rules.is_empty() {
+        println!("no policy: the newest source wins");
+    }
+    for rule in &policy.rules {
+        let day = |date: Option<chrono::NaiveDate>| date.map_or("…".to_owned(), |date| date.to_string());
+        println!(
+            "{:<13} {:<20} {} to {}  rank {}",
+            rule.kind,
+            rule.source,
+            day(rule.from),
+            day(rule.to),
+            rule.rank
+        );
+    }
+}
+
+/// `projector dead-letters list` and `show`.
+pub fn dead_letters(letters: &[Held], whole: bool) {
+    if letters.is_empty() {
+        println!("no dead letters");
+    }
+    for one in letters {
+        let place = [one.source.clone(), one.file.clone(), one.line.map(|line| format!("line {line}"))];
+        let place: Vec<String> = place.into_iter().flatten().collect();
+        println!(
+            "{}/{} {} {} [{}] {}",
+            one.sequence,
+            one.item,
+            one.status,
+            one.code,
+            place.join(" "),
+            one.reason
+        );
+        if whole {
+            println!("    {}", one.payload);
+        }
+    }
+}
