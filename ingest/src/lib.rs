@@ -1,1 +1,24 @@
-//! placeholder
+//! Feeds into the log: reads vendors' files, brings their rows into one form, and publishes them as frames.
+//!
+//! Invariants: a row is loaded or kept as a reject, never dropped; the same input gives the same frames; a frame is
+//! reported as published only once the log has it on disk.
+
+mod collect;
+mod encode;
+mod fixed;
+pub mod format;
+pub mod generate;
+mod holdings;
+mod input;
+pub mod load;
+pub mod log;
+mod normalize;
+mod prices;
+mod produce;
+mod publish;
+mod records;
+pub mod report;
+pub mod show;
+mod source;
+mod spool;
+mod unpack;

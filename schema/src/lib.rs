@@ -9,6 +9,7 @@ pub mod facts;
 pub mod frame;
 pub mod history;
 pub mod identity;
+pub mod measure;
 pub mod process;
 pub mod row;
 pub mod stream;

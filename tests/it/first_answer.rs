@@ -65,7 +65,7 @@ async fn dividends_need_a_paid_tier_and_a_key_is_needed_for_anything() -> Result
     let path = "/v1/stocks/ORCH/dividends?limit=2";
 
     let none = api.get(path, None).await?;
-    assert_eq!((none.status.as_u16(), none.json::<Value>()?["code"].clone()), (401, json!("INVALID_API_KEY")));
+    assert_eq!((none.status.as_u16(), none.json()?["code"].clone()), (401, json!("INVALID_API_KEY")));
     let refused = api.get(path, Some(&free)).await?;
     assert_eq!(refused.status, 403);
     check(&refused.json()?, json!({ "code": "FEATURE_NOT_AVAILABLE", "current_tier": "free", "upgrade_url": "/plans" }));

@@ -1,0 +1,428 @@
+//! Where the readers of all formats put their rows: by kind, until there are enough for a frame.
+//!
+//! Invariant: what leaves here depends on the rows and their order alone, never on time or on the machine.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::mpsc::SyncSender;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use schema::bars::{BarVersion, MISSING, day_number};
+use schema::event::{
+    Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
+};
+use schema::frame::{Body, TARGET_BYTES};
+use schema::symbol::Symbol;
+
+use crate::fixed::{Fixed, parse_count, parse_price};
+use crate::holdings::{Holdings, MAX_POSITIONS};
+use crate::normalize::{Fault, is_absent, newest_session};
+use crate::prices::{Extra, PriceBatch, PriceRow, SymbolId};
+
+/// A refused row is kept up to this length.
+const REJECT_BYTES: usize = 4096;
+/// Refused rows remembered for the summary.
+const EXAMPLES: usize = 10;
+/// What a JSON row takes beside the text it was read from.
+const ROW_BYTES: usize = 160;
+
+/// Rows ready to be encoded.
+pub enum Piece {
+    Prices(PriceBatch, Vec<Symbol>),
+    /// Rows of another kind, and the first one's line.
+    Rows(Body, u64),
+}
+
+/// What was read of a file.
+#[derive(Debug, Default, Clone)]
+pub struct Stats {
+    /// Records read, refused ones included.
+    pub records: u64,
+    pub rows: BTreeMap<Kind, u64>,
+    pub rejects: BTreeMap<&'static str, u64>,
+    pub rounded: u64,
+    pub examples: Vec<Reject>,
+}
+
+impl Stats {
+    /// Refused records.
+    pub fn rejected(&self) -> u64 {
+        self.rejects.values().sum()
+    }
+
+    /// Accepted rows of all kinds.
+    pub fn accepted(&self) -> u64 {
+        self.rows.values().sum()
+    }
+
+    /// Adds another file's figures.
+    pub fn add(&mut self, other: &Self) {
+        self.records += other.records;
+        self.rounded += other.rounded;
+        other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);
+        other.rejects.iter().for_each(|(reason, rows)| *self.rejects.entry(reason).or_default() += rows);
+        let room = EXAMPLES.saturating_sub(self.examples.len());
+        self.examples.extend(other.examples.iter().take(room).cloned());
+    }
+}
+
+/// Version and provenance of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Origin {
+    pub line: u64,
+    pub id: Option<String>,
+    pub revision: i64,
+    pub action: Action,
+    pub observed_at: DateTime<Utc>,
+    pub security_ref: Option<String>,
+}
+
+impl Origin {
+    /// The record as a row of the log.
+    pub fn row<T>(self, record: T) -> Row<T> {
+        let Self { line, id, revision, action, observed_at, security_ref } = self;
+        Row { line, id, revision, action, observed_at, security_ref, record }
+    }
+}
+
+/// Cells of a price row, as bytes; an empty or absent one has no value.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct PriceCells<'a> {
+    pub open: &'a [u8],
+    pub high: &'a [u8],
+    pub low: &'a [u8],
+    pub close: &'a [u8],
+    pub volume: &'a [u8],
+    pub vwap: &'a [u8],
+    pub trade_count: &'a [u8],
+}
+
+/// Rows of one kind that wait for a frame.
+struct Waiting<T> {
+    rows: Vec<T>,
+    bytes: usize,
+    line: u64,
+}
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), bytes: 0, line: 0 }
+    }
+}
+
+impl<T> Waiting<T> {
+    /// Adds a row; gives back a frame's worth.
+    fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
+        if self.rows.is_empty() {
+            self.line = line;
+        }
+        self.rows.push(row);
+        self.bytes += bytes + ROW_BYTES;
+        if self.bytes >= TARGET_BYTES { self.take() } else { None }
+    }
+
+    fn take(&mut self) -> Option<(Vec<T>, u64)> {
+        self.bytes = 0;
+        (!self.rows.is_empty()).then(|| (std::mem::take(&mut self.rows), self.line))
+    }
+}
+
+/// Collects the rows of one file.
+pub struct Collector {
+    label: String,
+    observed_at: DateTime<Utc>,
+    today: NaiveDate,
+    newest_day: i32,
+    out: SyncSender<Piece>,
+    pub stats: Stats,
+    pub holdings: Holdings,
+    prices: PriceBatch,
+    symbols: Vec<Symbol>,
+    /// Symbols as the file spells them.
+    spellings: HashMap<Box<[u8]>, SymbolId>,
+    last_spelling: (Box<[u8]>, SymbolId),
+    price_rows: u64,
+    securities: Waiting<Row<Security>>,
+    dividends: Waiting<Row<Dividend>>,
+    splits: Waiting<Row<Split>>,
+    fundamentals: Waiting<Row<Fundamentals>>,
+    etfs: Waiting<Row<Etf>>,
+    sessions: Waiting<Row<Session>>,
+    rejects: Waiting<Reject>,
+}
+
+macro_rules! collect {
+    ($($(#[$meta:meta])* $name:ident, $field:ident: $record:ty, $kind:ident, $body:ident;)*) => {
+        $($(#[$meta])*
+        pub fn $name(&mut self, row: Row<$record>, bytes: usize) {
+            *self.stats.rows.entry(Kind::$kind).or_default() += 1;
+            if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
+                self.send(Piece::Rows(Body::$body(rows), line));
+            }
+        })*
+
+        /// Sends what waits of the JSON kinds.
+        fn flush_rows(&mut self) {
+            $(if let Some((rows, line)) = self.$field.take() {
+                self.send(Piece::Rows(Body::$body(rows), line));
+            })*
+        }
+    };
+}
+
+impl Collector {
+    /// Collects the rows of the file `label`, whose cuts go to `out`.
+    pub fn new(label: &str, observed_at: DateTime<Utc>, today: NaiveDate, out: SyncSender<Piece>) -> Self {
+        Self {
+            label: label.to_owned(),
+            observed_at,
+            today,
+            newest_day: day_number(newest_session(today)),
+            out,
+            stats: Stats::default(),
+            holdings: Holdings::default(),
+            prices: PriceBatch::default(),
+            symbols: Vec::new(),
+            spellings: HashMap::new(),
+            last_spelling: (Box::default(), 0),
+            price_rows: 0,
+            securities: Waiting::default(),
+            dividends: Waiting::default(),
+            splits: Waiting::default(),
+            fundamentals: Waiting::default(),
+            etfs: Waiting::default(),
+            sessions: Waiting::default(),
+            rejects: Waiting::default(),
+        }
+    }
+
+    /// When rows that do not say so were observed.
+    pub fn observed_at(&self) -> DateTime<Utc> {
+        self.observed_at
+    }
+
+    /// The origin of a row of a format that has no versions.
+    pub fn origin(&self, line: u64) -> Origin {
+        let observed_at = self.observed_at;
+        Origin { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
+    }
+
+    collect! {
+        /// Adds a security; `bytes` is the length of the text it was read from, as for all kinds.
+        security, securities: Security, Security, Securities;
+        /// Adds a dividend.
+        dividend, dividends: Dividend, Dividend, Dividends;
+        /// Adds a split.
+        split, splits: Split, Split, Splits;
+        /// Adds company figures.
+        fundamentals_row, fundamentals: Fundamentals, Fundamentals, Fundamentals;
+        /// Adds fund data.
+        etf, etfs: Etf, Etf, Etfs;
+        /// Adds a session.
+        session_row, sessions: Session, Session, Sessions;
+    }
+
+    /// Adds a session, unless it lies ahead.
+    pub fn session(&mut self, row: Row<Session>, bytes: usize) -> Result<(), Fault> {
+        self.not_ahead("date", row.record.date)?;
+        self.session_row(row, bytes);
+        Ok(())
+    }
+
+    /// Adds a position of a fund, or the retraction of a snapshot.
+    pub fn holding(&mut self, etf: Symbol, as_of: NaiveDate, row: Row<Option<Holding>>) -> Result<(), Fault> {
+        if !self.holdings.has_room() {
+            let message = format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
+            return Err(Fault::new("too_many_holdings", message));
+        }
+        *self.stats.rows.entry(Kind::Holding).or_default() += 1;
+        self.holdings.add(etf, as_of, row);
+        Ok(())
+    }
+
+    /// Adds a price row of a symbol as the file spells it.
+    pub fn price(&mut self, symbol: &[u8], date: NaiveDate, cells: &PriceCells<'_>, version: BarVersion, line: u64) -> Result<(), Fault> {
+        let day = day_number(date);
+        if day > self.newest_day {
+            return Err(Fault::future("date", date, self.today));
+        }
+        let bar = if version.retracted { ScaledBar::VOID } else { ScaledBar::read(cells)? };
+        if self.prices.is_full() {
+            self.flush_prices();
+        }
+        let symbol = self.intern(symbol)?;
+        let ScaledBar { scale, prices: [open, high, low, close, vwap], volume, trade_count, rounded } = bar;
+        let extra = (vwap != MISSING || trade_count != MISSING).then_some(Extra { vwap, trade_count });
+        let row = PriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
+        self.prices.push(row, extra, version);
+        self.price_rows += 1;
+        self.stats.rounded += rounded;
+        Ok(())
+    }
+
+    /// The price rows of a file held whole (one that says its share basis only at its end); `None` once they were cut.
+    pub fn whole_prices(&mut self) -> Option<&mut PriceBatch> {
+        (self.price_rows <= crate::prices::BATCH_ROWS as u64).then_some(&mut self.prices)
+    }
+
+    /// Refuses a date later than tomorrow.
+    pub fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
+        if date > newest_session(self.today) { Err(Fault::future(column, date, self.today)) } else { Ok(()) }
+    }
+
+    fn intern(&mut self, spelling: &[u8]) -> Result<SymbolId, Fault> {
+        if *self.last_spelling.0 == *spelling && !self.symbols.is_empty() {
+            return Ok(self.last_spelling.1);
+        }
+        let id = match self.spellings.get(spelling) {
+            Some(id) => *id,
+            None => {
+                let text = std::str::from_utf8(spelling).unwrap_or_default();
+                if is_absent(spelling) {
+                    return Err(Fault::missing("symbol"));
+                }
+                let symbol = Symbol::parse(text).map_err(|_| Fault::symbol("symbol", spelling))?;
+                self.add_symbol(symbol, spelling)
+            }
+        };
+        self.last_spelling = (spelling.into(), id);
+        Ok(id)
+    }
+
+    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> SymbolId {
+        let found = self.spellings.get(symbol.as_str().as_bytes()).copied();
+        let id = found.unwrap_or_else(|| {
+            let id = SymbolId::try_from(self.symbols.len()).unwrap_or(SymbolId::MAX);
+            self.spellings.insert(symbol.as_str().as_bytes().into(), id);
+            self.symbols.push(symbol);
+            id
+        });
+        self.spellings.insert(spelling.into(), id);
+        id
+    }
+
+    /// Keeps a row that cannot be used.
+    pub fn reject(&mut self, line: u64, raw: &[u8], fault: Fault) {
+        let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
+        let reject =
+            Reject { file: self.label.clone(), line, reason: fault.reason.to_owned(), message: fault.message, row: raw };
+        *self.stats.rejects.entry(fault.reason).or_default() += 1;
+        if self.stats.examples.len() < EXAMPLES {
+            self.stats.examples.push(reject.clone());
+        }
+        let bytes = reject.row.len() + reject.message.len();
+        if let Some((rows, line)) = self.rejects.push(line, reject, bytes) {
+            self.send(Piece::Rows(Body::Rejects(rows), line));
+        }
+    }
+
+    fn flush_prices(&mut self) {
+        if !self.prices.is_empty() {
+            // The table of symbols starts anew too, so that a file of a million symbols stays bounded.
+            self.spellings.clear();
+            let (batch, symbols) = (std::mem::take(&mut self.prices), std::mem::take(&mut self.symbols));
+            self.send(Piece::Prices(batch, symbols));
+        }
+    }
+
+    /// Sends all that waits; gives back the figures and the holdings, which belong to the whole load.
+    pub fn finish(mut self) -> (Stats, Holdings) {
+        self.flush_prices();
+        self.flush_rows();
+        if let Some((rows, line)) = self.rejects.take() {
+            self.send(Piece::Rows(Body::Rejects(rows), line));
+        }
+        if self.price_rows > 0 {
+            self.stats.rows.insert(Kind::Price, self.price_rows);
+        }
+        (self.stats, self.holdings)
+    }
+
+    /// A receiver that is gone has stopped the load, which the reader notices at its next read.
+    fn send(&self, piece: Piece) {
+        let _ = self.out.send(piece);
+    }
+}
+
+/// The values of a bar on one scale.
+struct ScaledBar {
+    scale: u8,
+    /// Open, high, low, close, vwap.
+    prices: [i64; 5],
+    volume: i64,
+    trade_count: i64,
+    rounded: u64,
+}
+
+impl ScaledBar {
+    /// A retraction's bar: no values.
+    const VOID: Self = Self { scale: 0, prices: [MISSING; 5], volume: MISSING, trade_count: MISSING, rounded: 0 };
+
+    /// Reads the values and checks what a bar shows by itself.
+    fn read(cells: &PriceCells<'_>) -> Result<Self, Fault> {
+        let read = [("open", cells.open), ("high", cells.high), ("low", cells.low), ("close", cells.close), ("vwap", cells.vwap)];
+        let mut values = [None; 5];
+        let (mut scale, mut rounded) = (0, 0);
+        for (value, (column, cell)) in values.iter_mut().zip(read) {
+            let Some(price) = optional(column, cell, parse_price)? else { continue };
+            scale = scale.max(price.scale);
+            rounded += u64::from(price.rounded);
+            *value = Some(price);
+        }
+        let mut counts = [MISSING; 2];
+        for (count, (column, cell)) in counts.iter_mut().zip([("volume", cells.volume), ("trade_count", cells.trade_count)]) {
+            let Some(value) = optional(column, cell, parse_count)? else { continue };
+            if value.mantissa < 0 {
+                return Err(Fault::new("negative_volume", format_args!("{column} {} is negative", value.mantissa)));
+            }
+            rounded += u64::from(value.rounded);
+            *count = value.mantissa;
+        }
+        let Some(close) = values[3] else { return Err(Fault::missing("close")) };
+        let prices = values.map(|price| price.map_or(Some(MISSING), |price| at_scale(price, scale)));
+        let [Some(open), Some(high), Some(low), Some(close_value), Some(vwap)] = prices else {
+            let message = "the row's prices differ so much in size and digits that they do not fit one scale: round them";
+            return Err(Fault::new("number_too_large", message));
+        };
+        check_bar(close, [open, high, low, close_value])?;
+        let [volume, trade_count] = counts;
+        Ok(Self { scale, prices: [open, high, low, close_value, vwap], volume, trade_count, rounded })
+    }
+}
+
+fn at_scale(price: Fixed, scale: u8) -> Option<i64> {
+    price.mantissa.checked_mul(crate::fixed::POW10[usize::from(scale - price.scale)])
+}
+
+/// The rules a bar shows by itself (R28).
+fn check_bar(close: Fixed, [open, high, low, close_value]: [i64; 4]) -> Result<(), Fault> {
+    if close_value <= 0 {
+        let value = rust_decimal::Decimal::new(close.mantissa, u32::from(close.scale));
+        return Err(Fault::new("non_positive_close", format_args!("close {value} is not above zero")));
+    }
+    for (column, value) in [("open", open), ("high", high), ("low", low)] {
+        if value != MISSING && value <= 0 {
+            let message = format_args!("{column} is not above zero: leave it empty when it is unknown");
+            return Err(Fault::new("non_positive_price", message));
+        }
+    }
+    if high != MISSING && low != MISSING && high < low {
+        return Err(Fault::new("high_below_low", "high is below low"));
+    }
+    Ok(())
+}
+
+fn optional(
+    column: &str,
+    cell: &[u8],
+    parse: fn(&[u8]) -> Result<Fixed, schema::value::NumberError>,
+) -> Result<Option<Fixed>, Fault> {
+    if cell.is_empty() {
+        return Ok(None);
+    }
+    match parse(cell) {
+        Ok(value) => Ok(Some(value)),
+        Err(_) if is_absent(crate::normalize::trim(cell)) => Ok(None),
+        Err(_) if crate::normalize::trim(cell).len() < cell.len() => optional(column, crate::normalize::trim(cell), parse),
+        Err(error) => Err(Fault::number(column, cell, error)),
+    }
+}

@@ -1,0 +1,84 @@
+//! One NDJSON record as cells; numbers keep their digits.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schema::event::Kind;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::layout::{LISTS, Layout};
+use crate::normalize::{Cells, Fault};
+
+/// An object's members in order, values as they stand.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::with_capacity(16);
+                while let Some(Name(name)) = map.next_key()? {
+                    members.push((name, map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// A member's name, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Reads a record: its kind, and its cells in that kind's columns.
+pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_>), Fault> {
+    let malformed = |error: &dyn fmt::Display| Fault::new("malformed_row", format_args!("not a JSON object: {error}"));
+    let text = std::str::from_utf8(line).map_err(|error| malformed(&error))?;
+    let Members(members) = serde_json::from_str(text).map_err(|error| malformed(&error))?;
+    let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
+    let layout = kind.as_ref().and_then(|kind| kind.parse().ok()).and_then(Layout::of).ok_or_else(|| {
+        let found = kind.map_or_else(|| "missing".to_owned(), |kind| format!("{kind:?}"));
+        let known = super::layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");
+        Fault::new("unknown_kind", format_args!("kind is {found}: it must be one of {known}"))
+    })?;
+    let mut cells = Cells::new(layout.names);
+    for (name, value) in members {
+        let Some(index) = layout.names.iter().position(|known| *known == name) else {
+            if ignore_unknown {
+                continue;
+            }
+            let message = format_args!("a {} has no field {name:?}: rename it, or say --ignore-unknown", layout.kind);
+            return Err(Fault::new("unknown_field", message));
+        };
+        if let Some(value) = scalar(layout.names[index], value.get())? {
+            cells.set(index, value);
+        }
+    }
+    Ok((layout.kind, cells))
+}
+
+/// A value as a cell's text; `None` for null. Lists stay JSON.
+fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, Fault> {
+    match value.as_bytes().first() {
+        Some(b'"') => Ok(string(value)),
+        Some(b'n') => Ok(None),
+        Some(b'[' | b'{') if !LISTS.contains(&name) => {
+            Err(Fault::new("bad_value", format_args!("{name} must be one value, not a list or an object")))
+        }
+        _ => Ok(Some(Cow::Borrowed(value))),
+    }
+}
+
+/// The text of a JSON string.
+fn string(value: &str) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') { serde_json::from_str::<String>(value).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+}

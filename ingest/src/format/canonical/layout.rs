@@ -1,0 +1,87 @@
+//! The columns of every kind; the contract of the canonical feed, where names are fixed.
+
+use schema::event::Kind;
+
+/// One kind's columns.
+pub(super) struct Layout {
+    pub(super) kind: Kind,
+    /// What identifies a row; all that a retraction needs.
+    pub(super) key: &'static [&'static str],
+    /// Further required columns.
+    pub(super) required: &'static [&'static str],
+    /// Every column, the common ones first.
+    pub(super) names: &'static [&'static str],
+}
+
+/// Columns that hold lists.
+pub(super) const LISTS: [&str; 2] = ["former_symbols", "indexes"];
+
+macro_rules! layouts {
+    ($($kind:ident: [$($key:literal)*] [$($required:literal)*] [$($optional:literal)*];)*) => {
+        /// Every kind that can be loaded.
+        pub(super) static ALL: &[Layout] = &[$(Layout {
+            kind: Kind::$kind,
+            key: &[$($key),*],
+            required: &[$($required),*],
+            names: &["kind", "id", "revision", "action", "observed_at", "security_ref", $($key,)* $($required,)* $($optional),*],
+        }),*];
+    };
+}
+
+layouts! {
+    Security: ["symbol"] ["name" "type"] ["exchange" "currency" "sector" "industry" "country" "description" "website"
+        "ceo" "employees" "ipo_date" "cik" "figi" "isin" "cusip" "former_symbols" "indexes" "status" "delisted_on"
+        "dividend_suspended_on" "streak_seed_years" "streak_seed_through"];
+    Price: ["symbol" "date"] ["close"] ["open" "high" "low" "volume" "vwap" "trade_count" "basis" "basis_as_of"];
+    Dividend: ["symbol"] ["amount"] ["ex_date" "record_date" "payment_date" "declaration_date" "currency" "type"
+        "frequency" "amount_basis" "basis_as_of"];
+    Split: ["symbol" "ex_date"] ["from" "to"] ["declaration_date" "payable_date" "type"];
+    Fundamentals: ["symbol" "as_of"] [] ["eps_ttm" "eps_as_of" "ffo_per_share_ttm" "shares_outstanding" "shares_as_of"
+        "float_shares" "market_cap" "float_market_cap" "avg_daily_value" "revenue_ttm" "net_income_ttm"
+        "operating_cash_flow_ttm" "capital_expenditure_ttm" "free_cash_flow_ttm" "dividends_paid_ttm"
+        "book_value_per_share" "total_debt" "total_equity" "enterprise_value" "gross_margin" "operating_margin"
+        "net_margin" "roe" "roa" "current_ratio" "interest_coverage" "forward_pe" "peg_ratio" "ps_ratio"
+        "ev_to_ebitda" "beta" "fiscal_period_end" "reported_currency"];
+    Etf: ["symbol" "as_of"] [] ["issuer" "asset_class" "category" "strategy" "index_name" "domicile" "inception_date"
+        "expense_ratio" "aum" "nav" "nav_date" "sec_yield_30d" "is_leveraged" "is_inverse" "leverage_factor"
+        "related_symbol" "turnover"];
+    Holding: ["etf_symbol" "as_of"] ["name" "weight"] ["symbol" "asset_type" "shares" "market_value" "currency" "isin"
+        "cusip" "figi" "sector" "country"];
+    Session: ["date"] [] ["note"];
+}
+
+impl Layout {
+    /// The layout of a kind; `None` for kinds the service itself writes.
+    pub(super) fn of(kind: Kind) -> Option<&'static Self> {
+        ALL.iter().find(|layout| layout.kind == kind)
+    }
+
+    /// For each column of a header the index of its name, or a message why the file cannot be read.
+    pub(super) fn columns(&self, header: &[String], ignore_unknown: bool) -> Result<Vec<Option<usize>>, String> {
+        let mut columns = Vec::with_capacity(header.len());
+        let mut unknown = Vec::new();
+        for column in header {
+            let index = self.names.iter().position(|name| name == column);
+            if index.is_some() && columns.contains(&index) {
+                return Err(format!("has the column {column} twice: keep one"));
+            }
+            if index.is_none() {
+                unknown.push(if column.is_empty() { "(no name)" } else { column.as_str() });
+            }
+            columns.push(index);
+        }
+        if !unknown.is_empty() && !ignore_unknown {
+            return Err(format!(
+                "has columns a {} has not: {}. Rename or remove them, or say --ignore-unknown; known are: {}",
+                self.kind, unknown.join(", "), self.names.join(", ")
+            ));
+        }
+        let has = |name: &&&str| header.iter().any(|column| column == **name);
+        let missing = |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
+        // A file with actions may hold retractions only, which need the key alone.
+        let retracting = header.iter().any(|column| column == "action");
+        let absent = [missing(self.key), if retracting { String::new() } else { missing(self.required) }];
+        let absent = absent.iter().filter(|names| !names.is_empty()).cloned().collect::<Vec<_>>().join(", ");
+        if absent.is_empty() { Ok(columns) } else { Err(format!("lacks the required columns of a {}: {absent}", self.kind)) }
+    }
+}

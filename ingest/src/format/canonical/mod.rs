@@ -1,0 +1,137 @@
+//! The canonical feed: CSV files named by their kind, and NDJSON records that name theirs.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use schema::event::Kind;
+
+use super::{Format, Head, Options, ReadError};
+use crate::collect::Collector;
+use crate::normalize::{Cells, Fault};
+use crate::records::{Lines, Record, Records};
+use crate::source::{Encoding, FeedFile};
+
+mod json;
+mod layout;
+mod price;
+mod rows;
+
+use layout::Layout;
+
+/// Whether a file is canonical: by its name (CSV) or by its first record (NDJSON).
+pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, String>> {
+    match file.encoding {
+        Encoding::Csv => {
+            let kind = kind_of(file.stem())?;
+            let layout = Layout::of(kind)?;
+            // A vendor's table may bear one of our names; it is ours when it has at least the natural key.
+            let ours = layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
+            (ours || head.looks_like().is_none()).then_some(Ok(Format::CanonicalCsv(kind)))
+        }
+        Encoding::Ndjson => {
+            let canonical = head.columns.is_empty() || head.columns.iter().any(|key| key == "kind");
+            canonical.then_some(Ok(Format::CanonicalNdjson))
+        }
+        Encoding::Json => None,
+    }
+}
+
+/// What a canonical file of this encoding is.
+pub(super) fn expectation(file: &FeedFile) -> &'static str {
+    match file.encoding {
+        Encoding::Csv => "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns",
+        Encoding::Ndjson => "every line is a record with a kind",
+        Encoding::Json => "write one record a line and name the file .ndjson",
+    }
+}
+
+/// The kind a file's name says: up to the first `.` or `-`, in singular or plural.
+fn kind_of(stem: &str) -> Option<Kind> {
+    let name = stem.split(['.', '-']).next().unwrap_or(stem).to_ascii_lowercase();
+    layout::ALL.iter().map(|layout| layout.kind).find(|kind| {
+        let word = kind.as_str();
+        let plural = match word.strip_suffix('y') {
+            Some(stem) => format!("{stem}ies"),
+            None => format!("{word}s"),
+        };
+        name == word || name == plural || name == word.trim_end_matches('s')
+    })
+}
+
+/// Reads a CSV file of one kind.
+pub(super) fn read_csv(kind: Kind, reader: &mut dyn Read, options: &Options, rows: &mut Collector) -> Result<(), ReadError> {
+    let mut records = Records::new(reader)?;
+    let header: Vec<String> = match records.next_record()? {
+        Some(header) => header.fields().map(|f| String::from_utf8_lossy(f).trim().to_ascii_lowercase()).collect(),
+        None => return Err(ReadError::Refused("is empty: a header row is needed".to_owned())),
+    };
+    let layout = Layout::of(kind).ok_or_else(|| ReadError::Refused(format!("{kind} rows cannot be loaded")))?;
+    let columns = layout.columns(&header, options.ignore_unknown).map_err(ReadError::Refused)?;
+    if kind == Kind::Price {
+        return price::read(&columns, &mut records, rows);
+    }
+    while let Some(record) = records.next_record()? {
+        rows.stats.records += 1;
+        if let Err(fault) = read_record(layout, &columns, &record, rows) {
+            rows.reject(record.line, record.raw, fault);
+        }
+    }
+    Ok(())
+}
+
+fn read_record(layout: &Layout, columns: &[Option<usize>], record: &Record<'_>, rows: &mut Collector) -> Result<(), Fault> {
+    let cells = cells_of(layout, columns, record)?;
+    if let Some(kind) = cells.text("kind").filter(|kind| *kind != layout.kind.as_str()) {
+        let message = format_args!("kind {kind:?} stands in a file of kind {}: one kind a file", layout.kind);
+        return Err(Fault::new("unknown_kind", message));
+    }
+    rows::accept(layout.kind, &cells, record.line, record.raw.len(), rows)
+}
+
+/// A CSV record's cells by column name.
+fn cells_of<'a>(layout: &Layout, columns: &[Option<usize>], record: &Record<'a>) -> Result<Cells<'a>, Fault> {
+    check_shape(columns.len(), record)?;
+    let mut cells = Cells::new(layout.names);
+    for (field, column) in record.fields().zip(columns) {
+        let Some(index) = column else { continue };
+        let text = std::str::from_utf8(field).map_err(|_| not_text(layout.names[*index]))?;
+        cells.set(*index, Cow::Borrowed(text));
+    }
+    Ok(cells)
+}
+
+/// Refuses a record whose fields are not those of the header.
+fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
+    if record.unclosed {
+        return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+    }
+    if record.len() != columns {
+        let message = format_args!("{} fields where the header has {columns}: quote fields that hold commas", record.len());
+        return Err(Fault::new("malformed_row", message));
+    }
+    Ok(())
+}
+
+fn not_text(column: &str) -> Fault {
+    Fault::new("malformed_row", format_args!("{column} is not UTF-8 text: save the file as UTF-8"))
+}
+
+/// Reads NDJSON records of any kind.
+pub(super) fn read_ndjson(reader: &mut dyn Read, options: &Options, rows: &mut Collector) -> Result<(), ReadError> {
+    let mut lines = Lines::new(reader)?;
+    while let Some((number, line)) = lines.next_line()? {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        rows.stats.records += 1;
+        let accepted = json::cells(line, options.ignore_unknown)
+            .and_then(|(kind, cells)| rows::accept(kind, &cells, number, line.len(), rows));
+        if let Err(fault) = accepted {
+            rows.reject(number, line, fault);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

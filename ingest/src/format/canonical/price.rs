@@ -1,0 +1,149 @@
+//! Canonical price rows: the one hot path. Bytes go straight to scaled integers, and a version is built only when the
+//! columns that make it change.
+
+use std::io::Read;
+
+use chrono::NaiveDate;
+use schema::bars::{BarVersion, day_number};
+use schema::event::{Action, Basis};
+
+use super::layout::Layout;
+use super::{ReadError, cells_of, check_shape};
+use crate::collect::{Collector, PriceCells};
+use crate::normalize::{Cells, Fault, session_date, trim};
+use crate::records::{Record, Records};
+
+/// Columns that make a row's version.
+const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
+/// Stands for a column the file has not: every record's field there is empty.
+const NONE: usize = usize::MAX;
+
+/// Where the columns are.
+struct Columns {
+    count: usize,
+    symbol: usize,
+    date: usize,
+    open: usize,
+    high: usize,
+    low: usize,
+    close: usize,
+    volume: usize,
+    vwap: usize,
+    trade_count: usize,
+    kind: usize,
+    version: [usize; 5],
+    /// Whether there is none of the version's columns.
+    unversioned: bool,
+}
+
+impl Columns {
+    fn new(layout: &Layout, columns: &[Option<usize>]) -> Self {
+        let at = |name: &str| {
+            let index = layout.names.iter().position(|known| *known == name);
+            columns.iter().position(|column| *column == index).unwrap_or(NONE)
+        };
+        let version = VERSION.map(at);
+        Self {
+            count: columns.len(),
+            symbol: at("symbol"),
+            date: at("date"),
+            open: at("open"),
+            high: at("high"),
+            low: at("low"),
+            close: at("close"),
+            volume: at("volume"),
+            vwap: at("vwap"),
+            trade_count: at("trade_count"),
+            kind: at("kind"),
+            version,
+            unversioned: version == [NONE; 5],
+        }
+    }
+}
+
+/// The version of the last row, and the cells it was made of.
+struct LastVersion {
+    cells: [Vec<u8>; 5],
+    version: BarVersion,
+}
+
+/// Reads all records of a price file.
+pub(super) fn read<R: Read>(
+    columns: &[Option<usize>],
+    records: &mut Records<R>,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
+    let Some(layout) = Layout::of(schema::event::Kind::Price) else { return Ok(()) };
+    let places = Columns::new(layout, columns);
+    let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
+    let mut last = LastVersion { cells: Default::default(), version };
+    let mut last_date = (Vec::new(), NaiveDate::MIN);
+    while let Some(record) = records.next_record()? {
+        rows.stats.records += 1;
+        let accepted = check_shape(places.count, &record)
+            .and_then(|()| update_version(&mut last, &places, layout, columns, &record, rows))
+            .and_then(|()| read_record(&places, &record, &last.version, &mut last_date, rows));
+        if let Err(fault) = accepted {
+            rows.reject(record.line, record.raw, fault);
+        }
+    }
+    Ok(())
+}
+
+fn read_record(
+    places: &Columns,
+    record: &Record<'_>,
+    version: &BarVersion,
+    last_date: &mut (Vec<u8>, NaiveDate),
+    rows: &mut Collector,
+) -> Result<(), Fault> {
+    let cell = record.field(places.date);
+    if last_date.0 != cell {
+        *last_date = (cell.to_vec(), session_date("date", trim(cell))?);
+    }
+    if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
+        return Err(Fault::new("unknown_kind", "this is a file of kind price: one kind a file"));
+    }
+    let cells = PriceCells {
+        open: record.field(places.open),
+        high: record.field(places.high),
+        low: record.field(places.low),
+        close: record.field(places.close),
+        volume: record.field(places.volume),
+        vwap: record.field(places.vwap),
+        trade_count: record.field(places.trade_count),
+    };
+    rows.price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
+}
+
+/// Makes the record's version, unless its cells are those of the record before.
+fn update_version(
+    last: &mut LastVersion,
+    places: &Columns,
+    layout: &Layout,
+    columns: &[Option<usize>],
+    record: &Record<'_>,
+    rows: &Collector,
+) -> Result<(), Fault> {
+    if places.unversioned {
+        return Ok(());
+    }
+    let cells = || places.version.iter().map(|place| record.field(*place));
+    if last.cells.iter().map(Vec::as_slice).eq(cells()) {
+        return Ok(());
+    }
+    last.version = version(&cells_of(layout, columns, record)?, rows)?;
+    last.cells.iter_mut().zip(cells()).for_each(|(known, cell)| *known = cell.to_vec());
+    Ok(())
+}
+
+/// A price row's version out of its cells.
+pub(super) fn version(cells: &Cells<'_>, rows: &Collector) -> Result<BarVersion, Fault> {
+    let basis = cells.word::<Basis>("basis")?.unwrap_or(Basis::Raw);
+    let as_of = cells.date("basis_as_of")?;
+    let basis_day = (basis == Basis::SplitAdjusted).then(|| as_of.map_or(0, day_number));
+    let revision = cells.integer("revision")?.unwrap_or(0);
+    let action = cells.word("action")?.unwrap_or(Action::Put);
+    let observed_at = cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at());
+    Ok(BarVersion::new(revision, action, observed_at, basis_day))
+}

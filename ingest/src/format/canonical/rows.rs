@@ -1,0 +1,324 @@
+//! Canonical cells to records of the log, kind by kind.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use schema::event::{
+    Action, Basis, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind, ListingStatus,
+    Security, SecurityType, Session, Split,
+};
+use schema::symbol::Symbol;
+
+use super::price;
+use crate::collect::{Collector, Origin, PriceCells};
+use crate::normalize::{Cells, Currency, Fault, parse_date, session_date};
+
+/// Reads one record into `rows`; `bytes` is the length of its text.
+pub(super) fn accept(kind: Kind, cells: &Cells<'_>, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
+    if kind == Kind::Price {
+        return accept_price(cells, line, rows);
+    }
+    let origin = origin(cells, line, rows)?;
+    let retracted = origin.action == Action::Retract;
+    match kind {
+        Kind::Security => rows.security(origin.row(security(cells, retracted)?), bytes),
+        Kind::Dividend => {
+            let record = dividend(cells, retracted, origin.id.is_some())?;
+            rows.dividend(origin.row(record), bytes);
+        }
+        Kind::Split => rows.split(origin.row(split(cells, retracted)?), bytes),
+        Kind::Fundamentals => rows.fundamentals_row(origin.row(fundamentals(cells)?), bytes),
+        Kind::Etf => rows.etf(origin.row(etf(cells)?), bytes),
+        Kind::Holding => accept_holding(cells, origin, rows)?,
+        Kind::Session => {
+            let date = session_date("date", cells.required("date")?.as_bytes())?;
+            rows.session(origin.row(Session { date, note: cells.owned("note") }), bytes)?;
+        }
+        Kind::Price | Kind::Reject | Kind::Run => {}
+    }
+    rows.stats.rounded += cells.rounded();
+    Ok(())
+}
+
+fn origin(cells: &Cells<'_>, line: u64, rows: &Collector) -> Result<Origin, Fault> {
+    Ok(Origin {
+        line,
+        id: cells.owned("id"),
+        revision: cells.integer("revision")?.unwrap_or(0),
+        action: cells.word("action")?.unwrap_or(Action::Put),
+        observed_at: cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at()),
+        security_ref: cells.owned("security_ref"),
+    })
+}
+
+fn accept_price(cells: &Cells<'_>, line: u64, rows: &mut Collector) -> Result<(), Fault> {
+    let bytes = |name: &str| cells.text(name).unwrap_or_default().as_bytes();
+    let version = price::version(cells, rows)?;
+    let date = session_date("date", bytes("date"))?;
+    let prices = PriceCells {
+        open: bytes("open"),
+        high: bytes("high"),
+        low: bytes("low"),
+        close: bytes("close"),
+        volume: bytes("volume"),
+        vwap: bytes("vwap"),
+        trade_count: bytes("trade_count"),
+    };
+    rows.price(bytes("symbol"), date, &prices, version, line)
+}
+
+fn security(cells: &Cells<'_>, retracted: bool) -> Result<Security, Fault> {
+    let symbol = cells.required_symbol("symbol")?;
+    let r#type = match cells.word("type")? {
+        Some(r#type) => r#type,
+        None if retracted => SecurityType::Stock,
+        None => return Err(Fault::missing("type")),
+    };
+    let name = match cells.owned("name") {
+        Some(name) => name,
+        None if retracted => symbol.to_string(),
+        None => return Err(Fault::missing("name")),
+    };
+    let Currency { code: currency, minor } = currency_or_dollar(cells, "currency")?;
+    Ok(Security {
+        symbol,
+        name,
+        r#type,
+        currency,
+        quote_unit: minor.map(str::to_owned),
+        status: cells.word("status")?.unwrap_or(ListingStatus::Active),
+        former_symbols: former_symbols(cells.text("former_symbols"))?,
+        indexes: indexes(cells.text("indexes"))?,
+        exchange: cells.owned("exchange"),
+        sector: cells.owned("sector"),
+        industry: cells.owned("industry"),
+        country: cells.owned("country"),
+        description: cells.owned("description"),
+        website: cells.owned("website"),
+        ceo: cells.owned("ceo"),
+        employees: cells.integer("employees")?,
+        ipo_date: cells.date("ipo_date")?,
+        cik: cells.owned("cik"),
+        figi: cells.owned("figi"),
+        isin: cells.owned("isin"),
+        cusip: cells.owned("cusip"),
+        delisted_on: cells.date("delisted_on")?,
+        dividend_suspended_on: cells.date("dividend_suspended_on")?,
+        streak_seed_years: cells.integer("streak_seed_years")?,
+        streak_seed_through: cells.integer("streak_seed_through")?,
+    })
+}
+
+fn currency_or_dollar(cells: &Cells<'_>, name: &str) -> Result<Currency, Fault> {
+    Ok(cells.currency(name)?.unwrap_or_else(Currency::dollar))
+}
+
+fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend, Fault> {
+    let symbol = cells.required_symbol("symbol")?;
+    let currency = currency_or_dollar(cells, "currency")?;
+    let amount = match cells.amount("amount")? {
+        Some(amount) => currency.major(amount),
+        None if retracted => Decimal::ZERO,
+        None => return Err(Fault::missing("amount")),
+    };
+    let (ex_date, record_date) = (cells.date("ex_date")?, cells.date("record_date")?);
+    if !retracted && amount <= Decimal::ZERO {
+        return Err(Fault::new("non_positive_amount", format_args!("amount {amount} is not above zero")));
+    }
+    if ex_date.is_none() && record_date.is_none() && !(retracted && has_id) {
+        return Err(Fault::new("no_ex_date", "ex_date and record_date are both empty: one of them is needed"));
+    }
+    Ok(Dividend {
+        symbol,
+        amount,
+        currency: currency.code,
+        r#type: cells.word("type")?.unwrap_or(DividendType::Regular),
+        amount_basis: amount_basis(cells)?,
+        ex_date,
+        record_date,
+        payment_date: cells.date("payment_date")?,
+        declaration_date: cells.date("declaration_date")?,
+        frequency: frequency(cells)?,
+        basis_as_of: cells.date("basis_as_of")?,
+    })
+}
+
+fn amount_basis(cells: &Cells<'_>) -> Result<Basis, Fault> {
+    match cells.text("amount_basis") {
+        None | Some("as_declared" | "raw") => Ok(Basis::Raw),
+        Some("split_adjusted") => Ok(Basis::SplitAdjusted),
+        Some(text) => {
+            Err(Fault::new("bad_value", format_args!("amount_basis {text:?} must be one of: as_declared, split_adjusted")))
+        }
+    }
+}
+
+/// A word, or payments a year.
+fn frequency(cells: &Cells<'_>) -> Result<Option<Frequency>, Fault> {
+    let Some(text) = cells.text("frequency").filter(|text| text.bytes().all(|b| b.is_ascii_digit())) else {
+        return cells.word("frequency");
+    };
+    let class = text.parse().ok().and_then(Frequency::from_payments_per_year);
+    let message = format_args!("frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 24, 26 or 52");
+    class.map(Some).ok_or_else(|| Fault::new("bad_value", message))
+}
+
+fn split(cells: &Cells<'_>, retracted: bool) -> Result<Split, Fault> {
+    let symbol = cells.required_symbol("symbol")?;
+    let ex_date = cells.required_date("ex_date")?;
+    let side = |name: &str| match cells.figure(name)? {
+        Some(shares) if shares > Decimal::ZERO => Ok(shares),
+        Some(shares) => Err(Fault::new("non_positive_ratio", format_args!("{name} {shares} is not above zero"))),
+        None if retracted => Ok(Decimal::ONE),
+        None => Err(Fault::missing(name)),
+    };
+    Ok(Split {
+        symbol,
+        ex_date,
+        from: side("from")?,
+        to: side("to")?,
+        declaration_date: cells.date("declaration_date")?,
+        payable_date: cells.date("payable_date")?,
+        r#type: cells.owned("type"),
+    })
+}
+
+fn fundamentals(cells: &Cells<'_>) -> Result<Fundamentals, Fault> {
+    let currency = cells.currency("reported_currency")?;
+    let major = |amount: Option<Decimal>| match &currency {
+        Some(currency) => amount.map(|amount| currency.major(amount)),
+        None => amount,
+    };
+    let share = |name: &str| cells.amount(name).map(major);
+    let money = |name: &str| cells.figure(name).map(major);
+    Ok(Fundamentals {
+        symbol: cells.required_symbol("symbol")?,
+        as_of: cells.required_date("as_of")?,
+        eps_ttm: share("eps_ttm")?,
+        eps_as_of: cells.date("eps_as_of")?,
+        ffo_per_share_ttm: share("ffo_per_share_ttm")?,
+        shares_outstanding: cells.figure("shares_outstanding")?,
+        shares_as_of: cells.date("shares_as_of")?,
+        float_shares: cells.figure("float_shares")?,
+        market_cap: money("market_cap")?,
+        float_market_cap: money("float_market_cap")?,
+        avg_daily_value: money("avg_daily_value")?,
+        revenue_ttm: money("revenue_ttm")?,
+        net_income_ttm: money("net_income_ttm")?,
+        operating_cash_flow_ttm: money("operating_cash_flow_ttm")?,
+        capital_expenditure_ttm: money("capital_expenditure_ttm")?,
+        free_cash_flow_ttm: money("free_cash_flow_ttm")?,
+        dividends_paid_ttm: money("dividends_paid_ttm")?,
+        book_value_per_share: share("book_value_per_share")?,
+        total_debt: money("total_debt")?,
+        total_equity: money("total_equity")?,
+        enterprise_value: money("enterprise_value")?,
+        gross_margin: cells.amount("gross_margin")?,
+        operating_margin: cells.amount("operating_margin")?,
+        net_margin: cells.amount("net_margin")?,
+        roe: cells.amount("roe")?,
+        roa: cells.amount("roa")?,
+        current_ratio: cells.amount("current_ratio")?,
+        interest_coverage: cells.amount("interest_coverage")?,
+        forward_pe: cells.amount("forward_pe")?,
+        peg_ratio: cells.amount("peg_ratio")?,
+        ps_ratio: cells.amount("ps_ratio")?,
+        ev_to_ebitda: cells.amount("ev_to_ebitda")?,
+        beta: cells.amount("beta")?,
+        fiscal_period_end: cells.date("fiscal_period_end")?,
+        reported_currency: currency.map(|currency| currency.code),
+    })
+}
+
+fn etf(cells: &Cells<'_>) -> Result<Etf, Fault> {
+    Ok(Etf {
+        symbol: cells.required_symbol("symbol")?,
+        as_of: cells.required_date("as_of")?,
+        issuer: cells.owned("issuer"),
+        asset_class: cells.owned("asset_class"),
+        category: cells.owned("category"),
+        strategy: cells.owned("strategy"),
+        index_name: cells.owned("index_name"),
+        domicile: cells.owned("domicile"),
+        inception_date: cells.date("inception_date")?,
+        expense_ratio: cells.amount("expense_ratio")?,
+        aum: cells.figure("aum")?,
+        nav: cells.amount("nav")?,
+        nav_date: cells.date("nav_date")?,
+        sec_yield_30d: cells.amount("sec_yield_30d")?,
+        is_leveraged: cells.boolean("is_leveraged")?,
+        is_inverse: cells.boolean("is_inverse")?,
+        leverage_factor: cells.amount("leverage_factor")?,
+        related_symbol: cells.symbol("related_symbol")?,
+        turnover: cells.amount("turnover")?,
+    })
+}
+
+fn accept_holding(cells: &Cells<'_>, origin: Origin, rows: &mut Collector) -> Result<(), Fault> {
+    let (etf, as_of) = (cells.required_symbol("etf_symbol")?, cells.required_date("as_of")?);
+    let position = if origin.action == Action::Retract { None } else { Some(holding(cells)?) };
+    rows.holding(etf, as_of, origin.row(position))
+}
+
+fn holding(cells: &Cells<'_>) -> Result<Holding, Fault> {
+    let currency = cells.currency("currency")?;
+    let value = cells.figure("market_value")?;
+    Ok(Holding {
+        name: cells.owned("name").ok_or_else(|| Fault::missing("name"))?,
+        weight: cells.amount("weight")?.ok_or_else(|| Fault::missing("weight"))?,
+        symbol: cells.symbol("symbol")?,
+        asset_type: cells.owned("asset_type"),
+        shares: cells.figure("shares")?,
+        market_value: value.map(|value| currency.as_ref().map_or(value, |currency| currency.major(value))),
+        currency: currency.map(|currency| currency.code),
+        isin: cells.owned("isin"),
+        cusip: cells.owned("cusip"),
+        figi: cells.owned("figi"),
+        sector: cells.owned("sector"),
+        country: cells.owned("country"),
+    })
+}
+
+/// A list of symbols or `{symbol, from, to}` in JSON; in CSV `FB@2012-05-18..2022-06-08`, separated by `;`.
+fn former_symbols(text: Option<&str>) -> Result<Vec<FormerSymbol>, Fault> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let bad = |part: &str| {
+        let message = format_args!("former_symbols {part:?} is not SYMBOL or SYMBOL@YYYY-MM-DD..YYYY-MM-DD");
+        Fault::new("bad_value", message)
+    };
+    if text.starts_with('[') {
+        let list: Vec<serde_json::Value> = serde_json::from_str(text).map_err(|_| bad(text))?;
+        return list.into_iter().map(|item| former_from_json(&item).ok_or_else(|| bad(&item.to_string()))).collect();
+    }
+    let parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
+    parts.map(|part| former_from_text(part).ok_or_else(|| bad(part))).collect()
+}
+
+fn former_from_json(item: &serde_json::Value) -> Option<FormerSymbol> {
+    if let Some(text) = item.as_str() {
+        return Some(FormerSymbol { symbol: Symbol::parse(text).ok()?, from: None, to: None });
+    }
+    let day = |name: &str| match item.get(name) {
+        None | Some(serde_json::Value::Null) => Some(None),
+        Some(value) => value.as_str().and_then(|text| parse_date(text.as_bytes())).map(Some),
+    };
+    Some(FormerSymbol { symbol: Symbol::parse(item.get("symbol")?.as_str()?).ok()?, from: day("from")?, to: day("to")? })
+}
+
+fn former_from_text(part: &str) -> Option<FormerSymbol> {
+    let Some((symbol, days)) = part.split_once('@') else {
+        return Some(FormerSymbol { symbol: Symbol::parse(part).ok()?, from: None, to: None });
+    };
+    let day = |text: &str| -> Option<Option<NaiveDate>> {
+        if text.is_empty() { Some(None) } else { parse_date(text.as_bytes()).map(Some) }
+    };
+    let (from, to) = days.split_once("..")?;
+    Some(FormerSymbol { symbol: Symbol::parse(symbol).ok()?, from: day(from)?, to: day(to)? })
+}
+
+fn indexes(text: Option<&str>) -> Result<Vec<String>, Fault> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    if text.starts_with('[') {
+        return serde_json::from_str(text).map_err(|_| Fault::new("bad_value", "indexes is not a list of names"));
+    }
+    Ok(text.split(';').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}

@@ -1,0 +1,104 @@
+//! Reads a feed's text into one line a row, for the formats' tests.
+
+use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
+
+use chrono::{DateTime, NaiveDate};
+use schema::bars::{Bars, MISSING, date_of};
+use schema::frame::{Body, PriceSeries};
+
+use super::{Choice, Format, Head, Options};
+use crate::collect::{Collector, Piece};
+use crate::normalize::Currency;
+use crate::source::{Encoding, FeedFile, Packing};
+
+pub(crate) fn options() -> Options {
+    Options {
+        choice: Choice::Auto,
+        symbol: None,
+        currency: Currency { code: "USD".to_owned(), minor: None },
+        ignore_unknown: false,
+        today: NaiveDate::from_ymd_opt(2024, 3, 15).unwrap(),
+    }
+}
+
+fn file(name: &str) -> FeedFile {
+    let encoding = if name.ends_with("ndjson") { Encoding::Ndjson } else { Encoding::Csv };
+    FeedFile { path: PathBuf::new(), label: name.to_owned(), packing: Packing::Plain, encoding }
+}
+
+/// Every frame body a text comes to.
+pub(crate) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Body>, String> {
+    let head = Head::read(&file(name), &mut text.as_bytes()).unwrap();
+    let format = Format::recognise(&file(name), &head, options)?;
+    let (sender, receiver) = sync_channel(1000);
+    let mut rows = Collector::new(name, DateTime::UNIX_EPOCH, options.today, sender);
+    format.read(&mut text.as_bytes(), options, &mut rows).map_err(|error| error.to_string())?;
+    let (_, holdings) = rows.finish();
+    let mut bodies = Vec::new();
+    for piece in receiver {
+        match piece {
+            Piece::Rows(body, _) => bodies.push(body),
+            Piece::Prices(batch, symbols) => bodies.extend(batch.cut(&symbols).frames.into_iter().map(|f| Body::Prices(f.series))),
+        }
+    }
+    if !holdings.is_empty() {
+        bodies.push(Body::Holdings(holdings.into_rows().collect()));
+    }
+    Ok(bodies)
+}
+
+pub(crate) fn refused(name: &str, text: &str) -> String {
+    bodies(name, text, &options()).unwrap_err()
+}
+
+pub(crate) fn read_text(name: &str, text: &str) -> Vec<String> {
+    read_with(name, text, &options())
+}
+
+pub(crate) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String> {
+    let mut lines = Vec::new();
+    for body in bodies(name, text, options).unwrap() {
+        match body {
+            Body::Prices(series) => series.iter().for_each(|series| lines.extend(prices(series))),
+            Body::Dividends(rows) => lines.extend(rows.iter().map(|row| {
+                let d = &row.record;
+                let date = d.ex_date.map_or("-".to_owned(), |date| date.to_string());
+                let as_of = d.basis_as_of.map_or(String::new(), |date| format!("@{date}"));
+                let retract = if row.action == schema::event::Action::Retract { " retract" } else { "" };
+                format!("dividend {} {date} {} {} {} {}{as_of}{retract}", d.symbol, d.amount, d.currency, d.r#type, d.amount_basis)
+            })),
+            Body::Splits(rows) => lines.extend(rows.iter().map(|row| {
+                let s = &row.record;
+                format!("split {} {} {}:{}", s.symbol, s.ex_date, s.from, s.to)
+            })),
+            Body::Rejects(rows) => lines.extend(rows.iter().map(|r| format!("reject {} {}: {}", r.line, r.reason, r.message))),
+            Body::Securities(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
+            Body::Fundamentals(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
+            Body::Etfs(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
+            Body::Holdings(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
+            Body::Sessions(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
+            Body::Run(_) => {}
+        }
+    }
+    lines
+}
+
+fn prices(series: &PriceSeries) -> Vec<String> {
+    let value = |bars: &Bars, value: i64| bars.decimal(value).map_or("-".to_owned(), |value| value.to_string());
+    let bars = &series.bars;
+    let line = |index: usize| {
+        let bar = bars.bar(index);
+        let version = bars.version_of(index);
+        let basis = match version.basis_day {
+            None => "raw".to_owned(),
+            Some(0) => "split_adjusted".to_owned(),
+            Some(day) => format!("split_adjusted@{}", date_of(day)),
+        };
+        let volume = if bar.volume == MISSING { "-".to_owned() } else { bar.volume.to_string() };
+        let [o, h, l, c] = [bar.open, bar.high, bar.low, bar.close].map(|v| value(bars, v));
+        let retract = if version.retracted { " retract" } else { "" };
+        format!("price {} {} o={o} h={h} l={l} c={c} v={volume} {basis}{retract}", series.symbol, date_of(bar.day))
+    };
+    (0..bars.len()).map(line).collect()
+}

@@ -1,0 +1,278 @@
+//! Yahoo-style CSV: one symbol a file, daily rows only.
+//!
+//! `…,Adj Close,Volume[,Dividends,Stock Splits]` has prices and dividends adjusted for the splits up to the file's
+//! newest date; the older `…,Volume,Adj Close` has raw prices. `Adj Close` itself and `Repaired?` are not read.
+
+use std::io::Read;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use schema::bars::{BarVersion, date_of, day_number};
+use schema::event::{Action, Basis, Dividend, DividendType, Row, Split};
+use schema::symbol::Symbol;
+use schema::value::parse_decimal;
+
+use super::file_symbol::symbol_of;
+use super::head::plain;
+use super::wiki::unless_zero;
+use super::{Format, Head, Options, ReadError, ratio};
+use crate::collect::{Collector, PriceCells};
+use crate::normalize::{Fault, is_absent, session_date, trim};
+use crate::records::{Record, Records};
+use crate::source::{Encoding, FeedFile};
+
+const DATE: [&str; 2] = ["date", "datetime"];
+
+/// Whether a file is Yahoo's, and whose.
+pub(super) fn recognise(file: &FeedFile, head: &Head, symbol: Option<&Symbol>) -> Option<Result<Format, String>> {
+    if file.encoding != Encoding::Csv || !head.has(&DATE) {
+        return None;
+    }
+    let prices = ["open", "high", "low", "close", "volume"].iter().all(|name| head.has(&[name]));
+    let events = head.columns.len() == 2 && head.has(&["dividends", "stocksplits"]);
+    if prices && !head.has(&["adjclose"]) && head.has(&["stocksplits"]) {
+        let message = "has no Adj Close: its prices are adjusted for dividends too; download it again unadjusted (auto_adjust=False)";
+        return Some(Err(message.to_owned()));
+    }
+    if !(events || prices && head.has(&["adjclose"])) {
+        return None;
+    }
+    // The name is read even when --symbol is given: it may say that the rows are not daily.
+    let named = symbol_of(file.stem());
+    let symbol = match (symbol, named) {
+        (Some(symbol), Err(message)) if !message.contains("daily") => Ok(symbol.clone()),
+        (Some(symbol), Ok(_)) => Ok(symbol.clone()),
+        (_, named) => named,
+    };
+    Some(symbol.map(Format::Yahoo))
+}
+
+/// Where the columns are; `usize::MAX` is a column the file has not, whose field is always empty.
+struct Columns {
+    count: usize,
+    date: usize,
+    open: usize,
+    high: usize,
+    low: usize,
+    close: usize,
+    volume: usize,
+    dividends: usize,
+    splits: usize,
+    capital_gains: usize,
+    basis: Basis,
+}
+
+impl Columns {
+    fn new(header: &[String]) -> Self {
+        let at = |names: &[&str]| header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(usize::MAX);
+        let (adjusted_close, volume) = (at(&["adjclose"]), at(&["volume"]));
+        let basis = if volume < adjusted_close && adjusted_close != usize::MAX { Basis::Raw } else { Basis::SplitAdjusted };
+        Self {
+            count: header.len(),
+            date: at(&DATE),
+            open: at(&["open"]),
+            high: at(&["high"]),
+            low: at(&["low"]),
+            close: at(&["close"]),
+            volume,
+            dividends: at(&["dividends"]),
+            splits: at(&["stocksplits"]),
+            capital_gains: at(&["capitalgains"]),
+            basis,
+        }
+    }
+}
+
+/// What is known only when all rows were read.
+#[derive(Default)]
+struct Pending {
+    dividends: Vec<(Row<Dividend>, usize)>,
+    days: Vec<i32>,
+}
+
+/// Reads all rows.
+pub(super) fn read(symbol: &Symbol, reader: &mut dyn Read, options: &Options, rows: &mut Collector) -> Result<(), ReadError> {
+    let mut records = Records::new(reader)?;
+    let header = records.next_record()?.map(|record| {
+        record.fields().map(|field| plain(&String::from_utf8_lossy(field))).collect::<Vec<_>>()
+    });
+    let columns = Columns::new(&header.unwrap_or_default());
+    let mut pending = Pending::default();
+    while let Some(record) = records.next_record()? {
+        rows.stats.records += 1;
+        if let Err(fault) = read_record(&columns, symbol, &record, options, &mut pending, rows) {
+            rows.reject(record.line, record.raw, fault);
+        }
+    }
+    finish(&columns, pending, rows)
+}
+
+fn read_record(
+    columns: &Columns,
+    symbol: &Symbol,
+    record: &Record<'_>,
+    options: &Options,
+    pending: &mut Pending,
+    rows: &mut Collector,
+) -> Result<(), Fault> {
+    if record.len() != columns.count {
+        let message = format_args!("{} fields where the header has {}", record.len(), columns.count);
+        return Err(Fault::new("malformed_row", message));
+    }
+    let date = local_date(record.field(columns.date))?;
+    let dividend = amount("Dividends", record.field(columns.dividends))?;
+    let capital_gain = amount("Capital Gains", record.field(columns.capital_gains))?;
+    let shares = split(record.field(columns.splits))?;
+    if columns.close != usize::MAX {
+        let cells = PriceCells {
+            open: unless_zero(record.field(columns.open)),
+            high: unless_zero(record.field(columns.high)),
+            low: unless_zero(record.field(columns.low)),
+            close: record.field(columns.close),
+            volume: record.field(columns.volume),
+            ..PriceCells::default()
+        };
+        let basis_day = (columns.basis == Basis::SplitAdjusted).then_some(0);
+        let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
+        rows.price(symbol.as_str().as_bytes(), date, &cells, version, record.line)?;
+        pending.days.push(day_number(date));
+    }
+    for (amount, r#type) in [(dividend, DividendType::Regular), (capital_gain, DividendType::CapitalGain)] {
+        let Some(amount) = amount else { continue };
+        let dividend = Dividend {
+            symbol: symbol.clone(),
+            amount: options.currency.major(amount),
+            currency: options.currency.code.clone(),
+            r#type,
+            amount_basis: columns.basis,
+            ex_date: Some(date),
+            record_date: None,
+            payment_date: None,
+            declaration_date: None,
+            frequency: None,
+            basis_as_of: None,
+        };
+        pending.dividends.push((rows.origin(record.line).row(dividend), record.raw.len()));
+    }
+    if let Some((from, to)) = shares {
+        let symbol = symbol.clone();
+        let split = Split { symbol, ex_date: date, from, to, declaration_date: None, payable_date: None, r#type: None };
+        rows.split(rows.origin(record.line).row(split), record.raw.len());
+    }
+    Ok(())
+}
+
+/// Checks that the rows are daily and names the share basis they are on: that of the newest.
+fn finish(columns: &Columns, mut pending: Pending, rows: &mut Collector) -> Result<(), ReadError> {
+    pending.days.sort_unstable();
+    pending.days.dedup();
+    if let Some(period) = coarser_than_daily(&pending.days) {
+        return Err(ReadError::Refused(format!("has {period} rows: only daily rows are loaded")));
+    }
+    let newest = pending.days.last().copied();
+    if let (Basis::SplitAdjusted, Some(newest)) = (columns.basis, newest) {
+        let Some(batch) = rows.whole_prices() else {
+            return Err(ReadError::Refused("has more rows than one symbol has days".to_owned()));
+        };
+        batch.set_basis_day(newest);
+    }
+    for (mut row, bytes) in pending.dividends {
+        row.record.basis_as_of = newest.filter(|_| columns.basis == Basis::SplitAdjusted).map(date_of);
+        rows.dividend(row, bytes);
+    }
+    Ok(())
+}
+
+/// Whether sorted days are a week or a month apart, nearly all of them.
+fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
+    let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if gaps.len() < 4 {
+        return None;
+    }
+    let mostly = |from: i32, to: i32| gaps.iter().filter(|gap| (from..=to).contains(*gap)).count() * 10 >= gaps.len() * 9;
+    match (mostly(6, 8), mostly(26, 33)) {
+        (true, _) => Some("weekly"),
+        (_, true) => Some("monthly"),
+        _ => None,
+    }
+}
+
+/// The exchange's date: `2022-01-03`, or `2022-01-03 00:00:00+08:00`, whose time is the day's beginning there.
+fn local_date(cell: &[u8]) -> Result<NaiveDate, Fault> {
+    let cell = trim(cell);
+    let midnight = cell.get(11..19) == Some(b"00:00:00");
+    session_date("Date", if midnight { &cell[..10] } else { cell })
+}
+
+/// An amount; zero is none.
+fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
+    let cell = trim(cell);
+    if is_absent(cell) {
+        return Ok(None);
+    }
+    let parsed = parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| Fault::number(column, cell, error))?;
+    if parsed.value < Decimal::ZERO {
+        return Err(Fault::new("non_positive_amount", format_args!("{column} {} is below zero", parsed.value)));
+    }
+    Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
+}
+
+/// A split's shares; 0 and 1 are none.
+fn split(cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, Fault> {
+    let text = String::from_utf8_lossy(trim(cell));
+    if is_absent(text.as_bytes()) || parse_decimal(&text).is_ok_and(|ratio| ratio.value.is_zero() || ratio.value == Decimal::ONE) {
+        return Ok(None);
+    }
+    let message = format_args!("Stock Splits {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
+    ratio::parse(&text).map(Some).ok_or_else(|| Fault::new("bad_number", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::testing::{read_text, refused};
+
+    #[test]
+    fn the_newer_layout_is_split_adjusted_to_its_newest_date() {
+        let text = "Datetime,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits,Repaired?\n\
+            2022-01-03 00:00:00+08:00,4.45,4.45,4.4,4.42,3.5,42688622.0,0.0,0.0,True\n\
+            2022-01-04 00:00:00+08:00,4.43,4.45,4.39,4.44,3.5,1.0,0.25,2.0,True\n";
+        assert_eq!(read_text("1398-HK-1d-x.csv", text), [
+            "price 1398.HK 2022-01-03 o=4.45 h=4.45 l=4.40 c=4.42 v=42688622 split_adjusted@2022-01-04",
+            "price 1398.HK 2022-01-04 o=4.43 h=4.45 l=4.39 c=4.44 v=1 split_adjusted@2022-01-04",
+            "dividend 1398.HK 2022-01-04 0.25 USD regular split_adjusted@2022-01-04",
+            "split 1398.HK 2022-01-04 1:2",
+        ]);
+    }
+
+    #[test]
+    fn the_older_layout_is_raw() {
+        let text = "Date,Open,High,Low,Close,Volume,Adj Close\n2000-03-01,118.56,132.06,118.5,130.31,38478000,31.68\n";
+        assert_eq!(read_text("AAPL.csv", text), ["price AAPL 2000-03-01 o=118.56 h=132.06 l=118.50 c=130.31 v=38478000 raw"]);
+    }
+
+    #[test]
+    fn intraday_rows_are_rejected() {
+        let text = "Datetime,Open,High,Low,Close,Adj Close,Volume\n2024-10-21 10:00:00+01:00,69,72,67,72,72,3061\n";
+        let found = read_text("ASAI.csv", text);
+        assert!(found[0].starts_with("reject 2 intraday_row"), "{found:?}");
+    }
+
+    #[test]
+    fn weekly_and_nameless_files_are_refused() {
+        let header = "Date,Open,High,Low,Close,Adj Close,Volume\n";
+        let weeks: String = (1..=4).map(|week| format!("2024-01-{:02},1,1,1,1,1,1\n", week * 7)).collect();
+        let weekly = format!("{header}{weeks}2024-02-04,1,1,1,1,1,1\n");
+        assert!(refused("AAPL.csv", &weekly).contains("weekly"));
+        assert!(refused("table.csv", header).contains("--symbol"));
+        assert!(refused("A-1wk.csv", header).contains("daily"));
+        assert!(refused("A.csv", "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n").contains("auto_adjust"));
+    }
+
+    #[test]
+    fn sparse_days_are_not_weeks() {
+        assert_eq!(coarser_than_daily(&[1, 6, 7, 20, 27, 28]), None);
+        assert_eq!(coarser_than_daily(&[1, 8, 15, 22, 29]), Some("weekly"));
+        assert_eq!(coarser_than_daily(&[0, 31, 59, 90, 120]), Some("monthly"));
+    }
+}

@@ -1,0 +1,113 @@
+//! `ingest generate`: a synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
+//!
+//! Invariants: the bytes follow from `(symbols, years, seed, until)` alone, on every platform and with any number of
+//! threads, so nothing here uses a float or an unordered map; nothing in it imitates a listed company but the
+//! ticker `SPY`, which the service needs as its benchmark; only sessions have rows.
+
+mod figures;
+mod funds;
+mod market;
+mod naming;
+mod output;
+mod payments;
+mod plan;
+mod random;
+mod sessions;
+mod shape;
+mod shares;
+#[cfg(test)]
+mod tests;
+mod text;
+mod walk;
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use chrono::{NaiveDate, Utc};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schema::measure::calendar::new_york_date;
+
+use market::Market;
+use output::Counts;
+
+/// Writes a synthetic market as canonical CSV files: no real company, no real price.
+///
+/// The same arguments give the same bytes everywhere. From 60 symbols on, every case of the domain is there: all
+/// payment frequencies, kings and aristocrats, cuts, suspensions, specials, splits, funds with holdings, renames.
+#[derive(Debug, Clone, clap::Args)]
+pub struct GenerateArgs {
+    /// Number of securities, the benchmark SPY included; 60 show every case once.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=naming::MAX_SYMBOLS as i64))]
+    pub symbols: u32,
+    /// Years of daily prices.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=60))]
+    pub years: u32,
+    /// Seed of all random numbers.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Folder to write to: new, empty, or of an earlier run, which is replaced.
+    #[arg(long)]
+    pub out: PathBuf,
+    /// Last day of the history (YYYY-MM-DD); default: today in New York.
+    #[arg(long)]
+    pub until: Option<NaiveDate>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Writes the market and prints a summary to standard output.
+pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
+    let until = args.until.unwrap_or_else(|| new_york_date(Utc::now()));
+    let market = Market::new(u64::from(args.symbols), args.years, args.seed, until)?;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let progress = progress(market.symbols);
+    let started = Instant::now();
+    let counts = output::write_market(&market, &args.out, threads, &progress)?;
+    progress.finish_and_clear();
+    let summary = summary(args, &market, counts, started.elapsed());
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{summary}").context("cannot write the summary")
+}
+
+/// A bar on a terminal; elsewhere one line that says what is being done.
+fn progress(symbols: u64) -> ProgressBar {
+    let terminal = std::io::stderr().is_terminal();
+    if !terminal {
+        tracing::info!(symbols, "writing a synthetic market");
+    }
+    let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} securities, {eta} left");
+    ProgressBar::with_draw_target(Some(symbols), target)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn summary(args: &GenerateArgs, market: &Market, counts: Counts, elapsed: Duration) -> String {
+    let (first, last) = (market.sessions.day(market.sessions.first), market.sessions.end());
+    let [dividends, splits, fundamentals, etfs, holdings] = counts.rows;
+    let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
+    let rate = counts.bars.saturating_mul(1_000) / milliseconds;
+    if args.json {
+        return serde_json::json!({
+            "out": args.out, "seed": args.seed, "from": first, "until": last, "files": counts.files,
+            "bytes": counts.bytes, "securities": args.symbols, "prices": counts.bars, "dividends": dividends,
+            "splits": splits, "fundamentals": fundamentals, "etfs": etfs, "holdings": holdings,
+            "milliseconds": milliseconds, "bars_per_second": rate,
+        })
+        .to_string();
+    }
+    format!(
+        "synthetic market {first} to {last} in {}: {} files, {} MB\n\
+         {} securities, {} bars, {dividends} dividends, {splits} splits, {fundamentals} fundamentals, {etfs} ETFs, \
+         {holdings} holdings\n{}.{:03} s, {rate} bars a second",
+        args.out.display(),
+        counts.files,
+        counts.bytes / 1_000_000,
+        args.symbols,
+        counts.bars,
+        milliseconds / 1_000,
+        milliseconds % 1_000,
+    )
+}

@@ -1,0 +1,140 @@
+//! Fund data and holdings of the synthetic ETFs.
+
+use schema::event::{Frequency, SecurityType};
+
+use super::market::Market;
+use super::naming::SECTORS;
+use super::plan::{Plan, sector_of};
+use super::shape::shape_of;
+use super::shares::{ShareChanges, scaled};
+use super::text::Row;
+use super::walk::Ending;
+
+/// Columns of [`write_etf`].
+pub(super) const ETF_COLUMNS: &str = "symbol,as_of,issuer,asset_class,category,strategy,index_name,domicile,\
+    inception_date,expense_ratio,aum,nav,nav_date,sec_yield_30d,is_leveraged,is_inverse,leverage_factor,\
+    related_symbol,turnover";
+
+/// Columns of [`write_holdings`].
+pub(super) const HOLDING_COLUMNS: &str =
+    "etf_symbol,as_of,name,weight,symbol,asset_type,market_value,currency,sector,country";
+
+/// Appends the `etf` row.
+pub(super) fn write_etf(
+    plan: &Plan,
+    market: &Market,
+    changes: &ShareChanges,
+    ending: Ending,
+    out: &mut Vec<u8>,
+) {
+    let beta = plan.shape.beta;
+    let (leveraged, inverse) = (beta.abs() > 100, beta < 0);
+    let geared = leveraged || inverse;
+    let bonds = plan.shape.frequency() == Some(Frequency::Monthly);
+    let as_of = market.sessions.day(plan.end);
+    let flag = |set: bool| if set { "true" } else { "false" };
+    Row::new(out)
+        .text(&plan.symbol)
+        .date(as_of)
+        .text("Synthetic Fund House")
+        .text(if bonds { "Fixed Income" } else { "Equity" })
+        .text(if plan.index == 0 { "Benchmark" } else { plan.shape.label })
+        .text(if geared { "daily geared" } else { "passive" })
+        .text(if bonds { "Synthetic Bond Index" } else { "Synthetic Market Index" })
+        .text("US")
+        .date(market.sessions.day(plan.start))
+        .micros(if geared { 950_000 } else { 90_000 + (plan.index % 5) as i64 * 60_000 })
+        .integer(assets(plan, changes, ending))
+        .micros(ending.close * 10_000)
+        .date(as_of)
+        .micros((!geared).then_some(plan.shape.dividend_yield * 9_500))
+        .text(flag(leveraged))
+        .text(flag(inverse))
+        .micros(geared.then_some(beta * 10_000))
+        .text(if geared { "SPY" } else { "" })
+        .integer(3 + (plan.index % 7) as i64 * 4)
+        .end();
+}
+
+/// Assets in dollars.
+fn assets(plan: &Plan, changes: &ShareChanges, ending: Ending) -> i64 {
+    scaled(changes.count(plan.shares, plan.end), ending.close, 100)
+}
+
+/// Hundredths of a percent held as cash.
+const CASH: i64 = 50;
+/// Sessions between a fund's two snapshots.
+const SNAPSHOT_GAP: usize = 63;
+
+/// Appends two complete snapshots of a fund's positions, the older one with other weights; returns the rows.
+pub(super) fn write_holdings(
+    plan: &Plan,
+    market: &Market,
+    changes: &ShareChanges,
+    ending: Ending,
+    out: &mut Vec<u8>,
+) -> u64 {
+    if !plan.shape.holdings {
+        return 0;
+    }
+    let held = constituents(plan, market);
+    let assets = assets(plan, changes, ending);
+    let older = plan.end.saturating_sub(SNAPSHOT_GAP).max(plan.start);
+    for (position, tilt) in [(older, 3), (plan.end, 1)] {
+        let weights = weights(held.len() as i64, tilt);
+        for (holding, weight) in held.iter().zip(weights) {
+            position_row(plan, market, position, assets, weight, Some(holding), out);
+        }
+        position_row(plan, market, position, assets, CASH, None, out);
+    }
+    2 * (held.len() as u64 + 1)
+}
+
+fn position_row(
+    fund: &Plan,
+    market: &Market,
+    at: usize,
+    assets: i64,
+    weight: i64,
+    held: Option<&Plan>,
+    out: &mut Vec<u8>,
+) {
+    let name = held.map_or_else(|| "Synthetic US Dollar Cash".to_owned(), Plan::name);
+    Row::new(out)
+        .text(&fund.symbol)
+        .date(market.sessions.day(at))
+        .text(&name)
+        .micros(weight * 10_000)
+        .text(held.map_or("", |held| held.symbol_at(at)))
+        .text(if held.is_some() { "equity" } else { "cash" })
+        .integer(assets / 10_000 * weight)
+        .text("USD")
+        .text(held.map_or("", |held| SECTORS[held.sector].0))
+        .text(held.map_or("US", Plan::country))
+        .end();
+}
+
+/// The securities a fund holds: the next ones after it, all of its sector for a sector fund.
+fn constituents(fund: &Plan, market: &Market) -> Vec<Plan> {
+    let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
+    let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);
+    let fits = |index: &u64| {
+        let shape = shape_of(*index);
+        let abroad = fund.shape.label != "International Fund" || shape.kind == SecurityType::Adr;
+        let in_sector = fund.shape.sector.is_none_or(|sector| sector_of(*index) == sector);
+        shape.investable() && in_sector && abroad
+    };
+    candidates.filter(fits).take(wanted).map(|index| Plan::new(index, market)).collect()
+}
+
+/// Falling weights in hundredths of a percent; with the cash they are exactly 100 %.
+fn weights(count: i64, tilt: i64) -> Vec<i64> {
+    let shares: Vec<i64> = (0..count).map(|number| (count - number) + tilt * count).collect();
+    let (total, whole) = (shares.iter().sum::<i64>().max(1), 10_000 - CASH);
+    let mut weights: Vec<i64> = shares.iter().map(|share| share * whole / total).collect();
+    let missing = whole - weights.iter().sum::<i64>();
+    if let Some(first) = weights.first_mut() {
+        *first += missing;
+    }
+    weights
+}

@@ -1,0 +1,53 @@
+//! What all securities of one synthetic market share: its sessions, its seed and the return of the whole.
+
+use anyhow::{Context, ensure};
+use chrono::{Datelike, Months, NaiveDate};
+
+use super::random::{BELL_DEVIATION, SplitMix64, bell};
+use super::sessions::Sessions;
+use super::text::date_bytes;
+
+/// The shared ground of a run.
+#[derive(Debug)]
+pub(super) struct Market {
+    pub(super) seed: u64,
+    pub(super) symbols: u64,
+    pub(super) sessions: Sessions,
+    /// The market's return by position of the session, in millionths.
+    pub(super) returns: Vec<i64>,
+    /// The sessions' dates as CSV cells, by position.
+    pub(super) dates: Vec<[u8; 10]>,
+    /// First and last calendar year that lie within the history as a whole.
+    pub(super) first_complete_year: i32,
+    pub(super) last_complete_year: i32,
+}
+
+/// Standard deviation of the market's daily return, in millionths.
+const VOLATILITY: i64 = 9_000;
+
+impl Market {
+    /// A market of `years` years that ends with the newest session up to `until`.
+    pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
+        let start = until
+            .checked_sub_months(Months::new(years * 12))
+            .and_then(|day| day.succ_opt())
+            .filter(|day| day.year() >= 1900 && until.year() <= 2100)
+            .context("the history would leave the years 1900 to 2100")?;
+        let sessions = Sessions::new(start, until).context("the history holds no session")?;
+        ensure!(sessions.last - sessions.first >= 60, "the history holds too few sessions");
+        let mut random = SplitMix64::new(seed, u64::MAX - 1);
+        let returns =
+            (0..=sessions.last).map(|_| bell(random.next()) * VOLATILITY / BELL_DEVIATION).collect();
+        let dates = (0..=sessions.last).map(|position| date_bytes(sessions.day(position))).collect();
+        let starts_a_year = start.month() == 1 && start.day() == 1;
+        Ok(Self {
+            seed,
+            symbols,
+            returns,
+            dates,
+            first_complete_year: start.year() + i32::from(!starts_a_year),
+            last_complete_year: until.year() - 1,
+            sessions,
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! Tickers, names and places of synthetic securities; a pure function of the index.
+
+/// The eleven sectors with three industries each.
+pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
+    ("Communication Services", ["Telecom Services", "Media", "Interactive Entertainment"]),
+    ("Consumer Discretionary", ["Specialty Retail", "Hotels and Leisure", "Automobile Parts"]),
+    ("Consumer Staples", ["Household Products", "Beverages", "Food Products"]),
+    ("Energy", ["Oil and Gas Midstream", "Oil and Gas Exploration", "Energy Equipment"]),
+    ("Financials", ["Banks", "Insurance", "Capital Markets"]),
+    ("Health Care", ["Pharmaceuticals", "Health Care Equipment", "Biotechnology"]),
+    ("Industrials", ["Machinery", "Aerospace", "Road and Rail"]),
+    ("Information Technology", ["Semiconductors", "Software", "Technology Hardware"]),
+    ("Materials", ["Chemicals", "Metals and Mining", "Packaging"]),
+    ("Real Estate", ["Retail REITs", "Industrial REITs", "Residential REITs"]),
+    ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
+];
+
+/// Positions in [`SECTORS`] that shapes name.
+pub(super) const ENERGY: usize = 3;
+pub(super) const FINANCIALS: usize = 4;
+pub(super) const REAL_ESTATE: usize = 9;
+pub(super) const UTILITIES: usize = 10;
+
+/// Home countries of depositary receipts.
+pub(super) const FOREIGN: [&str; 6] = ["GB", "DE", "FR", "JP", "BR", "CA"];
+
+const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
+const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
+/// Syllables of nine consonants and five vowels.
+const SYLLABLES: u64 = 45;
+/// Tickers of three syllables.
+const TICKERS: u64 = SYLLABLES * SYLLABLES * SYLLABLES;
+
+/// The `number`-th ticker: three syllables. No listed American ticker has six letters, so none is imitated.
+pub(super) fn ticker(number: u64) -> String {
+    // The factor has no common divisor with the number of tickers: each number below it has its own ticker.
+    let mut rest = (number % TICKERS) * 48_271 % TICKERS;
+    let mut ticker = String::with_capacity(6);
+    for _ in 0..3 {
+        let syllable = (rest % SYLLABLES) as usize;
+        rest /= SYLLABLES;
+        ticker.extend([CONSONANTS[syllable / 5], VOWELS[syllable % 5]]);
+    }
+    ticker
+}
+
+/// The ticker a renamed security had before; apart from all current ones.
+pub(super) fn former_ticker(index: u64) -> String {
+    ticker(TICKERS - 1 - index)
+}
+
+/// The most securities whose current and former tickers stay apart.
+pub(super) const MAX_SYMBOLS: u64 = TICKERS / 2;

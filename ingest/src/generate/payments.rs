@@ -1,0 +1,241 @@
+//! The distributions of a security: when they go ex, how much they are, and their four dates.
+
+use chrono::{Datelike, Days, NaiveDate};
+use schema::event::{DividendType, Frequency};
+
+use super::market::Market;
+use super::plan::Plan;
+use super::shape::{Extra, Schedule};
+use super::shares::{STOCK_DIVIDEND, ShareChanges, scaled};
+use super::text::Row;
+
+/// A regular ex-date, and the part of the year's rate paid on it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    pub(super) position: usize,
+    /// The year whose rate is paid.
+    rate_year: i32,
+    /// Numerator and denominator.
+    part: (i64, i64),
+}
+
+/// One distribution; `amount` in millionths of a dollar per share of the ex-date.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Payment {
+    pub(super) position: usize,
+    pub(super) amount: i64,
+    pub(super) kind: DividendType,
+    frequency: Option<Frequency>,
+}
+
+impl Payment {
+    /// Whether the amount leaves the share price on the ex-date.
+    pub(super) fn is_cash(&self) -> bool {
+        self.kind != DividendType::Stock
+    }
+}
+
+/// Gaps in days of a payer without rhythm.
+const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
+/// How many days after the history's end a declared dividend may go ex.
+const DECLARED_AHEAD: u64 = 45;
+
+/// All regular ex-dates of a plan, declared ones after the history included.
+pub(super) fn dues(plan: &Plan, market: &Market) -> Vec<Due> {
+    let sessions = &market.sessions;
+    let (start, end) = (sessions.day(plan.start), sessions.end());
+    let limit = end + Days::new(DECLARED_AHEAD);
+    let mut due: Vec<(NaiveDate, i32, (i64, i64))> = Vec::new();
+    match plan.shape.frequency() {
+        None => {}
+        Some(Frequency::Weekly) => due.extend(every_week(start, limit)),
+        Some(Frequency::Irregular) => due.extend(without_rhythm(plan, start, limit)),
+        Some(frequency) => {
+            (start.year()..=limit.year()).for_each(|year| due.extend(in_year(plan, frequency, year)))
+        }
+    }
+    let last = plan.last_payment(market);
+    let dues = due.into_iter().filter(|(date, ..)| *date <= limit).map(|(date, rate_year, part)| Due {
+        position: ex_session(market, date),
+        rate_year,
+        part,
+    });
+    let declared = |position: usize| {
+        position <= sessions.last || sessions.day(declaration(plan, market, position)) <= end
+    };
+    let within = |due: &Due| {
+        due.position > plan.start + 3 && due.position <= last && sessions.day(due.position) <= limit
+    };
+    dues.filter(within).filter(|due| declared(due.position)).collect()
+}
+
+/// The first session on or after a date that can be an ex-date: the two days on which a shorter settlement
+/// cycle began belong to no record date.
+fn ex_session(market: &Market, date: NaiveDate) -> usize {
+    let position = market.sessions.on_or_after(date);
+    let day = market.sessions.day(position);
+    let skipped = day == ymd(2017, 9, 5) || day == ymd(2024, 5, 28);
+    position + usize::from(skipped)
+}
+
+fn every_week(start: NaiveDate, limit: NaiveDate) -> impl Iterator<Item = (NaiveDate, i32, (i64, i64))> {
+    let to_wednesday = (9 - u64::from(start.weekday().num_days_from_monday())) % 7;
+    let days = (start + Days::new(to_wednesday)).iter_weeks().take_while(move |day| *day <= limit);
+    days.map(|day| (day, day.year(), (1, 52)))
+}
+
+fn without_rhythm(plan: &Plan, start: NaiveDate, limit: NaiveDate) -> Vec<(NaiveDate, i32, (i64, i64))> {
+    let first = start + Days::new(20 + plan.index % 40);
+    let gaps = IRREGULAR_GAPS.iter().cycle().skip((plan.index / 60 % 6) as usize);
+    let days = gaps.scan(first, |day, gap| Some(std::mem::replace(day, *day + Days::new(*gap))));
+    days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
+}
+
+/// The due days of a calendar year; days stop at the 25th so that rolling never leaves the year.
+fn in_year(plan: &Plan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
+    let day = 3 + (plan.index * 7 % 22) as u32;
+    let phase = 1 + (plan.index % 3) as u32;
+    let months: Vec<(u32, (i64, i64))> = match frequency {
+        Frequency::Monthly => (1..=12).map(|month| (month, (1, 12))).collect(),
+        Frequency::Quarterly => (0..4).map(|quarter| (phase + 3 * quarter, (1, 4))).collect(),
+        Frequency::SemiAnnual => vec![(4 + phase % 2, (65, 100)), (8 + phase % 2, (35, 100))],
+        _ => vec![(4 + phase, (1, 1))],
+    };
+    let raised_at = if frequency == Frequency::Quarterly && plan.shape.cut.is_none() {
+        plan.index as usize % 4
+    } else {
+        0
+    };
+    let dated = months.into_iter().enumerate();
+    dated
+        .map(|(number, (month, part))| (ymd(year, month, day), year - i32::from(number < raised_at), part))
+        .collect()
+}
+
+fn ymd(year: i32, month: u32, day: u32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(year, month, day).unwrap_or_default()
+}
+
+/// All distributions in order of ex-date.
+pub(super) fn payments(plan: &Plan, market: &Market, dues: &[Due], changes: &ShareChanges) -> Vec<Payment> {
+    let mut random = plan.random.clone();
+    let variable = matches!(plan.shape.schedule, Schedule::Variable(_));
+    let mut payments: Vec<Payment> = Vec::with_capacity(dues.len() + 8);
+    for due in dues {
+        let part = scaled(plan.year(due.rate_year).rate, due.part.0, due.part.1);
+        let swing = if variable { random.between(50, 150) } else { 100 };
+        // Boards declare hundredths of a cent; a split later divides that exactly.
+        let declared = (part * swing / 100 + 50) / 100 * 100;
+        let amount = changes.per_share(declared.max(100), due.position).max(1);
+        payments.push(Payment {
+            position: due.position,
+            amount,
+            kind: plan.shape.regular_type,
+            frequency: plan.shape.frequency(),
+        });
+    }
+    payments.extend(extras(plan, market, changes));
+    payments.sort_by_key(|payment| payment.position);
+    payments
+}
+
+/// What is paid beside the regular dividends.
+fn extras(plan: &Plan, market: &Market, changes: &ShareChanges) -> Vec<Payment> {
+    let sessions = &market.sessions;
+    let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
+    // Hundredths of a percent of the share's value.
+    let paid = |position: usize, kind: DividendType, share: i64| {
+        let value = plan.year(sessions.day(position).year()).value;
+        let amount = changes.per_share(value / 10_000 * share, position) / 10_000 * 10_000;
+        Payment { position, amount: amount.max(10_000), kind, frequency: None }
+    };
+    let yearly = |months: &[u32], every: i32| -> Vec<usize> {
+        let years =
+            (sessions.day(plan.start).year()..=sessions.end().year()).filter(|year| year % every == 0);
+        let days = years.flat_map(|year| months.iter().map(move |month| ymd(year, *month, 12)));
+        days.map(|day| ex_session(market, day))
+            .filter(|position| (plan.start + 3..=plan.end).contains(position))
+            .collect()
+    };
+    match plan.shape.extra {
+        Extra::Nothing => Vec::new(),
+        // A year's history holds one 12 December: every year shows a special dividend.
+        Extra::Special => {
+            yearly(&[12], 1).into_iter().map(|at| paid(at, DividendType::Special, 150)).collect()
+        }
+        Extra::Supplemental => {
+            yearly(&[3, 6, 9, 12], 1).into_iter().map(|at| paid(at, DividendType::Supplemental, 30)).collect()
+        }
+        Extra::CapitalGains => {
+            let both = [(DividendType::CapitalGainLong, 150), (DividendType::CapitalGainShort, 40)];
+            yearly(&[12], 1)
+                .into_iter()
+                .flat_map(|at| both.map(|(kind, share)| paid(at, kind, share)))
+                .collect()
+        }
+        Extra::SpinOff => vec![paid(at(55), DividendType::SpinOff, SPIN_OFF)],
+        Extra::ReturnOfCapital => vec![paid(at(60), DividendType::ReturnOfCapital, 300)],
+        Extra::Liquidation => vec![paid(plan.end, DividendType::Liquidation, 4_000)],
+        Extra::StockDividend => {
+            let (kind, amount) = STOCK_DIVIDEND;
+            let stock = changes.0.iter().filter(|change| change.stock_dividend);
+            stock.map(|change| Payment { position: change.position, amount, kind, frequency: None }).collect()
+        }
+    }
+}
+
+/// What a spin-off takes with it, in hundredths of a percent of the parent's value.
+pub(super) const SPIN_OFF: i64 = 1_500;
+
+/// Position of the declaration's session.
+fn declaration(plan: &Plan, market: &Market, position: usize) -> usize {
+    let sessions = &market.sessions;
+    sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))
+}
+
+/// The record date whose settlement cycle gives this ex-date (R1).
+fn record_position(market: &Market, ex: usize) -> usize {
+    let sessions = &market.sessions;
+    if sessions.day(ex + 2) <= ymd(2017, 9, 6) {
+        ex + 2
+    } else if sessions.day(ex + 1) <= ymd(2024, 5, 28) {
+        ex + 1
+    } else {
+        ex
+    }
+}
+
+/// Appends the dividend rows.
+pub(super) fn write(plan: &Plan, market: &Market, payments: &[Payment], out: &mut Vec<u8>) {
+    let sessions = &market.sessions;
+    for payment in payments {
+        let record = record_position(market, payment.position);
+        let pay = match payment.kind {
+            // Large distributions go ex after they were paid (R2).
+            DividendType::Liquidation => payment.position - 1,
+            _ => sessions.on_or_after(sessions.day(record) + Days::new(12 + plan.index % 14)),
+        };
+        let ahead = payment.position > sessions.last;
+        let announced = plan.shape.frequency() != Some(Frequency::Irregular);
+        Row::new(out)
+            .text(plan.symbol_at(payment.position))
+            .date(sessions.day(payment.position))
+            .micros(in_currency(plan, payment))
+            .text(plan.shape.pays_in)
+            .text(payment.kind.as_str())
+            .text(payment.frequency.map_or("", Frequency::as_str))
+            .date((announced || ahead).then(|| sessions.day(declaration(plan, market, payment.position))))
+            .date(sessions.day(record))
+            .date(announced.then(|| sessions.day(pay)))
+            .end();
+    }
+}
+
+/// The amount in the currency it is declared in, at a fixed rate; pence are hundredths of a pound.
+fn in_currency(plan: &Plan, payment: &Payment) -> i64 {
+    match plan.shape.pays_in {
+        "EUR" => payment.amount / 100 * 92,
+        "GBX" => payment.amount * 80,
+        _ => payment.amount,
+    }
+}

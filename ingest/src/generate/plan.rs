@@ -1,0 +1,200 @@
+//! One security before its prices: who it is, when it trades, and the yearly path of its value and dividend.
+
+use chrono::{Datelike, NaiveDate};
+use schema::event::{FormerSymbol, SecurityType};
+use schema::symbol::Symbol;
+
+use super::market::Market;
+use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
+use super::random::SplitMix64;
+use super::shape::{Life, Shape, Stop, shape_of};
+
+/// Value and yearly dividend of one share of the first day's basis, in millionths of a dollar.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Year {
+    pub(super) value: i64,
+    pub(super) rate: i64,
+}
+
+/// A planned security.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) index: u64,
+    pub(super) shape: &'static Shape,
+    pub(super) symbol: String,
+    /// The ticker before a rename, and the position of the last session it was used on.
+    pub(super) former: Option<(String, usize)>,
+    pub(super) sector: usize,
+    /// Positions of the first and last session with a price.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Shares outstanding and shares traded a day, in the first day's basis.
+    pub(super) shares: i64,
+    pub(super) volume: i64,
+    pub(super) volatility: i64,
+    /// Years of raises that lie before the history, and the year they are counted through.
+    pub(super) streak_seed: Option<(i32, i32)>,
+    pub(super) random: SplitMix64,
+    first_year: i32,
+    years: Vec<Year>,
+}
+
+impl Plan {
+    /// Plans the security at `index`; the result depends on nothing but the index and the market.
+    pub(super) fn new(index: u64, market: &Market) -> Self {
+        let shape = shape_of(index);
+        let mut random = SplitMix64::new(market.seed, index);
+        let (start, end) = life(shape, market);
+        let streak =
+            shape.streak + if index >= 60 && shape.streak >= 5 { random.between(0, 3) as i32 } else { 0 };
+        let scale = if shape.small { 1 } else { 8 };
+        let mut plan = Self {
+            index,
+            shape,
+            symbol: symbol(index, shape),
+            former: (shape.life == Life::Renamed).then(|| (former_ticker(index), middle(start, end))),
+            sector: sector_of(index),
+            start,
+            end,
+            shares: random.between(40_000_000, 120_000_000) * scale,
+            volume: random.between(300_000, 900_000) * scale,
+            volatility: shape.volatility * random.between(85, 115) / 100,
+            streak_seed: streak_seed(streak, shape, market),
+            random,
+            first_year: market.sessions.day(start).year(),
+            years: Vec::new(),
+        };
+        plan.years = plan.path(streak, market);
+        plan
+    }
+
+    /// The yearly path from the first year of trading to the year after the history.
+    fn path(&mut self, streak: i32, market: &Market) -> Vec<Year> {
+        let shape = self.shape;
+        let value = shape.price * 10_000 * self.random.between(80, 125);
+        let dividend_yield = shape.dividend_yield * self.random.between(90, 110) / 100;
+        let growth = shape.growth * self.random.between(90, 110) / 100;
+        let cut_year = shape.cut.map(|years| market.last_complete_year + 1 - years);
+        let mut year = Year { value, rate: value / 10_000 * dividend_yield };
+        let mut years = vec![year];
+        for number in self.first_year + 1..=market.sessions.end().year() + 1 {
+            if cut_year == Some(number) {
+                year = Year { value: year.value * 85 / 100, rate: year.rate / 2 };
+            } else if number > market.last_complete_year - streak && cut_year.is_none_or(|cut| number < cut) {
+                let grown = |amount: i64| amount + amount / 10_000 * growth;
+                year = Year { value: grown(year.value), rate: grown(year.rate) };
+            }
+            years.push(year);
+        }
+        years
+    }
+
+    /// The path in a calendar year, on the first day's share basis.
+    pub(super) fn year(&self, year: i32) -> Year {
+        let last = self.years.len() - 1;
+        self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
+    }
+
+    pub(super) fn active(&self) -> bool {
+        self.shape.life != Life::Delisted
+    }
+
+    /// The ticker used at a session's position.
+    pub(super) fn symbol_at(&self, position: usize) -> &str {
+        match &self.former {
+            Some((former, until)) if position <= *until => former,
+            _ => &self.symbol,
+        }
+    }
+
+    /// The former symbol with its days, both inclusive.
+    pub(super) fn former_symbol(&self, market: &Market) -> Option<FormerSymbol> {
+        let (former, until) = self.former.as_ref()?;
+        let (from, to) = (market.sessions.day(self.start), market.sessions.day(*until));
+        Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
+    }
+
+    /// Position of the last session on which a dividend may go ex.
+    pub(super) fn last_payment(&self, market: &Market) -> usize {
+        let length = self.end - self.start;
+        match self.shape.stop {
+            Stop::No if self.active() => usize::MAX,
+            Stop::No => self.end,
+            Stop::Suspended => self.end - (length / 3).min(200),
+            Stop::Lapsed => self.end.min(market.sessions.last) - (length * 2 / 3).min(500),
+        }
+    }
+
+    /// The day a suspension was announced.
+    pub(super) fn suspended_on(&self, market: &Market) -> Option<NaiveDate> {
+        (self.shape.stop == Stop::Suspended).then(|| market.sessions.day(self.last_payment(market) + 20))
+    }
+
+    pub(super) fn name(&self) -> String {
+        let number = self.index;
+        match (self.shape.label, self.shape.kind) {
+            _ if number == 0 => "Synthetic Benchmark Fund".to_owned(),
+            (label @ ("Class A" | "Class B"), _) => {
+                let root = number - self.shape.class.map_or(0, |(_, back)| back);
+                format!("Synthetic {} {root:04} {label}", SECTORS[self.sector].0)
+            }
+            ("" | "King" | "Aristocrat", _) => format!("Synthetic {} {number:04}", SECTORS[self.sector].0),
+            (label, _) => format!("Synthetic {label} {number:04}"),
+        }
+    }
+
+    pub(super) fn industry(&self) -> &'static str {
+        SECTORS[self.sector].1[(self.index / 11 % 3) as usize]
+    }
+
+    pub(super) fn country(&self) -> &'static str {
+        if self.shape.kind == SecurityType::Adr { FOREIGN[(self.index % 6) as usize] } else { "US" }
+    }
+
+    pub(super) fn exchange(&self) -> &'static str {
+        match self.shape.kind {
+            SecurityType::Etf => "ARCX",
+            _ => ["XNYS", "XNAS", "XNYS", "XNAS", "XNYS", "XASE", "XNAS"][(self.index % 7) as usize],
+        }
+    }
+}
+
+/// The sector of a security, as a position in [`SECTORS`].
+pub(super) fn sector_of(index: u64) -> usize {
+    let shape = shape_of(index);
+    let issuer = index - shape.class.map_or(0, |(_, back)| back);
+    shape.sector.unwrap_or(((issuer + issuer / 60) % 11) as usize)
+}
+
+fn symbol(index: u64, shape: &Shape) -> String {
+    match shape.class {
+        _ if index == 0 => "SPY".to_owned(),
+        Some((suffix, back)) => ticker(index - back) + suffix,
+        None if shape.life == Life::TakesFormerTicker => former_ticker(index - 1),
+        None => ticker(index),
+    }
+}
+
+fn middle(start: usize, end: usize) -> usize {
+    start + (end - start) / 2
+}
+
+/// Positions of the first and last session.
+fn life(shape: &Shape, market: &Market) -> (usize, usize) {
+    let (first, last) = (market.sessions.first, market.sessions.last);
+    let length = last - first;
+    match shape.life {
+        Life::Whole | Life::Renamed => (first, last),
+        Life::Delisted => (first, first + length * 7 / 10),
+        Life::TakesFormerTicker => (first + length * 6 / 10, last),
+        Life::RecentListing => (last - length.min(150), last),
+    }
+}
+
+/// The raises a history is too short to show.
+fn streak_seed(streak: i32, shape: &Shape, market: &Market) -> Option<(i32, i32)> {
+    let through = market.first_complete_year.min(market.last_complete_year);
+    let before = streak - (market.last_complete_year - through);
+    let long = (5..99).contains(&shape.streak) && shape.life == Life::Whole;
+    (long && before > 0).then_some((before, through))
+}

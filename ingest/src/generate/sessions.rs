@@ -1,0 +1,50 @@
+//! The sessions of the synthetic market, by position: the exchange's own calendar around its history.
+
+use chrono::{Days, NaiveDate};
+use schema::measure::calendar::is_session;
+
+/// Sessions around a history: some before it (declarations) and after it (declared dividends).
+#[derive(Debug)]
+pub(super) struct Sessions {
+    days: Vec<NaiveDate>,
+    /// Position of the history's first session.
+    pub(super) first: usize,
+    /// Position of the history's last session.
+    pub(super) last: usize,
+}
+
+/// Calendar days of sessions kept before and after the history.
+const MARGIN: u64 = 200;
+
+impl Sessions {
+    /// The sessions of a history from `start` to `until`, both inclusive; `None` when it holds none.
+    pub(super) fn new(start: NaiveDate, until: NaiveDate) -> Option<Self> {
+        let from = start.checked_sub_days(Days::new(MARGIN))?;
+        let to = until.checked_add_days(Days::new(MARGIN))?;
+        let days: Vec<NaiveDate> =
+            from.iter_days().take_while(|day| *day <= to).filter(|day| is_session(*day)).collect();
+        let first = days.partition_point(|day| *day < start);
+        let last = days.partition_point(|day| *day <= until).checked_sub(1)?;
+        (first <= last).then_some(Self { days, first, last })
+    }
+
+    /// The session at a position; positions past either end give the outermost session.
+    pub(super) fn day(&self, position: usize) -> NaiveDate {
+        self.days.get(position).or(self.days.last()).copied().unwrap_or_default()
+    }
+
+    /// Position of the first session on or after `date`.
+    pub(super) fn on_or_after(&self, date: NaiveDate) -> usize {
+        self.days.partition_point(|day| *day < date).min(self.days.len() - 1)
+    }
+
+    /// Position of the last session on or before `date`.
+    pub(super) fn on_or_before(&self, date: NaiveDate) -> usize {
+        self.days.partition_point(|day| *day <= date).saturating_sub(1)
+    }
+
+    /// The history's last session.
+    pub(super) fn end(&self) -> NaiveDate {
+        self.day(self.last)
+    }
+}

@@ -1,0 +1,92 @@
+//! Changes of the share count, and the basis an amount of a day is on.
+
+use schema::event::DividendType;
+
+use super::market::Market;
+use super::payments::Due;
+use super::plan::Plan;
+use super::shape::Extra;
+use super::text::Row;
+
+/// `from` old shares become `to` new ones on the session at `position`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShareChange {
+    pub(super) position: usize,
+    pub(super) from: i64,
+    pub(super) to: i64,
+    /// Paid as a stock dividend and not announced as a split.
+    pub(super) stock_dividend: bool,
+}
+
+/// All share changes of a security, in order.
+#[derive(Debug)]
+pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
+
+impl ShareChanges {
+    /// The changes a plan makes; `dues` are its regular ex-dates.
+    pub(super) fn of(plan: &Plan, dues: &[Due]) -> Self {
+        let length = plan.end - plan.start;
+        let at = |percent: usize| plan.start + length * percent / 100;
+        let mut changes: Vec<ShareChange> = Vec::new();
+        for split in plan.shape.splits {
+            let wanted = at(split.percent);
+            let ex_date = dues.iter().map(|due| due.position).find(|position| *position >= wanted);
+            let position =
+                ex_date.filter(|position| split.on_ex_date && *position <= plan.end).unwrap_or(wanted);
+            changes.push(ShareChange { position, from: split.from, to: split.to, stock_dividend: false });
+        }
+        if plan.shape.extra == Extra::StockDividend {
+            let change =
+                |percent| ShareChange { position: at(percent), from: 20, to: 21, stock_dividend: true };
+            changes.extend([30, 80].map(change));
+        }
+        Self(changes)
+    }
+
+    /// Brings a per-share amount from the first day's basis to that of a position.
+    pub(super) fn per_share(&self, amount: i64, position: usize) -> i64 {
+        let (from, to) = self.ratio(position);
+        scaled(amount, from, to)
+    }
+
+    /// Brings a number of shares from the first day's basis to that of a position.
+    pub(super) fn count(&self, shares: i64, position: usize) -> i64 {
+        let (from, to) = self.ratio(position);
+        scaled(shares, to, from)
+    }
+
+    fn ratio(&self, position: usize) -> (i64, i64) {
+        let done = self.0.iter().filter(|change| change.position <= position);
+        done.fold((1, 1), |(from, to), change| (from * change.from, to * change.to))
+    }
+
+    /// Appends the split rows.
+    pub(super) fn write(&self, plan: &Plan, market: &Market, out: &mut Vec<u8>) -> u64 {
+        let splits = self.0.iter().filter(|change| !change.stock_dividend);
+        let mut rows = 0;
+        for split in splits {
+            let forward = split.to > split.from;
+            Row::new(out)
+                .text(plan.symbol_at(split.position))
+                .date(market.sessions.day(split.position))
+                .integer(split.from)
+                .integer(split.to)
+                .date(market.sessions.day(split.position - 25))
+                .date(market.sessions.day(split.position - usize::from(forward)))
+                .text(if forward { "forward" } else { "reverse" })
+                .end();
+            rows += 1;
+        }
+        rows
+    }
+}
+
+/// New shares for one old one in a stock dividend, in millionths.
+pub(super) const STOCK_DIVIDEND: (DividendType, i64) = (DividendType::Stock, 50_000);
+
+/// `amount * multiply / divide`, rounded half up, for amounts that would overflow on the way.
+pub(super) fn scaled(amount: i64, multiply: i64, divide: i64) -> i64 {
+    let divide = i128::from(divide);
+    let product = i128::from(amount) * i128::from(multiply);
+    i64::try_from((product + divide / 2).div_euclid(divide)).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,104 @@
+//! Holdings of funds, collected over a whole load: all rows of one fund and date are one snapshot.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use schema::event::{Action, Holding, HoldingSnapshot, Row};
+use schema::symbol::Symbol;
+
+/// Positions of a load beyond which it is to be cut; they are kept in memory until it ends.
+pub(crate) const MAX_POSITIONS: usize = 2_000_000;
+
+/// Snapshots by fund, date and what is done to them.
+#[derive(Debug, Default)]
+pub struct Holdings {
+    snapshots: BTreeMap<(Symbol, NaiveDate, Action), Snapshot>,
+    positions: usize,
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    line: u64,
+    id: Option<String>,
+    security_ref: Option<String>,
+    revision: i64,
+    observed_at: DateTime<Utc>,
+    holdings: Vec<Holding>,
+}
+
+impl Holdings {
+    /// Whether there is room for another position.
+    pub fn has_room(&self) -> bool {
+        self.positions < MAX_POSITIONS
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.snapshots.is_empty()
+    }
+
+    /// Adds a row; a retraction has no position.
+    pub fn add(&mut self, etf: Symbol, as_of: NaiveDate, row: Row<Option<Holding>>) {
+        self.positions += 1;
+        let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| Snapshot {
+            line: row.line,
+            id: row.id,
+            security_ref: row.security_ref,
+            revision: row.revision,
+            observed_at: row.observed_at,
+            holdings: Vec::new(),
+        });
+        snapshot.revision = snapshot.revision.max(row.revision);
+        snapshot.observed_at = snapshot.observed_at.max(row.observed_at);
+        snapshot.holdings.extend(row.record);
+    }
+
+    /// Adds the rows of a later file.
+    pub fn append(&mut self, later: Self) {
+        self.positions += later.positions;
+        for (key, more) in later.snapshots {
+            match self.snapshots.entry(key) {
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(more);
+                }
+                std::collections::btree_map::Entry::Occupied(mut entry) => {
+                    let snapshot = entry.get_mut();
+                    snapshot.revision = snapshot.revision.max(more.revision);
+                    snapshot.observed_at = snapshot.observed_at.max(more.observed_at);
+                    snapshot.holdings.extend(more.holdings);
+                }
+            }
+        }
+    }
+
+    /// The rows of each frame of about `target` bytes.
+    pub fn into_frames(self, target: usize) -> Vec<Vec<Row<HoldingSnapshot>>> {
+        let mut frames: Vec<Vec<Row<HoldingSnapshot>>> = Vec::new();
+        let mut bytes = usize::MAX;
+        for row in self.into_rows() {
+            let size = 200 * (1 + row.record.holdings.len());
+            if bytes.saturating_add(size) > target {
+                frames.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += size;
+            if let Some(frame) = frames.last_mut() {
+                frame.push(row);
+            }
+        }
+        frames
+    }
+
+    /// The snapshots as rows of the log, by fund and date.
+    pub fn into_rows(self) -> impl Iterator<Item = Row<HoldingSnapshot>> {
+        self.snapshots.into_iter().map(|((symbol, as_of, action), snapshot)| Row {
+            line: snapshot.line,
+            id: snapshot.id,
+            revision: snapshot.revision,
+            action,
+            observed_at: snapshot.observed_at,
+            security_ref: snapshot.security_ref,
+            record: HoldingSnapshot { symbol, as_of, holdings: snapshot.holdings },
+        })
+    }
+}

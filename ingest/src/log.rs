@@ -1,0 +1,197 @@
+//! What is in the log already: manifests, the ids of frames, refused rows, single messages.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::{Context, Message, stream::Stream};
+use futures::StreamExt;
+use schema::event::{Kind, Reject, Run, RunState};
+use schema::frame::{Body, Frame, FrameError, FrameId};
+use schema::stream::{StreamError, StreamSettings, genesis};
+
+/// Why the log could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error("the log cannot be read: {0}")]
+    Read(String),
+    #[error("message {sequence} of the log cannot be read: {error}")]
+    Frame { sequence: u64, error: FrameError },
+    #[error("the log has no message {0}")]
+    NoMessage(u64),
+}
+
+/// The log, opened.
+pub struct Log {
+    pub context: Context,
+    stream: Stream,
+    settings: StreamSettings,
+}
+
+impl Log {
+    /// Connects and opens the stream, which is created when it does not exist yet.
+    pub async fn open(settings: &StreamSettings) -> Result<Self, LogError> {
+        let context = settings.connect("ingest").await?;
+        let stream = settings.open(&context).await?;
+        genesis(&stream)?;
+        Ok(Self { context, stream, settings: settings.clone() })
+    }
+
+    /// The subject of a kind.
+    pub fn subject(&self, kind: Kind) -> String {
+        self.settings.subject(kind)
+    }
+
+    /// Every manifest and its sequence, in order.
+    pub async fn manifests(&self) -> Result<Vec<(u64, Run)>, LogError> {
+        let mut manifests = Vec::new();
+        self.scan(vec![self.subject(Kind::Run)], 1, false, |sequence, message| {
+            let frame = decode(sequence, message)?;
+            if let Body::Run(run) = frame.body {
+                manifests.push((sequence, *run));
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(manifests)
+    }
+
+    /// The ids of all frames of some runs, from a sequence on.
+    pub async fn frame_ids(&self, from: u64, runs: &HashSet<String>) -> Result<HashSet<FrameId>, LogError> {
+        let mut ids = HashSet::new();
+        let kinds = Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
+        self.scan(kinds, from, true, |_, message| {
+            // A damaged message is the verification's business; here it is only no reason not to publish.
+            let envelope = schema::frame::Envelope::read(message.headers.as_ref());
+            if let Ok(envelope) = envelope && runs.contains(&envelope.run) {
+                ids.insert(envelope.id);
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(ids)
+    }
+
+    /// Every refused row, with the run and source that refused it.
+    pub async fn rejects(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
+        self.scan(vec![self.subject(Kind::Reject)], 1, false, |sequence, message| {
+            let frame = decode(sequence, message)?;
+            if let Body::Rejects(rejects) = &frame.body {
+                rejects.iter().for_each(|reject| each(&frame, reject));
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// The frame at a sequence.
+    pub async fn frame(&self, sequence: u64) -> Result<Frame, LogError> {
+        let message = self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
+        Frame::decode(Some(&message.headers), &message.payload).map_err(|error| LogError::Frame { sequence, error })
+    }
+
+    /// Reads all messages of some subjects there are now, from a sequence on.
+    async fn scan(
+        &self,
+        subjects: Vec<String>,
+        from: u64,
+        headers_only: bool,
+        mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        let failed = |error: &dyn std::fmt::Display| LogError::Read(error.to_string());
+        let config = pull::Config {
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from.max(1) },
+            ack_policy: AckPolicy::None,
+            filter_subjects: subjects,
+            headers_only,
+            memory_storage: true,
+            num_replicas: 1,
+            inactive_threshold: Duration::from_secs(60),
+            ..pull::Config::default()
+        };
+        let consumer = self.stream.create_consumer(config).await.map_err(|error| failed(&error))?;
+        let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
+        let batch = if headers_only { 4096 } else { 64 };
+        let messages = consumer.stream().max_messages_per_batch(batch).messages().await.map_err(|error| failed(&error))?;
+        let mut messages = messages.take(pending);
+        while let Some(message) = messages.next().await {
+            let message = message.map_err(|error| failed(&error))?;
+            let sequence = message.info().map_err(|error| failed(&error))?.stream_sequence;
+            each(sequence, &message)?;
+        }
+        Ok(())
+    }
+}
+
+fn decode(sequence: u64, message: &Message) -> Result<Frame, LogError> {
+    Frame::decode(message.headers.as_ref(), &message.payload).map_err(|error| LogError::Frame { sequence, error })
+}
+
+/// What the log's manifests say about the inputs of a load.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// A completed run that loaded all of them.
+    pub completed: Option<Run>,
+    /// The start of this very run, when it was begun before.
+    pub started: Option<Run>,
+    /// First sequence at which a frame of them may be, and the runs that may have published it.
+    pub earlier: Option<(u64, HashSet<String>)>,
+}
+
+/// Finds what is known of a source's inputs.
+pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[String]) -> Known {
+    let mut known = Known::default();
+    for (sequence, manifest) in manifests.into_iter().filter(|(_, manifest)| manifest.source == source) {
+        let shared = inputs.iter().filter(|input| manifest.inputs.contains(input)).count();
+        if shared == 0 {
+            continue;
+        }
+        let (_, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
+        runs.insert(manifest.run.clone());
+        match manifest.state {
+            RunState::Completed if shared == inputs.len() => known.completed = Some(manifest),
+            RunState::Started if manifest.run == run && known.started.is_none() => known.started = Some(manifest),
+            RunState::Completed | RunState::Started => {}
+        }
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    fn manifest(run: &str, state: RunState, inputs: &[&str]) -> Run {
+        let observed_at = DateTime::UNIX_EPOCH;
+        Run {
+            run: run.to_owned(), state, source: "eod".to_owned(), format: "auto".to_owned(), files: Vec::new(), observed_at,
+            inputs: inputs.iter().map(|input| (*input).to_owned()).collect(), chunks: 0, rows: 0, rejects: 0, rounded: 0,
+            digest: String::new(),
+        }
+    }
+
+    fn find(run: &str, inputs: &[&str], manifests: &[(u64, Run)]) -> Known {
+        let inputs: Vec<String> = inputs.iter().map(|input| (*input).to_owned()).collect();
+        known(manifests.to_vec(), run, "eod", &inputs)
+    }
+
+    #[test]
+    fn a_file_is_found_in_a_load_of_other_files() {
+        let log = [
+            (1, manifest("other", RunState::Started, &["x"])),
+            (5, manifest("both", RunState::Started, &["a", "b"])),
+            (9, manifest("both", RunState::Completed, &["a"])),
+        ];
+        let found = find("mine", &["b"], &log);
+        assert_eq!((found.completed, found.started), (None, None));
+        assert_eq!(found.earlier, Some((5, HashSet::from(["both".to_owned()]))));
+        assert!(find("mine", &["a"], &log).completed.is_some());
+        assert!(find("mine", &["a", "b"], &log).completed.is_none());
+        assert!(find("both", &["a", "b"], &log).started.is_some());
+        assert_eq!(find("mine", &["c"], &log), Known::default());
+    }
+}

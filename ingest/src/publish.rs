@@ -1,0 +1,108 @@
+//! Frames into the log, each acknowledged: a bounded number on the way, every one retried until it is on disk.
+//!
+//! A frame sent twice is stored once: its id is the message id, by which the log recognises a repetition.
+
+use std::time::{Duration, Instant};
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
+use bytes::Bytes;
+use tokio::task::JoinSet;
+
+/// Frames on the way at once.
+const WINDOW: usize = 64;
+/// How long the log may fail to acknowledge a frame before the load gives up.
+const GIVE_UP: Duration = Duration::from_secs(30);
+
+/// Why a frame is not in the log.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishFailure {
+    #[error("the log did not accept a frame within {} s: {reason}", GIVE_UP.as_secs())]
+    Unreachable { reason: String },
+    #[error("a frame of {0} bytes is larger than the server takes: raise max_payload in its configuration")]
+    TooLarge(usize),
+    #[error("publishing stopped unexpectedly: {0}")]
+    Internal(String),
+}
+
+/// One message to publish.
+#[derive(Clone)]
+pub(crate) struct Outgoing {
+    pub subject: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// Publishes in order, with a window of unacknowledged messages.
+pub(crate) struct Publisher {
+    context: Context,
+    on_the_way: JoinSet<Result<(), PublishFailure>>,
+}
+
+impl Publisher {
+    /// Publishes through `context`.
+    pub(crate) fn new(context: Context) -> Self {
+        Self { context, on_the_way: JoinSet::new() }
+    }
+
+    /// Sends a message once there is room; reports the failure of any earlier one.
+    pub(crate) async fn send(&mut self, message: Outgoing) -> Result<(), PublishFailure> {
+        while let Some(settled) = self.on_the_way.try_join_next() {
+            outcome(settled)?;
+        }
+        while self.on_the_way.len() >= WINDOW {
+            self.settle_one().await?;
+        }
+        let sent = publish(&self.context, &message).await;
+        self.on_the_way.spawn(deliver(self.context.clone(), message, sent));
+        Ok(())
+    }
+
+    /// Waits until everything sent is on disk.
+    pub(crate) async fn drain(&mut self) -> Result<(), PublishFailure> {
+        while !self.on_the_way.is_empty() {
+            self.settle_one().await?;
+        }
+        Ok(())
+    }
+
+    async fn settle_one(&mut self) -> Result<(), PublishFailure> {
+        self.on_the_way.join_next().await.map_or(Ok(()), outcome)
+    }
+}
+
+fn outcome(settled: Result<Result<(), PublishFailure>, tokio::task::JoinError>) -> Result<(), PublishFailure> {
+    settled.map_err(|error| PublishFailure::Internal(error.to_string()))?
+}
+
+async fn publish(context: &Context, message: &Outgoing) -> Result<PublishAckFuture, PublishError> {
+    context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
+}
+
+/// Awaits a message's acknowledgement, sending it again while there is time.
+async fn deliver(context: Context, message: Outgoing, sent: Result<PublishAckFuture, PublishError>) -> Result<(), PublishFailure> {
+    let deadline = Instant::now() + GIVE_UP;
+    let mut pause = Duration::from_millis(100);
+    let mut attempt = sent;
+    loop {
+        let acknowledged = match attempt {
+            Ok(acknowledgement) => acknowledgement.await,
+            Err(error) => Err(error),
+        };
+        let error = match acknowledged {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        if error.kind() == PublishErrorKind::MaxPayloadExceeded {
+            return Err(PublishFailure::TooLarge(message.body.len()));
+        }
+        if Instant::now() + pause >= deadline {
+            return Err(PublishFailure::Unreachable { reason: error.to_string() });
+        }
+        tracing::debug!(%error, "a frame is sent again");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(2));
+        attempt = publish(&context, &message).await;
+    }
+}

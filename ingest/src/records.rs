@@ -1,0 +1,279 @@
+//! Lines and CSV records of a feed, as byte slices of one reused buffer.
+//!
+//! RFC 4180 with two liberties every vendor needs: lines may end in LF, and a quote inside an unquoted field is an
+//! ordinary character. Invariant: a record never takes more than [`MAX_RECORD`] bytes of memory, whatever the file.
+
+use std::io::{self, Read};
+
+use memchr::{memchr, memchr_iter};
+
+/// Longest line or record read; a longer one is not a feed.
+pub(crate) const MAX_RECORD: usize = 1024 * 1024;
+const CHUNK: usize = 256 * 1024;
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Lines of a feed, each with its number from 1.
+pub(crate) struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    /// Start of the current record, the end of it, and the end of what was read.
+    start: usize,
+    next: usize,
+    end: usize,
+    finished: bool,
+    line: u64,
+    /// Number of the last line taken.
+    taken: u64,
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads lines of `reader`, without a byte-order mark.
+    pub(crate) fn new(reader: R) -> io::Result<Self> {
+        let mut lines =
+            Self { reader, buffer: vec![0; CHUNK], start: 0, next: 0, end: 0, finished: false, line: 0, taken: 0 };
+        while lines.end < MARK.len() && !lines.finished {
+            lines.fill()?;
+        }
+        if lines.buffer[..lines.end].starts_with(MARK) {
+            lines.next = MARK.len();
+        }
+        Ok(lines)
+    }
+
+    /// The next line without its line end, and its number.
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<(u64, &[u8])>> {
+        Ok(if self.begin()? { Some((self.line, self.current())) } else { None })
+    }
+
+    /// Starts a record at the next line; false at the end of the feed.
+    fn begin(&mut self) -> io::Result<bool> {
+        self.start = self.next;
+        let found = self.extend()?;
+        self.line = self.taken;
+        Ok(found)
+    }
+
+    /// Adds one more line to the current record.
+    fn extend(&mut self) -> io::Result<bool> {
+        let mut searched = self.next;
+        loop {
+            if let Some(offset) = memchr(b'\n', &self.buffer[searched..self.end]) {
+                self.next = searched + offset + 1;
+                break;
+            }
+            if self.finished {
+                if self.next == self.end {
+                    return Ok(false);
+                }
+                self.next = self.end;
+                break;
+            }
+            searched = self.end - self.start;
+            self.fill()?;
+        }
+        self.taken += 1;
+        Ok(true)
+    }
+
+    /// Reads more bytes behind the current record, which moves to the front.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.next -= self.start;
+        self.end -= self.start;
+        self.start = 0;
+        if self.end >= MAX_RECORD {
+            let message = format!("line {} is longer than 1 MiB: this is not a feed", self.taken + 1);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        if self.buffer.len() - self.end < CHUNK {
+            self.buffer.resize(self.end + CHUNK, 0);
+        }
+        let read = self.reader.read(&mut self.buffer[self.end..])?;
+        self.end += read;
+        self.finished = read == 0;
+        Ok(())
+    }
+
+    /// The current record without its line end.
+    fn current(&self) -> &[u8] {
+        let record = &self.buffer[self.start..self.next];
+        let record = record.strip_suffix(b"\n").unwrap_or(record);
+        record.strip_suffix(b"\r").unwrap_or(record)
+    }
+}
+
+/// One CSV record.
+#[derive(Clone, Copy)]
+pub(crate) struct Record<'a> {
+    pub line: u64,
+    /// As it stands in the file.
+    pub raw: &'a [u8],
+    text: &'a [u8],
+    fields: &'a [(u32, u32)],
+    /// A quoted field was never closed.
+    pub unclosed: bool,
+}
+
+impl<'a> Record<'a> {
+    /// Number of fields.
+    pub(crate) fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// The field at `index`, unquoted; empty when there is none.
+    pub(crate) fn field(&self, index: usize) -> &'a [u8] {
+        match self.fields.get(index) {
+            Some((start, end)) => &self.text[*start as usize..*end as usize],
+            None => &[],
+        }
+    }
+
+    /// All fields.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &'a [u8]> {
+        let text = self.text;
+        self.fields.iter().map(move |(start, end)| &text[*start as usize..*end as usize])
+    }
+}
+
+/// CSV records of a feed; blank lines are none.
+pub(crate) struct Records<R> {
+    lines: Lines<R>,
+    fields: Vec<(u32, u32)>,
+    unquoted: Vec<u8>,
+}
+
+impl<R: Read> Records<R> {
+    /// Reads records of `reader`.
+    pub(crate) fn new(reader: R) -> io::Result<Self> {
+        Ok(Self { lines: Lines::new(reader)?, fields: Vec::new(), unquoted: Vec::new() })
+    }
+
+    /// The next record.
+    pub(crate) fn next_record(&mut self) -> io::Result<Option<Record<'_>>> {
+        loop {
+            if !self.lines.begin()? {
+                return Ok(None);
+            }
+            if !self.lines.current().is_empty() {
+                break;
+            }
+        }
+        self.fields.clear();
+        if memchr(b'"', self.lines.current()).is_none() {
+            let raw = self.lines.current();
+            split(raw, &mut self.fields);
+            return Ok(Some(Record { line: self.lines.line, raw, text: raw, fields: &self.fields, unclosed: false }));
+        }
+        let unclosed = !self.read_quoted()?;
+        let raw = self.lines.current();
+        Ok(Some(Record { line: self.lines.line, raw, text: &self.unquoted, fields: &self.fields, unclosed }))
+    }
+
+    /// Reads a record with quotes, taking more lines while one is open; false when it is never closed.
+    fn read_quoted(&mut self) -> io::Result<bool> {
+        /// Lines a quoted field may span; beyond, the quote is a mistake and its first line alone is refused.
+        const MAX_LINES: usize = 1000;
+        let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
+        for _ in 0..MAX_LINES {
+            if unquote(self.lines.current(), &mut self.unquoted, &mut self.fields) {
+                return Ok(true);
+            }
+            if !self.lines.extend()? {
+                break;
+            }
+        }
+        // The lines after the first are read again as records of their own.
+        self.lines.next = self.lines.start + first_end;
+        self.lines.taken = first_taken;
+        Ok(false)
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
+fn split(raw: &[u8], fields: &mut Vec<(u32, u32)>) {
+    let mut start = 0;
+    for comma in memchr_iter(b',', raw) {
+        fields.push((start, comma as u32));
+        start = comma as u32 + 1;
+    }
+    fields.push((start, raw.len() as u32));
+}
+
+/// Splits a record with quotes into `text` and `fields`; false when a quoted field is still open at its end.
+#[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
+fn unquote(raw: &[u8], text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool {
+    text.clear();
+    fields.clear();
+    let mut rest = raw;
+    loop {
+        let start = text.len() as u32;
+        if let Some(mut quoted) = rest.strip_prefix(b"\"") {
+            loop {
+                let Some(quote) = memchr(b'"', quoted) else { return false };
+                text.extend_from_slice(&quoted[..quote]);
+                quoted = &quoted[quote + 1..];
+                let Some(after) = quoted.strip_prefix(b"\"") else { break };
+                text.push(b'"');
+                quoted = after;
+            }
+            rest = quoted;
+        }
+        let end = memchr(b',', rest);
+        text.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
+        fields.push((start, text.len() as u32));
+        match end {
+            Some(comma) => rest = &rest[comma + 1..],
+            None => return true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &[u8]) -> Vec<(u64, Vec<String>)> {
+        let mut records = Records::new(text).unwrap();
+        let mut all = Vec::new();
+        while let Some(record) = records.next_record().unwrap() {
+            all.push((record.line, record.fields().map(|f| String::from_utf8_lossy(f).into_owned()).collect()));
+        }
+        all
+    }
+
+    #[test]
+    fn records_keep_their_line_numbers() {
+        let text = b"\xef\xbb\xbfa,b\r\n\r\n\"x,\"\"1\"\"\ny\",2\n3,\n";
+        let expected: Vec<(u64, Vec<String>)> =
+            vec![(1, vec!["a".into(), "b".into()]), (3, vec!["x,\"1\"\ny".into(), "2".into()]), (5, vec!["3".into(), String::new()])];
+        assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn a_quote_never_closed_costs_one_line_only() {
+        let mut records = Records::new(&b"\"a,1\nb,2\n"[..]).unwrap();
+        assert!(records.next_record().unwrap().unwrap().unclosed);
+        let second = records.next_record().unwrap().unwrap();
+        assert_eq!((second.line, second.field(1)), (2, &b"2"[..]));
+        assert!(records.next_record().unwrap().is_none());
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut lines = Lines::new(io::repeat(b'x')).unwrap();
+        assert_eq!(lines.next_line().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_csv_writer_writes_is_read_back(rows in prop::collection::vec(prop::collection::vec("[a\",\n 1]{0,6}", 2..4), 0..8)) {
+            let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+            rows.iter().for_each(|row| writer.write_record(row).unwrap());
+            let text = writer.into_inner().unwrap();
+            let found: Vec<Vec<String>> = read(&text).into_iter().map(|(_, fields)| fields).collect();
+            prop_assert_eq!(found, rows);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a person sees of a load: its progress while it runs, and its summary.
+
+#![expect(clippy::print_stdout, reason = "the summary of a command is its output")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schema::event::{Kind, Reject, Run};
+use serde::Serialize;
+
+use crate::collect::Stats;
+
+/// A bar on a terminal, lines elsewhere; both on standard error.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    bar: ProgressBar,
+    terminal: bool,
+}
+
+impl Progress {
+    /// Shows progress from now on.
+    pub fn start() -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let target = if terminal { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if terminal {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self { bar, terminal }
+    }
+
+    /// The files are being identified.
+    pub fn identify(&self) {
+        self.bar.set_style(style("{spinner} identifying files {bytes} ({bytes_per_sec})"));
+    }
+
+    /// The files, of so many bytes together, are being loaded.
+    pub fn load(&self, bytes: u64) {
+        self.bar.reset();
+        self.bar.set_length(bytes);
+        self.bar.set_style(style("{bar:30} {percent:>3} % {bytes_per_sec} {eta} {msg}"));
+    }
+
+    /// A file is being read.
+    pub fn file(&self, label: &str) {
+        self.bar.set_message(label.to_owned());
+    }
+
+    /// Bytes were read.
+    pub fn read(&self, bytes: u64) {
+        self.bar.inc(bytes);
+    }
+
+    /// A file was read to its end.
+    pub fn done(&self, label: &str, stats: &Stats, refused: Option<&str>) {
+        if self.terminal {
+            return;
+        }
+        match refused {
+            Some(reason) => tracing::warn!("{label}: refused, {reason}"),
+            None => tracing::info!("{label}: {} rows, {} rejected", stats.accepted(), stats.rejected()),
+        }
+    }
+
+    /// All is done.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// Whether a file was loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStatus {
+    #[default]
+    Loaded,
+    Refused,
+}
+
+/// One file's part of a summary.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FileReport {
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    pub status: FileStatus,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub records: u64,
+    pub rows: u64,
+    pub rejects: BTreeMap<String, u64>,
+    /// Some rejected rows of a refused file; those of loaded ones are in the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Reject>,
+}
+
+/// What a load came to.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Summary {
+    pub run: String,
+    pub source: String,
+    pub dry_run: bool,
+    /// All of it was loaded before: nothing was published.
+    pub already_loaded: bool,
+    /// An interrupted run was taken up again.
+    pub resumed: bool,
+    pub files: Vec<FileReport>,
+    /// Files of the folders given that are no feed by their name.
+    pub skipped: Vec<String>,
+    pub rows: BTreeMap<String, u64>,
+    pub rows_total: u64,
+    pub rejects: BTreeMap<String, u64>,
+    pub rejects_total: u64,
+    /// Numbers whose excess fraction digits were rounded.
+    pub rounded: u64,
+    /// Frames published (in a dry run: to publish).
+    pub frames: u64,
+    /// Frames that were in the log already.
+    pub frames_in_log: u64,
+    pub seconds: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Reject>,
+}
+
+impl Summary {
+    /// Takes over the figures of all loaded files.
+    pub fn total(&mut self, stats: &Stats) {
+        self.rows = stats.rows.iter().map(|(kind, rows)| (kind.to_string(), *rows)).collect();
+        self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
+        (self.rows_total, self.rejects_total) = (stats.accepted(), stats.rejected());
+        self.rounded = stats.rounded;
+        self.examples.clone_from(&stats.examples);
+    }
+
+    /// Takes over the figures of the run that loaded everything before.
+    pub fn loaded_before(&mut self, manifest: &Run) {
+        self.run.clone_from(&manifest.run);
+        self.already_loaded = true;
+        (self.rows_total, self.rejects_total) = (manifest.rows, manifest.rejects);
+        self.rounded = manifest.rounded;
+        self.frames_in_log = manifest.chunks;
+        let loaded = |file: &String| FileReport { file: file.clone(), ..FileReport::default() };
+        self.files.extend(manifest.files.iter().map(loaded));
+    }
+
+    fn refused(&self) -> impl Iterator<Item = &FileReport> {
+        self.files.iter().filter(|file| file.status == FileStatus::Refused)
+    }
+
+    /// 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded.
+    pub fn exit_code(&self) -> u8 {
+        let refused = self.refused().count();
+        let nothing = self.files.len() == refused || (self.rows_total == 0 && (self.rejects_total > 0 || refused > 0));
+        match (nothing, self.rejects_total > 0 || refused > 0) {
+            (true, _) => 2,
+            (false, true) => 1,
+            (false, false) => 0,
+        }
+    }
+
+    /// Prints the summary to standard output.
+    pub fn print(&self, json: bool) {
+        if json {
+            println!("{}", serde_json::to_string(self).unwrap_or_default());
+        } else {
+            print!("{}", self.text());
+        }
+    }
+
+    /// The summary for people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        for file in self.refused() {
+            writeln!(text, "refused {}: {}", file.file, file.reason.as_deref().unwrap_or_default())?;
+            for (reason, count) in &file.rejects {
+                writeln!(text, "  {reason}: {count}")?;
+            }
+            write_examples(text, &file.examples)?;
+        }
+        if !self.skipped.is_empty() {
+            writeln!(text, "skipped, no feed by name: {}", self.skipped.join(", "))?;
+        }
+        if self.files.is_empty() {
+            return writeln!(text, "nothing to load: no feed files found");
+        }
+        let (loaded, files) = (self.files.len() - self.refused().count(), self.files.len());
+        if self.already_loaded {
+            return writeln!(text, "all {} rows of {loaded} files were loaded before, by run {}: nothing was published", self.rows_total, self.run);
+        }
+        let verb = if self.dry_run { "would load" } else { "loaded" };
+        let formats: std::collections::BTreeSet<&str> = self.files.iter().filter_map(|file| file.format.as_deref()).collect();
+        let formats = formats.into_iter().collect::<Vec<_>>().join(", ");
+        writeln!(text, "{verb} {} rows of {loaded} of {files} files ({formats}) in {:.1} s{}", self.rows_total, self.seconds, self.speed())?;
+        for (kind, rows) in &self.rows {
+            writeln!(text, "  {kind}: {rows}")?;
+        }
+        if self.rounded > 0 {
+            writeln!(text, "rounded to 10 fraction digits: {} numbers", self.rounded)?;
+        }
+        writeln!(text, "rejected: {}", self.rejects_total)?;
+        for (reason, count) in &self.rejects {
+            writeln!(text, "  {reason}: {count}")?;
+        }
+        write_examples(text, &self.examples)?;
+        let resumed = if self.resumed { ", resumed" } else { "" };
+        writeln!(text, "run {}{resumed}: {} frames, {} more were in the log already", self.run, self.frames, self.frames_in_log)
+    }
+
+    fn speed(&self) -> String {
+        let bars = self.rows.get(Kind::Price.as_str()).copied().unwrap_or_default();
+        if bars < 100_000 || self.seconds <= 0.0 {
+            return String::new();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a speed for people")]
+        let speed = bars as f64 / self.seconds / 1e6;
+        format!(", {speed:.2} million bars/s")
+    }
+}
+
+fn write_examples(text: &mut String, examples: &[Reject]) -> std::fmt::Result {
+    for reject in examples {
+        writeln!(text, "  {}:{}: {}", reject.file, reject.line, reject.message)?;
+    }
+    Ok(())
+}

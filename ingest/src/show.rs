@@ -1,0 +1,155 @@
+//! Reading the log for people: runs, refused rows, and any frame as JSON.
+
+use std::fmt::Arguments;
+use std::io::Write;
+
+use clap::Args;
+use schema::bars::date_of;
+use schema::event::RunState;
+use schema::frame::{Body, Frame, PriceSeries};
+use schema::stream::StreamSettings;
+use schema::value::Exact;
+use serde_json::{Value, json};
+
+use crate::log::{Log, LogError};
+
+/// Lists the runs of the log, the oldest first
+#[derive(Debug, Clone, Args)]
+pub struct RunsArgs {
+    /// Print each manifest as one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Lists the rows that could not be used
+#[derive(Debug, Clone, Args)]
+pub struct RejectsArgs {
+    /// Only those of this run
+    #[arg(long)]
+    pub run: Option<String>,
+    /// Only those with this reason code
+    #[arg(long)]
+    pub reason: Option<String>,
+    /// Print each as one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Shows a message of the log as JSON
+#[derive(Debug, Clone, Args)]
+pub struct ShowArgs {
+    /// Its sequence number
+    pub sequence: u64,
+}
+
+/// Writes a line to standard output. A reader that went away (`| head`) wants no more, which is no error.
+fn line(text: Arguments<'_>) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Prints the manifests of all runs.
+pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogError> {
+    for (sequence, run) in Log::open(settings).await?.manifests().await? {
+        if args.json {
+            line(format_args!("{}", with_sequence(sequence, &run)));
+            continue;
+        }
+        let figures = match run.state {
+            RunState::Started => format!("{} files", run.files.len()),
+            RunState::Completed => format!("{} rows in {} frames, {} rejected", run.rows, run.chunks, run.rejects),
+        };
+        line(format_args!("{sequence:>8}  {}  {:<9}  {}  {}  {figures}", run.run, run.state.as_str(), run.observed_at.format("%Y-%m-%d %H:%M:%S"), run.source));
+    }
+    Ok(())
+}
+
+fn with_sequence(sequence: u64, run: &schema::event::Run) -> Value {
+    let mut value = serde_json::to_value(run).unwrap_or_default();
+    value["sequence"] = sequence.into();
+    value
+}
+
+/// Prints refused rows.
+pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), LogError> {
+    Log::open(settings).await?.rejects(|frame, reject| {
+        let wanted = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+        if !wanted(&args.run, &frame.run) || !wanted(&args.reason, &reject.reason) {
+            return;
+        }
+        if args.json {
+            let mut value = serde_json::to_value(reject).unwrap_or_default();
+            (value["run"], value["source"]) = (frame.run.as_str().into(), frame.source.as_str().into());
+            line(format_args!("{value}"));
+        } else {
+            line(format_args!("{}:{}: {} ({})\n    {}", reject.file, reject.line, reject.message, reject.reason, reject.row));
+        }
+    })
+    .await
+}
+
+/// Prints one frame.
+pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
+    let frame = Log::open(settings).await?.frame(args.sequence).await?;
+    line(format_args!("{}", serde_json::to_string_pretty(&frame_json(args.sequence, &frame)).unwrap_or_default()));
+    Ok(())
+}
+
+/// A frame with its envelope, columns as rows.
+pub fn frame_json(sequence: u64, frame: &Frame) -> Value {
+    json!({
+        "sequence": sequence,
+        "id": frame.id.to_string(),
+        "kind": frame.body.kind(),
+        "source": frame.source,
+        "run": frame.run,
+        "chunk": frame.chunk,
+        "file": frame.file,
+        "line": frame.line,
+        "rows": rows_json(&frame.body),
+    })
+}
+
+fn rows_json(body: &Body) -> Value {
+    let value = match body {
+        Body::Prices(series) => return series.iter().flat_map(bars_json).collect(),
+        Body::Securities(rows) => serde_json::to_value(rows),
+        Body::Dividends(rows) => serde_json::to_value(rows),
+        Body::Splits(rows) => serde_json::to_value(rows),
+        Body::Fundamentals(rows) => serde_json::to_value(rows),
+        Body::Etfs(rows) => serde_json::to_value(rows),
+        Body::Holdings(rows) => serde_json::to_value(rows),
+        Body::Sessions(rows) => serde_json::to_value(rows),
+        Body::Rejects(rows) => serde_json::to_value(rows),
+        Body::Run(run) => serde_json::to_value(run),
+    };
+    value.unwrap_or_default()
+}
+
+fn bars_json(series: &PriceSeries) -> impl Iterator<Item = Value> + '_ {
+    let bars = &series.bars;
+    let price = |value: i64| bars.decimal(value).map(|value| Exact::from(value).to_string());
+    let count = |value: i64| (value != schema::bars::MISSING).then_some(value);
+    (0..bars.len()).map(move |index| {
+        let (bar, version) = (bars.bar(index), bars.version_of(index));
+        let mut row = json!({
+            "symbol": series.symbol,
+            "date": date_of(bar.day),
+            "open": price(bar.open),
+            "high": price(bar.high),
+            "low": price(bar.low),
+            "close": if version.retracted { None } else { price(bar.close) },
+            "volume": count(bar.volume),
+            "vwap": price(bar.vwap),
+            "trade_count": count(bar.trade_count),
+            "revision": version.revision,
+            "action": if version.retracted { "retract" } else { "put" },
+            "observed_at": version.observed(),
+            "basis": if version.basis_day.is_some() { "split_adjusted" } else { "raw" },
+            "basis_as_of": version.basis_day.filter(|day| *day != 0).map(date_of),
+        });
+        if let Some(fields) = row.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+        }
+        row
+    })
+}

@@ -1,0 +1,174 @@
+//! From the paths of a command line to the feed files they name.
+//!
+//! Folders are read recursively in name order; every entry of a zip archive is a file of its own. The order is part
+//! of what makes a load repeatable.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// How a file's bytes are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    Plain,
+    Gzip,
+    Zstd,
+    /// Entry of a zip archive, by its index.
+    Zip(usize),
+}
+
+/// How records stand in a file, told by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    Csv,
+    Ndjson,
+    Json,
+}
+
+/// One file to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedFile {
+    /// Where its bytes are.
+    pub path: PathBuf,
+    /// Its name for people and provenance, relative to the path given.
+    pub label: String,
+    pub packing: Packing,
+    pub encoding: Encoding,
+}
+
+impl FeedFile {
+    /// The name up to its encoding: `prices-2024.csv.gz` is `prices-2024`.
+    pub fn stem(&self) -> &str {
+        let name = self.label.rsplit(['/', '\\']).next().unwrap_or(&self.label);
+        let (plain, _) = strip_packing(name);
+        plain.rsplit_once('.').map_or(plain, |(stem, _)| stem)
+    }
+}
+
+/// What the paths came to.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub files: Vec<FeedFile>,
+    /// Files of folders that are no feed by their name; they are skipped, and said to be.
+    pub skipped: Vec<String>,
+    /// Files that cannot be read, with the reason.
+    pub refused: Vec<(String, String)>,
+}
+
+/// Finds the files of all paths, in order.
+pub(crate) fn find(paths: &[PathBuf]) -> Found {
+    let mut found = Found::default();
+    for path in paths {
+        let label = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        if path.is_dir() {
+            walk(path, "", &mut found);
+        } else {
+            add(path, label, true, &mut found);
+        }
+    }
+    found
+}
+
+fn walk(folder: &Path, prefix: &str, found: &mut Found) {
+    let entries = std::fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let mut entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return found.refused.push((folder.display().to_string(), format!("folder cannot be read: {error}"))),
+    };
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let label = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            walk(&entry.path(), &format!("{label}/"), found);
+        } else {
+            add(&entry.path(), label, false, found);
+        }
+    }
+}
+
+fn add(path: &Path, label: String, named: bool, found: &mut Found) {
+    if let Err(error) = File::open(path) {
+        return found.refused.push((label, format!("cannot be opened: {error}")));
+    }
+    if label.to_ascii_lowercase().ends_with(".zip") {
+        return add_archive(path, &label, found);
+    }
+    let (plain, packing) = strip_packing(&label);
+    match encoding_of(plain) {
+        Some(encoding) => found.files.push(FeedFile { path: path.to_owned(), label, packing, encoding }),
+        None if named => {
+            let reason = "its name does not say how to read it: .csv, .ndjson, .jsonl or .json (also .gz, .zst) or .zip is needed";
+            found.refused.push((label, reason.to_owned()));
+        }
+        None => found.skipped.push(label),
+    }
+}
+
+fn add_archive(path: &Path, label: &str, found: &mut Found) {
+    let mut names = match entries_of(path) {
+        Ok(names) => names,
+        Err(error) => return found.refused.push((label.to_owned(), format!("is not a readable zip archive: {error}"))),
+    };
+    names.sort_by(|a, b| a.1.cmp(&b.1));
+    for (index, name) in names.into_iter().filter(|(_, name)| !name.ends_with('/')) {
+        let label = format!("{label}/{name}");
+        match encoding_of(&name) {
+            Some(encoding) => {
+                found.files.push(FeedFile { path: path.to_owned(), label, packing: Packing::Zip(index), encoding });
+            }
+            None => found.skipped.push(label),
+        }
+    }
+}
+
+/// Index and name of every entry.
+fn entries_of(path: &Path) -> zip::result::ZipResult<Vec<(usize, String)>> {
+    let archive = zip::ZipArchive::new(File::open(path)?)?;
+    let names = (0..archive.len()).filter_map(|index| Some((index, archive.name_for_index(index)?)));
+    names.map(|(index, name)| Ok((index, name?.into_owned()))).collect()
+}
+
+fn strip_packing(name: &str) -> (&str, Packing) {
+    let cut = |ending: &str| {
+        let at = name.len().checked_sub(ending.len())?;
+        name.get(at..).filter(|end| end.eq_ignore_ascii_case(ending)).and(name.get(..at))
+    };
+    match (cut(".gz"), cut(".zst")) {
+        (Some(plain), _) => (plain, Packing::Gzip),
+        (_, Some(plain)) => (plain, Packing::Zstd),
+        _ => (name, Packing::Plain),
+    }
+}
+
+fn encoding_of(name: &str) -> Option<Encoding> {
+    match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+        "csv" => Some(Encoding::Csv),
+        "ndjson" | "jsonl" => Some(Encoding::Ndjson),
+        "json" => Some(Encoding::Json),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_packing_and_encoding() {
+        assert_eq!(strip_packing("prices.csv.GZ"), ("prices.csv", Packing::Gzip));
+        assert_eq!(strip_packing("a.ndjson.zst"), ("a.ndjson", Packing::Zstd));
+        assert_eq!(encoding_of("a.JSONL"), Some(Encoding::Ndjson));
+        assert_eq!(encoding_of("AAPL.adjustments"), None);
+    }
+
+    #[test]
+    fn a_stem_is_the_name_without_folder_and_endings() {
+        let file = |label: &str| FeedFile {
+            path: PathBuf::new(),
+            label: label.to_owned(),
+            packing: Packing::Plain,
+            encoding: Encoding::Csv,
+        };
+        assert_eq!(file("2024/dividends-2024.csv.gz").stem(), "dividends-2024");
+        assert_eq!(file("BRK.B.csv").stem(), "BRK.B");
+    }
+}

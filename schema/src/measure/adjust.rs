@@ -1,0 +1,219 @@
+//! Share bases and adjustment factors (R10, R11).
+//!
+//! A value dated d is brought to the basis of t by the product of from/to over the splits with d < ex-date <= t; shares
+//! and volumes by its inverse. A dividend on a split's own ex-date is per new share already. Numerators and
+//! denominators are kept apart and divided last.
+//!
+//! A dividend lowers earlier prices by 1 - ΣD / C: ΣD every cash distribution and spin-off value of the ex-date, C the
+//! last raw close before it on the ex-date's basis. Without C the factor is 1 (`no_prev_close`), with ΣD >= C or ΣD in
+//! another currency it is 1 too (`factor_skipped`). Factors are not rounded.
+//! Source: CRSP's factor to adjust prices; the published example of 46.99 becoming 23.419696.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::arithmetic::bounded;
+
+/// `from` old shares are `to` new ones. Multiplies prices by from/to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ratio {
+    pub from: Decimal,
+    pub to: Decimal,
+}
+
+impl Ratio {
+    /// No change.
+    pub const ONE: Self = Self { from: Decimal::ONE, to: Decimal::ONE };
+
+    /// Whether it changes nothing.
+    pub fn is_one(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// The other direction.
+    pub fn inverse(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+
+    /// Both changes, one after the other.
+    pub fn then(self, next: Self) -> Self {
+        if self.is_one() {
+            return next;
+        }
+        if next.is_one() {
+            return self;
+        }
+        match (self.from.checked_mul(next.from), self.to.checked_mul(next.to)) {
+            (Some(from), Some(to)) => Self { from, to }.reduced(),
+            // Beyond 28 digits no market has a price left to adjust.
+            _ => self,
+        }
+    }
+
+    /// `value` x from / to, divided last.
+    pub fn apply(self, value: Decimal) -> Decimal {
+        if self.is_one() {
+            return value;
+        }
+        let divided_last = value.checked_mul(self.from).and_then(|product| product.checked_div(self.to));
+        bounded(divided_last.or_else(|| value.checked_div(self.to)?.checked_mul(self.from)))
+    }
+
+    /// from / to as one number.
+    pub fn factor(self) -> Decimal {
+        self.apply(Decimal::ONE)
+    }
+
+    /// Divides both by their greatest common divisor, when both are whole and large.
+    fn reduced(self) -> Self {
+        let large = Decimal::from(1_000_000);
+        if (self.from < large && self.to < large) || !self.from.is_integer() || !self.to.is_integer() {
+            return self;
+        }
+        let divisor = gcd(self.from.trunc().mantissa(), self.to.trunc().mantissa());
+        match Decimal::try_from_i128_with_scale(divisor, 0) {
+            Ok(divisor) if divisor > Decimal::ONE => {
+                Self { from: (self.from / divisor).normalize(), to: (self.to / divisor).normalize() }
+            }
+            _ => self,
+        }
+    }
+}
+
+fn gcd(mut a: i128, mut b: i128) -> i128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// One change of the share count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SplitEvent {
+    pub ex_date: NaiveDate,
+    pub ratio: Ratio,
+}
+
+/// The splits of a security, by ex-date.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Splits(Vec<SplitEvent>);
+
+impl Splits {
+    /// A table of splits in any order.
+    pub fn new(mut events: Vec<SplitEvent>) -> Self {
+        events.sort_by_key(|event| event.ex_date);
+        Self(events)
+    }
+
+    /// The splits, by ex-date.
+    pub fn events(&self) -> &[SplitEvent] {
+        &self.0
+    }
+
+    /// The product of from/to over splits with `after` < ex-date <= `through`.
+    pub fn between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
+        let passed = self.0.iter().filter(|split| after < split.ex_date && split.ex_date <= through);
+        passed.fold(Ratio::ONE, |ratio, split| ratio.then(split.ratio))
+    }
+
+    /// The ratio that brings a value of `date`'s share basis to that of `basis`, which may be earlier.
+    pub fn carry(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
+        if date <= basis { self.between(date, basis) } else { self.between(basis, date).inverse() }
+    }
+}
+
+/// What happened on one ex-date, for whoever adjusts prices: multiply earlier prices by from/to and by `dividend_factor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    pub ex_date: NaiveDate,
+    /// The split of the day as old and new shares; 1 and 1 when there is none.
+    pub split: Ratio,
+    /// 1 - ΣD / C, unrounded; 1 when there is no cash or no factor applies.
+    pub dividend_factor: Decimal,
+    /// Cash paid per share on the day's basis, specials included, spin-off values not; 0 when there is none.
+    pub dividend: Decimal,
+}
+
+/// What to multiply into prices of a run of days: all days from the step before up to the day before `before`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// First day that is no longer adjusted by this step.
+    pub before: NaiveDate,
+    /// Product of from/to of all later splits.
+    pub split: Ratio,
+    /// Product of all later dividend factors.
+    pub dividend: Decimal,
+}
+
+/// Cumulative products of factors, oldest first: a price of a day belongs to the first step whose `before` is later.
+///
+/// A day on or after the last step's `before` is not adjusted. Factors must be sorted by ex-date.
+pub fn steps(factors: &[Factor]) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(factors.len());
+    let (mut split, mut dividend) = (Ratio::ONE, Decimal::ONE);
+    for factor in factors.iter().rev() {
+        split = factor.split.then(split);
+        dividend = bounded(dividend.checked_mul(factor.dividend_factor));
+        steps.push(Step { before: factor.ex_date, split, dividend });
+    }
+    steps.reverse();
+    steps
+}
+
+/// The step a day's prices belong to; `None` when nothing came later.
+pub fn step_of(steps: &[Step], day: NaiveDate) -> Option<&Step> {
+    steps.get(steps.partition_point(|step| step.before <= day))
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    fn splits(rows: &[(&str, i64, i64)]) -> Splits {
+        Splits::new(rows.iter().map(|(day, from, to)| SplitEvent { ex_date: date(day), ratio: Ratio { from: (*from).into(), to: (*to).into() } }).collect())
+    }
+
+    #[test]
+    fn values_move_between_share_bases() {
+        let apple = splits(&[("2020-08-31", 1, 4), ("2014-06-09", 1, 7)]);
+        let check = |day, basis, value, expected: Decimal| {
+            assert_eq!(apple.carry(date(day), date(basis)).apply(value), expected, "{day} {basis}");
+        };
+        check("2014-05-08", "2020-09-01", dec!(3.29), dec!(0.1175));
+        check("2014-06-09", "2020-09-01", dec!(0.47), dec!(0.1175));
+        check("2014-05-08", "2014-06-06", dec!(3.29), dec!(3.29));
+        check("2020-09-01", "2014-05-08", dec!(0.1175), dec!(3.29));
+        let there_and_back = splits(&[("2020-01-02", 1, 3), ("2021-01-04", 3, 1)]);
+        assert_eq!(there_and_back.carry(date("2019-12-31"), date("2022-01-03")).apply(dec!(100.01)), dec!(100.01));
+    }
+
+    #[test]
+    fn ratios_never_overflow() {
+        let huge = Ratio { from: Decimal::from(9_999_999_999i64), to: Decimal::ONE };
+        let product = (0..50).fold(Ratio::ONE, |ratio, _| ratio.then(huge));
+        assert!(product.apply(dec!(9999999999)) >= dec!(1000000));
+        assert_eq!((0..50).fold(product, |ratio, _| ratio.then(huge)).apply(dec!(0.01)), product.apply(dec!(0.01)));
+    }
+
+    #[test]
+    fn steps_accumulate_backwards() {
+        let factor = |day, from, to, dividend_factor| Factor {
+            ex_date: date(day),
+            split: Ratio { from, to },
+            dividend_factor,
+            dividend: Decimal::ZERO,
+        };
+        let steps = steps(&[factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)), factor("2024-02-10", dec!(1), dec!(2), dec!(0.5))]);
+        let at = |day| step_of(&steps, date(day)).map(|step| (step.split.factor(), step.dividend));
+        assert_eq!(at("2024-01-09"), Some((dec!(0.5), dec!(0.495))));
+        assert_eq!(at("2024-01-10"), Some((dec!(0.5), dec!(0.5))));
+        assert_eq!(at("2024-02-10"), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! Exact arithmetic of the measures: division last, roots by Newton's iteration, rounding once.
+//!
+//! A quotient such as 2/3 does not end, so sums of quotients carry an error in the 28th digit. [`settle`] removes it
+//! (18 places, ten orders beyond any answer's rounding) before a threshold or a rounding sees it, so that a value that
+//! is exactly halfway still rounds away from zero.
+
+use rust_decimal::{Decimal, RoundingStrategy};
+
+use crate::value::Exact;
+
+/// 100, for percents.
+pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
+
+/// Results beyond this are no prices or amounts of any market; arithmetic stops growing there instead of failing.
+const LIMIT: Decimal = Decimal::from_parts(0xA764_0000, 0x0DE0_B6B3, 0, false, 0);
+
+/// Removes the last digits' division error.
+pub(crate) fn settle(value: Decimal) -> Decimal {
+    if value.scale() > 18 {
+        value.round_dp_with_strategy(18, RoundingStrategy::MidpointAwayFromZero)
+    } else {
+        value
+    }
+}
+
+/// A percent or ratio at the edge: 4 places, half away from zero.
+pub(crate) fn percent(value: Decimal) -> Exact {
+    Exact::percent(settle(value))
+}
+
+/// A price or per-share amount at the edge: 6 places, half away from zero.
+pub(crate) fn amount(value: Decimal) -> Exact {
+    Exact::amount(settle(value))
+}
+
+/// A factor at the edge: 12 places, half away from zero.
+pub(crate) fn factor(value: Decimal) -> Exact {
+    Exact::factor(settle(value))
+}
+
+/// `a / b`; `None` when `b` is zero or the result cannot be held.
+pub(crate) fn quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
+    a.checked_div(b)
+}
+
+/// `a / b` in percent.
+pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
+    quotient(a, b)?.checked_mul(HUNDRED)
+}
+
+/// `a / b - 1` in percent.
+pub(crate) fn change_percent(new: Decimal, old: Decimal) -> Option<Decimal> {
+    percent_of(new.checked_sub(old)?, old)
+}
+
+/// Keeps a product within what answers can hold.
+pub(crate) fn bounded(value: Option<Decimal>) -> Decimal {
+    value.map_or(LIMIT, |value| value.clamp(-LIMIT, LIMIT))
+}
+
+/// Whole units, half away from zero; `None` beyond 64 bits.
+pub(crate) fn whole(value: Decimal) -> Option<i64> {
+    i64::try_from(settle(value).round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero)).ok()
+}
+
+/// The mean of some decimals; `None` of none.
+pub(crate) fn mean(values: &[Decimal]) -> Option<Decimal> {
+    let sum = values.iter().try_fold(Decimal::ZERO, |sum, value| sum.checked_add(*value))?;
+    quotient(sum, Decimal::from(values.len()))
+}
+
+/// The median, of an even number the mean of the middle two; `None` of none.
+pub(crate) fn median(mut values: Vec<Decimal>) -> Option<Decimal> {
+    values.sort_unstable();
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    if values.len() % 2 == 1 { Some(upper) } else { mean(&[values[middle - 1], upper]) }
+}
+
+/// The positive `n`-th root, precise to at least 20 places; `None` unless `value` is positive and `n` at least 1.
+pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
+    if value <= Decimal::ZERO || n == 0 {
+        return None;
+    }
+    if n == 1 || value == Decimal::ONE {
+        return Some(value);
+    }
+    if value < Decimal::ONE {
+        return quotient(Decimal::ONE, root(quotient(Decimal::ONE, value)?, n)?).map(settle_root);
+    }
+    newton(value, n).map(settle_root)
+}
+
+/// Newton's iteration from above, from a start within a factor of two: monotone, a dozen steps.
+fn newton(value: Decimal, n: u32) -> Option<Decimal> {
+    let degree = Decimal::from(n);
+    let mut estimate = Decimal::TWO;
+    while power(estimate, n).is_some_and(|p| p < value) {
+        estimate = estimate.checked_mul(Decimal::TWO)?;
+    }
+    for _ in 0..200 {
+        let slope = power(estimate, n - 1)?;
+        let next = quotient(estimate.checked_mul(degree - Decimal::ONE)?.checked_add(quotient(value, slope)?)?, degree)?;
+        if next >= estimate {
+            return Some(estimate);
+        }
+        estimate = next;
+    }
+    Some(estimate)
+}
+
+fn power(base: Decimal, n: u32) -> Option<Decimal> {
+    (0..n).try_fold(Decimal::ONE, |product, _| product.checked_mul(base))
+}
+
+fn settle_root(value: Decimal) -> Decimal {
+    value.round_dp_with_strategy(20, RoundingStrategy::MidpointAwayFromZero).normalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+
+    #[test]
+    fn roots_of_powers_are_exact() {
+        for (value, n, expected) in [
+            (dec!(1.61051), 5, dec!(1.1)),
+            (dec!(4), 2, dec!(2)),
+            (dec!(0.000001), 3, dec!(0.01)),
+            (dec!(1000000), 10, dec!(3.98107170553497250770)),
+            (dec!(2), 2, dec!(1.41421356237309504880)),
+            (dec!(0.5), 10, dec!(0.93303299153680741598)),
+        ] {
+            assert_eq!(root(value, n), Some(expected.normalize()), "{value}^(1/{n})");
+        }
+        assert_eq!(root(dec!(0), 2), None);
+        assert_eq!(root(dec!(-1), 3), None);
+    }
+
+    #[test]
+    fn a_third_three_times_is_one_again() {
+        let third = Decimal::ONE / dec!(3);
+        assert_eq!(percent(third + third + third), Exact::from(Decimal::ONE));
+        assert_eq!(percent(dec!(1.23445)).0, dec!(1.2345));
+        assert_eq!(percent(dec!(-1.23445)).0, dec!(-1.2345));
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![dec!(3), dec!(1), dec!(2)]), Some(dec!(2)));
+        assert_eq!(median(vec![dec!(5), dec!(2), dec!(3), dec!(4)]), Some(dec!(3.5)));
+    }
+
+    #[test]
+    fn impossible_sizes_stop_at_the_limit() {
+        assert_eq!(bounded(Decimal::MAX.checked_mul(dec!(2))), LIMIT);
+        assert_eq!(LIMIT, dec!(1000000000000000000));
+    }
+}

@@ -1,0 +1,90 @@
+//! Changes of the regular rate from one ex-date to the next (R13, R14): the latest increase, the last cut.
+//!
+//! A change is more than 0.05 % on one share basis. Payers of unequal halves are compared with the same half a year
+//! before. Around a change of rhythm (the gap after an ex-date under 0.6 or over 1.7 of the gap before) rates are not
+//! comparable and say nothing.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::arithmetic::change_percent;
+use super::streak::{is_cut, is_increase};
+use super::yields::{Rate, halves_differ, months_before};
+
+/// What changed when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RateChanges {
+    /// Newest increase and its size in percent.
+    pub latest_increase: Option<(NaiveDate, Decimal)>,
+    pub last_cut: Option<NaiveDate>,
+    /// Cuts of the last ten years.
+    pub cuts_10y: i32,
+}
+
+/// The changes among the rates gone ex or declared by the as-of date.
+pub fn rate_changes(rates: &[Rate], payments_per_year: Option<i32>, as_of: NaiveDate) -> RateChanges {
+    let uneven = payments_per_year == Some(2)
+        && rates.last_chunk::<2>().is_some_and(|[previous, last]| halves_differ(last.amount, previous.amount));
+    let back = if uneven { 2 } else { 1 };
+    let decade = months_before(as_of, 120);
+    let mut changes = RateChanges::default();
+    for index in back..rates.len() {
+        let (rate, base) = (rates[index], rates[index - back]);
+        if !is_comparable(rates, index) {
+            continue;
+        }
+        if is_increase(rate.amount, base.amount) {
+            changes.latest_increase = change_percent(rate.amount, base.amount).map(|change| (rate.ex_date, change));
+        } else if is_cut(rate.amount, base.amount) {
+            changes.last_cut = Some(rate.ex_date);
+            changes.cuts_10y += i32::from(rate.ex_date > decade);
+        }
+    }
+    changes
+}
+
+fn is_comparable(rates: &[Rate], index: usize) -> bool {
+    let gap = |from: usize, to: usize| rates.get(to).map(|rate| (rate.ex_date - rates[from].ex_date).num_days());
+    match (gap(index - 1, index), gap(index, index + 1)) {
+        (Some(before), Some(after)) => 10 * after >= 6 * before && 10 * after <= 17 * before,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+
+    fn check(rows: &[(&str, Decimal)], payments: i32, increase: Option<(&str, Decimal)>, cut: Option<&str>, cuts: i32) {
+        let date = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let rates: Vec<Rate> = rows.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
+        let found = rate_changes(&rates, Some(payments), date("2025-01-31"));
+        let expected = RateChanges {
+            latest_increase: increase.map(|(day, size)| (date(day), size)),
+            last_cut: cut.map(date),
+            cuts_10y: cuts,
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn raises_and_cuts() {
+        check(
+            &[("2024-01-05", dec!(1)), ("2024-04-05", dec!(0.5)), ("2024-07-05", dec!(0.5)), ("2024-10-05", dec!(0.75))],
+            4,
+            Some(("2024-10-05", dec!(50))),
+            Some("2024-04-05"),
+            1,
+        );
+    }
+
+    #[test]
+    fn interim_and_final_are_not_raises_and_cuts() {
+        let rows = [("2023-05-05", dec!(0.3)), ("2023-09-07", dec!(0.1)), ("2024-05-07", dec!(0.33)), ("2024-09-05", dec!(0.1))];
+        check(&rows, 2, None, None, 0);
+        let rows = [("2023-03-16", dec!(0.6)), ("2023-09-14", dec!(0.6)), ("2024-03-13", dec!(0.31)), ("2024-06-13", dec!(0.31)), ("2024-09-12", dec!(0.31))];
+        check(&rows, 4, None, None, 0);
+    }
+}

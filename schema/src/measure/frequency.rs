@@ -1,0 +1,205 @@
+//! How often a payer pays (R5), from the gaps between its regular ex-dates and the vendors' tags.
+//!
+//! Regular ex-dates, same-day merged, since the last gap over 550 days, the newest seven (six gaps):
+//! 1. with at least 3 gaps, at least 60 % of adjacent gap pairs summing to 330–400 days are semi-annual: interim and
+//!    final dividends lie unevenly in the year, and their median gap looks quarterly;
+//! 2. else the class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250, annual
+//!    251–450, provided (with at least 3 gaps) that at least 60 % of the gaps lie in it;
+//! 3. else irregular.
+//!
+//! The inference beats the vendor's tag with at least 4 gaps of which 75 % agree (`frequency_conflict` when they
+//! differ); otherwise the latest tag; otherwise the weak inference. A rhythm the classes do not know (3, 6, 24 or 26
+//! payments a year) stays as tagged while the median gap is within 15 % of it, since no gap can contradict it (R31).
+
+use chrono::NaiveDate;
+
+use crate::event::Frequency;
+
+/// Days of a gap after which the rhythm starts anew.
+const RESTART: i64 = 550;
+/// Ex-dates looked at.
+const NEWEST: usize = 7;
+
+/// A regular ex-date and the vendor's tag on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaggedDate {
+    pub ex_date: NaiveDate,
+    pub tag: Option<Frequency>,
+}
+
+/// Where a frequency came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrequencySource {
+    /// From the gaps between ex-dates.
+    Inferred,
+    /// The vendor's latest tag.
+    Vendor,
+}
+
+impl FrequencySource {
+    /// The word in explanations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inferred => "inferred",
+            Self::Vendor => "vendor",
+        }
+    }
+}
+
+/// The rhythm of a payer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rhythm {
+    pub frequency: Frequency,
+    pub source: Option<FrequencySource>,
+    /// Whether the inference overruled a different tag.
+    pub conflict: bool,
+}
+
+impl Rhythm {
+    /// Payments a year; `None` when irregular, none or unknown.
+    pub fn payments_per_year(&self) -> Option<i32> {
+        self.frequency.payments_per_year()
+    }
+}
+
+/// Finds the rhythm of ex-dates in ascending order; several on one day count once.
+pub fn rhythm(dates: &[TaggedDate]) -> Rhythm {
+    let current = since_restart(dates);
+    if current.is_empty() {
+        return Rhythm { frequency: Frequency::None, source: None, conflict: false };
+    }
+    let gaps = newest_gaps(current);
+    let tag = current.iter().rev().find_map(|date| date.tag.filter(|tag| !matches!(tag, Frequency::Unknown | Frequency::None)));
+    let decided = |frequency, source, conflict| Rhythm { frequency, source: Some(source), conflict };
+    match (infer(&gaps), tag) {
+        (Some(inferred), Some(tag)) if inferred.is_strong(gaps.len()) && !fits_unclassed(tag, &gaps) => {
+            decided(inferred.frequency, FrequencySource::Inferred, inferred.frequency != tag)
+        }
+        (_, Some(tag)) => decided(tag, FrequencySource::Vendor, false),
+        (Some(inferred), None) => decided(inferred.frequency, FrequencySource::Inferred, false),
+        (None, None) => Rhythm { frequency: Frequency::Unknown, source: None, conflict: false },
+    }
+}
+
+/// What the gaps say, and how many of them say so.
+struct Inferred {
+    frequency: Frequency,
+    agreeing: usize,
+    of: usize,
+}
+
+impl Inferred {
+    fn is_strong(&self, gaps: usize) -> bool {
+        gaps >= 4 && self.frequency != Frequency::Irregular && self.agreeing * 4 >= self.of * 3
+    }
+}
+
+fn since_restart(dates: &[TaggedDate]) -> &[TaggedDate] {
+    let restart = dates.windows(2).rposition(|pair| (pair[1].ex_date - pair[0].ex_date).num_days() > RESTART);
+    restart.map_or(dates, |position| &dates[position + 1..])
+}
+
+fn newest_gaps(dates: &[TaggedDate]) -> Vec<i64> {
+    let gap = |pair: &[TaggedDate]| (pair[1].ex_date - pair[0].ex_date).num_days();
+    let mut gaps: Vec<i64> = dates.windows(2).rev().map(gap).filter(|days| *days > 0).take(NEWEST - 1).collect();
+    gaps.reverse();
+    gaps
+}
+
+fn infer(gaps: &[i64]) -> Option<Inferred> {
+    if gaps.is_empty() {
+        return None;
+    }
+    let pairs = gaps.len() - 1;
+    let yearly = gaps.windows(2).filter(|pair| (330..=400).contains(&(pair[0] + pair[1]))).count();
+    if gaps.len() >= 3 && yearly * 5 >= pairs * 3 {
+        return Some(Inferred { frequency: Frequency::SemiAnnual, agreeing: yearly, of: pairs });
+    }
+    let irregular = Inferred { frequency: Frequency::Irregular, agreeing: 0, of: gaps.len() };
+    let Some((frequency, from, to)) = class_of(twice_median(gaps)) else { return Some(irregular) };
+    let agreeing = gaps.iter().filter(|gap| (from..=to).contains(*gap)).count();
+    let classed = gaps.len() < 3 || agreeing * 5 >= gaps.len() * 3;
+    Some(if classed { Inferred { frequency, agreeing, of: gaps.len() } } else { irregular })
+}
+
+fn class_of(twice_days: i64) -> Option<(Frequency, i64, i64)> {
+    [
+        (Frequency::Weekly, 5, 10),
+        (Frequency::Monthly, 20, 45),
+        (Frequency::Quarterly, 60, 135),
+        (Frequency::SemiAnnual, 136, 250),
+        (Frequency::Annual, 251, 450),
+    ]
+    .into_iter()
+    .find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
+}
+
+/// Twice the median, so that the mean of two middle gaps stays whole.
+fn twice_median(gaps: &[i64]) -> i64 {
+    let mut sorted = gaps.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { 2 * sorted[middle] } else { sorted[middle - 1] + sorted[middle] }
+}
+
+/// Whether a tag names a rhythm that no class stands for, and the gaps are near it.
+fn fits_unclassed(tag: Frequency, gaps: &[i64]) -> bool {
+    let payments = i64::from(tag.payments_per_year().unwrap_or_default());
+    let unclassed = matches!(payments, 3 | 6 | 24 | 26);
+    // |median - 365/n| <= 15 % of 365/n, multiplied out by 40 n.
+    unclassed && 20 * (twice_median(gaps) * payments - 2 * 365).abs() <= 3 * 2 * 365
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Days;
+
+    use super::*;
+
+    fn dates(gaps: &[u64], tag: Option<Frequency>) -> Vec<TaggedDate> {
+        let mut ex_date: NaiveDate = "2022-01-03".parse().unwrap();
+        let mut dates = vec![TaggedDate { ex_date, tag }];
+        for gap in gaps {
+            ex_date = ex_date + Days::new(*gap);
+            dates.push(TaggedDate { ex_date, tag });
+        }
+        dates
+    }
+
+    #[test]
+    fn classes() {
+        for (gaps, expected) in [
+            (vec![92, 91, 77], Frequency::Quarterly),
+            (vec![91, 91, 182, 91, 91], Frequency::Quarterly),
+            (vec![91, 30, 61, 91, 91, 91], Frequency::Quarterly),
+            (vec![125, 240, 125, 243, 121], Frequency::SemiAnnual),
+            (vec![182, 181, 92, 91, 91, 91], Frequency::Quarterly),
+            (vec![364, 366, 371], Frequency::Annual),
+            (vec![31, 28, 31, 30], Frequency::Monthly),
+            (vec![7, 7, 7, 7], Frequency::Weekly),
+            (vec![20, 300, 55, 140, 90], Frequency::Irregular),
+            (vec![15], Frequency::Irregular),
+            (vec![], Frequency::Unknown),
+            (vec![91, 91, 91, 600, 182], Frequency::SemiAnnual),
+        ] {
+            assert_eq!(rhythm(&dates(&gaps, None)).frequency, expected, "{gaps:?}");
+        }
+        assert_eq!(rhythm(&[]).frequency, Frequency::None);
+    }
+
+    #[test]
+    fn tags_hold_unless_the_gaps_are_sure() {
+        let check = |gaps: &[u64], tag, expected, conflict| {
+            let found = rhythm(&dates(gaps, Some(tag)));
+            assert_eq!((found.frequency, found.conflict), (expected, conflict), "{gaps:?} {tag}");
+        };
+        check(&[91, 91, 91, 91], Frequency::Annual, Frequency::Quarterly, true);
+        check(&[91, 91, 91, 91], Frequency::Quarterly, Frequency::Quarterly, false);
+        check(&[91, 91, 91], Frequency::Annual, Frequency::Annual, false);
+        check(&[], Frequency::Monthly, Frequency::Monthly, false);
+        check(&[61, 61, 62, 61, 61], Frequency::Bimonthly, Frequency::Bimonthly, false);
+        check(&[121, 122, 122, 121], Frequency::Triannual, Frequency::Triannual, false);
+        check(&[91, 91, 91, 91], Frequency::Bimonthly, Frequency::Quarterly, true);
+        check(&[14, 14, 14, 14], Frequency::Biweekly, Frequency::Biweekly, false);
+    }
+}

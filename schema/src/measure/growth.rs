@@ -1,0 +1,173 @@
+//! Annual totals and compound growth (R13).
+//!
+//! D[y]: split-adjusted regular dividends by ex-date year. Y0: the last complete calendar year; the running year is never
+//! an end point. Growth over n years is (D[Y0] / D[Y0-n])^(1/n) - 1. It is null when the base is missing or 0, when any
+//! year of the span is 0, and when the base is the first paying year with fewer payments than the next (a part year).
+//!
+//! An ex-date that slips over New Year would look like a raise and a cut: when a year has n + 1 payments the last of
+//! which is in December, and the next complete one n - 1, that payment moves to the next year; when a year has n - 1 and
+//! the next n + 1 the first of which is in January, it moves back (`boundary_shift`). Source: calendar-year practice of
+//! published dividend champions lists.
+
+use chrono::{Datelike, NaiveDate};
+use rust_decimal::Decimal;
+
+use super::arithmetic::{HUNDRED, quotient, root, settle};
+use super::yields::Rate;
+
+/// One calendar year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct YearTotal {
+    pub year: i32,
+    /// Per share on the as-of date's basis.
+    pub amount: Decimal,
+    /// Ex-dates in it.
+    pub payments: i32,
+}
+
+/// The calendar years from the first regular ex-date to the running year, without holes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AnnualTotals {
+    pub years: Vec<YearTotal>,
+    /// Years into which a payment was moved over New Year.
+    pub shifted: Vec<i32>,
+}
+
+impl AnnualTotals {
+    /// Sums rates (in order) by year, up to the year of `as_of`, and mends slipped ex-dates.
+    pub fn new(rates: &[Rate], payments_per_year: Option<i32>, as_of: NaiveDate) -> Self {
+        let running = as_of.year();
+        let Some(first) = rates.first().map(|rate| rate.ex_date.year()).filter(|first| *first <= running) else {
+            return Self::default();
+        };
+        let mut years: Vec<YearTotal> =
+            (first..=running).map(|year| YearTotal { year, amount: Decimal::ZERO, payments: 0 }).collect();
+        let position = |date: NaiveDate| usize::try_from(date.year() - first).unwrap_or_default();
+        for rate in rates.iter().filter(|rate| rate.ex_date.year() <= running) {
+            let total = &mut years[position(rate.ex_date)];
+            total.amount += rate.amount;
+            total.payments += 1;
+        }
+        let mut totals = Self { years, shifted: Vec::new() };
+        if let Some(payments) = payments_per_year {
+            totals.mend_boundaries(rates, payments, running);
+        }
+        totals.years.iter_mut().for_each(|total| total.amount = settle(total.amount));
+        totals
+    }
+
+    fn mend_boundaries(&mut self, rates: &[Rate], expected: i32, running: i32) {
+        for index in 0..self.years.len().saturating_sub(1) {
+            let (this, next) = (self.years[index], self.years[index + 1]);
+            if next.year >= running {
+                break;
+            }
+            if this.payments == expected + 1 && next.payments == expected - 1 {
+                let slipped = last_of(rates, this.year).filter(|rate| rate.ex_date.month() == 12);
+                self.move_payment(slipped, index, index + 1);
+            } else if this.payments == expected - 1 && next.payments == expected + 1 {
+                let slipped = first_of(rates, next.year).filter(|rate| rate.ex_date.month() == 1);
+                self.move_payment(slipped, index + 1, index);
+            }
+        }
+    }
+
+    fn move_payment(&mut self, slipped: Option<Rate>, from: usize, to: usize) {
+        let Some(rate) = slipped else { return };
+        self.years[from].amount -= rate.amount;
+        self.years[from].payments -= 1;
+        self.years[to].amount += rate.amount;
+        self.years[to].payments += 1;
+        self.shifted.push(self.years[to].year);
+    }
+
+    /// The first paying year.
+    pub fn first_year(&self) -> Option<i32> {
+        self.years.first().map(|total| total.year)
+    }
+
+    /// The total of a year; `None` before the first paying year and after the running one.
+    pub fn total(&self, year: i32) -> Option<YearTotal> {
+        let index = usize::try_from(year.checked_sub(self.first_year()?)?).ok()?;
+        self.years.get(index).copied()
+    }
+
+    /// D[year]; 0 where nothing was paid.
+    pub fn amount(&self, year: i32) -> Decimal {
+        self.total(year).map_or(Decimal::ZERO, |total| total.amount)
+    }
+
+    /// Compound growth over the `span` years up to `last`, percent a year.
+    pub fn growth(&self, last: i32, span: i32) -> Option<Decimal> {
+        let base = self.total(last - span)?;
+        if (last - span..=last).any(|year| self.amount(year) <= Decimal::ZERO) {
+            return None;
+        }
+        let next = self.total(base.year + 1)?;
+        if Some(base.year) == self.first_year() && base.payments < next.payments {
+            return None;
+        }
+        let ratio = quotient(self.amount(last), base.amount)?;
+        let yearly = root(ratio, u32::try_from(span).ok()?)?;
+        (yearly - Decimal::ONE).checked_mul(HUNDRED)
+    }
+}
+
+fn last_of(rates: &[Rate], year: i32) -> Option<Rate> {
+    rates[..rates.partition_point(|rate| rate.ex_date.year() <= year)].last().copied()
+}
+
+fn first_of(rates: &[Rate], year: i32) -> Option<Rate> {
+    rates.get(rates.partition_point(|rate| rate.ex_date.year() < year)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+    use crate::value::round;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    fn yearly(first: i32, amounts: &[Decimal]) -> Vec<Rate> {
+        let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
+        (first..).zip(amounts).filter(|(_, a)| !a.is_zero()).map(|(year, amount)| Rate { ex_date: day(year), amount: *amount }).collect()
+    }
+
+    #[test]
+    fn compound_growth() {
+        let check = |amounts: &[Decimal], span, expected: Option<Decimal>| {
+            let totals = AnnualTotals::new(&yearly(2014, amounts), Some(1), date("2025-02-01"));
+            assert_eq!(totals.growth(2024, span).map(|g| round(g, 4)), expected, "{amounts:?} over {span}");
+        };
+        let ten = [dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1.1), dec!(1.2), dec!(1.32), dec!(1.44), dec!(1.61051)];
+        check(&ten, 1, Some(dec!(11.841)));
+        check(&ten, 5, Some(dec!(10)));
+        check(&ten, 10, Some(dec!(4.8809)));
+        check(&ten[1..], 1, None);
+        let holed = [dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(0), dec!(1), dec!(1), dec!(2)];
+        check(&holed, 1, Some(dec!(100)));
+        check(&holed, 5, None);
+    }
+
+    #[test]
+    fn a_part_year_is_no_base() {
+        let rows = [("2023-08-10", dec!(1)), ("2023-11-10", dec!(1)), ("2024-02-10", dec!(1)), ("2024-05-10", dec!(1)), ("2024-08-10", dec!(1)), ("2024-11-10", dec!(1))];
+        let rates: Vec<Rate> = rows.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
+        assert_eq!(AnnualTotals::new(&rates, Some(4), date("2025-01-31")).growth(2024, 1), None);
+    }
+
+    #[test]
+    fn slipped_ex_dates_move_back_over_new_year() {
+        let days = ["2022-01-05", "2022-04-05", "2022-07-05", "2022-10-05", "2023-04-05", "2023-07-05", "2023-10-05", "2024-01-02", "2024-01-05", "2024-04-05", "2024-07-05", "2024-10-05"];
+        let rates: Vec<Rate> = days.iter().map(|day| Rate { ex_date: date(day), amount: dec!(1) }).collect();
+        let totals = AnnualTotals::new(&rates, Some(4), date("2025-01-31"));
+        assert_eq!(totals.shifted, [2023]);
+        assert!((2022..=2024).all(|year| totals.amount(year) == dec!(4)));
+        let running = AnnualTotals::new(&rates, Some(4), date("2024-12-31"));
+        assert!(running.shifted.is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+//! Lists of dividend growers (R15).
+//!
+//! Aristocrat: member of the S&P 500, streak of 25 years or more, float market cap of at least 3 bn, average daily value
+//! of three months of at least 5 m, paying and not at risk. Membership, float cap and liquidity are inputs; a missing one
+//! means no. King: 50 years or more, any listing. Tiers: champion 25+, contender 10–24, challenger 5–9.
+//! The index's 40-name minimum, sector cap and one share class per issuer are not modelled. Source: index methodology.
+
+use rust_decimal::Decimal;
+
+use crate::row::{DividendState, ListTier};
+
+/// What membership rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ListFacts {
+    pub streak_years: i32,
+    pub streak_at_risk: bool,
+    pub status: DividendState,
+    /// Whether the security still trades.
+    pub is_listed: bool,
+    pub in_sp500: bool,
+    pub float_market_cap: Option<Decimal>,
+    /// Mean traded value a day over three months.
+    pub average_daily_value: Option<Decimal>,
+}
+
+/// Whether it is a Dividend Aristocrat.
+pub fn is_aristocrat(facts: &ListFacts) -> bool {
+    let at_least = |value: Option<Decimal>, least: i64| value.is_some_and(|value| value >= Decimal::from(least));
+    facts.in_sp500
+        && facts.streak_years >= 25
+        && at_least(facts.float_market_cap, 3_000_000_000)
+        && at_least(facts.average_daily_value, 5_000_000)
+        && facts.status == DividendState::Active
+        && facts.is_listed
+        && !facts.streak_at_risk
+}
+
+/// Whether it is a Dividend King.
+pub fn is_king(streak_years: i32) -> bool {
+    streak_years >= 50
+}
+
+/// The tier of a streak.
+pub fn tier(streak_years: i32) -> Option<ListTier> {
+    match streak_years {
+        25.. => Some(ListTier::Champion),
+        10..25 => Some(ListTier::Contender),
+        5..10 => Some(ListTier::Challenger),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_condition_of_an_aristocrat_is_needed() {
+        let member = ListFacts {
+            streak_years: 25,
+            streak_at_risk: false,
+            status: DividendState::Active,
+            is_listed: true,
+            in_sp500: true,
+            float_market_cap: Some(3_000_000_000i64.into()),
+            average_daily_value: Some(5_000_000.into()),
+        };
+        assert!(is_aristocrat(&member));
+        for other in [
+            ListFacts { streak_years: 24, ..member },
+            ListFacts { streak_at_risk: true, ..member },
+            ListFacts { status: DividendState::Suspended, ..member },
+            ListFacts { is_listed: false, ..member },
+            ListFacts { in_sp500: false, ..member },
+            ListFacts { float_market_cap: Some(2_999_999_999i64.into()), ..member },
+            ListFacts { average_daily_value: None, ..member },
+        ] {
+            assert!(!is_aristocrat(&other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn tiers() {
+        for (years, expected) in
+            [(4, None), (5, Some(ListTier::Challenger)), (10, Some(ListTier::Contender)), (24, Some(ListTier::Contender)), (25, Some(ListTier::Champion))]
+        {
+            assert_eq!(tier(years), expected, "{years}");
+        }
+        assert!(is_king(50) && !is_king(49));
+    }
+}

@@ -1,0 +1,203 @@
+//! The distributions that count, from every observation of them (R1, R2, R28–R30, R32).
+//!
+//! In order: one winner per source and key, the believed source per date range with manual records on top, amounts
+//! brought back to the basis of their own ex-date, missing ex-dates derived, two ids of one event made one, rows that
+//! their neighbours contradict held back. What was declared after the as-of date is not known yet.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::quarantine::{Neighbours, hold_outliers};
+use super::sources::{believed, withdraw_by_manual};
+use super::version::{Fate, Held, Keyed, Winner, moment, winners};
+use crate::event::{Basis, Dividend, Kind};
+use crate::history::{History, Observation, SourcePolicy};
+use crate::measure::adjust::Splits;
+use crate::measure::class::Class;
+use crate::measure::ex_date::{from_record_date, of_distribution};
+use crate::symbol::Symbol;
+
+/// One distribution as it counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Payment<'a> {
+    pub observation: &'a Observation<Dividend>,
+    /// Position in the history's dividends.
+    pub index: usize,
+    pub ex_date: NaiveDate,
+    /// Per share on the basis of the ex-date.
+    pub amount: Decimal,
+    /// Per share on the as-of date's basis.
+    pub adjusted: Decimal,
+    pub class: Class,
+}
+
+/// Winners of the believed sources, before amounts and neighbours are looked at.
+#[derive(Debug)]
+pub(crate) struct DividendWinners {
+    pub winners: Vec<Winner>,
+    pub fates: Vec<Fate>,
+    pub held: Vec<Held>,
+}
+
+/// The outcome of merging dividends.
+#[derive(Debug)]
+pub(crate) struct MergedDividends<'a> {
+    /// By ex-date.
+    pub payments: Vec<Payment<'a>>,
+    /// Withdrawn ones, by ex-date.
+    pub cancelled: Vec<Payment<'a>>,
+    pub fates: Vec<Fate>,
+    pub held: Vec<Held>,
+}
+
+/// What amounts and ex-dates are judged by.
+pub(crate) struct Basics<'a> {
+    /// Live splits, whenever announced: the basis of vendors' adjusted amounts.
+    pub all_splits: &'a Splits,
+    /// Live splits known on the as-of date.
+    pub splits: &'a Splits,
+    pub as_of: NaiveDate,
+    /// Newest day of a source's data.
+    pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
+    /// The last raw close before a day on that day's share basis, and the currency of prices.
+    pub neighbours: Neighbours<'a>,
+}
+
+/// First half: who won each key, and which source is believed.
+pub(crate) fn dividend_winners(history: &History, policy: &SourcePolicy, own: &dyn Fn(&Symbol) -> bool) -> DividendWinners {
+    let observations = &history.dividends;
+    let mut result = DividendWinners { winners: Vec::new(), fates: vec![Fate::Used; observations.len()], held: Vec::new() };
+    let winners = winners(observations, own, &mut result.fates, &mut result.held);
+    let mut kept = believed(observations, winners, Kind::Dividend, policy, &mut result.fates);
+    withdraw_by_manual(observations, &mut kept, &mut result.fates);
+    result.winners = kept;
+    result
+}
+
+/// Live stock dividends as (ex-date, new shares per old share), of those declared by `as_of` when given.
+pub(crate) fn stock_dividends(
+    history: &History,
+    winners: &DividendWinners,
+    as_of: Option<NaiveDate>,
+) -> Vec<(NaiveDate, Decimal)> {
+    let live = winners.winners.iter().filter(|winner| !winner.cancelled).map(|winner| &history.dividends[winner.index].record);
+    live.filter(|dividend| dividend.r#type.class(dividend.frequency) == Class::Stock)
+        .filter(|dividend| as_of.is_none_or(|as_of| is_declared(dividend, as_of)))
+        .filter_map(|dividend| dividend.date().map(|date| (date, dividend.amount)))
+        .collect()
+}
+
+/// Second half: amounts, ex-dates, duplicates, neighbours.
+pub(crate) fn merge_dividends<'a>(
+    history: &'a History,
+    found: DividendWinners,
+    basics: &Basics<'_>,
+    flags: &mut BTreeSet<String>,
+) -> MergedDividends<'a> {
+    let DividendWinners { winners, mut fates, mut held } = found;
+    let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
+    for winner in &winners {
+        let Some(payment) = payment(history, winner.index, basics, flags) else { continue };
+        if !is_declared(&payment.observation.record, basics.as_of) {
+            fates[winner.index] = Fate::NotYetKnown;
+        } else if winner.cancelled {
+            payment.observation.id.iter().for_each(|id| _ = flags.insert(format!("cancelled:{id}")));
+            cancelled.push(payment);
+        } else {
+            if winner.conflict {
+                flags.insert("conflicting_duplicate".to_owned());
+            }
+            payments.push(payment);
+        }
+    }
+    payments.sort_by(compare_events);
+    cancelled.sort_by(compare_events);
+    let mut payments = one_per_event(payments, &mut fates, flags);
+    hold_outliers(&mut payments, basics, &mut fates, &mut held);
+    held.sort_by_key(|row| row.index);
+    MergedDividends { payments, cancelled, fates, held }
+}
+
+/// Whether a dividend was declared by a date; one without a declaration date always was.
+pub(crate) fn is_declared(dividend: &Dividend, as_of: NaiveDate) -> bool {
+    dividend.declaration_date.is_none_or(|declared| declared <= as_of)
+}
+
+fn payment<'a>(history: &'a History, index: usize, basics: &Basics<'_>, flags: &mut BTreeSet<String>) -> Option<Payment<'a>> {
+    let observation = &history.dividends[index];
+    let record = &observation.record;
+    let ordinary = record.date()?;
+    let amount = match record.amount_basis {
+        Basis::Raw => record.amount,
+        Basis::SplitAdjusted => {
+            let basis = record.basis_as_of.unwrap_or_else(|| (basics.newest_day)(&observation.source));
+            basics.all_splits.carry(basis, ordinary).apply(record.amount)
+        }
+    };
+    let ex_date = match (record.ex_date, record.record_date) {
+        (Some(ex_date), record_date) => {
+            if record_date.is_some_and(|record_date| is_unexpected(record, ex_date, record_date, amount, basics)) {
+                flags.insert("ex_date_unexpected".to_owned());
+            }
+            ex_date
+        }
+        (None, Some(record_date)) => {
+            flags.insert("ex_date_derived".to_owned());
+            of_distribution(record_date, record.payment_date, amount, basics.neighbours.close_for(record, ordinary))
+        }
+        (None, None) => return None,
+    };
+    let adjusted = basics.splits.carry(ex_date, basics.as_of).apply(amount);
+    Some(Payment { observation, index, ex_date, amount, adjusted, class: record.r#type.class(record.frequency) })
+}
+
+/// Whether a vendor's ex-date is neither the ordinary one nor, for a large distribution, the one after payment.
+fn is_unexpected(record: &Dividend, ex_date: NaiveDate, record_date: NaiveDate, amount: Decimal, basics: &Basics<'_>) -> bool {
+    let ordinary = from_record_date(record_date);
+    ex_date != ordinary && {
+        let close = basics.neighbours.close_for(record, ordinary);
+        ex_date != of_distribution(record_date, record.payment_date, amount, close)
+    }
+}
+
+fn event_key(payment: &Payment<'_>) -> (NaiveDate, crate::event::DividendType) {
+    (payment.ex_date, payment.observation.record.r#type)
+}
+
+/// By ex-date, type and currency; then by when each was said, so that the last of an event is the latest.
+fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
+    event_key(a)
+        .cmp(&event_key(b))
+        .then_with(|| a.observation.record.currency.cmp(&b.observation.record.currency))
+        .then_with(|| moment(a.observation).cmp(&moment(b.observation)))
+        .then_with(|| a.observation.id.cmp(&b.observation.id))
+        .then_with(|| a.amount.cmp(&b.amount))
+}
+
+/// Makes one event of rows with the same ex-date, type and currency under different ids (R29).
+fn one_per_event<'a>(payments: Vec<Payment<'a>>, fates: &mut [Fate], flags: &mut BTreeSet<String>) -> Vec<Payment<'a>> {
+    let same = |a: &Payment<'_>, b: &Payment<'_>| {
+        event_key(a) == event_key(b) && a.observation.record.currency == b.observation.record.currency
+    };
+    let mut events = Vec::with_capacity(payments.len());
+    for rows in payments.chunk_by(same) {
+        let Some(latest) = rows.last() else { continue };
+        if rows.len() == 1 {
+            events.push(*latest);
+            continue;
+        }
+        let overridden = |payment: &Payment<'_>| payment.observation.source == crate::measure::policy::MANUAL;
+        let latest = rows.iter().rev().find(|row| overridden(row)).unwrap_or(latest);
+        if rows.iter().any(|row| row.amount != latest.amount) {
+            flags.insert("conflicting_duplicate".to_owned());
+        }
+        let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());
+        let best = rows.iter().filter(|row| row.amount == latest.amount).max_by_key(quality).unwrap_or(latest);
+        rows.iter().filter(|row| row.index != best.index).for_each(|row| fates[row.index] = Fate::Duplicate(best.index));
+        events.push(*best);
+    }
+    events
+}

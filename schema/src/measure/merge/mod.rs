@@ -1,0 +1,100 @@
+//! From observations to clean events (R28–R30, R32): per-key winners, sources, duplicates, un-adjusting, quarantine.
+//!
+//! Invariant: the result depends on the set of observations alone, never on their order.
+
+mod dividends;
+mod fundamentals;
+mod prices;
+mod quarantine;
+mod row_rule;
+mod sources;
+mod splits;
+mod unadjust;
+mod version;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+
+pub(crate) use dividends::Payment;
+use dividends::{Basics, MergedDividends, dividend_winners, merge_dividends, stock_dividends};
+pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
+pub(crate) use prices::MergedPrices;
+use prices::merge_prices;
+use quarantine::Neighbours;
+pub use row_rule::{PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault};
+pub(crate) use splits::{CleanSplit, is_known};
+use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
+pub use version::{Fate, Held};
+
+use super::adjust::Splits;
+use super::series::Series;
+use crate::event::Action;
+use crate::history::{History, SourcePolicy};
+use crate::symbol::Symbol;
+
+/// The clean events of a security, as known on a date.
+#[derive(Debug)]
+pub(crate) struct Merged<'a> {
+    pub splits: MergedSplits,
+    /// Live splits known on the as-of date, stock dividends included.
+    pub split_table: Splits,
+    pub prices: MergedPrices,
+    pub dividends: MergedDividends<'a>,
+    pub fundamentals: Option<MergedFundamentals>,
+    pub flags: BTreeSet<String>,
+}
+
+/// Merges everything known about a security by `as_of`.
+pub(crate) fn merge<'a>(history: &'a History, policy: &SourcePolicy, as_of: NaiveDate) -> Merged<'a> {
+    let mut flags = BTreeSet::new();
+    let own = |symbol: &Symbol| is_own(history, symbol);
+    let splits = merge_splits(history, policy, &own, &mut flags);
+    let winners = dividend_winners(history, policy, &own);
+    let all_splits = table_of_all(&splits.splits, &stock_dividends(history, &winners, None));
+    let declared = stock_dividends(history, &winners, Some(as_of));
+    let split_table = table_of_known(&history.splits, &splits.splits, &declared, as_of);
+    let event_days = newest_event_days(history);
+    let prices = merge_prices(history, policy, as_of, &all_splits, &|source| event_days.get(source).copied());
+    let series = Series::new(&prices.bars, &split_table);
+    let newest_day = |source: &str| {
+        let bars = history.prices.iter().find(|prices| prices.source == source);
+        let priced = bars.and_then(|prices| prices.bars.last_live_day()).map(crate::bars::date_of);
+        priced.or_else(|| event_days.get(source).copied()).unwrap_or(as_of)
+    };
+    let close_before = |day: NaiveDate| series.close_before(day);
+    let basics = Basics {
+        all_splits: &all_splits,
+        splits: &split_table,
+        as_of,
+        newest_day: &newest_day,
+        neighbours: Neighbours { close_before: &close_before, currency: currency(history) },
+    };
+    let dividends = merge_dividends(history, winners, &basics, &mut flags);
+    let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
+    Merged { splits, split_table, prices, dividends, fundamentals, flags }
+}
+
+/// Currency of the security's prices: its reference record's, US dollars for a provisional security.
+pub(crate) fn currency(history: &History) -> &str {
+    history.security.as_ref().map_or("USD", |security| &security.record.currency)
+}
+
+/// Whether rows of a symbol are this security's.
+fn is_own(history: &History, symbol: &Symbol) -> bool {
+    symbol.spellings().iter().any(|spelling| {
+        *spelling == history.symbol || history.former_symbols.iter().any(|former| former.symbol == *spelling)
+    })
+}
+
+/// The newest ex-date of each source: the newest day of its data when it has no prices.
+fn newest_event_days(history: &History) -> BTreeMap<&str, NaiveDate> {
+    let dividends = history.dividends.iter().filter(|o| o.action == Action::Put).map(|o| (o.source.as_str(), o.record.ex_date));
+    let splits = history.splits.iter().filter(|o| o.action == Action::Put).map(|o| (o.source.as_str(), Some(o.record.ex_date)));
+    let mut newest = BTreeMap::new();
+    for (source, day) in dividends.chain(splits).filter_map(|(source, day)| day.map(|day| (source, day))) {
+        let known = newest.entry(source).or_insert(day);
+        *known = day.max(*known);
+    }
+    newest
+}

@@ -1,0 +1,244 @@
+//! The raw bars that count, from every source's bars (R10, R28, R30, R32).
+//!
+//! Per day the preferred source that has a usable bar wins. Bars on a later share basis are brought back to raw by the
+//! splits between their day and the basis day (0: the newest day of that source's data), at most 10 places. A bar 100
+//! times (or a hundredth of) both its neighbours within 5 % is a unit error (`price_unit_error`) and held back. Bars
+//! after the as-of date do not exist yet.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use super::row_rule::{PriceValues, price_fault};
+use super::unadjust::raw_bars;
+use crate::bars::{Bar, BarVersion, Bars, MISSING, date_of, day_number};
+use crate::event::Kind;
+use crate::history::{History, SourceBars, SourcePolicy};
+use crate::measure::adjust::Splits;
+use crate::measure::policy::{Candidate, MANUAL, preference, range_of, range_starts};
+
+/// A bar that is held back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeldBar {
+    pub day: i32,
+    pub source: String,
+    pub line: u64,
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// The outcome of merging prices.
+#[derive(Debug, Default)]
+pub(crate) struct MergedPrices {
+    /// Raw, sorted, canonical; versions are dropped, since the choice has been made.
+    pub bars: Bars,
+    pub held: Vec<HeldBar>,
+    /// When the newest of them was observed.
+    pub observed_at: Option<DateTime<Utc>>,
+    /// Source of the newest bar.
+    pub latest_source: Option<String>,
+}
+
+/// Merges the prices of a security up to `as_of`. `all_splits` are the live ones, whenever announced.
+pub(crate) fn merge_prices(
+    history: &History,
+    policy: &SourcePolicy,
+    as_of: NaiveDate,
+    all_splits: &Splits,
+    newest_days: &dyn Fn(&str) -> Option<NaiveDate>,
+) -> MergedPrices {
+    let last_day = day_number(as_of);
+    if let [only] = history.prices.as_slice()
+        && let Some(bars) = untouched(&only.bars, last_day)
+    {
+        let observed_at = observed_at(&only.bars);
+        return MergedPrices { bars, held: Vec::new(), observed_at, latest_source: Some(only.source.clone()) };
+    }
+    let mut held = Vec::new();
+    let sources: Vec<Source<'_>> = history
+        .prices
+        .iter()
+        .map(|prices| Source {
+            candidate: Candidate { source: &prices.source, observed_at: observed_at(&prices.bars).unwrap_or_default() },
+            bars: raw_bars(&usable(prices, last_day, &mut held), all_splits, newest_day(prices, newest_days)),
+        })
+        .collect();
+    let (bars, origin) = pick_by_day(&sources, policy);
+    let bars = without_unit_errors(bars, &origin, &sources, &mut held);
+    held.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
+    let observed_at = sources.iter().filter(|s| !s.bars.is_empty()).map(|s| s.candidate.observed_at).max();
+    let latest_source = origin.last().map(|source| sources[*source].candidate.source.to_owned());
+    MergedPrices { bars, held, observed_at, latest_source }
+}
+
+struct Source<'a> {
+    candidate: Candidate<'a>,
+    bars: Bars,
+}
+
+fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
+    bars.versions.iter().map(BarVersion::observed).max()
+}
+
+/// The common case, decided on integers: one source of raw, live, faultless bars is taken as it is.
+fn untouched(bars: &Bars, last_day: i32) -> Option<Bars> {
+    let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
+    if !plain || (0..bars.len()).any(|index| is_faulty(bars, index) || is_unit_error(&bars.close, index)) {
+        return None;
+    }
+    let end = bars.day.partition_point(|day| *day <= last_day);
+    // The newest bar kept lost its later neighbour: nothing changes, since unit errors need both.
+    let mut kept = Bars {
+        scale: bars.scale,
+        day: bars.day[..end].to_vec(),
+        open: bars.open[..end].to_vec(),
+        high: bars.high[..end].to_vec(),
+        low: bars.low[..end].to_vec(),
+        close: bars.close[..end].to_vec(),
+        volume: bars.volume[..end].to_vec(),
+        vwap: bars.vwap.get(..end).unwrap_or_default().to_vec(),
+        trade_count: bars.trade_count.get(..end).unwrap_or_default().to_vec(),
+        version: vec![0; end],
+        versions: vec![BarVersion::UNKNOWN],
+    };
+    kept.canonicalize();
+    Some(kept)
+}
+
+fn is_faulty(bars: &Bars, index: usize) -> bool {
+    let (high, low) = (bars.high[index], bars.low[index]);
+    let negative = |value: i64| value < 0 && value != MISSING;
+    bars.close[index] <= 0
+        || (high != MISSING && low != MISSING && high < low)
+        || negative(bars.open[index])
+        || negative(high)
+        || negative(low)
+        || negative(bars.volume[index])
+}
+
+/// Whether the close is 95 to 105 times both its neighbours, or they are that much larger.
+fn is_unit_error(closes: &[i64], index: usize) -> bool {
+    if index == 0 || index + 1 >= closes.len() {
+        return false;
+    }
+    let (before, close, after) = (closes[index - 1], closes[index], closes[index + 1]);
+    if close / 50 < before && before / 50 < close {
+        return false;
+    }
+    let hundredfold = |large: i64, small: i64| {
+        let (large, small) = (i128::from(large), i128::from(small));
+        small > 0 && small * 95 <= large && large <= small * 105
+    };
+    (hundredfold(close, before) && hundredfold(close, after)) || (hundredfold(before, close) && hundredfold(after, close))
+}
+
+/// A source's live bars up to the last day; faulty ones are held.
+fn usable(prices: &SourceBars, last_day: i32, held: &mut Vec<HeldBar>) -> Bars {
+    let bars = &prices.bars;
+    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+    for index in (0..bars.len()).filter(|index| bars.day[*index] <= last_day) {
+        let version = bars.version_of(index);
+        if version.retracted {
+            continue;
+        }
+        let bar = bars.bar(index);
+        let fault = if is_faulty(bars, index) { price_fault(&PriceValues::of(&bar, bars.scale)) } else { None };
+        match fault {
+            Some((reason, message)) => {
+                held.push(HeldBar { day: bar.day, source: prices.source.clone(), line: version.line, reason, message });
+            }
+            None => kept.push(bar, bars.version[index]),
+        }
+    }
+    kept
+}
+
+fn newest_day(prices: &SourceBars, newest_days: &dyn Fn(&str) -> Option<NaiveDate>) -> NaiveDate {
+    let own = prices.bars.last_live_day().map(date_of);
+    own.or_else(|| newest_days(&prices.source)).unwrap_or(NaiveDate::MIN)
+}
+
+/// Merges sorted sources day by day; returns the bars and the source of each.
+fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bars, Vec<usize>) {
+    let scale = common_scale(sources);
+    let scaled: Vec<Bars> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
+    let starts = range_starts(policy, Kind::Price);
+    let orders: Vec<Vec<usize>> = starts.iter().map(|start| order_of(sources, policy, *start)).collect();
+    let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+    let (mut origin, mut next) = (Vec::new(), vec![0usize; sources.len()]);
+    loop {
+        let upcoming = (0..sources.len()).filter_map(|source| scaled[source].day.get(next[source]).copied());
+        let Some(day) = upcoming.min() else { break };
+        let order = &orders[range_of(&starts, date_of(day))];
+        let has = |source: &usize| scaled[*source].day.get(next[*source]) == Some(&day);
+        if let Some(chosen) = order.iter().copied().find(|source| has(source)) {
+            bars.push(scaled[chosen].bar(next[chosen]), 0);
+            origin.push(chosen);
+        }
+        for source in 0..sources.len() {
+            if scaled[source].day.get(next[source]) == Some(&day) {
+                next[source] += 1;
+            }
+        }
+    }
+    (bars, origin)
+}
+
+fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by_key(|index| {
+        let candidate = sources[*index].candidate;
+        (candidate.source != MANUAL, preference(policy, Kind::Price, candidate, day))
+    });
+    order
+}
+
+/// The finest scale at which every source's prices fit 64 bits.
+fn common_scale(sources: &[Source<'_>]) -> u32 {
+    let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
+    let fits = |scale: u32| sources.iter().all(|source| source.bars.clone().rescale(scale).is_ok());
+    (0..=wanted).rev().find(|scale| fits(*scale)).unwrap_or_default()
+}
+
+/// Bars at a scale; digits a coarser scale cannot hold are rounded half away from zero.
+fn at_scale(bars: &Bars, scale: u32) -> Bars {
+    let mut bars = bars.clone();
+    if bars.scale > scale {
+        let divisor = 10i64.checked_pow(bars.scale - scale).unwrap_or(i64::MAX);
+        for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close, &mut bars.vwap] {
+            for value in column.iter_mut().filter(|value| **value != MISSING) {
+                *value = value.signum() * ((value.saturating_abs() + divisor / 2) / divisor);
+            }
+        }
+        bars.scale = scale;
+    } else if bars.rescale(scale).is_err() {
+        // The common scale was chosen so that every source fits.
+        bars = Bars::default();
+    }
+    bars
+}
+
+fn without_unit_errors(mut bars: Bars, origin: &[usize], sources: &[Source<'_>], held: &mut Vec<HeldBar>) -> Bars {
+    let wrong: BTreeSet<usize> = (0..bars.len()).filter(|index| is_unit_error(&bars.close, *index)).collect();
+    if !wrong.is_empty() {
+        let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+        for index in 0..bars.len() {
+            let bar = bars.bar(index);
+            if wrong.contains(&index) {
+                held.push(unit_error(&bar, bars.scale, &sources[origin[index]]));
+            } else {
+                kept.push(bar, 0);
+            }
+        }
+        bars = kept;
+    }
+    bars.canonicalize();
+    bars
+}
+
+fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>) -> HeldBar {
+    let close = PriceValues::of(bar, scale).close;
+    let line = source.bars.day.binary_search(&bar.day).map_or(0, |index| source.bars.version_of(index).line);
+    let message = format!("the close {close} is 100 times away from the sessions before and after it");
+    HeldBar { day: bar.day, source: source.candidate.source.to_owned(), line, reason: "price_unit_error", message }
+}

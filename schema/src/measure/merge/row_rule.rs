@@ -1,0 +1,128 @@
+//! What a row shows by itself to be unusable (R28, R30): the rules ingest rejects by, and merging holds back by.
+//!
+//! Each rule has a stable reason code and a sentence a person can act on. Retractions need only their key.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use crate::bars::{Bar, MISSING};
+use crate::event::{Dividend, Split};
+
+/// A stable reason code and a sentence.
+pub type RowFault = (&'static str, String);
+
+/// Why a dividend row cannot be used: `no_ex_date`, `non_positive_amount`.
+pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
+    dividend_key_fault(dividend).or_else(|| {
+        (dividend.amount <= Decimal::ZERO)
+            .then(|| ("non_positive_amount", format!("the amount is {}, but a distribution is positive", dividend.amount)))
+    })
+}
+
+/// Why a dividend cannot be found by its dates: `no_ex_date`.
+pub fn dividend_key_fault(dividend: &Dividend) -> Option<RowFault> {
+    (dividend.ex_date.is_none() && dividend.record_date.is_none())
+        .then(|| ("no_ex_date", "neither an ex-date nor a record date is given".to_owned()))
+}
+
+/// Why a split row cannot be used: `non_positive_ratio`, `no_share_change`.
+pub fn split_fault(split: &Split) -> Option<RowFault> {
+    if split.from <= Decimal::ZERO || split.to <= Decimal::ZERO {
+        let message = format!("{} old shares become {} new ones, but both numbers are positive", split.from, split.to);
+        return Some(("non_positive_ratio", message));
+    }
+    (split.from == split.to).then(|| ("no_share_change", format!("{} shares stay {} shares", split.from, split.to)))
+}
+
+/// Why a price row cannot be used: `non_positive_close`, `negative_price`, `high_below_low`, `negative_volume`.
+///
+/// Vendors write 0 for an unknown open, high or low, so only negative ones are impossible.
+pub fn price_fault(bar: &PriceValues) -> Option<RowFault> {
+    if bar.close <= Decimal::ZERO {
+        return Some(("non_positive_close", format!("the close is {}, but a price is positive", bar.close)));
+    }
+    for (name, price) in [("open", bar.open), ("high", bar.high), ("low", bar.low), ("vwap", bar.vwap)] {
+        if let Some(price) = price.filter(|price| *price < Decimal::ZERO) {
+            return Some(("negative_price", format!("the {name} is {price}")));
+        }
+    }
+    if let Some((high, low)) = bar.high.zip(bar.low).filter(|(high, low)| high < low) {
+        return Some(("high_below_low", format!("the high {high} is below the low {low}")));
+    }
+    let volume = bar.volume.filter(|volume| *volume < 0)?;
+    Some(("negative_volume", format!("the volume is {volume}")))
+}
+
+/// The values of one bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriceValues {
+    pub open: Option<Decimal>,
+    pub high: Option<Decimal>,
+    pub low: Option<Decimal>,
+    pub close: Decimal,
+    pub vwap: Option<Decimal>,
+    pub volume: Option<i64>,
+}
+
+impl PriceValues {
+    /// The values of a packed bar on `scale`.
+    pub fn of(bar: &Bar, scale: u32) -> Self {
+        let price = |value: i64| (value != MISSING).then(|| Decimal::new(value, scale));
+        Self {
+            open: price(bar.open),
+            high: price(bar.high),
+            low: price(bar.low),
+            close: price(bar.close).unwrap_or_default(),
+            vwap: price(bar.vwap),
+            volume: (bar.volume != MISSING).then_some(bar.volume),
+        }
+    }
+}
+
+/// The latest date a price or session may carry: tomorrow in New York, given today's date there.
+pub fn latest_session_date(today: NaiveDate) -> NaiveDate {
+    today.succ_opt().unwrap_or(today)
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+    use crate::event::{Basis, DividendType};
+    use crate::symbol::Symbol;
+
+    #[test]
+    fn impossible_dividends_have_a_reason() {
+        let dividend = |amount, ex_date: Option<&str>, record_date: Option<&str>| Dividend {
+            symbol: Symbol::parse("TEST").unwrap(),
+            amount,
+            currency: "USD".into(),
+            r#type: DividendType::Regular,
+            amount_basis: Basis::Raw,
+            ex_date: ex_date.map(|d| d.parse().unwrap()),
+            record_date: record_date.map(|d| d.parse().unwrap()),
+            payment_date: None,
+            declaration_date: None,
+            frequency: None,
+            basis_as_of: None,
+        };
+        let check = |row, expected| assert_eq!(dividend_fault(&row).map(|(code, _)| code), expected);
+        check(dividend(dec!(0.1), Some("2024-01-02"), None), None);
+        check(dividend(dec!(0.1), None, Some("2024-01-02")), None);
+        check(dividend(dec!(0), Some("2024-01-02"), None), Some("non_positive_amount"));
+        check(dividend(dec!(-1), Some("2024-01-02"), None), Some("non_positive_amount"));
+        check(dividend(dec!(0.1), None, None), Some("no_ex_date"));
+    }
+
+    #[test]
+    fn impossible_prices_have_a_reason() {
+        let good = PriceValues { open: None, high: Some(dec!(2)), low: Some(dec!(1)), close: dec!(1.5), vwap: None, volume: Some(0) };
+        let check = |bar: PriceValues, expected| assert_eq!(price_fault(&bar).map(|(code, _)| code), expected);
+        check(good, None);
+        check(PriceValues { close: dec!(0), ..good }, Some("non_positive_close"));
+        check(PriceValues { open: Some(dec!(-1)), ..good }, Some("negative_price"));
+        check(PriceValues { high: Some(dec!(0.5)), ..good }, Some("high_below_low"));
+        check(PriceValues { volume: Some(-1), ..good }, Some("negative_volume"));
+    }
+}

@@ -1,0 +1,127 @@
+//! The splits that count, from every observation of them (R29, R32).
+//!
+//! Two ids on one ex-date are one split: of equal ratios the better dated record stays, of different ones the later,
+//! flagged `conflicting_duplicate`. A stock dividend record is a split of 1 to 1 + amount unless a split has its date.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::sources::{believed, withdraw_by_manual};
+use super::version::{Fate, Held, Keyed, SameContent, Winner, moment, winners};
+use crate::event::{Kind, Split};
+use crate::history::{History, Observation, SourcePolicy};
+use crate::measure::adjust::{Ratio, SplitEvent, Splits};
+use crate::symbol::Symbol;
+
+/// A split record that won its key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CleanSplit {
+    /// Position in the history's splits.
+    pub index: usize,
+    pub ex_date: NaiveDate,
+    pub ratio: Ratio,
+    pub cancelled: bool,
+}
+
+/// The outcome of merging splits.
+#[derive(Debug, Default)]
+pub(crate) struct MergedSplits {
+    /// By ex-date; withdrawn ones included.
+    pub splits: Vec<CleanSplit>,
+    pub fates: Vec<Fate>,
+    pub held: Vec<Held>,
+}
+
+/// Merges the splits of a security.
+pub(crate) fn merge_splits(
+    history: &History,
+    policy: &SourcePolicy,
+    own: &dyn Fn(&Symbol) -> bool,
+    flags: &mut BTreeSet<String>,
+) -> MergedSplits {
+    let observations = &history.splits;
+    let mut merged = MergedSplits { fates: vec![Fate::Used; observations.len()], ..MergedSplits::default() };
+    if observations.is_empty() {
+        return merged;
+    }
+    let winners = winners(observations, own, &mut merged.fates, &mut merged.held);
+    let mut kept = believed(observations, winners, Kind::Split, policy, &mut merged.fates);
+    withdraw_by_manual(observations, &mut kept, &mut merged.fates);
+    let live = one_per_date(observations, &kept, &mut merged.fates, flags);
+    let cancelled = kept.iter().filter(|winner| winner.cancelled).map(|winner| winner.index);
+    let clean = |index: usize, cancelled: bool| {
+        let record = &observations[index].record;
+        CleanSplit { index, ex_date: record.ex_date, ratio: Ratio { from: record.from, to: record.to }, cancelled }
+    };
+    merged.splits = live.into_iter().map(|index| clean(index, false)).chain(cancelled.map(|index| clean(index, true))).collect();
+    merged.splits.sort_by(|a, b| {
+        let key = |split: &CleanSplit| (split.ex_date, split.cancelled);
+        key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
+    });
+    merged
+}
+
+fn one_per_date(
+    observations: &[Observation<Split>],
+    kept: &[Winner],
+    fates: &mut [Fate],
+    flags: &mut BTreeSet<String>,
+) -> Vec<usize> {
+    let mut live: Vec<Winner> = kept.iter().copied().filter(|winner| !winner.cancelled).collect();
+    live.sort_by(|a, b| {
+        let (a, b) = (&observations[a.index], &observations[b.index]);
+        a.record.ex_date.cmp(&b.record.ex_date).then_with(|| moment(a).cmp(&moment(b))).then_with(|| a.id.cmp(&b.id))
+    });
+    let mut chosen = Vec::new();
+    for same_day in live.chunk_by(|a, b| observations[a.index].record.ex_date == observations[b.index].record.ex_date) {
+        let Some(latest) = same_day.last() else { continue };
+        let record = |winner: &Winner| &observations[winner.index].record;
+        let differs = |winner: &Winner| !record(winner).same_content(record(latest));
+        if latest.conflict || same_day.iter().any(differs) {
+            flags.insert("conflicting_duplicate".to_owned());
+        }
+        let best = same_day.iter().filter(|winner| !differs(winner)).max_by_key(|winner| record(winner).preference());
+        let best = best.unwrap_or(latest).index;
+        same_day.iter().filter(|winner| winner.index != best).for_each(|winner| fates[winner.index] = Fate::Duplicate(best));
+        chosen.push(best);
+    }
+    chosen
+}
+
+/// Every live split and stock dividend, whenever it was announced: what vendors' adjusted figures are on.
+pub(crate) fn table_of_all(splits: &[CleanSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
+    table(splits.iter().filter(|split| !split.cancelled).map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }), stock_dividends)
+}
+
+/// The live splits known on the as-of date: those effective by then, or announced by then.
+pub(crate) fn table_of_known(
+    observations: &[Observation<Split>],
+    splits: &[CleanSplit],
+    stock_dividends: &[(NaiveDate, Decimal)],
+    as_of: NaiveDate,
+) -> Splits {
+    let known = splits.iter().filter(|split| !split.cancelled && is_known(&observations[split.index].record, as_of));
+    table(known.map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }), stock_dividends)
+}
+
+/// Whether a split had happened or been announced by a date.
+pub(crate) fn is_known(split: &Split, as_of: NaiveDate) -> bool {
+    split.ex_date <= as_of || split.declaration_date.is_none_or(|declared| declared <= as_of)
+}
+
+fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
+    let mut events: Vec<SplitEvent> = splits.collect();
+    for (ex_date, shares) in stock_dividends {
+        if events.iter().all(|event| event.ex_date != *ex_date) {
+            events.push(SplitEvent { ex_date: *ex_date, ratio: stock_dividend_ratio(*shares) });
+        }
+    }
+    Splits::new(events)
+}
+
+/// New shares per old share as a split: 0.05 is 100 to 105.
+pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
+    Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
+}

@@ -1,0 +1,250 @@
+//! One winner per source and key out of every revision ever seen (R29).
+//!
+//! The key is the vendor's id, else the natural key. Of one key the greatest version wins: revision, then preference
+//! (rows with an id only: the ex-date that the record date implies, then the number of dates; a retraction has the
+//! highest, so that a put of the same revision never resurrects it), then observation time, retraction, line, frame.
+//! That order is total, so any permutation of the observations gives the same winners. A retraction without an id also
+//! withdraws rows that have one, if they share its natural key and source and are no newer.
+
+use std::cmp::Ordering;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use super::row_rule::{RowFault, dividend_fault, dividend_key_fault, split_fault};
+use crate::event::{Action, Dividend, Split};
+use crate::history::Observation;
+use crate::measure::ex_date::from_record_date;
+use crate::symbol::Symbol;
+
+/// What merging needs to know of a record.
+pub(crate) trait Keyed {
+    /// Compares natural keys (dates, type, currency).
+    fn compare_natural(&self, other: &Self) -> Ordering;
+    /// How much better dated the row is than another of its id and revision.
+    fn preference(&self) -> u32;
+    /// The day it takes effect, as far as the row alone tells.
+    fn date(&self) -> Option<NaiveDate>;
+    /// Why a put or a retraction of it cannot be used.
+    fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
+    /// The symbol the row names.
+    fn symbol(&self) -> &Symbol;
+}
+
+impl Keyed for Dividend {
+    fn compare_natural(&self, other: &Self) -> Ordering {
+        let key = |d: &Self| (d.ex_date, d.record_date.filter(|_| d.ex_date.is_none()), d.r#type);
+        key(self).cmp(&key(other)).then_with(|| self.currency.cmp(&other.currency))
+    }
+
+    fn preference(&self) -> u32 {
+        let derived = self.record_date.map(from_record_date);
+        let agrees = derived.is_some() && derived == self.ex_date;
+        let dates = [self.ex_date, self.record_date, self.payment_date, self.declaration_date];
+        dates.iter().flatten().fold(8 * u32::from(agrees), |sum, _| sum + 1)
+    }
+
+    fn date(&self) -> Option<NaiveDate> {
+        self.ex_date.or_else(|| self.record_date.map(from_record_date))
+    }
+
+    fn fault(&self, action: Action, has_id: bool) -> Option<RowFault> {
+        match action {
+            Action::Put => dividend_fault(self),
+            Action::Retract if has_id => None,
+            Action::Retract => dividend_key_fault(self),
+        }
+    }
+
+    fn symbol(&self) -> &Symbol {
+        &self.symbol
+    }
+}
+
+impl Keyed for Split {
+    fn compare_natural(&self, other: &Self) -> Ordering {
+        self.ex_date.cmp(&other.ex_date)
+    }
+
+    fn preference(&self) -> u32 {
+        [self.declaration_date, self.payable_date].iter().flatten().fold(0, |sum, _| sum + 1)
+    }
+
+    fn date(&self) -> Option<NaiveDate> {
+        Some(self.ex_date)
+    }
+
+    fn fault(&self, action: Action, _: bool) -> Option<RowFault> {
+        if action == Action::Put { split_fault(self) } else { None }
+    }
+
+    fn symbol(&self) -> &Symbol {
+        &self.symbol
+    }
+}
+
+/// What became of an observation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It counts.
+    Used,
+    /// A greater version of its key (by position in the history) replaced it.
+    Superseded(usize),
+    /// Its record was withdrawn.
+    Cancelled,
+    /// Another id's row (by position) says the same or a later thing for the same ex-date, type and currency.
+    Duplicate(usize),
+    /// Another source was preferred for its date range.
+    OtherSource,
+    /// A manual record replaced it.
+    Overridden,
+    /// It was held back; the reason code.
+    Quarantined(&'static str),
+    /// It was declared after the as-of date.
+    NotYetKnown,
+    /// A later version moved it to another symbol.
+    Moved,
+}
+
+/// A row that cannot be used or is held back, with the reason and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Position among the history's observations of the kind.
+    pub index: usize,
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// The winner of one source and key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Winner {
+    /// The observation with the record to show: the greatest put, also under a tombstone.
+    pub index: usize,
+    /// Whether it was withdrawn.
+    pub cancelled: bool,
+    /// Whether a row of its key at the same revision says another thing without an id to tell which is meant.
+    pub conflict: bool,
+}
+
+/// Picks the winners, sorted by source; sets the fates of everything that lost.
+pub(crate) fn winners<T: Keyed + SameContent>(
+    observations: &[Observation<T>],
+    own: &dyn Fn(&Symbol) -> bool,
+    fates: &mut [Fate],
+    held: &mut Vec<Held>,
+) -> Vec<Winner> {
+    let mut order: Vec<usize> = Vec::with_capacity(observations.len());
+    for (index, observation) in observations.iter().enumerate() {
+        match observation.record.fault(observation.action, observation.id.is_some()) {
+            Some((reason, message)) => {
+                fates[index] = Fate::Quarantined(reason);
+                held.push(Held { index, reason, message });
+            }
+            None => order.push(index),
+        }
+    }
+    let at = |index: usize| &observations[index];
+    order.sort_unstable_by(|a, b| compare_keys(at(*a), at(*b)).then_with(|| compare_versions(at(*a), at(*b))));
+    let withdrawals = withdrawals(observations, &order);
+    let mut winners = Vec::new();
+    for versions in order.chunk_by(|a, b| compare_keys(at(*a), at(*b)) == Ordering::Equal) {
+        let Some((last, earlier)) = versions.split_last() else { continue };
+        let superseded = |fates: &mut [Fate], by| earlier.iter().for_each(|index| fates[*index] = Fate::Superseded(by));
+        superseded(fates, *last);
+        if moved_away(observations, versions, own) {
+            fates[*last] = Fate::Moved;
+            continue;
+        }
+        let Some(shown) = versions.iter().rev().copied().find(|index| is_put(at(*index))) else {
+            fates[*last] = Fate::Cancelled;
+            continue;
+        };
+        let cancelled = !is_put(at(*last)) || is_withdrawn(at(*last), &withdrawals);
+        if cancelled {
+            fates[*last] = Fate::Cancelled;
+            fates[shown] = Fate::Cancelled;
+        }
+        winners.push(Winner { index: shown, cancelled, conflict: !cancelled && conflicts(observations, versions, *last) });
+    }
+    winners
+}
+
+/// Whether two records say the same amount or ratio.
+pub(crate) trait SameContent {
+    fn same_content(&self, other: &Self) -> bool;
+}
+
+impl SameContent for Dividend {
+    fn same_content(&self, other: &Self) -> bool {
+        self.amount == other.amount && self.amount_basis == other.amount_basis
+    }
+}
+
+impl SameContent for Split {
+    fn same_content(&self, other: &Self) -> bool {
+        self.from.checked_mul(other.to) == self.to.checked_mul(other.from)
+    }
+}
+
+fn is_put<T>(observation: &Observation<T>) -> bool {
+    observation.action == Action::Put
+}
+
+/// Orders by source and key; rows of one source with equal ids, or without id and with equal natural keys, are equal.
+fn compare_keys<T: Keyed>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
+    a.source.cmp(&b.source).then_with(|| a.id.cmp(&b.id)).then_with(|| match a.id {
+        Some(_) => Ordering::Equal,
+        None => a.record.compare_natural(&b.record),
+    })
+}
+
+fn compare_versions<T: Keyed>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
+    a.revision
+        .cmp(&b.revision)
+        .then_with(|| preference(a).cmp(&preference(b)))
+        .then_with(|| a.observed_at.cmp(&b.observed_at))
+        .then_with(|| is_put(b).cmp(&is_put(a)))
+        .then_with(|| a.line.cmp(&b.line))
+        .then_with(|| a.frame.cmp(&b.frame))
+}
+
+fn preference<T: Keyed>(observation: &Observation<T>) -> u32 {
+    match (&observation.id, observation.action) {
+        (None, _) => 0,
+        (Some(_), Action::Retract) => u32::MAX,
+        (Some(_), Action::Put) => observation.record.preference(),
+    }
+}
+
+/// Retractions without an id, which may withdraw rows that have one.
+fn withdrawals<'a, T>(observations: &'a [Observation<T>], order: &[usize]) -> Vec<&'a Observation<T>> {
+    order.iter().map(|index| &observations[*index]).filter(|row| row.id.is_none() && !is_put(row)).collect()
+}
+
+fn is_withdrawn<T: Keyed>(winner: &Observation<T>, withdrawals: &[&Observation<T>]) -> bool {
+    winner.id.is_some()
+        && withdrawals.iter().any(|retraction| {
+            retraction.source == winner.source
+                && retraction.record.compare_natural(&winner.record) == Ordering::Equal
+                && (winner.revision, winner.observed_at) <= (retraction.revision, retraction.observed_at)
+        })
+}
+
+fn moved_away<T: Keyed>(observations: &[Observation<T>], versions: &[usize], own: &dyn Fn(&Symbol) -> bool) -> bool {
+    let symbol = |index: &usize| observations[*index].record.symbol();
+    let Some(last) = versions.last() else { return false };
+    observations[*last].id.is_some() && versions.iter().any(|index| symbol(index) != symbol(last)) && !own(symbol(last))
+}
+
+/// Without an id, another amount at the winner's revision is a conflict: nothing says that it is a correction.
+fn conflicts<T: Keyed + SameContent>(observations: &[Observation<T>], versions: &[usize], winner: usize) -> bool {
+    let best = &observations[winner];
+    best.id.is_none()
+        && versions.iter().map(|index| &observations[*index]).any(|other| {
+            is_put(other) && other.revision == best.revision && !other.record.same_content(&best.record)
+        })
+}
+
+/// The version time of an observation, as far as rows of different keys can be compared.
+pub(crate) fn moment<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &str) {
+    (observation.observed_at, observation.line, &observation.frame)
+}

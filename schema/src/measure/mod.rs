@@ -1,0 +1,99 @@
+//! What each number means: every measure a pure function of a security's facts and the market's date.
+//!
+//! [`derive`] goes from observations to answers: `merge` picks the events that count, `measured` computes every figure
+//! unrounded with one file per measure, `rows` rounds once. [`explain`] tells the same computation.
+//!
+//! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on their order;
+//! nothing declared or traded after the as-of date is known (R33); no input makes it fail.
+
+pub mod adjust;
+mod arithmetic;
+pub mod calendar;
+pub mod changes;
+pub mod chowder;
+pub mod class;
+pub mod currency;
+pub mod ex_date;
+pub mod explain;
+mod factors;
+pub mod frequency;
+pub mod growth;
+pub mod lists;
+mod measured;
+pub mod merge;
+pub mod next;
+pub mod payout;
+pub mod policy;
+mod quality;
+pub mod range;
+pub mod resolve;
+pub mod risk;
+mod rows;
+pub mod safety;
+pub mod sector;
+mod series;
+pub mod status;
+pub mod streak;
+mod total_return;
+pub mod valuation;
+pub mod yields;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+pub use adjust::Factor;
+pub use explain::{Explanation, explain};
+pub use risk::MonthEnds;
+
+use crate::bars::Bars;
+use crate::history::{History, SourcePolicy};
+use crate::row;
+
+/// Version of the rules: changes whenever the same facts would give another number.
+pub const METHOD_VERSION: &str = "2026.1";
+
+/// What every security is measured against.
+#[derive(Debug, Clone, Copy)]
+pub struct Market<'a> {
+    /// The market's date: the newest session known, or an earlier one to look back.
+    pub as_of: NaiveDate,
+    /// Month ends of the benchmark, for beta.
+    pub benchmark: Option<&'a MonthEnds>,
+    pub policy: &'a SourcePolicy,
+}
+
+/// Everything served about one security.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derived {
+    pub stock: row::Stock,
+    pub quote: row::Quote,
+    /// `None` for a provisional security without any reported figure.
+    pub fundamentals: Option<row::FundamentalsRow>,
+    pub metrics: row::Metrics,
+    /// By ex-date; cancelled ones and projections of the next 366 days included.
+    pub dividends: Vec<row::DividendRow>,
+    /// By ex-date; announced and cancelled ones included.
+    pub splits: Vec<row::SplitRow>,
+    /// Raw bars up to the as-of date, one per session, versions left behind.
+    pub bars: Bars,
+    /// One entry per ex-date up to the as-of date: what adjusted prices are made with.
+    pub factors: Vec<Factor>,
+    pub quarantined: Vec<row::Quarantined>,
+}
+
+/// Derives everything served about a security from its facts.
+pub fn derive(history: &History, market: &Market<'_>) -> Derived {
+    rows::derived(measured::measure(history, market))
+}
+
+/// Total return (R12) in percent from the newest bar on or before `from` to the newest one on or before `to`.
+pub fn total_return_between(history: &History, market: &Market<'_>, from: NaiveDate, to: NaiveDate) -> Option<Decimal> {
+    let measured = measured::measure(history, market);
+    let series = measured.series();
+    total_return::total_return(&series, &measured.ex_days, series.at_or_before(from)?, series.at_or_before(to)?)
+}
+
+/// The month ends other securities' beta is measured against.
+pub fn benchmark(history: &History, as_of: NaiveDate, policy: &SourcePolicy) -> MonthEnds {
+    measured::benchmark_months(history, &Market { as_of, benchmark: None, policy })
+}

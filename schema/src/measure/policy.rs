@@ -1,0 +1,101 @@
+//! Which source is believed (R32).
+//!
+//! Dividends and splits come from one source whole per date range, since two vendors whose ex-dates differ by a day
+//! must not both count; prices and reference data follow the same order but may fall back. A range is a stretch between
+//! the bounds of the policy's rules for the kind. Order: the lowest rank of the rules that hold on the day, sources
+//! without a rule after those, by newest observation, ties by name. The source `manual` is no vendor: its records
+//! override single records of whichever source won.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use crate::event::Kind;
+use crate::history::{PolicyRule, SourcePolicy};
+
+/// The source whose records override single records.
+pub const MANUAL: &str = "manual";
+
+/// A vendor with data of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate<'a> {
+    pub source: &'a str,
+    /// Newest observation of the kind.
+    pub observed_at: DateTime<Utc>,
+}
+
+/// The order of preference on a day: the smaller is believed.
+pub(crate) fn preference<'a>(
+    policy: &SourcePolicy,
+    kind: Kind,
+    candidate: Candidate<'a>,
+    day: NaiveDate,
+) -> (i32, Reverse<DateTime<Utc>>, &'a str) {
+    let rank = rules(policy, kind).filter(|rule| rule.source == candidate.source && holds(rule, day)).map(|rule| rule.rank).min();
+    (rank.unwrap_or(i32::MAX), Reverse(candidate.observed_at), candidate.source)
+}
+
+/// The preferred one of some candidates on a day.
+pub(crate) fn preferred<'a>(
+    policy: &SourcePolicy,
+    kind: Kind,
+    candidates: impl IntoIterator<Item = Candidate<'a>>,
+    day: NaiveDate,
+) -> Option<Candidate<'a>> {
+    candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
+}
+
+/// First days of the date ranges the rules of a kind divide time into, ascending; the first range is open.
+pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
+    let after = |day: NaiveDate| day.succ_opt().unwrap_or(NaiveDate::MAX);
+    let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(after)]).flatten();
+    let mut starts: Vec<NaiveDate> = std::iter::once(NaiveDate::MIN).chain(bounds).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+/// The number of the range a day lies in.
+pub(crate) fn range_of(starts: &[NaiveDate], day: NaiveDate) -> usize {
+    starts.partition_point(|start| *start <= day).saturating_sub(1)
+}
+
+fn rules(policy: &SourcePolicy, kind: Kind) -> impl Iterator<Item = &PolicyRule> {
+    policy.rules.iter().filter(move |rule| rule.kind == kind)
+}
+
+fn holds(rule: &PolicyRule, day: NaiveDate) -> bool {
+    rule.from.is_none_or(|from| from <= day) && rule.to.is_none_or(|to| day <= to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn ranked_before_newest_before_name() {
+        let rule = |source: &str, from: Option<&str>, rank| PolicyRule {
+            kind: Kind::Dividend,
+            source: source.into(),
+            from: from.map(date),
+            to: None,
+            rank,
+        };
+        let policy = SourcePolicy { rules: vec![rule("a", Some("2020-01-01"), 2), rule("b", Some("2022-01-01"), 1)] };
+        let candidate = |source, second| Candidate { source, observed_at: DateTime::from_timestamp(second, 0).unwrap() };
+        let all = [candidate("a", 1), candidate("b", 2), candidate("c", 3), candidate("d", 3)];
+        let check = |day, expected| {
+            assert_eq!(preferred(&policy, Kind::Dividend, all, date(day)).map(|c| c.source), Some(expected), "{day}");
+        };
+        check("2019-12-31", "c");
+        check("2020-01-01", "a");
+        check("2022-01-01", "b");
+        assert_eq!(preferred(&policy, Kind::Split, all, date("2022-01-01")).map(|c| c.source), Some("c"));
+        assert_eq!(range_starts(&policy, Kind::Dividend), [NaiveDate::MIN, date("2020-01-01"), date("2022-01-01")]);
+        assert_eq!(range_of(&range_starts(&policy, Kind::Dividend), date("2021-06-01")), 1);
+    }
+}

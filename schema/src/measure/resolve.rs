@@ -1,0 +1,27 @@
+//! Which known symbol a query means (R26): the exact one first, then the spellings of preferred shares.
+//!
+//! A query is never rewritten into a symbol that is not known.
+
+use std::collections::BTreeSet;
+
+use crate::symbol::Symbol;
+
+/// The canonical symbol of a query among the known ones; `None` is an unknown symbol.
+pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
+    Symbol::parse(query).ok()?.spellings().into_iter().find(|spelling| known.contains(spelling))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendors_spellings_meet_the_known_symbol() {
+        let known: BTreeSet<Symbol> = ["BRK.B", "BAC", "BAC.PRL"].iter().map(|s| Symbol::parse(s).unwrap()).collect();
+        for (query, expected) in
+            [("brk b", Some("BRK.B")), ("BAC-L", Some("BAC.PRL")), ("BAC-PL", Some("BAC.PRL")), ("BAC.PRA", None), ("ZZZZ", None)]
+        {
+            assert_eq!(resolve(query, &known).as_ref().map(Symbol::as_str), expected, "{query}");
+        }
+    }
+}

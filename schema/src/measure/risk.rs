@@ -1,0 +1,189 @@
+//! Volatility and beta (R23), on fixed-point returns of the adjusted close.
+//!
+//! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100; null under 60.
+//! Beta: covariance over variance of month-end returns against the benchmark's over 60 months; null under 24 pairs. A
+//! month counts once its last session has passed; a return needs both month ends. Returns are held as integers of
+//! 10^-15, eleven digits beyond the answers' rounding.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::arithmetic::{HUNDRED, quotient, root};
+use super::calendar::ends_month;
+use super::factors::ExDay;
+use super::series::{Series, month_number};
+
+/// One in returns' fixed point.
+const ONE: i128 = 1_000_000_000_000_000;
+const DAILY_RETURNS: usize = 252;
+const DAILY_MINIMUM: usize = 60;
+const MONTHS: i32 = 60;
+const MONTHS_MINIMUM: usize = 24;
+
+/// Month-end returns of a security's adjusted close.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MonthEnds {
+    /// Month (year x 12 + month - 1) and return since the month before, in 10^-15, ascending.
+    returns: Vec<(i32, i128)>,
+}
+
+/// Annualised volatility in percent.
+pub(crate) fn volatility(series: &Series<'_>, ex_days: &[ExDay]) -> Option<Decimal> {
+    let bars = series.bars.len();
+    let count = bars.checked_sub(1)?.min(DAILY_RETURNS);
+    if count < DAILY_MINIMUM {
+        return None;
+    }
+    let first = bars - 1 - count;
+    let mut events = Events::after(ex_days, series.date(first));
+    let returns: Option<Vec<i128>> = (first + 1..bars).map(|index| events.growth(series, index - 1, index)).collect();
+    let returns = returns?;
+    let length = i128::try_from(count).ok()?;
+    let sum: i128 = returns.iter().sum();
+    let mean = sum / length;
+    let squares = returns.iter().try_fold(0i128, |squares, value| {
+        let deviation = value - mean;
+        squares.checked_add(deviation.checked_mul(deviation)?)
+    })?;
+    if squares == 0 {
+        return Some(Decimal::ZERO);
+    }
+    let variance = quotient(squared_decimal(squares)?.checked_mul(Decimal::from(DAILY_RETURNS))?, Decimal::from(count - 1))?;
+    root(variance, 2)?.checked_mul(HUNDRED)
+}
+
+/// A sum of squared returns (10^-30) as a decimal.
+fn squared_decimal(mut squares: i128) -> Option<Decimal> {
+    let mut scale = 30u32;
+    while scale > 28 || Decimal::try_from_i128_with_scale(squares, scale).is_err() {
+        squares /= 10;
+        scale = scale.checked_sub(1)?;
+    }
+    Decimal::try_from_i128_with_scale(squares, scale).ok()
+}
+
+/// Beta against a benchmark.
+pub(crate) fn beta(own: &MonthEnds, benchmark: &MonthEnds) -> Option<Decimal> {
+    let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
+    let mut others = benchmark.returns.iter().peekable();
+    for (month, value) in &own.returns {
+        while others.next_if(|(other, _)| other < month).is_some() {}
+        if let Some((_, other)) = others.next_if(|(other, _)| other == month) {
+            pairs.push((*value, *other));
+        }
+    }
+    if pairs.len() < MONTHS_MINIMUM {
+        return None;
+    }
+    let length = i128::try_from(pairs.len()).ok()?;
+    let mean_own = pairs.iter().map(|pair| pair.0).sum::<i128>() / length;
+    let mean_other = pairs.iter().map(|pair| pair.1).sum::<i128>() / length;
+    let (mut covariance, mut variance) = (0i128, 0i128);
+    for (value, other) in pairs {
+        let deviation = other - mean_other;
+        covariance = covariance.checked_add((value - mean_own).checked_mul(deviation)?)?;
+        variance = variance.checked_add(deviation.checked_mul(deviation)?)?;
+    }
+    ratio(covariance, variance)
+}
+
+/// The quotient of two large integers, both first cut to 27 digits.
+fn ratio(mut a: i128, mut b: i128) -> Option<Decimal> {
+    const LIMIT: i128 = 1_000_000_000_000_000_000_000_000_000;
+    while a.abs() > LIMIT || b.abs() > LIMIT {
+        (a, b) = (a / 10, b / 10);
+    }
+    quotient(Decimal::try_from_i128_with_scale(a, 0).ok()?, Decimal::try_from_i128_with_scale(b, 0).ok()?)
+}
+
+/// The month-end returns of the 60 months up to the last one that has ended by `as_of`.
+pub(crate) fn month_ends(series: &Series<'_>, ex_days: &[ExDay], as_of: NaiveDate) -> MonthEnds {
+    let ends = series.month_ends(last_month(as_of), MONTHS + 1);
+    let mut events = match ends.first() {
+        Some((_, index)) => Events::after(ex_days, series.date(*index)),
+        None => return MonthEnds::default(),
+    };
+    let returns = ends.windows(2).filter_map(|pair| {
+        let growth = events.growth(series, pair[0].1, pair[1].1);
+        (pair[1].0 == pair[0].0 + 1).then_some(())?;
+        Some((pair[1].0, growth?))
+    });
+    MonthEnds { returns: returns.collect() }
+}
+
+/// The last calendar month whose last session has passed.
+pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
+    month_number(as_of) - i32::from(!ends_month(as_of))
+}
+
+/// Walks forward through ex-dates beside a walk through bars.
+struct Events<'a> {
+    ahead: &'a [ExDay],
+}
+
+impl<'a> Events<'a> {
+    fn after(ex_days: &'a [ExDay], day: NaiveDate) -> Self {
+        Self { ahead: &ex_days[ex_days.partition_point(|event| event.ex_date <= day)..] }
+    }
+
+    /// Growth less one of the adjusted close between two bars, in 10^-15; `None` when it cannot be held.
+    fn growth(&mut self, series: &Series<'_>, from: usize, to: usize) -> Option<i128> {
+        let raw = i128::from(series.bars.close[to]).checked_mul(ONE)? / i128::from(series.bars.close[from]);
+        let Some(next) = self.ahead.first() else { return Some(raw - ONE) };
+        let end = series.date(to);
+        if next.ex_date > end {
+            return Some(raw - ONE);
+        }
+        let passed = self.ahead.partition_point(|event| event.ex_date <= end);
+        let (between, ahead) = self.ahead.split_at(passed);
+        self.ahead = ahead;
+        let mut growth = Decimal::try_from_i128_with_scale(raw, 15).ok()?;
+        for event in between {
+            growth = event.split.inverse().apply(quotient(growth, event.factor())?);
+        }
+        let scaled = growth.checked_mul(Decimal::from(1_000_000_000_000_000i64))?;
+        i128::try_from(scaled.trunc()).ok().map(|growth| growth - ONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+    use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
+    use crate::measure::adjust::Splits;
+    use crate::value::round;
+
+    fn bars(closes: &[i64], first: &str, step: i32) -> Bars {
+        let first = day_number(first.parse().unwrap());
+        let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        for (day, close) in (0..).map(|i| first + i * step).zip(closes) {
+            let bar = Bar { day, open: MISSING, high: MISSING, low: MISSING, close: *close, volume: 1, vwap: MISSING, trade_count: MISSING };
+            bars.push(bar, 0);
+        }
+        bars
+    }
+
+    #[test]
+    fn alternating_prices() {
+        let closes: Vec<i64> = (0..61).map(|i| 100 + i % 2).collect();
+        let splits = Splits::default();
+        let check = |closes: &[i64], expected: Option<Decimal>| {
+            let bars = bars(closes, "2024-01-02", 1);
+            assert_eq!(volatility(&Series::new(&bars, &splits), &[]).map(|v| round(v, 4)), expected, "{}", closes.len());
+        };
+        check(&closes, Some(dec!(15.9292)));
+        check(&closes[..60], None);
+        check(&[7; 100], Some(dec!(0)));
+    }
+
+    #[test]
+    fn twice_the_benchmarks_moves_is_a_beta_of_two() {
+        let returns = |by: i128| MonthEnds { returns: (0..24).map(|month| (month, by * (i128::from(month) - 7) * ONE / 1000)).collect() };
+        assert_eq!(beta(&returns(2), &returns(1)), Some(dec!(2)));
+        assert_eq!(beta(&returns(-1), &returns(2)), Some(dec!(-0.5)));
+        assert_eq!(beta(&MonthEnds { returns: returns(1).returns[1..].to_vec() }, &returns(1)), None);
+        assert_eq!(beta(&returns(1), &returns(0)), None);
+    }
+}

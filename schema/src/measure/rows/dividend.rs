@@ -1,0 +1,122 @@
+//! Dividend records: what was paid, what is declared, what was withdrawn, what is expected.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::{amount, percent};
+use crate::event::{DividendType, Frequency};
+use crate::measure::arithmetic::{self, change_percent, factor, percent_of};
+use crate::measure::class::Class;
+use crate::measure::measured::Measured;
+use crate::measure::merge::Payment;
+use crate::row::{DividendRow, DividendStatus};
+use crate::value::Exact;
+
+/// Every record by ex-date: live ones, cancelled ones, then the expected ones of the next 366 days.
+pub(super) fn dividends(measured: &Measured<'_>) -> Vec<DividendRow> {
+    let merged = &measured.merged.dividends;
+    let mut rows = Vec::with_capacity(merged.payments.len() + merged.cancelled.len() + measured.projections.len());
+    let mut previous: Option<&Payment<'_>> = None;
+    for payment in &merged.payments {
+        let mut row = record(measured, payment, status(payment, measured.as_of));
+        row.price_factor = price_factor(measured, payment);
+        row.yield_at_ex = percent(yield_at_ex(measured, payment, row.payments_per_year));
+        if payment.class.is_regular() {
+            row.change_percent = percent(previous.and_then(|previous| change(payment, previous)));
+            previous = Some(payment);
+        }
+        rows.push(row);
+    }
+    rows.extend(merged.cancelled.iter().map(|payment| record(measured, payment, DividendStatus::Cancelled)));
+    rows.extend(measured.projections.iter().map(|ex_date| projection(measured, *ex_date)));
+    rows.sort_by(|a, b| (a.ex_date, a.r#type, &a.id).cmp(&(b.ex_date, b.r#type, &b.id)));
+    rows
+}
+
+fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus) -> DividendRow {
+    let observation = payment.observation;
+    let dividend = &observation.record;
+    let frequency = dividend.frequency.unwrap_or(match payment.class {
+        Class::Regular => measured.rhythm.frequency,
+        _ => Frequency::Irregular,
+    });
+    DividendRow {
+        id: Some(observation.id.clone().unwrap_or_else(|| natural_id(payment))),
+        symbol: measured.history.symbol.to_string(),
+        ex_date: payment.ex_date,
+        payment_date: dividend.payment_date,
+        record_date: dividend.record_date,
+        declaration_date: dividend.declaration_date,
+        amount: amount(Some(payment.amount)),
+        adjusted_amount: amount(Some(payment.adjusted)),
+        currency: dividend.currency.clone(),
+        r#type: dividend.r#type,
+        frequency,
+        payments_per_year: frequency.payments_per_year(),
+        status,
+        split_factor: factor(measured.merged.split_table.carry(payment.ex_date, measured.as_of).factor()),
+        price_factor: None,
+        yield_at_ex: None,
+        change_percent: None,
+        source: observation.source.clone(),
+        revision: observation.revision,
+        updated_at: observation.observed_at,
+    }
+}
+
+/// An id for a row whose vendor gives none: its natural key.
+fn natural_id(payment: &Payment<'_>) -> String {
+    format!("{}-{}-{}", payment.ex_date, payment.observation.record.r#type, payment.observation.record.currency)
+}
+
+/// Paid once the payment date, or failing it the ex-date, has come.
+fn status(payment: &Payment<'_>, as_of: NaiveDate) -> DividendStatus {
+    let due = payment.observation.record.payment_date.unwrap_or(payment.ex_date);
+    if due <= as_of { DividendStatus::Paid } else { DividendStatus::Declared }
+}
+
+/// The ex-date's one factor, which all its distributions share.
+fn price_factor(measured: &Measured<'_>, payment: &Payment<'_>) -> Option<Exact> {
+    if payment.class == Class::Stock {
+        return None;
+    }
+    let position = measured.ex_days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok()?;
+    measured.ex_days[position].dividend_factor.map(factor)
+}
+
+fn yield_at_ex(measured: &Measured<'_>, payment: &Payment<'_>, payments_per_year: Option<i32>) -> Option<Decimal> {
+    let comparable = payment.class.is_regular() && payment.observation.record.currency == measured.currency;
+    let yearly = payment.amount.checked_mul(Decimal::from(payments_per_year.filter(|_| comparable)?))?;
+    percent_of(yearly, measured.series().close_before(payment.ex_date)?)
+}
+
+fn change(payment: &Payment<'_>, previous: &Payment<'_>) -> Option<Decimal> {
+    let same = payment.observation.record.currency == previous.observation.record.currency;
+    same.then(|| change_percent(payment.adjusted, previous.adjusted)).flatten()
+}
+
+fn projection(measured: &Measured<'_>, ex_date: NaiveDate) -> DividendRow {
+    let last = measured.merged.dividends.payments.iter().rev().find(|payment| payment.class.is_regular());
+    DividendRow {
+        id: None,
+        symbol: measured.history.symbol.to_string(),
+        ex_date,
+        payment_date: None,
+        record_date: None,
+        declaration_date: None,
+        amount: None,
+        adjusted_amount: None,
+        currency: measured.dividend_currency.clone(),
+        r#type: DividendType::Regular,
+        frequency: measured.rhythm.frequency,
+        payments_per_year: measured.rhythm.payments_per_year(),
+        status: DividendStatus::Projected,
+        split_factor: arithmetic::factor(Decimal::ONE),
+        price_factor: None,
+        yield_at_ex: None,
+        change_percent: None,
+        source: last.map(|payment| payment.observation.source.clone()).unwrap_or_default(),
+        revision: 0,
+        updated_at: last.map_or(measured.updated_at, |payment| payment.observation.observed_at),
+    }
+}

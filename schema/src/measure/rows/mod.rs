@@ -1,0 +1,61 @@
+//! Figures into rows: the one place where numbers are rounded.
+
+mod dividend;
+mod fundamentals;
+mod metrics;
+mod quarantine;
+mod quote;
+mod split;
+mod stock;
+
+pub(crate) use metrics::metrics;
+pub(crate) use quarantine::quarantined;
+use rust_decimal::Decimal;
+
+use super::measured::Measured;
+use super::{Derived, Factor, arithmetic};
+use crate::row::{NextDividend, NextStatus};
+use crate::value::Exact;
+
+/// Makes the rows of a measured security.
+pub(crate) fn derived(mut measured: Measured<'_>) -> Derived {
+    let quote = quote::quote(&measured);
+    let quarantined = quarantine::quarantined(&measured);
+    Derived {
+        stock: stock::stock(&measured, &quote),
+        fundamentals: fundamentals::fundamentals(&measured),
+        metrics: metrics(&measured, &quarantined),
+        dividends: dividend::dividends(&measured),
+        splits: split::splits(&measured),
+        factors: measured.ex_days.iter().map(Factor::from).collect(),
+        bars: std::mem::take(&mut measured.merged.prices.bars),
+        quote,
+        quarantined,
+    }
+}
+
+fn percent(value: Option<Decimal>) -> Option<Exact> {
+    value.map(arithmetic::percent)
+}
+
+fn amount(value: Option<Decimal>) -> Option<Exact> {
+    value.map(arithmetic::amount)
+}
+
+/// The next ex-dividend date: the earliest declared one, else the first expected one.
+fn next(measured: &Measured<'_>) -> Option<NextDividend> {
+    if let Some(index) = measured.next_declared {
+        let payment = &measured.merged.dividends.payments[index];
+        return Some(NextDividend {
+            ex_date: payment.ex_date,
+            payment_date: payment.observation.record.payment_date,
+            amount: Some(arithmetic::amount(payment.amount)),
+            status: NextStatus::Declared,
+        });
+    }
+    if measured.flags.contains("overdue") {
+        return None;
+    }
+    let ex_date = *measured.projections.first()?;
+    Some(NextDividend { ex_date, payment_date: None, amount: None, status: NextStatus::Projected })
+}

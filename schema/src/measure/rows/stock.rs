@@ -1,0 +1,155 @@
+//! The stock row: headline figures, screeners' figures and the parts of the snapshot.
+
+use rust_decimal::Decimal;
+
+use super::quote::annual_dividend;
+use super::{next, percent};
+use crate::event::Frequency;
+use crate::measure::arithmetic::{self, change_percent};
+use crate::measure::calendar::sessions_between;
+use crate::measure::lists::is_king;
+use crate::measure::measured::Measured;
+use crate::measure::safety::is_suspect;
+use crate::row::{Company, Coverage, DividendState, Identifiers, Json, LastDividend, Pricing, Quote, Stock, StockDividends};
+
+/// The stock row of a measured security.
+pub(super) fn stock(measured: &Measured<'_>, quote: &Quote) -> Stock {
+    let security = measured.security();
+    let [growth_1y, growth_3y, growth_5y, growth_10y] = measured.growth.map(percent);
+    let pays = measured.status == DividendState::Active && measured.is_listed;
+    let paid_ever = measured.status != DividendState::NonPayer;
+    Stock {
+        symbol: quote.symbol.clone(),
+        name: quote.name.clone(),
+        exchange: quote.exchange.clone(),
+        r#type: measured.security_type,
+        sector: quote.sector.clone(),
+        industry: security.and_then(|security| security.industry.clone()),
+        country: security.and_then(|security| security.country.clone()),
+        currency: quote.currency.clone(),
+        is_active: measured.is_listed,
+        delisted_on: security.and_then(|security| security.delisted_on).filter(|_| !measured.is_listed),
+        price: quote.price,
+        price_date: quote.price_date,
+        market_cap: quote.market_cap,
+        pays_dividend: pays,
+        dividend_yield: quote.dividend_yield,
+        yield_basis: measured.yield_basis,
+        annual_dividend: quote.annual_dividend,
+        frequency: frequency(measured),
+        next_ex_date: next(measured).map(|next| next.ex_date),
+        increase_streak_years: paid_ever.then_some(measured.streak.years),
+        updated_at: measured.updated_at,
+        yield_ttm: percent(measured.yield_ttm),
+        yield_forward: percent(measured.yield_forward),
+        payout_ratio: percent(measured.payout.ok()),
+        growth_1y,
+        growth_3y,
+        growth_5y,
+        growth_10y,
+        payment_streak_years: paid_ever.then_some(measured.payment_years),
+        pe_ratio: quote.pe_ratio,
+        beta: percent(measured.beta),
+        volume: quote.volume,
+        is_dividend_aristocrat: measured.is_aristocrat,
+        is_dividend_king: is_king(measured.streak.years),
+        price_age_sessions: quote.price_date.map(|date| sessions_between(date, measured.as_of)),
+        yield_suspect: is_suspect(measured.dividend_yield),
+        change_percent: quote.change_percent,
+        change_percent_ytd: percent(change_this_year(measured)),
+        indexes: Json(security.map(|security| security.indexes.clone()).unwrap_or_default()),
+        identifiers: Json(identifiers(measured)),
+        company: Json(company(measured)),
+        pricing: Json(pricing(quote)),
+        dividends: Json(dividends(measured)),
+        coverage: Json(coverage(measured)),
+    }
+}
+
+/// Null when nothing was ever paid or the rhythm cannot be told.
+fn frequency(measured: &Measured<'_>) -> Option<Frequency> {
+    Some(measured.rhythm.frequency).filter(|frequency| !matches!(frequency, Frequency::None | Frequency::Unknown))
+}
+
+/// Since the last close of the year before the as-of date's, on one share basis.
+fn change_this_year(measured: &Measured<'_>) -> Option<Decimal> {
+    let series = measured.series();
+    let new_year = chrono::NaiveDate::from_ymd_opt(chrono::Datelike::year(&measured.as_of), 1, 1)?;
+    let start = series.before(new_year)?;
+    change_percent(measured.price?.close, series.close_on_basis(start, measured.as_of))
+}
+
+fn identifiers(measured: &Measured<'_>) -> Identifiers {
+    let security = measured.security();
+    let text = |field: fn(&crate::event::Security) -> &Option<String>| security.and_then(|security| field(security).clone());
+    Identifiers {
+        cik: text(|security| &security.cik),
+        figi: text(|security| &security.figi),
+        isin: text(|security| &security.isin),
+        cusip: text(|security| &security.cusip),
+        former_symbols: measured.history.former_symbols.clone(),
+    }
+}
+
+fn company(measured: &Measured<'_>) -> Company {
+    let Some(security) = measured.security() else { return Company::default() };
+    Company {
+        description: security.description.clone(),
+        ceo: security.ceo.clone(),
+        employees: security.employees,
+        website: security.website.clone(),
+        ipo_date: security.ipo_date,
+    }
+}
+
+fn pricing(quote: &Quote) -> Pricing {
+    Pricing {
+        price: quote.price,
+        open: quote.open,
+        day_high: quote.day_high,
+        day_low: quote.day_low,
+        previous_close: quote.previous_close,
+        change: quote.change,
+        change_percent: quote.change_percent,
+        volume: quote.volume,
+        avg_volume_30d: quote.avg_volume_30d,
+        sma_50: quote.sma_50,
+        sma_200: quote.sma_200,
+        year_high: quote.year_high,
+        year_high_date: quote.year_high_date,
+        year_low: quote.year_low,
+        year_low_date: quote.year_low_date,
+        price_date: quote.price_date,
+    }
+}
+
+fn dividends(measured: &Measured<'_>) -> StockDividends {
+    let payments = &measured.merged.dividends.payments;
+    let last = payments.iter().rev().find(|payment| payment.ex_date <= measured.as_of && payment.class.in_ttm_total());
+    StockDividends {
+        yield_ttm: percent(measured.yield_ttm),
+        yield_forward: percent(measured.yield_forward),
+        annual_amount: annual_dividend(measured),
+        frequency: frequency(measured),
+        payout_ratio: percent(measured.payout.ok()),
+        growth_5y: percent(measured.growth[2]),
+        next: next(measured),
+        last: last.map(|payment| LastDividend {
+            ex_date: payment.ex_date,
+            payment_date: payment.observation.record.payment_date,
+            amount: arithmetic::amount(payment.amount),
+            r#type: payment.observation.record.r#type,
+        }),
+    }
+}
+
+fn coverage(measured: &Measured<'_>) -> Coverage {
+    let series = measured.series();
+    let payments = &measured.merged.dividends.payments;
+    Coverage {
+        prices_from: (!series.bars.is_empty()).then(|| series.date(0)),
+        prices_to: measured.price.map(|price| price.date),
+        dividends_from: payments.first().map(|payment| payment.ex_date),
+        dividends_to: payments.last().map(|payment| payment.ex_date),
+    }
+}

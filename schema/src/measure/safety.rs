@@ -1,0 +1,159 @@
+//! High-yield screen, yield traps and the safety label (R18). Thresholds are this service's own, not advice.
+//!
+//! Screen: a listed stock, paying, headline yield from the minimum (4 %) up to 25 % (above: `yield_suspect`), price at
+//! most 5 sessions old, dividends and price in one currency. Trap: a payout above 100 %, forward dividend more than 10 %
+//! under the trailing one, or a price that fell more than 40 % in 12 months. Safety: `unsafe` (not paying, at risk, or a
+//! payout above 100 %), `borderline` (75–100 %; real estate 90–100 %), `safe`; null for funds, non-payers and without a
+//! payout ratio.
+
+use rust_decimal::Decimal;
+
+use super::arithmetic::settle;
+use crate::event::SecurityType;
+use crate::row::{DividendState, Safety};
+
+/// Default minimum of the high-yield screen, percent.
+pub const HIGH_YIELD_MINIMUM: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
+/// Headline yields above this are taken for errors or liquidations, percent.
+pub const SUSPECT_YIELD: Decimal = Decimal::from_parts(25, 0, 0, false, 0);
+/// Sessions a price may be old in the high-yield screen.
+pub const FRESH_SESSIONS: i32 = 5;
+
+/// Whether a headline yield in percent is suspect.
+pub fn is_suspect(dividend_yield: Option<Decimal>) -> bool {
+    dividend_yield.is_some_and(|value| value > SUSPECT_YIELD)
+}
+
+/// What the high-yield screen looks at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScreenFacts {
+    pub security_type: SecurityType,
+    /// Whether the security still trades.
+    pub is_listed: bool,
+    pub status: DividendState,
+    /// Headline, percent; null when currencies differ.
+    pub dividend_yield: Option<Decimal>,
+    pub price_age_sessions: Option<i32>,
+    pub currency_mismatch: bool,
+}
+
+/// Whether a security passes the high-yield screen with a minimum yield in percent.
+pub fn passes_high_yield(facts: &ScreenFacts, min_yield: Decimal) -> bool {
+    let in_range = facts.dividend_yield.is_some_and(|value| min_yield <= value && value <= SUSPECT_YIELD);
+    facts.security_type.is_stock()
+        && facts.is_listed
+        && facts.status == DividendState::Active
+        && in_range
+        && facts.price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
+        && !facts.currency_mismatch
+}
+
+/// What traps and safety rest on; percents in points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SafetyFacts {
+    pub is_fund: bool,
+    pub is_real_estate: bool,
+    pub status: DividendState,
+    pub at_risk: bool,
+    pub payout_ratio: Option<Decimal>,
+    pub fcf_payout_ratio: Option<Decimal>,
+    pub dps_forward: Option<Decimal>,
+    pub dps_ttm: Option<Decimal>,
+    /// Split-adjusted price change of 12 months.
+    pub price_change_1y: Option<Decimal>,
+}
+
+/// Whether the yield looks like a trap; `None` for non-payers and when nothing can be told.
+pub fn yield_trap_risk(facts: &SafetyFacts) -> Option<bool> {
+    if facts.status == DividendState::NonPayer {
+        return None;
+    }
+    let falling = facts.dps_forward.zip(facts.dps_ttm).map(|(forward, ttm)| settle(forward) < settle(ttm * Decimal::new(9, 1)));
+    let signs = [
+        facts.payout_ratio.map(is_above_100),
+        facts.fcf_payout_ratio.map(is_above_100),
+        falling,
+        facts.price_change_1y.map(|change| settle(change) < Decimal::from(-40)),
+    ];
+    signs.into_iter().flatten().reduce(|a, b| a || b)
+}
+
+/// The safety label.
+pub fn safety(facts: &SafetyFacts) -> Option<Safety> {
+    if facts.is_fund || facts.status == DividendState::NonPayer {
+        return None;
+    }
+    let payouts = [facts.payout_ratio, facts.fcf_payout_ratio];
+    let highest = payouts.into_iter().flatten().max().map(settle);
+    if facts.status != DividendState::Active || facts.at_risk || highest.is_some_and(is_above_100) {
+        return Some(Safety::Unsafe);
+    }
+    let threshold = Decimal::from(if facts.is_real_estate { 90 } else { 75 });
+    facts.payout_ratio?;
+    highest.map(|payout| if payout >= threshold { Safety::Borderline } else { Safety::Safe })
+}
+
+fn is_above_100(payout: Decimal) -> bool {
+    settle(payout) > Decimal::ONE_HUNDRED
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+
+    #[test]
+    fn the_screen_needs_everything() {
+        let row = ScreenFacts {
+            security_type: SecurityType::Stock,
+            is_listed: true,
+            status: DividendState::Active,
+            dividend_yield: Some(dec!(4)),
+            price_age_sessions: Some(5),
+            currency_mismatch: false,
+        };
+        assert!(passes_high_yield(&row, HIGH_YIELD_MINIMUM));
+        assert!(passes_high_yield(&ScreenFacts { dividend_yield: Some(dec!(25)), ..row }, HIGH_YIELD_MINIMUM));
+        for other in [
+            ScreenFacts { security_type: SecurityType::Etf, ..row },
+            ScreenFacts { is_listed: false, ..row },
+            ScreenFacts { status: DividendState::Lapsed, ..row },
+            ScreenFacts { dividend_yield: Some(dec!(3.9999)), ..row },
+            ScreenFacts { dividend_yield: Some(dec!(25.0001)), ..row },
+            ScreenFacts { dividend_yield: None, ..row },
+            ScreenFacts { price_age_sessions: Some(6), ..row },
+            ScreenFacts { currency_mismatch: true, ..row },
+        ] {
+            assert!(!passes_high_yield(&other, HIGH_YIELD_MINIMUM), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn labels_and_traps() {
+        let facts = SafetyFacts {
+            is_fund: false,
+            is_real_estate: false,
+            status: DividendState::Active,
+            at_risk: false,
+            payout_ratio: Some(dec!(50)),
+            fcf_payout_ratio: None,
+            dps_forward: Some(dec!(1)),
+            dps_ttm: Some(dec!(1)),
+            price_change_1y: None,
+        };
+        let check = |facts: SafetyFacts, label, trap| {
+            assert_eq!((safety(&facts), yield_trap_risk(&facts)), (label, trap), "{facts:?}");
+        };
+        check(facts, Some(Safety::Safe), Some(false));
+        check(SafetyFacts { payout_ratio: Some(dec!(75)), ..facts }, Some(Safety::Borderline), Some(false));
+        check(SafetyFacts { payout_ratio: Some(dec!(80)), is_real_estate: true, ..facts }, Some(Safety::Safe), Some(false));
+        check(SafetyFacts { payout_ratio: Some(dec!(100)), ..facts }, Some(Safety::Borderline), Some(false));
+        check(SafetyFacts { fcf_payout_ratio: Some(dec!(100.1)), ..facts }, Some(Safety::Unsafe), Some(true));
+        check(SafetyFacts { at_risk: true, dps_forward: Some(dec!(0.89)), ..facts }, Some(Safety::Unsafe), Some(true));
+        check(SafetyFacts { dps_forward: Some(dec!(0.9)), ..facts }, Some(Safety::Safe), Some(false));
+        check(SafetyFacts { price_change_1y: Some(dec!(-40.1)), ..facts }, Some(Safety::Safe), Some(true));
+        check(SafetyFacts { payout_ratio: None, ..facts }, None, Some(false));
+        check(SafetyFacts { status: DividendState::NonPayer, ..facts }, None, None);
+    }
+}

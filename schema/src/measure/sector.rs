@@ -1,0 +1,206 @@
+//! Sector statistics (R25) over the active listed stocks of a sector; no funds, suspect yields left out of yields.
+//!
+//! Median (the headline) and mean yield over payers. The weighted yield is Σ cap x yield / Σ cap over all members with a
+//! market cap, non-payers at 0, which is the published aggregate definition. Top payers by yield, then market cap, then
+//! symbol. An empty sector has nulls and zero counts.
+
+use std::cmp::Reverse;
+
+use chrono::{Days, NaiveDate};
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use super::arithmetic::{mean, median, percent, quotient};
+use crate::event::SecurityType;
+use crate::row::{Metrics, Stock};
+use crate::value::Exact;
+
+/// What is known of one member of a sector; percents in points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    pub symbol: String,
+    pub security_type: SecurityType,
+    pub is_active: bool,
+    pub pays_dividend: bool,
+    /// Headline.
+    pub dividend_yield: Option<Decimal>,
+    pub yield_suspect: bool,
+    pub market_cap: Option<i64>,
+    pub payout_ratio: Option<Decimal>,
+    pub growth_5y: Option<Decimal>,
+    pub pe_ratio: Option<Decimal>,
+    pub is_aristocrat: bool,
+    pub is_king: bool,
+    pub change_percent_1d: Option<Decimal>,
+    pub change_percent_ytd: Option<Decimal>,
+    /// The next declared ex-date.
+    pub next_ex_date: Option<NaiveDate>,
+}
+
+impl Member {
+    /// A member from its rows; only a declared next ex-date counts, which the metrics tell.
+    pub fn of(stock: &Stock, metrics: Option<&Metrics>) -> Self {
+        let decimal = |value: Option<Exact>| value.map(|value| value.0);
+        let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
+        let declared = declared.filter(|next| next.status == crate::row::NextStatus::Declared);
+        Self {
+            symbol: stock.symbol.clone(),
+            security_type: stock.r#type,
+            is_active: stock.is_active,
+            pays_dividend: stock.pays_dividend,
+            dividend_yield: decimal(stock.dividend_yield),
+            yield_suspect: stock.yield_suspect,
+            market_cap: stock.market_cap,
+            payout_ratio: decimal(stock.payout_ratio),
+            growth_5y: decimal(stock.growth_5y),
+            pe_ratio: decimal(stock.pe_ratio),
+            is_aristocrat: stock.is_dividend_aristocrat,
+            is_king: stock.is_dividend_king,
+            change_percent_1d: decimal(stock.change_percent),
+            change_percent_ytd: decimal(stock.change_percent_ytd),
+            next_ex_date: declared.map(|next| next.ex_date),
+        }
+    }
+
+    fn is_counted(&self) -> bool {
+        self.is_active && self.security_type.is_stock() && !self.yield_suspect
+    }
+
+    fn payer_yield(&self) -> Option<Decimal> {
+        self.dividend_yield.filter(|value| self.pays_dividend && *value > Decimal::ZERO)
+    }
+}
+
+/// Statistics of one sector.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SectorFigures {
+    pub stock_count: i32,
+    pub payer_count: i32,
+    pub etf_count: i32,
+    /// Sum over members with one, whole currency units.
+    pub market_cap: Option<i64>,
+    /// Mean over payers, percent.
+    pub avg_yield: Option<Exact>,
+    /// Median over payers, percent.
+    pub median_yield: Option<Exact>,
+    /// Aggregate over all members, percent.
+    pub weighted_yield: Option<Exact>,
+    /// Highest of the payers, percent.
+    pub max_yield: Option<Exact>,
+    pub median_payout_ratio: Option<Exact>,
+    pub median_growth_5y: Option<Exact>,
+    pub median_pe: Option<Exact>,
+    pub aristocrat_count: i32,
+    pub king_count: i32,
+    /// Median change of the latest session, percent.
+    pub change_percent_1d: Option<Exact>,
+    /// Median change since the end of last year, percent.
+    pub change_percent_ytd: Option<Exact>,
+    /// Members with a declared ex-date from today through 30 days.
+    pub ex_dates_next_30d: i32,
+}
+
+/// The statistics of a sector's members on a date.
+pub fn sector_figures(members: &[Member], as_of: NaiveDate) -> SectorFigures {
+    let counted: Vec<&Member> = members.iter().filter(|member| member.is_counted()).collect();
+    let yields: Vec<Decimal> = counted.iter().filter_map(|member| member.payer_yield()).collect();
+    let of = |field: fn(&Member) -> Option<Decimal>| median(counted.iter().filter_map(|member| field(member)).collect());
+    let many = |condition: &dyn Fn(&Member) -> bool| counted_as(counted.iter().filter(|member| condition(member)).count());
+    let last = as_of.checked_add_days(Days::new(30)).unwrap_or(as_of);
+    let caps: Vec<i64> = counted.iter().filter_map(|member| member.market_cap).collect();
+    SectorFigures {
+        stock_count: counted_as(counted.len()),
+        payer_count: many(&|member| member.pays_dividend),
+        etf_count: counted_as(members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count()),
+        market_cap: (!caps.is_empty()).then(|| caps.iter().fold(0i64, |sum, cap| sum.saturating_add(*cap))),
+        avg_yield: mean(&yields).map(percent),
+        median_yield: median(yields.clone()).map(percent),
+        weighted_yield: weighted_yield(&counted).map(percent),
+        max_yield: yields.iter().max().copied().map(percent),
+        median_payout_ratio: of(|member| member.payout_ratio).map(percent),
+        median_growth_5y: of(|member| member.growth_5y).map(percent),
+        median_pe: of(|member| member.pe_ratio).map(percent),
+        aristocrat_count: many(&|member| member.is_aristocrat),
+        king_count: many(&|member| member.is_king),
+        change_percent_1d: of(|member| member.change_percent_1d).map(percent),
+        change_percent_ytd: of(|member| member.change_percent_ytd).map(percent),
+        ex_dates_next_30d: many(&|member| member.next_ex_date.is_some_and(|date| as_of <= date && date <= last)),
+    }
+}
+
+/// The highest-yielding payers, best first.
+pub fn top_payers(members: &[Member], count: usize) -> Vec<&Member> {
+    let mut payers: Vec<&Member> = members.iter().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();
+    payers.sort_by(|a, b| {
+        let key = |member: &Member| (Reverse(member.payer_yield()), Reverse(member.market_cap));
+        key(a).cmp(&key(b)).then_with(|| a.symbol.cmp(&b.symbol))
+    });
+    payers.truncate(count);
+    payers
+}
+
+/// Σ cap x yield / Σ cap; members whose yield is unknown though they pay are left out of both sums.
+fn weighted_yield(members: &[&Member]) -> Option<Decimal> {
+    let (mut income, mut caps) = (Decimal::ZERO, Decimal::ZERO);
+    for member in members {
+        let Some(cap) = member.market_cap.map(Decimal::from) else { continue };
+        let value = match member.payer_yield() {
+            Some(value) => value,
+            None if member.pays_dividend => continue,
+            None => Decimal::ZERO,
+        };
+        income = income.checked_add(cap.checked_mul(value)?)?;
+        caps = caps.checked_add(cap)?;
+    }
+    quotient(income, caps)
+}
+
+fn counted_as(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::dec;
+
+    use super::*;
+
+    fn member(symbol: &str, yielded: Decimal, cap: i64) -> Member {
+        Member {
+            symbol: symbol.into(),
+            security_type: SecurityType::Stock,
+            is_active: true,
+            pays_dividend: yielded > Decimal::ZERO,
+            dividend_yield: Some(yielded),
+            yield_suspect: false,
+            market_cap: Some(cap),
+            payout_ratio: None,
+            growth_5y: None,
+            pe_ratio: None,
+            is_aristocrat: false,
+            is_king: false,
+            change_percent_1d: None,
+            change_percent_ytd: None,
+            next_ex_date: None,
+        }
+    }
+
+    #[test]
+    fn medians_are_over_payers_and_weights_over_all() {
+        let as_of = "2024-12-31".parse().unwrap();
+        let fund = Member { security_type: SecurityType::Etf, ..member("F", dec!(9), 1000) };
+        let suspect = Member { yield_suspect: true, ..member("S", dec!(80), 1000) };
+        let gone = Member { is_active: false, ..member("G", dec!(9), 1000) };
+        let members =
+            [member("A", dec!(2), 100), member("B", dec!(3), 50), member("C", dec!(4), 25), member("D", dec!(5), 10), member("N", dec!(0), 65), fund, suspect, gone];
+        let figures = sector_figures(&members, as_of);
+        assert_eq!((figures.stock_count, figures.payer_count, figures.etf_count), (5, 4, 1));
+        assert_eq!(figures.median_yield, Some(Exact(dec!(3.5))));
+        assert_eq!(figures.avg_yield, Some(Exact(dec!(3.5))));
+        assert_eq!(figures.weighted_yield, Some(Exact(dec!(2))));
+        assert_eq!(figures.max_yield, Some(Exact(dec!(5))));
+        let top: Vec<&str> = top_payers(&members, 2).iter().map(|m| m.symbol.as_str()).collect();
+        assert_eq!(top, ["D", "C"]);
+        assert_eq!(sector_figures(&[], as_of).median_yield, None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Streaks of rising and of paid years (R14).
+//!
+//! `years` counts the consecutive years, back from the last complete one (Y0), whose total exceeds the year before by
+//! more than 0.05 % (which absorbs split rounding); n increases need n + 1 totals. An equal total is a freeze and ends
+//! it. The running year counts early once its declared total beats Y0's. Specials never count. A cut declared this year
+//! leaves the number until year-end but puts it at risk: forward dividend below D[Y0] by more than that tolerance.
+//!
+//! A streak that reaches the first total may be longer (`lower_bound`), unless the company was listed in that year or
+//! later, or an operator's seed (`years` through `through_year`) covers what lies before: with every year after
+//! `through_year` an increase, the seed's years are added to them.
+
+use rust_decimal::Decimal;
+
+use super::growth::AnnualTotals;
+
+/// An operator's count of increases before the data begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreakSeed {
+    pub years: i32,
+    pub through_year: i32,
+}
+
+/// A streak of rising years.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Streak {
+    pub years: i32,
+    /// Whether the data may begin too late to see all of it.
+    pub lower_bound: bool,
+    /// First year of the streak.
+    pub started: Option<i32>,
+}
+
+/// Whether `new` exceeds `old` by more than 0.05 %.
+pub fn is_increase(new: Decimal, old: Decimal) -> bool {
+    old > Decimal::ZERO && new > old.saturating_mul(Decimal::new(1_0005, 4))
+}
+
+/// Whether `new` falls below `old` by more than 0.05 %.
+pub fn is_cut(new: Decimal, old: Decimal) -> bool {
+    new < old.saturating_mul(Decimal::new(9_995, 4))
+}
+
+/// The streak of increases. `running` is the as-of date's year, `listed` the year of listing when known.
+pub fn streak(totals: &AnnualTotals, running: i32, seed: Option<StreakSeed>, listed: Option<i32>) -> Streak {
+    let increased = |year: i32| is_increase(totals.amount(year), totals.amount(year - 1));
+    let last_complete = running - 1;
+    let last = if increased(running) { running } else { last_complete };
+    let mut started = last + 1;
+    while increased(started - 1) {
+        started -= 1;
+    }
+    let counted = last + 1 - started;
+    if let Some(years) = seed.and_then(|seed| seeded(seed, started, last, last_complete)).filter(|years| *years >= counted) {
+        return Streak { years, lower_bound: false, started: (years > 0).then(|| last + 1 - years) };
+    }
+    // The total the first increase compares with is the oldest there is.
+    let reaches_first = totals.first_year() == Some(started - 1);
+    let listed_then = listed.is_some_and(|listed| listed >= started - 1);
+    Streak { years: counted, lower_bound: reaches_first && !listed_then, started: (counted > 0).then_some(started) }
+}
+
+/// The seed's years plus the increases since, when no year since broke the streak.
+fn seeded(seed: StreakSeed, started: i32, last: i32, last_complete: i32) -> Option<i32> {
+    let unbroken = started <= seed.through_year + 1;
+    let vouched = seed.through_year >= last_complete && seed.through_year <= last.max(last_complete);
+    (seed.through_year <= last && (unbroken || vouched)).then(|| seed.years + (last - seed.through_year))
+}
+
+/// Whether the indicated dividend falls short of the last complete year's.
+pub fn is_at_risk(forward: Option<Decimal>, totals: &AnnualTotals, last_complete: i32) -> bool {
+    let total = totals.amount(last_complete);
+    total > Decimal::ZERO && forward.is_some_and(|forward| is_cut(forward, total))
+}
+
+/// Consecutive years with a regular payment, back from the running year, or from the one before it.
+pub fn payment_years(totals: &AnnualTotals, running: i32) -> i32 {
+    let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
+    let last = if paid(running) { running } else { running - 1 };
+    (0..).take_while(|back| paid(last - back)).last().map_or(0, |back| back + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::NaiveDate;
+    use rust_decimal::dec;
+
+    use super::*;
+    use crate::measure::yields::Rate;
+
+    /// Totals of years ending with 2024; the running year is 2025.
+    fn totals(amounts: &[Decimal]) -> AnnualTotals {
+        let first = 2025 - i32::try_from(amounts.len()).unwrap();
+        let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
+        let rates: Vec<Rate> = (first..).zip(amounts).filter(|(_, a)| !a.is_zero()).map(|(year, amount)| Rate { ex_date: day(year), amount: *amount }).collect();
+        AnnualTotals::new(&rates, Some(1), "2025-02-01".parse().unwrap())
+    }
+
+    #[test]
+    fn increases() {
+        let check = |amounts: &[Decimal], years, lower_bound| {
+            let found = streak(&totals(amounts), 2025, None, None);
+            assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{amounts:?}");
+        };
+        check(&[], 0, false);
+        check(&[dec!(1)], 0, true);
+        check(&[dec!(1), dec!(2), dec!(3)], 2, true);
+        check(&[dec!(3), dec!(2), dec!(3)], 1, false);
+        check(&[dec!(1), dec!(2), dec!(2)], 0, false);
+        check(&[dec!(1), dec!(1.0005)], 0, false);
+        check(&[dec!(1), dec!(1.00051)], 1, true);
+        check(&[dec!(1), dec!(0), dec!(1), dec!(2)], 1, false);
+        assert!(!streak(&totals(&[dec!(1), dec!(2)]), 2025, None, Some(2023)).lower_bound);
+    }
+
+    #[test]
+    fn a_running_year_counts_early_but_never_against() {
+        let found = |amounts: &[Decimal]| streak(&totals(amounts), 2024, None, None).years;
+        assert_eq!(found(&[dec!(1), dec!(1.1), dec!(1.12)]), 2);
+        assert_eq!(found(&[dec!(1), dec!(1.1), dec!(0.6)]), 1);
+    }
+
+    #[test]
+    fn seeds() {
+        let rising = totals(&[dec!(1), dec!(2), dec!(3)]);
+        let check = |years, through_year, expected: (i32, bool)| {
+            let found = streak(&rising, 2025, Some(StreakSeed { years, through_year }), None);
+            assert_eq!((found.years, found.lower_bound), expected, "{years} through {through_year}");
+        };
+        check(43, 2022, (45, false));
+        check(43, 2024, (43, false));
+        check(43, 2020, (2, true));
+        check(43, 2030, (2, true));
+        check(1, 2024, (2, true));
+    }
+
+    #[test]
+    fn paid_years_and_risk() {
+        let paid = totals(&[dec!(1), dec!(0), dec!(1), dec!(1)]);
+        assert_eq!((payment_years(&paid, 2025), payment_years(&paid, 2024)), (2, 2));
+        assert_eq!(payment_years(&totals(&[]), 2025), 0);
+        assert!(is_at_risk(Some(dec!(0.9)), &paid, 2024));
+        assert!(!is_at_risk(Some(dec!(0.9996)), &paid, 2024));
+        assert!(!is_at_risk(None, &paid, 2024));
+    }
+}
