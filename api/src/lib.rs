@@ -1,1 +1,26 @@
-//! placeholder
+//! The read side: tables to HTTP, behind keys, tiers and limits.
+//!
+//! Invariants: no route reads facts of the log's server; one answer is one generation and one version; access is in
+//! every handler's signature; nothing a client sends makes a 500; clients never see internals.
+
+pub mod account;
+mod access;
+mod app;
+mod cache;
+mod cursor;
+mod envelope;
+mod error;
+mod layers;
+mod lookup;
+mod parameters;
+mod projection;
+mod render;
+mod router;
+mod routes;
+mod server;
+pub mod settings;
+mod universe;
+
+pub use app::App;
+pub use router::document;
+pub use server::serve;

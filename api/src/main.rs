@@ -1,1 +1,60 @@
-fn main(){}
+//! `api`: serves the read tables, and administers accounts and keys.
+
+use std::process::ExitCode;
+
+use api::account::{AccountCommand, KeyCommand};
+use api::settings::ServeSettings;
+use clap::{Parser, Subcommand};
+use schema::db::DatabaseSettings;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Serves dividend data over HTTP, and administers accounts and keys.
+#[derive(Debug, Parser)]
+#[command(name = "api", version)]
+struct Arguments {
+    #[command(flatten)]
+    database: DatabaseSettings,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answers requests until asked to stop
+    Serve(Box<ServeSettings>),
+    /// Accounts: who may use the service, on which tier
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Keys: what requests are signed with
+    #[command(subcommand)]
+    Key(KeyCommand),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    schema::process::init_logging("info");
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(run(arguments)));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    match arguments.command {
+        Command::Serve(settings) => {
+            api::serve(*settings, &arguments.database, schema::process::Shutdown::listen()?).await
+        }
+        Command::Account(command) => api::account::run_account(command, &arguments.database).await,
+        Command::Key(command) => api::account::run_key(command, &arguments.database).await,
+    }
+}

@@ -3,19 +3,20 @@
 //! Invariant: what leaves here depends on the rows and their order alone, never on time or on the machine.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use schema::bars::{BarVersion, MISSING, day_number};
+use schema::bars::{Bar, BarVersion, MISSING, day_number};
 use schema::event::{
     Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
 };
 use schema::frame::{Body, TARGET_BYTES};
+use schema::measure::merge::{PriceValues, latest_session_date, price_fault};
 use schema::symbol::Symbol;
 
 use crate::fixed::{Fixed, parse_count, parse_price};
 use crate::holdings::{Holdings, MAX_POSITIONS};
-use crate::normalize::{Fault, is_absent, newest_session};
+use crate::normalize::{Fault, is_absent};
 use crate::prices::{Extra, PriceBatch, PriceRow, SymbolId};
 
 /// A refused row is kept up to this length.
@@ -133,6 +134,8 @@ pub struct Collector {
     today: NaiveDate,
     newest_day: i32,
     out: SyncSender<Piece>,
+    /// Batches that were encoded, to be filled again.
+    spare: Receiver<PriceBatch>,
     pub stats: Stats,
     pub holdings: Holdings,
     prices: PriceBatch,
@@ -170,14 +173,15 @@ macro_rules! collect {
 }
 
 impl Collector {
-    /// Collects the rows of the file `label`, whose cuts go to `out`.
-    pub fn new(label: &str, observed_at: DateTime<Utc>, today: NaiveDate, out: SyncSender<Piece>) -> Self {
+    /// Collects the rows of the file `label`, whose cuts go to `out`; used batches come back through `spare`.
+    pub fn new(label: &str, observed_at: DateTime<Utc>, today: NaiveDate, out: SyncSender<Piece>, spare: Receiver<PriceBatch>) -> Self {
         Self {
             label: label.to_owned(),
             observed_at,
             today,
-            newest_day: day_number(newest_session(today)),
+            newest_day: day_number(latest_session_date(today)),
             out,
+            spare,
             stats: Stats::default(),
             holdings: Holdings::default(),
             prices: PriceBatch::default(),
@@ -266,7 +270,7 @@ impl Collector {
 
     /// Refuses a date later than tomorrow.
     pub fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
-        if date > newest_session(self.today) { Err(Fault::future(column, date, self.today)) } else { Ok(()) }
+        if date > latest_session_date(self.today) { Err(Fault::future(column, date, self.today)) } else { Ok(()) }
     }
 
     fn intern(&mut self, spelling: &[u8]) -> Result<SymbolId, Fault> {
@@ -319,7 +323,8 @@ impl Collector {
         if !self.prices.is_empty() {
             // The table of symbols starts anew too, so that a file of a million symbols stays bounded.
             self.spellings.clear();
-            let (batch, symbols) = (std::mem::take(&mut self.prices), std::mem::take(&mut self.symbols));
+            let empty = self.spare.try_recv().unwrap_or_default();
+            let (batch, symbols) = (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
             self.send(Piece::Prices(batch, symbols));
         }
     }
@@ -366,49 +371,44 @@ impl ScaledBar {
             let Some(price) = optional(column, cell, parse_price)? else { continue };
             scale = scale.max(price.scale);
             rounded += u64::from(price.rounded);
-            *value = Some(price);
+            // Vendors write 0 for an open, high or low they do not know; a close of 0 is a fault.
+            *value = (price.mantissa != 0 || column == "close").then_some(price);
         }
         let mut counts = [MISSING; 2];
         for (count, (column, cell)) in counts.iter_mut().zip([("volume", cells.volume), ("trade_count", cells.trade_count)]) {
             let Some(value) = optional(column, cell, parse_count)? else { continue };
-            if value.mantissa < 0 {
-                return Err(Fault::new("negative_volume", format_args!("{column} {} is negative", value.mantissa)));
-            }
             rounded += u64::from(value.rounded);
             *count = value.mantissa;
         }
-        let Some(close) = values[3] else { return Err(Fault::missing("close")) };
+        if values[3].is_none() {
+            return Err(Fault::missing("close"));
+        }
         let prices = values.map(|price| price.map_or(Some(MISSING), |price| at_scale(price, scale)));
         let [Some(open), Some(high), Some(low), Some(close_value), Some(vwap)] = prices else {
             let message = "the row's prices differ so much in size and digits that they do not fit one scale: round them";
             return Err(Fault::new("number_too_large", message));
         };
-        check_bar(close, [open, high, low, close_value])?;
         let [volume, trade_count] = counts;
-        Ok(Self { scale, prices: [open, high, low, close_value, vwap], volume, trade_count, rounded })
+        let bar = Self { scale, prices: [open, high, low, close_value, vwap], volume, trade_count, rounded };
+        bar.check()
+    }
+
+    /// Refuses a bar that is impossible by itself (R28); the integers decide, the rule says why.
+    fn check(self) -> Result<Self, Fault> {
+        let [open, high, low, close, vwap] = self.prices;
+        let negative = |value: i64| value < 0 && value != MISSING;
+        let inverted = high < low && high != MISSING;
+        let suspicious = close <= 0 || inverted || [open, high, low, vwap, self.volume].into_iter().any(negative);
+        if !suspicious {
+            return Ok(self);
+        }
+        let bar = Bar { day: 0, open, high, low, close, volume: self.volume, vwap, trade_count: self.trade_count };
+        price_fault(&PriceValues::of(&bar, u32::from(self.scale))).map_or(Ok(self), |fault| Err(Fault::rule(fault)))
     }
 }
 
 fn at_scale(price: Fixed, scale: u8) -> Option<i64> {
     price.mantissa.checked_mul(crate::fixed::POW10[usize::from(scale - price.scale)])
-}
-
-/// The rules a bar shows by itself (R28).
-fn check_bar(close: Fixed, [open, high, low, close_value]: [i64; 4]) -> Result<(), Fault> {
-    if close_value <= 0 {
-        let value = rust_decimal::Decimal::new(close.mantissa, u32::from(close.scale));
-        return Err(Fault::new("non_positive_close", format_args!("close {value} is not above zero")));
-    }
-    for (column, value) in [("open", open), ("high", high), ("low", low)] {
-        if value != MISSING && value <= 0 {
-            let message = format_args!("{column} is not above zero: leave it empty when it is unknown");
-            return Err(Fault::new("non_positive_price", message));
-        }
-    }
-    if high != MISSING && low != MISSING && high < low {
-        return Err(Fault::new("high_below_low", "high is below low"));
-    }
-    Ok(())
 }
 
 fn optional(

@@ -5,6 +5,7 @@ use schema::event::Kind;
 use schema::frame::{Body, Codec, FrameError};
 
 use crate::collect::Piece;
+use crate::prices::PriceBatch;
 
 /// A frame that lacks only what its load knows: id, source, run and file.
 #[derive(Debug, Clone)]
@@ -28,19 +29,23 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Encodes a piece into one or more frames.
-    pub(crate) fn encode(&mut self, piece: Piece, emit: &mut dyn FnMut(Encoded)) -> Result<(), FrameError> {
+    /// Encodes a piece into one or more frames; gives back the memory of a batch of prices.
+    pub(crate) fn encode(&mut self, piece: Piece, emit: &mut dyn FnMut(Encoded)) -> Result<Option<PriceBatch>, FrameError> {
         match piece {
-            Piece::Rows(body, line) => emit(self.frame(body, line)?),
-            Piece::Prices(batch, symbols) => {
+            Piece::Rows(body, line) => {
+                emit(self.frame(body, line)?);
+                Ok(None)
+            }
+            Piece::Prices(mut batch, symbols) => {
                 let cut = batch.cut(&symbols);
                 self.rounded += cut.rounded;
                 for frame in cut.frames {
                     emit(self.frame(Body::Prices(frame.series), frame.line)?);
                 }
+                batch.clear();
+                Ok(Some(batch))
             }
         }
-        Ok(())
     }
 
     fn frame(&mut self, body: Body, line: u64) -> Result<Encoded, FrameError> {

@@ -8,8 +8,9 @@ use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
+use schema::measure::merge::RowFault;
 use schema::symbol::Symbol;
 use schema::value::{NumberError, Parsed, parse_decimal, parse_figure};
 
@@ -25,6 +26,11 @@ impl Fault {
     /// A fault with its sentence.
     pub fn new(reason: &'static str, message: impl fmt::Display) -> Self {
         Self { reason, message: message.to_string() }
+    }
+
+    /// What a row rule says.
+    pub(crate) fn rule((reason, message): RowFault) -> Self {
+        Self { reason, message }
     }
 
     /// A required value that is absent.
@@ -105,11 +111,6 @@ pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault
 
 fn bad_date(column: &str, text: &[u8]) -> Fault {
     Fault::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", shown(text)))
-}
-
-/// The newest date a price or session may have: tomorrow, since feeds are read across time zones.
-pub(crate) fn newest_session(today: NaiveDate) -> NaiveDate {
-    today.checked_add_days(Days::new(1)).unwrap_or(today)
 }
 
 /// A currency, in its major unit; `minor` names the unit the amounts beside it are in, 100 to one.

@@ -60,6 +60,14 @@ impl PriceBatch {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
+    /// Empties it and keeps its memory: growing anew costs more than sorting.
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+        self.extras.clear();
+        self.versions.clear();
+        self.known.clear();
+    }
+
     /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -104,7 +112,7 @@ impl PriceBatch {
     }
 
     /// Groups the rows by symbol, in the order of the symbols' names, keeping the file's order within each.
-    pub fn cut(self, symbols: &[Symbol]) -> Cut {
+    pub fn cut(&self, symbols: &[Symbol]) -> Cut {
         let mut counts = vec![0u32; symbols.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
         let mut present: Vec<SymbolId> = (0..).take(symbols.len()).filter(|id| counts[*id as usize] > 0).collect();
@@ -128,7 +136,7 @@ impl PriceBatch {
             rest = others;
             let bar_bytes = self.bar_bytes(group);
             for part in group.chunks((TARGET_BYTES - SERIES_BYTES) / bar_bytes) {
-                cut.add(&self, &symbols[id as usize], part, SERIES_BYTES + part.len() * bar_bytes);
+                cut.add(self, &symbols[id as usize], part, SERIES_BYTES + part.len() * bar_bytes);
             }
         }
         cut

@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc::Sender;
@@ -16,6 +16,7 @@ use crate::encode::{Encoded, Encoder};
 use crate::format::{Options, ReadError};
 use crate::holdings::Holdings;
 use crate::input::{Hashing, Input};
+use crate::prices::PriceBatch;
 use crate::report::Progress;
 use crate::spool::Spool;
 use crate::unpack;
@@ -122,10 +123,11 @@ impl Producer {
     /// Reads one file on this thread, encoding on another.
     fn read(&self, input: &Input, emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send)) -> Result<(Stats, Holdings), Failure> {
         let (sender, pieces) = sync_channel::<Piece>(1);
-        let mut rows = Collector::new(&input.file.label, self.observed_at, self.options.today, sender);
+        let (recycle, spare) = sync_channel::<PriceBatch>(2);
+        let mut rows = Collector::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
         let broken = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let encoding = scope.spawn(|| encode(pieces, emit, &broken));
+            let encoding = scope.spawn(|| encode(pieces, recycle, emit, &broken));
             let read = unpack::read(&input.file, |reader| {
                 let mut reader = Watched { inner: Hashing::new(reader), producer: self, broken: &broken };
                 let read = input.format.read(&mut reader, &self.options, &mut rows);
@@ -159,6 +161,7 @@ fn refused_or_failed(input: usize, failure: Failure) -> Event {
 /// Encodes all pieces; the number of prices rounded on the way.
 fn encode(
     pieces: Receiver<Piece>,
+    recycle: SyncSender<PriceBatch>,
     emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send),
     broken: &AtomicBool,
 ) -> Result<u64, String> {
@@ -170,10 +173,14 @@ fn encode(
                 emitted = emit(frame);
             }
         });
-        let failure = encoded.map_err(|error| error.to_string()).and(emitted.map_err(|error| error.to_string()));
-        if let Err(message) = failure {
-            broken.store(true, Ordering::Relaxed);
-            return Err(message);
+        let encoded = encoded.map_err(|error| error.to_string()).and_then(|spare| emitted.map(|()| spare).map_err(|error| error.to_string()));
+        match encoded {
+            // With no room for it, or nobody to fill it, the batch is simply dropped.
+            Ok(spare) => drop(spare.map(|spare| recycle.try_send(spare))),
+            Err(message) => {
+                broken.store(true, Ordering::Relaxed);
+                return Err(message);
+            }
         }
     }
     Ok(encoder.rounded)

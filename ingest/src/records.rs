@@ -24,13 +24,15 @@ pub(crate) struct Lines<R> {
     line: u64,
     /// Number of the last line taken.
     taken: u64,
+    /// Whether there is a quote among the bytes read; most feeds have none, and need no look at every line.
+    quotes: bool,
 }
 
 impl<R: Read> Lines<R> {
     /// Reads lines of `reader`, without a byte-order mark.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
         let mut lines =
-            Self { reader, buffer: vec![0; CHUNK], start: 0, next: 0, end: 0, finished: false, line: 0, taken: 0 };
+            Self { reader, buffer: vec![0; CHUNK], start: 0, next: 0, end: 0, finished: false, line: 0, taken: 0, quotes: false };
         while lines.end < MARK.len() && !lines.finished {
             lines.fill()?;
         }
@@ -91,6 +93,7 @@ impl<R: Read> Lines<R> {
         let read = self.reader.read(&mut self.buffer[self.end..])?;
         self.end += read;
         self.finished = read == 0;
+        self.quotes = memchr(b'"', &self.buffer[..self.end]).is_some();
         Ok(())
     }
 
@@ -159,7 +162,7 @@ impl<R: Read> Records<R> {
             }
         }
         self.fields.clear();
-        if memchr(b'"', self.lines.current()).is_none() {
+        if !self.lines.quotes || memchr(b'"', self.lines.current()).is_none() {
             let raw = self.lines.current();
             split(raw, &mut self.fields);
             return Ok(Some(Record { line: self.lines.line, raw, text: raw, fields: &self.fields, unclosed: false }));

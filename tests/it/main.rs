@@ -1,5 +1,9 @@
 //! Every integration test in one program, one file per area: one link, and one pair of servers for all.
 
+mod api_access;
+mod api_answers;
+mod api_contract;
+mod api_world;
 mod first_answer;
 mod replay;
 mod roles;

@@ -32,7 +32,7 @@ pub(crate) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Bo
     let head = Head::read(&file(name), &mut text.as_bytes()).unwrap();
     let format = Format::recognise(&file(name), &head, options)?;
     let (sender, receiver) = sync_channel(1000);
-    let mut rows = Collector::new(name, DateTime::UNIX_EPOCH, options.today, sender);
+    let mut rows = Collector::new(name, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     format.read(&mut text.as_bytes(), options, &mut rows).map_err(|error| error.to_string())?;
     let (_, holdings) = rows.finish();
     let mut bodies = Vec::new();

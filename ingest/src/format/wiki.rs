@@ -111,9 +111,9 @@ fn read_record(
     let shares = ratio::shares(split_ratio)
         .ok_or_else(|| Fault::new("non_positive_ratio", format_args!("split_ratio {split_ratio} is not above zero")))?;
     let cells = PriceCells {
-        open: unless_zero(record.field(columns.open)),
-        high: unless_zero(record.field(columns.high)),
-        low: unless_zero(record.field(columns.low)),
+        open: record.field(columns.open),
+        high: record.field(columns.high),
+        low: record.field(columns.low),
         close: record.field(columns.close),
         volume: record.field(columns.volume),
         ..PriceCells::default()
@@ -159,11 +159,6 @@ fn number(column: &str, cell: &[u8], absent: Decimal) -> Result<Decimal, Fault> 
     }
     let parsed = parse_decimal(&String::from_utf8_lossy(cell));
     parsed.map(|parsed| parsed.value).map_err(|error| Fault::number(column, cell, error))
-}
-
-/// Vendors write 0 for an open, high or low they do not know.
-pub(super) fn unless_zero(cell: &[u8]) -> &[u8] {
-    if cell.iter().all(|byte| matches!(byte, b'0' | b'.' | b' ')) { &[] } else { cell }
 }
 
 #[cfg(test)]

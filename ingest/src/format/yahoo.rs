@@ -14,7 +14,6 @@ use schema::value::parse_decimal;
 
 use super::file_symbol::symbol_of;
 use super::head::plain;
-use super::wiki::unless_zero;
 use super::{Format, Head, Options, ReadError, ratio};
 use crate::collect::{Collector, PriceCells};
 use crate::normalize::{Fault, is_absent, session_date, trim};
@@ -125,9 +124,9 @@ fn read_record(
     let shares = split(record.field(columns.splits))?;
     if columns.close != usize::MAX {
         let cells = PriceCells {
-            open: unless_zero(record.field(columns.open)),
-            high: unless_zero(record.field(columns.high)),
-            low: unless_zero(record.field(columns.low)),
+            open: record.field(columns.open),
+            high: record.field(columns.high),
+            low: record.field(columns.low),
             close: record.field(columns.close),
             volume: record.field(columns.volume),
             ..PriceCells::default()

@@ -31,8 +31,8 @@ impl Market {
         let start = until
             .checked_sub_months(Months::new(years * 12))
             .and_then(|day| day.succ_opt())
-            .filter(|day| day.year() >= 1900 && until.year() <= 2100)
-            .context("the history would leave the years 1900 to 2100")?;
+            .filter(|day| day.year() >= 1955 && until.year() <= 2100)
+            .context("the history would leave the years 1955 to 2100, which the calendar knows")?;
         let sessions = Sessions::new(start, until).context("the history holds no session")?;
         ensure!(sessions.last - sessions.first >= 60, "the history holds too few sessions");
         let mut random = SplitMix64::new(seed, u64::MAX - 1);

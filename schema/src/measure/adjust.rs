@@ -168,8 +168,6 @@ pub fn step_of(steps: &[Step], day: NaiveDate) -> Option<&Step> {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     fn date(text: &str) -> NaiveDate {

@@ -119,8 +119,6 @@ fn settle_root(value: Decimal) -> Decimal {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     #[test]

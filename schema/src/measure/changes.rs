@@ -53,8 +53,6 @@ fn is_comparable(rates: &[Rate], index: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     fn check(rows: &[(&str, Decimal)], payments: i32, increase: Option<(&str, Decimal)>, cut: Option<&str>, cuts: i32) {

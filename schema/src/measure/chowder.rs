@@ -29,8 +29,6 @@ pub fn chowder(yield_forward: Option<Decimal>, growth_5y: Option<Decimal>, secto
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     #[test]

@@ -38,8 +38,6 @@ impl Unit {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     #[test]

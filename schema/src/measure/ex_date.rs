@@ -46,8 +46,6 @@ pub fn is_large(amount: Decimal, price: Decimal) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     fn date(text: &str) -> NaiveDate {

@@ -123,8 +123,6 @@ fn first_of(rates: &[Rate], year: i32) -> Option<Rate> {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
     use crate::value::round;
 

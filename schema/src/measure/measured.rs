@@ -154,7 +154,8 @@ pub(crate) fn measure<'a>(history: &'a History, market: &Market<'_>) -> Measured
     let dps_ttm = (!mixed).then(|| sum(trailing_rates));
     let dps_ttm_total = total_paid(payments, as_of, &dividend_currency);
     let ttm_payment_count = i32::try_from(trailing_rates.len()).unwrap_or(i32::MAX);
-    flag_trailing(&mut flags, &rates, per_year, status, ttm_payment_count, ttm_start(security, &series, payments), as_of);
+    let partial = is_partial_year(security, &series, payments, per_year, months_before(as_of, 12));
+    flag_trailing(&mut flags, &rates, per_year, status, ttm_payment_count, partial);
 
     let indicated = if is_fund || !is_listed {
         Forward { amount: None, basis: ForwardBasis::None }
@@ -391,11 +392,30 @@ fn flag_records(payments: &[Payment<'_>], history: &History, flags: &mut BTreeSe
     }
 }
 
-/// When the security's data begin: its listing, else the first bar or ex-date.
-fn ttm_start(security: Option<&Security>, series: &Series<'_>, payments: &[Payment<'_>]) -> Option<NaiveDate> {
+/// Whether the trailing year is only partly covered: listed since, or data that begin since.
+///
+/// A first bar tells the listing only where no ex-date lies before it; data that begin with a dividend may begin up to one
+/// period into the window.
+fn is_partial_year(
+    security: Option<&Security>,
+    series: &Series<'_>,
+    payments: &[Payment<'_>],
+    payments_per_year: Option<i32>,
+    window: NaiveDate,
+) -> bool {
+    if let Some(listed) = security.and_then(|security| security.ipo_date) {
+        return listed > window;
+    }
     let first_bar = (!series.bars.is_empty()).then(|| series.date(0));
-    let first_ex_date = payments.first().map(|payment| payment.ex_date);
-    security.and_then(|security| security.ipo_date).or_else(|| first_bar.into_iter().chain(first_ex_date).min())
+    match (first_bar, payments.first().map(|payment| payment.ex_date)) {
+        (Some(bar), Some(ex_date)) if bar < ex_date => bar > window,
+        (_, Some(ex_date)) => {
+            let period = payments_per_year.map_or(0, |payments| 365 / i64::from(payments.max(1)));
+            (ex_date - window).num_days() > period
+        }
+        (Some(bar), None) => bar > window,
+        (None, None) => false,
+    }
 }
 
 fn flag_trailing(
@@ -404,16 +424,18 @@ fn flag_trailing(
     payments_per_year: Option<i32>,
     status: DividendState,
     count: i32,
-    start: Option<NaiveDate>,
-    as_of: NaiveDate,
+    partial: bool,
 ) {
-    let Some(first) = rates.first() else { return };
-    let window = months_before(as_of, 12);
-    if start.is_some_and(|start| start > window) {
+    if rates.is_empty() {
+        return;
+    }
+    if partial {
         flags.insert("ttm_incomplete".to_owned());
     }
-    let unusual = payments_per_year.is_some_and(|payments| is_unusual_count(count, payments));
-    if unusual && status == DividendState::Active && first.ex_date <= window {
+    // A young history cannot hold as many payments as a year, but it can hold more.
+    let unusual =
+        payments_per_year.is_some_and(|payments| is_unusual_count(count, payments) && (count > payments || !partial));
+    if unusual && status == DividendState::Active {
         flags.insert("ttm_payment_count_unusual".to_owned());
     }
 }

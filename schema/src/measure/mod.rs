@@ -6,6 +6,14 @@
 //! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on their order;
 //! nothing declared or traded after the as-of date is known (R33); no input makes it fail.
 
+/// A decimal literal in tests.
+#[cfg(test)]
+macro_rules! dec {
+    ($literal:expr) => {
+        stringify!($literal).replace(' ', "").parse::<rust_decimal::Decimal>().unwrap()
+    };
+}
+
 pub mod adjust;
 mod arithmetic;
 pub mod calendar;

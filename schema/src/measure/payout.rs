@@ -90,8 +90,6 @@ pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decima
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     #[test]

@@ -39,8 +39,7 @@ pub(crate) fn volatility(series: &Series<'_>, ex_days: &[ExDay]) -> Option<Decim
     let returns: Option<Vec<i128>> = (first + 1..bars).map(|index| events.growth(series, index - 1, index)).collect();
     let returns = returns?;
     let length = i128::try_from(count).ok()?;
-    let sum: i128 = returns.iter().sum();
-    let mean = sum / length;
+    let mean = returns.iter().try_fold(0i128, |sum, value| sum.checked_add(*value))? / length;
     let squares = returns.iter().try_fold(0i128, |squares, value| {
         let deviation = value - mean;
         squares.checked_add(deviation.checked_mul(deviation)?)
@@ -76,8 +75,10 @@ pub(crate) fn beta(own: &MonthEnds, benchmark: &MonthEnds) -> Option<Decimal> {
         return None;
     }
     let length = i128::try_from(pairs.len()).ok()?;
-    let mean_own = pairs.iter().map(|pair| pair.0).sum::<i128>() / length;
-    let mean_other = pairs.iter().map(|pair| pair.1).sum::<i128>() / length;
+    let mean = |side: fn(&(i128, i128)) -> i128| {
+        pairs.iter().map(side).try_fold(0i128, |sum, value| sum.checked_add(value)).map(|sum| sum / length)
+    };
+    let (mean_own, mean_other) = (mean(|pair| pair.0)?, mean(|pair| pair.1)?);
     let (mut covariance, mut variance) = (0i128, 0i128);
     for (value, other) in pairs {
         let deviation = other - mean_other;
@@ -128,7 +129,7 @@ impl<'a> Events<'a> {
 
     /// Growth less one of the adjusted close between two bars, in 10^-15; `None` when it cannot be held.
     fn growth(&mut self, series: &Series<'_>, from: usize, to: usize) -> Option<i128> {
-        let raw = i128::from(series.bars.close[to]).checked_mul(ONE)? / i128::from(series.bars.close[from]);
+        let raw = i128::from(series.bars.close[to]).checked_mul(ONE)?.checked_div(i128::from(series.bars.close[from]))?;
         let Some(next) = self.ahead.first() else { return Some(raw - ONE) };
         let end = series.date(to);
         if next.ex_date > end {
@@ -148,8 +149,6 @@ impl<'a> Events<'a> {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
     use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
     use crate::measure::adjust::Splits;

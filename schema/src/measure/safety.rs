@@ -99,8 +99,6 @@ fn is_above_100(payout: Decimal) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     #[test]

@@ -1,24 +1,26 @@
 //! Sector statistics (R25) over the active listed stocks of a sector; no funds, suspect yields left out of yields.
 //!
 //! Median (the headline) and mean yield over payers. The weighted yield is Σ cap x yield / Σ cap over all members with a
-//! market cap, non-payers at 0, which is the published aggregate definition. Top payers by yield, then market cap, then
+//! market cap, non-payers at 0, which is the published aggregate definition; price changes are weighted likewise. Top payers by yield, then market cap, then
 //! symbol. An empty sector has nulls and zero counts.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
 use rust_decimal::Decimal;
-use serde::Serialize;
 
 use super::arithmetic::{mean, median, percent, quotient};
 use crate::event::SecurityType;
-use crate::row::{Metrics, Stock};
+use crate::row::{Industry, Json, Metrics, SectorRow, Stock};
 use crate::value::Exact;
 
 /// What is known of one member of a sector; percents in points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     pub symbol: String,
+    pub sector: Option<String>,
+    pub industry: Option<String>,
     pub security_type: SecurityType,
     pub is_active: bool,
     pub pays_dividend: bool,
@@ -45,6 +47,8 @@ impl Member {
         let declared = declared.filter(|next| next.status == crate::row::NextStatus::Declared);
         Self {
             symbol: stock.symbol.clone(),
+            sector: stock.sector.clone(),
+            industry: stock.industry.clone(),
             security_type: stock.r#type,
             is_active: stock.is_active,
             pays_dividend: stock.pays_dividend,
@@ -66,71 +70,86 @@ impl Member {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
+    /// The yield in the sector's aggregate: 0 for non-payers, unknown for payers whose yield cannot be told.
+    fn yield_at_zero(&self) -> Option<Decimal> {
+        if self.pays_dividend { self.payer_yield() } else { Some(Decimal::ZERO) }
+    }
+
     fn payer_yield(&self) -> Option<Decimal> {
         self.dividend_yield.filter(|value| self.pays_dividend && *value > Decimal::ZERO)
     }
 }
 
-/// Statistics of one sector.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SectorFigures {
-    pub stock_count: i32,
-    pub payer_count: i32,
-    pub etf_count: i32,
-    /// Sum over members with one, whole currency units.
-    pub market_cap: Option<i64>,
-    /// Mean over payers, percent.
-    pub avg_yield: Option<Exact>,
-    /// Median over payers, percent.
-    pub median_yield: Option<Exact>,
-    /// Aggregate over all members, percent.
-    pub weighted_yield: Option<Exact>,
-    /// Highest of the payers, percent.
-    pub max_yield: Option<Exact>,
-    pub median_payout_ratio: Option<Exact>,
-    pub median_growth_5y: Option<Exact>,
-    pub median_pe: Option<Exact>,
-    pub aristocrat_count: i32,
-    pub king_count: i32,
-    /// Median change of the latest session, percent.
-    pub change_percent_1d: Option<Exact>,
-    /// Median change since the end of last year, percent.
-    pub change_percent_ytd: Option<Exact>,
-    /// Members with a declared ex-date from today through 30 days.
-    pub ex_dates_next_30d: i32,
+/// The rows of every sector the members name, by slug.
+pub fn sector_rows(members: &[Member], as_of: NaiveDate) -> Vec<SectorRow> {
+    let mut sectors: BTreeMap<String, Vec<&Member>> = BTreeMap::new();
+    for member in members {
+        if let Some(sector) = &member.sector {
+            sectors.entry(slug(sector)).or_default().push(member);
+        }
+    }
+    let name = |members: &[&Member]| members.iter().filter_map(|member| member.sector.clone()).min().unwrap_or_default();
+    sectors.values().map(|members| sector_row(&name(members), members, as_of)).collect()
 }
 
-/// The statistics of a sector's members on a date.
-pub fn sector_figures(members: &[Member], as_of: NaiveDate) -> SectorFigures {
-    let counted: Vec<&Member> = members.iter().filter(|member| member.is_counted()).collect();
+/// The row of one sector's members on a date.
+pub fn sector_row(sector: &str, members: &[&Member], as_of: NaiveDate) -> SectorRow {
+    let counted: Vec<&Member> = members.iter().copied().filter(|member| member.is_counted()).collect();
     let yields: Vec<Decimal> = counted.iter().filter_map(|member| member.payer_yield()).collect();
-    let of = |field: fn(&Member) -> Option<Decimal>| median(counted.iter().filter_map(|member| field(member)).collect());
-    let many = |condition: &dyn Fn(&Member) -> bool| counted_as(counted.iter().filter(|member| condition(member)).count());
+    let middle = |field: fn(&Member) -> Option<Decimal>| median(counted.iter().filter_map(|member| field(member)).collect());
+    let many = |condition: &dyn Fn(&Member) -> bool| count(counted.iter().filter(|member| condition(member)).count());
     let last = as_of.checked_add_days(Days::new(30)).unwrap_or(as_of);
     let caps: Vec<i64> = counted.iter().filter_map(|member| member.market_cap).collect();
-    SectorFigures {
-        stock_count: counted_as(counted.len()),
-        payer_count: many(&|member| member.pays_dividend),
-        etf_count: counted_as(members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count()),
+    SectorRow {
+        sector: sector.to_owned(),
+        slug: slug(sector),
+        stock_count: count(counted.len()),
+        payer_count: many(&|member| member.payer_yield().is_some()),
+        etf_count: count(members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count()),
         market_cap: (!caps.is_empty()).then(|| caps.iter().fold(0i64, |sum, cap| sum.saturating_add(*cap))),
         avg_yield: mean(&yields).map(percent),
         median_yield: median(yields.clone()).map(percent),
-        weighted_yield: weighted_yield(&counted).map(percent),
+        weighted_yield: weighted(&counted, Member::yield_at_zero).map(percent),
         max_yield: yields.iter().max().copied().map(percent),
-        median_payout_ratio: of(|member| member.payout_ratio).map(percent),
-        median_growth_5y: of(|member| member.growth_5y).map(percent),
-        median_pe: of(|member| member.pe_ratio).map(percent),
+        median_payout_ratio: middle(|member| member.payout_ratio).map(percent),
+        median_growth_5y: middle(|member| member.growth_5y).map(percent),
+        median_pe: middle(|member| member.pe_ratio).map(percent),
         aristocrat_count: many(&|member| member.is_aristocrat),
         king_count: many(&|member| member.is_king),
-        change_percent_1d: of(|member| member.change_percent_1d).map(percent),
-        change_percent_ytd: of(|member| member.change_percent_ytd).map(percent),
+        change_percent_1d: weighted(&counted, |member| member.change_percent_1d).map(percent),
+        change_percent_ytd: weighted(&counted, |member| member.change_percent_ytd).map(percent),
         ex_dates_next_30d: many(&|member| member.next_ex_date.is_some_and(|date| as_of <= date && date <= last)),
+        as_of,
+        industries: Json(industries(&counted)),
     }
 }
 
+/// A sector's name for paths: lower case, runs of anything but letters and digits as one hyphen.
+pub fn slug(sector: &str) -> String {
+    let words = sector.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<String>>().join("-")
+}
+
+fn industries(members: &[&Member]) -> Vec<Industry> {
+    let mut industries: BTreeMap<&str, Vec<&Member>> = BTreeMap::new();
+    for member in members {
+        if let Some(industry) = &member.industry {
+            industries.entry(industry).or_default().push(member);
+        }
+    }
+    industries
+        .into_iter()
+        .map(|(industry, members)| Industry {
+            industry: industry.to_owned(),
+            stock_count: count(members.len()),
+            median_yield: median(members.iter().filter_map(|member| member.payer_yield()).collect()).map(percent),
+        })
+        .collect()
+}
+
 /// The highest-yielding payers, best first.
-pub fn top_payers(members: &[Member], count: usize) -> Vec<&Member> {
-    let mut payers: Vec<&Member> = members.iter().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();
+pub fn top_payers<'a>(members: &[&'a Member], count: usize) -> Vec<&'a Member> {
+    let mut payers: Vec<&Member> = members.iter().copied().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();
     payers.sort_by(|a, b| {
         let key = |member: &Member| (Reverse(member.payer_yield()), Reverse(member.market_cap));
         key(a).cmp(&key(b)).then_with(|| a.symbol.cmp(&b.symbol))
@@ -139,35 +158,30 @@ pub fn top_payers(members: &[Member], count: usize) -> Vec<&Member> {
     payers
 }
 
-/// Σ cap x yield / Σ cap; members whose yield is unknown though they pay are left out of both sums.
-fn weighted_yield(members: &[&Member]) -> Option<Decimal> {
-    let (mut income, mut caps) = (Decimal::ZERO, Decimal::ZERO);
+/// Σ cap x figure / Σ cap over members that have both.
+fn weighted(members: &[&Member], figure: fn(&Member) -> Option<Decimal>) -> Option<Decimal> {
+    let (mut sum, mut caps) = (Decimal::ZERO, Decimal::ZERO);
     for member in members {
-        let Some(cap) = member.market_cap.map(Decimal::from) else { continue };
-        let value = match member.payer_yield() {
-            Some(value) => value,
-            None if member.pays_dividend => continue,
-            None => Decimal::ZERO,
-        };
-        income = income.checked_add(cap.checked_mul(value)?)?;
+        let Some((cap, value)) = member.market_cap.map(Decimal::from).zip(figure(member)) else { continue };
+        sum = sum.checked_add(cap.checked_mul(value)?)?;
         caps = caps.checked_add(cap)?;
     }
-    quotient(income, caps)
+    quotient(sum, caps)
 }
 
-fn counted_as(count: usize) -> i32 {
+fn count(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     fn member(symbol: &str, yielded: Decimal, cap: i64) -> Member {
         Member {
             symbol: symbol.into(),
+            sector: Some("Energy".into()),
+            industry: None,
             security_type: SecurityType::Stock,
             is_active: true,
             pays_dividend: yielded > Decimal::ZERO,
@@ -193,14 +207,17 @@ mod tests {
         let gone = Member { is_active: false, ..member("G", dec!(9), 1000) };
         let members =
             [member("A", dec!(2), 100), member("B", dec!(3), 50), member("C", dec!(4), 25), member("D", dec!(5), 10), member("N", dec!(0), 65), fund, suspect, gone];
-        let figures = sector_figures(&members, as_of);
+        let rows = sector_rows(&members, as_of);
+        let figures = &rows[0];
         assert_eq!((figures.stock_count, figures.payer_count, figures.etf_count), (5, 4, 1));
         assert_eq!(figures.median_yield, Some(Exact(dec!(3.5))));
         assert_eq!(figures.avg_yield, Some(Exact(dec!(3.5))));
         assert_eq!(figures.weighted_yield, Some(Exact(dec!(2))));
         assert_eq!(figures.max_yield, Some(Exact(dec!(5))));
-        let top: Vec<&str> = top_payers(&members, 2).iter().map(|m| m.symbol.as_str()).collect();
+        let all: Vec<&Member> = members.iter().collect();
+        let top: Vec<&str> = top_payers(&all, 2).iter().map(|m| m.symbol.as_str()).collect();
         assert_eq!(top, ["D", "C"]);
-        assert_eq!(sector_figures(&[], as_of).median_yield, None);
+        assert_eq!(sector_row("Energy", &[], as_of).median_yield, None);
+        assert_eq!(slug("Oil, Gas & Consumable  Fuels"), "oil-gas-consumable-fuels");
     }
 }

@@ -82,9 +82,7 @@ pub fn payment_years(totals: &AnnualTotals, running: i32) -> i32 {
 #[cfg(test)]
 mod tests {
     use chrono::NaiveDate;
-    use rust_decimal::dec;
-
-    use super::*;
+        use super::*;
     use crate::measure::yields::Rate;
 
     /// Totals of years ending with 2024; the running year is 2025.

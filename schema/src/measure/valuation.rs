@@ -31,8 +31,6 @@ pub fn price_to(price: Option<Decimal>, per_share: Option<Decimal>) -> Option<De
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
     use crate::measure::adjust::{Ratio, SplitEvent};
 

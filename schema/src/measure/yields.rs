@@ -142,8 +142,6 @@ pub(crate) fn yield_range(rates: &[Rate], series: &Series<'_>, last_month: i32, 
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
 
     fn date(text: &str) -> NaiveDate {

@@ -6,6 +6,7 @@ use schema::event::{
     Action, Basis, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind, ListingStatus,
     Security, SecurityType, Session, Split,
 };
+use schema::measure::merge::{dividend_fault, dividend_key_fault, split_fault};
 use schema::symbol::Symbol;
 
 use super::price;
@@ -120,26 +121,25 @@ fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend
         None if retracted => Decimal::ZERO,
         None => return Err(Fault::missing("amount")),
     };
-    let (ex_date, record_date) = (cells.date("ex_date")?, cells.date("record_date")?);
-    if !retracted && amount <= Decimal::ZERO {
-        return Err(Fault::new("non_positive_amount", format_args!("amount {amount} is not above zero")));
-    }
-    if ex_date.is_none() && record_date.is_none() && !(retracted && has_id) {
-        return Err(Fault::new("no_ex_date", "ex_date and record_date are both empty: one of them is needed"));
-    }
-    Ok(Dividend {
+    let dividend = Dividend {
         symbol,
         amount,
         currency: currency.code,
         r#type: cells.word("type")?.unwrap_or(DividendType::Regular),
         amount_basis: amount_basis(cells)?,
-        ex_date,
-        record_date,
+        ex_date: cells.date("ex_date")?,
+        record_date: cells.date("record_date")?,
         payment_date: cells.date("payment_date")?,
         declaration_date: cells.date("declaration_date")?,
         frequency: frequency(cells)?,
         basis_as_of: cells.date("basis_as_of")?,
-    })
+    };
+    let fault = match (retracted, has_id) {
+        (false, _) => dividend_fault(&dividend),
+        (true, false) => dividend_key_fault(&dividend),
+        (true, true) => None,
+    };
+    fault.map_or(Ok(dividend), |fault| Err(Fault::rule(fault)))
 }
 
 fn amount_basis(cells: &Cells<'_>) -> Result<Basis, Fault> {
@@ -166,12 +166,11 @@ fn split(cells: &Cells<'_>, retracted: bool) -> Result<Split, Fault> {
     let symbol = cells.required_symbol("symbol")?;
     let ex_date = cells.required_date("ex_date")?;
     let side = |name: &str| match cells.figure(name)? {
-        Some(shares) if shares > Decimal::ZERO => Ok(shares),
-        Some(shares) => Err(Fault::new("non_positive_ratio", format_args!("{name} {shares} is not above zero"))),
+        Some(shares) => Ok(shares),
         None if retracted => Ok(Decimal::ONE),
         None => Err(Fault::missing(name)),
     };
-    Ok(Split {
+    let split = Split {
         symbol,
         ex_date,
         from: side("from")?,
@@ -179,7 +178,9 @@ fn split(cells: &Cells<'_>, retracted: bool) -> Result<Split, Fault> {
         declaration_date: cells.date("declaration_date")?,
         payable_date: cells.date("payable_date")?,
         r#type: cells.owned("type"),
-    })
+    };
+    let fault = if retracted { None } else { split_fault(&split) };
+    fault.map_or(Ok(split), |fault| Err(Fault::rule(fault)))
 }
 
 fn fundamentals(cells: &Cells<'_>) -> Result<Fundamentals, Fault> {

@@ -68,7 +68,7 @@ fn price_rows_that_cannot_be_used_are_kept_with_their_reason() {
         "reject 10 bad_symbol",
         "reject 11 malformed_row",
         "reject 12 negative_volume",
-        "reject 13 non_positive_price",
+        "reject 13 negative_price",
         "reject 14 bad_number",
     ]);
 }
@@ -104,8 +104,8 @@ fn dividends_of_every_spelling() {
         "dividend NPN 2024-03-14 2.5 ZAR regular raw",
         "dividend TEVA 2024-03-14 1 ILS return_of_capital raw",
         "dividend AAPL - 0.000424 USD regular split_adjusted@2024-03-15",
-        "reject 7 no_ex_date: ex_date and record_date are both empty: one of them is needed",
-        "reject 8 non_positive_amount: amount 0 is not above zero",
+        "reject 7 no_ex_date: neither an ex-date nor a record date is given",
+        "reject 8 non_positive_amount: the amount is 0, but a distribution is positive",
         "reject 9 bad_value: type \"bonus\" must be one of: regular, special, supplemental, irregular, return_of_capital, capital_gain, capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown",
         "reject 10 bad_value: frequency 5 is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 24, 26 or 52",
     ]);

@@ -12,7 +12,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use super::row_rule::{PriceValues, price_fault};
 use super::unadjust::raw_bars;
 use crate::bars::{Bar, BarVersion, Bars, MISSING, date_of, day_number};
-use crate::event::Kind;
+use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::measure::adjust::Splits;
 use crate::measure::policy::{Candidate, MANUAL, preference, range_of, range_starts};
@@ -48,9 +48,11 @@ pub(crate) fn merge_prices(
     newest_days: &dyn Fn(&str) -> Option<NaiveDate>,
 ) -> MergedPrices {
     let last_day = day_number(as_of);
+    let minor_places = minor_places(history);
     if let [only] = history.prices.as_slice()
-        && let Some(bars) = untouched(&only.bars, last_day)
+        && let Some(mut bars) = untouched(&only.bars, last_day)
     {
+        bars.scale += minor_places;
         let observed_at = observed_at(&only.bars);
         return MergedPrices { bars, held: Vec::new(), observed_at, latest_source: Some(only.source.clone()) };
     }
@@ -60,7 +62,11 @@ pub(crate) fn merge_prices(
         .iter()
         .map(|prices| Source {
             candidate: Candidate { source: &prices.source, observed_at: observed_at(&prices.bars).unwrap_or_default() },
-            bars: raw_bars(&usable(prices, last_day, &mut held), all_splits, newest_day(prices, newest_days)),
+            bars: raw_bars(
+                usable(prices, last_day, minor_places, &mut held),
+                all_splits,
+                newest_day(prices, newest_days),
+            ),
         })
         .collect();
     let (bars, origin) = pick_by_day(&sources, policy);
@@ -69,6 +75,12 @@ pub(crate) fn merge_prices(
     let observed_at = sources.iter().filter(|s| !s.bars.is_empty()).map(|s| s.candidate.observed_at).max();
     let latest_source = origin.last().map(|source| sources[*source].candidate.source.to_owned());
     MergedPrices { bars, held, observed_at, latest_source }
+}
+
+/// Bars of a security quoted in a minor unit (R4) are larger by this many decimal places than they say.
+fn minor_places(history: &History) -> u32 {
+    let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
+    unit.map_or(0, |_| MINOR_UNIT_PLACES)
 }
 
 struct Source<'a> {
@@ -133,16 +145,16 @@ fn is_unit_error(closes: &[i64], index: usize) -> bool {
 }
 
 /// A source's live bars up to the last day; faulty ones are held.
-fn usable(prices: &SourceBars, last_day: i32, held: &mut Vec<HeldBar>) -> Bars {
+fn usable(prices: &SourceBars, last_day: i32, minor_places: u32, held: &mut Vec<HeldBar>) -> Bars {
     let bars = &prices.bars;
-    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+    let mut kept = Bars { scale: bars.scale + minor_places, versions: bars.versions.clone(), ..Bars::default() };
     for index in (0..bars.len()).filter(|index| bars.day[*index] <= last_day) {
         let version = bars.version_of(index);
         if version.retracted {
             continue;
         }
         let bar = bars.bar(index);
-        let fault = if is_faulty(bars, index) { price_fault(&PriceValues::of(&bar, bars.scale)) } else { None };
+        let fault = if is_faulty(bars, index) { price_fault(&PriceValues::of(&bar, kept.scale)) } else { None };
         match fault {
             Some((reason, message)) => {
                 held.push(HeldBar { day: bar.day, source: prices.source.clone(), line: version.line, reason, message });
@@ -196,7 +208,15 @@ fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Ve
 /// The finest scale at which every source's prices fit 64 bits.
 fn common_scale(sources: &[Source<'_>]) -> u32 {
     let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
-    let fits = |scale: u32| sources.iter().all(|source| source.bars.clone().rescale(scale).is_ok());
+    let fits = |scale: u32| {
+        sources.iter().all(|source| {
+            let bars = &source.bars;
+            let columns = [&bars.open, &bars.high, &bars.low, &bars.close, &bars.vwap];
+            let largest = columns.iter().filter_map(|column| column.iter().max()).max().copied().unwrap_or_default();
+            let factor = 10i64.checked_pow(scale.saturating_sub(bars.scale));
+            factor.and_then(|factor| largest.max(0).checked_mul(factor)).is_some()
+        })
+    };
     (0..=wanted).rev().find(|scale| fits(*scale)).unwrap_or_default()
 }
 
@@ -211,11 +231,19 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
             }
         }
         bars.scale = scale;
+        bars = positive(&bars);
     } else if bars.rescale(scale).is_err() {
         // The common scale was chosen so that every source fits.
         bars = Bars::default();
     }
     bars
+}
+
+/// Bars whose close was not rounded to nothing.
+fn positive(bars: &Bars) -> Bars {
+    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+    (0..bars.len()).filter(|index| bars.close[*index] > 0).for_each(|index| kept.push(bars.bar(index), bars.version[index]));
+    kept
 }
 
 fn without_unit_errors(mut bars: Bars, origin: &[usize], sources: &[Source<'_>], held: &mut Vec<HeldBar>) -> Bars {

@@ -86,8 +86,6 @@ pub fn latest_session_date(today: NaiveDate) -> NaiveDate {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::dec;
-
     use super::*;
     use crate::event::{Basis, DividendType};
     use crate::symbol::Symbol;

@@ -1,7 +1,7 @@
 //! Split-adjusted bars brought back to raw (R10, R30), in integers.
 
 use chrono::NaiveDate;
-use rust_decimal::{Decimal, RoundingStrategy};
+use rust_decimal::Decimal;
 
 use crate::bars::{Bars, MISSING, date_of};
 use crate::measure::adjust::{Ratio, Splits};
@@ -10,64 +10,128 @@ use crate::measure::adjust::{Ratio, Splits};
 const PLACES: u32 = 10;
 
 /// The bars on the basis of their own days. `newest` is the basis of bars whose version says 0.
-pub(crate) fn raw_bars(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Bars {
-    let ratios: Vec<Ratio> = ratios(bars, splits, newest);
-    if ratios.iter().all(Ratio::is_one) {
-        return bars.clone();
+///
+/// A bar whose close cannot be held, or would be rounded to nothing, is left out.
+pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
+    let runs = runs(&bars, splits, newest);
+    if runs.iter().all(|run| run.ratio.is_one()) {
+        return bars;
     }
-    let scale = (bars.scale..=PLACES.max(bars.scale)).rev().find(|scale| fits(bars, &ratios, *scale)).unwrap_or(bars.scale);
+    let scale = (bars.scale..=PLACES.max(bars.scale)).rev().find(|scale| runs.iter().all(|run| run.fits(&bars, *scale)));
+    let scale = scale.unwrap_or(bars.scale);
     let mut raw = Bars { scale, versions: bars.versions.clone(), ..Bars::default() };
-    for (index, ratio) in ratios.iter().enumerate() {
-        let price = |value: i64| scaled(value, bars.scale, *ratio, scale).unwrap_or(MISSING);
-        let mut bar = bars.bar(index);
-        (bar.open, bar.high, bar.low, bar.close) = (price(bar.open), price(bar.high), price(bar.low), price(bar.close));
-        bar.vwap = price(bar.vwap);
-        bar.volume = scaled(bar.volume, 0, ratio.inverse(), 0).unwrap_or(MISSING);
-        raw.push(bar, bars.version[index]);
+    for run in &runs {
+        let (prices, shares) = (Multiplier::of(run.ratio, scale - bars.scale), Multiplier::of(run.ratio.inverse(), 0));
+        for index in run.start..run.end {
+            let price = |value: i64| times(value, prices.as_ref());
+            let mut bar = bars.bar(index);
+            (bar.open, bar.high, bar.low, bar.close) = (price(bar.open), price(bar.high), price(bar.low), price(bar.close));
+            bar.vwap = price(bar.vwap);
+            bar.volume = times(bar.volume, shares.as_ref());
+            if bar.close > 0 {
+                raw.push(bar, bars.version[index]);
+            }
+        }
     }
     raw
 }
 
-/// What each bar's prices are multiplied by: to/from over the splits after its day, through its basis day.
-fn ratios(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<Ratio> {
-    let mut known: Option<(i32, u16, Ratio)> = None;
-    let mut ratios = Vec::with_capacity(bars.len());
+/// Bars in a row that are multiplied by one ratio.
+struct Run {
+    start: usize,
+    end: usize,
+    ratio: Ratio,
+}
+
+impl Run {
+    /// Whether every price of the run fits 64 bits at a scale.
+    fn fits(&self, bars: &Bars, scale: u32) -> bool {
+        let columns = [&bars.open, &bars.high, &bars.low, &bars.close];
+        let largest = columns.iter().filter_map(|column| column[self.start..self.end].iter().max()).max();
+        let multiplier = Multiplier::of(self.ratio, scale - bars.scale);
+        largest.is_none_or(|largest| *largest == MISSING || times(*largest, multiplier.as_ref()) != MISSING)
+    }
+}
+
+/// Divides bars where a split lies between them or their version changes. Prices are multiplied by to/from over the
+/// splits after their day, through their basis day.
+fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
     for index in 0..bars.len() {
-        let (day, version) = (date_of(bars.day[index]), bars.version[index]);
-        // Between two splits the ratio of one version stays the same.
-        let unchanged = known.filter(|(since, same, _)| {
-            *same == version && splits.events().iter().all(|s| s.ex_date <= date_of(*since) || s.ex_date > day)
+        let day = date_of(bars.day[index]);
+        let continues = runs.last().is_some_and(|run| {
+            let since = date_of(bars.day[run.start]);
+            bars.version[run.start] == bars.version[index]
+                && splits.events().iter().all(|split| split.ex_date <= since || split.ex_date > day)
         });
-        let ratio = unchanged.map_or_else(
-            || match bars.version_of(index).basis_day {
-                None => Ratio::ONE,
-                Some(0) => splits.between(day, newest).inverse(),
-                Some(basis) => splits.between(day, date_of(basis)).inverse(),
-            },
-            |(_, _, ratio)| ratio,
-        );
-        known = Some((bars.day[index], version, ratio));
-        ratios.push(ratio);
+        match runs.last_mut().filter(|_| continues) {
+            Some(run) => run.end = index + 1,
+            None => {
+                let basis = match bars.version_of(index).basis_day {
+                    None => day,
+                    Some(0) => newest,
+                    Some(basis) => date_of(basis),
+                };
+                runs.push(Run { start: index, end: index + 1, ratio: splits.between(day, basis).inverse() });
+            }
+        }
     }
-    ratios
+    runs
 }
 
-fn fits(bars: &Bars, ratios: &[Ratio], scale: u32) -> bool {
-    ratios.iter().enumerate().all(|(index, ratio)| {
-        [bars.high[index], bars.close[index], bars.open[index], bars.low[index]]
-            .into_iter()
-            .filter(|value| *value != MISSING)
-            .all(|value| scaled(value, bars.scale, *ratio, scale).is_some())
-    })
+/// A ratio and a shift of the decimal point as whole numbers.
+struct Multiplier {
+    numerator: i128,
+    denominator: i128,
 }
 
-/// `value / 10^scale` x ratio at another scale, half away from zero; `None` where it does not fit or is absent.
-fn scaled(value: i64, scale: u32, ratio: Ratio, target: u32) -> Option<i64> {
-    if value == MISSING {
-        return None;
+impl Multiplier {
+    /// from/to x 10^places; `None` when it cannot be held.
+    fn of(ratio: Ratio, places: u32) -> Option<Self> {
+        let (from, to) = (ratio.from.normalize(), ratio.to.normalize());
+        let scale = from.scale().max(to.scale());
+        let whole = |value: Decimal| value.mantissa().checked_mul(10i128.checked_pow(scale - value.scale())?);
+        let numerator = whole(from)?.checked_mul(10i128.checked_pow(places)?)?;
+        Some(Self { numerator, denominator: whole(to)? }).filter(|multiplier| multiplier.denominator > 0)
     }
-    let raw = ratio.apply(Decimal::new(value, scale));
-    let rounded = raw.round_dp_with_strategy(target, RoundingStrategy::MidpointAwayFromZero);
-    let shifted = rounded.checked_mul(Decimal::from(10i64.checked_pow(target)?))?;
-    i64::try_from(shifted.trunc()).ok()
+}
+
+/// `value` x multiplier, half away from zero; [`MISSING`] where it does not fit or is absent.
+fn times(value: i64, multiplier: Option<&Multiplier>) -> i64 {
+    let Some(multiplier) = multiplier.filter(|_| value != MISSING) else { return MISSING };
+    let Some(product) = i128::from(value).checked_mul(multiplier.numerator) else { return MISSING };
+    let half = multiplier.denominator / 2;
+    let rounded = (product + if product < 0 { -half } else { half }) / multiplier.denominator;
+    i64::try_from(rounded).unwrap_or(MISSING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bars::{Bar, BarVersion, day_number};
+    use crate::measure::adjust::SplitEvent;
+
+    fn check(split: (i64, i64), basis: Option<&str>, close: i64, scale: u32, expected: &str) {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let basis_day = basis.map(|basis| if basis == "0" { 0 } else { day_number(day(basis)) });
+        let mut bars = Bars { scale, versions: vec![BarVersion { basis_day, ..BarVersion::UNKNOWN }], ..Bars::default() };
+        let bar = Bar { day: day_number(day("2024-01-02")), open: MISSING, high: close, low: close, close, volume: 700, vwap: MISSING, trade_count: 7 };
+        bars.push(bar, 0);
+        let ratio = Ratio { from: split.0.into(), to: split.1.into() };
+        let splits = Splits::new(vec![SplitEvent { ex_date: day("2024-03-01"), ratio }]);
+        let raw = raw_bars(bars, &splits, day("2024-06-28"));
+        let found = Decimal::new(raw.close[0], raw.scale).normalize();
+        assert_eq!((found.to_string().as_str(), raw.open[0], raw.trade_count[0]), (expected, MISSING, 7), "{split:?} {basis:?}");
+    }
+
+    #[test]
+    fn adjusted_bars_return_to_their_own_day() {
+        check((1, 7), Some("0"), 1175, 4, "0.8225");
+        check((1, 7), Some("2024-06-28"), 1175, 4, "0.8225");
+        check((1, 7), Some("2024-02-29"), 1175, 4, "0.1175");
+        check((1, 7), None, 1175, 4, "0.1175");
+        check((3, 1), Some("0"), 100, 0, "33.3333333333");
+        check((3, 1), Some("0"), 5_000_000_000_000_000_000, 8, "16666666666.66666667");
+        assert_eq!(times(7, Multiplier::of(Ratio { from: dec!(1.5), to: dec!(2) }, 0).as_ref()), 5);
+    }
 }

@@ -1,0 +1,77 @@
+-- Authenticates, authorises and charges a whole queue of calls in one statement.
+-- $1 key hashes, $2 least tier ranks, $3 whether the call counts against the quota, $4 number of equal calls.
+-- Unknown, expired and deleted keys, and keys of deleted accounts, give no row.
+with request as materialized (
+  select * from unnest($1::bytea[], $2::smallint[], $3::boolean[], $4::integer[])
+    with ordinality as r (hash, need, counted, calls, place)
+),
+keyed as materialized (
+  -- After the paid period the account counts as free; no job has to run for that.
+  select r.place, r.need, r.counted, r.calls, k.account_id, t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
+    t.rank >= r.need as included
+  from request r
+  join accounts.api_keys k on k.hash = r.hash
+  join accounts.accounts a on a.id = k.account_id
+  join accounts.tiers t
+    on t.tier = case when a.paid_until is null or a.paid_until > clock_timestamp() then a.tier else 'free' end
+  where k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp()) and a.deleted_at is null
+),
+locked as materialized (
+  -- In account order, so that instances cannot wait for each other in a circle.
+  select l.* from accounts.limiter l
+  where l.account_id in (select k.account_id from keyed k)
+  order by l.account_id
+  for update
+),
+clock as materialized (
+  -- Read after the locks are held; a month never goes back.
+  select clock_timestamp() as now, date_trunc('month', clock_timestamp() at time zone 'utc')::date as month, count(*)
+  from locked
+),
+state as (
+  select k.*, c.now, greatest(c.month, l.month) as month,
+    -- A change of tier keeps what is used; time going backwards refills nothing.
+    least(
+      k.burst,
+      greatest(0, k.burst - (l.cap - l.tokens))
+        + k.rate_per_minute / 60.0::double precision * greatest(0, extract(epoch from c.now - l.at)::double precision)
+    ) as available,
+    case when c.month > l.month then 0 else l.used end as used,
+    coalesce(sum(k.calls) over (
+      partition by k.account_id order by k.place rows between unbounded preceding and 1 preceding), 0) as ahead
+  from keyed k join locked l using (account_id) cross join clock c
+),
+rated as (
+  -- A millionth of a call absorbs binary rounding at the very moment a token is full.
+  select s.*, floor(s.available + 1e-6)::integer as whole,
+    greatest(0, least(s.calls, floor(s.available + 1e-6)::integer - s.ahead))::integer as granted
+  from state s
+),
+counted as (
+  select r.*,
+    coalesce(sum(r.granted) filter (where r.included and r.counted) over (
+      partition by r.account_id order by r.place rows between unbounded preceding and 1 preceding), 0)::bigint as counted_ahead
+  from rated r
+),
+decided as (
+  select c.*,
+    case when c.included and c.counted
+      then greatest(0, least(c.granted, c.monthly_quota - c.used - c.counted_ahead)) else 0 end::integer as passed
+  from counted c
+),
+charged as (
+  update accounts.limiter l
+  set tokens = z.available - z.granted, cap = z.burst, at = z.now, month = z.month, used = z.used + z.passed
+  from (
+    select d.account_id, min(d.available) as available, min(d.burst) as burst, sum(d.granted) as granted,
+      min(d.now) as now, min(d.month) as month, min(d.used) as used, sum(d.passed) as passed
+    from decided d group by d.account_id
+  ) z
+  where l.account_id = z.account_id
+)
+select d.place, d.account_id, d.tier, d.included, d.granted, d.passed, d.available,
+  least(d.ahead, d.whole)::integer as ahead, d.used, d.counted_ahead, d.burst, d.rate_per_minute, d.monthly_quota,
+  extract(epoch from d.now)::double precision as now,
+  extract(epoch from (d.month + interval '1 month') at time zone 'utc')::double precision as month_end,
+  extract(epoch from d.month at time zone 'utc')::double precision as month_start
+from decided d

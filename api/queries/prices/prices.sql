@@ -1,0 +1,21 @@
+-- $1 spellings of the symbol, $2 first and $3 last calendar year. The newest year before the first comes along, because
+-- a change needs the close before. One row always; `canonical` is null for an unknown symbol.
+select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  found.canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,
+  p.days, p.close, p.range, p.volume, p.extra
+from version v
+left join lateral (
+  select s.canonical
+  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)
+  order by c.place limit 1
+) found on true
+left join stocks t on t.symbol = found.canonical
+left join factors f on f.symbol = found.canonical
+left join lateral (
+  select array_agg(y.days order by y.year) as days, array_agg(y.close order by y.year) as close,
+    array_agg(y.range order by y.year) as range, array_agg(y.volume order by y.year) as volume,
+    array_agg(y.extra order by y.year) as extra
+  from prices y
+  where y.symbol = found.canonical and y.year <= $3
+    and y.year >= coalesce((select max(e.year) from prices e where e.symbol = found.canonical and e.year < $2), $2)
+) p on true

@@ -1,0 +1,3 @@
+-- Every sector.
+select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, t.*
+from version v left join sectors t on true

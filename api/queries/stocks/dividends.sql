@@ -1,0 +1,12 @@
+-- $1 spellings of the symbol, $2 first and $3 last ex-date or null, $4 type or null, $5 statuses.
+select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  found.canonical, t.*
+from version v
+left join lateral (
+  select s.canonical
+  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)
+  order by c.place limit 1
+) found on true
+left join dividends t on t.symbol = found.canonical
+  and ($2::date is null or t.ex_date >= $2) and ($3::date is null or t.ex_date <= $3)
+  and ($4::text is null or t.type = $4) and t.status = any ($5::text[])

@@ -1,0 +1,179 @@
+//! API keys: their form, and where a request carries one.
+//!
+//! Invariants: a key that fails its checksum costs no look-up; every defect looks the same to the client; the
+//! secret is never stored and never printed after its creation.
+
+use axum::http::{HeaderMap, HeaderName, Uri, header};
+use rand::Rng;
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+
+/// What every key begins with, so that leaked ones can be found by scanners.
+const PREFIX: &str = "dds_live_";
+const RANDOM: usize = 30;
+const CHECKSUM: usize = 6;
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// A new key: shown once, kept as a hash.
+#[derive(Debug)]
+pub(crate) struct Secret {
+    /// The key itself.
+    pub(crate) text: SecretString,
+    /// SHA-256 of it.
+    pub(crate) hash: [u8; 32],
+    /// For display.
+    pub(crate) last_four: String,
+}
+
+impl Secret {
+    /// Draws a key of 178 random bits.
+    pub(crate) fn draw() -> Self {
+        let mut generator = rand::rng();
+        let random: String = (0..RANDOM).map(|_| char::from(BASE62[generator.random_range(0..BASE62.len())])).collect();
+        let text = format!("{PREFIX}{random}{}", checksum(&random));
+        let last_four = text.chars().skip(text.len() - 4).collect();
+        Self { hash: hash(&text), last_four, text: text.into() }
+    }
+}
+
+/// CRC32 of the random part, six base62 digits.
+fn checksum(random: &str) -> String {
+    let mut rest = crc32fast::hash(random.as_bytes());
+    let mut digits = [b'0'; CHECKSUM];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits.iter().map(|digit| char::from(*digit)).collect()
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// The hash of a well-formed key; `None` for any other text.
+fn hash_of_key(text: &str) -> Option<[u8; 32]> {
+    let rest = text.strip_prefix(PREFIX)?;
+    let formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|b| b.is_ascii_alphanumeric());
+    let (random, check) = if formed { rest.split_at(RANDOM) } else { return None };
+    (checksum(random) == check).then(|| hash(text))
+}
+
+/// The hash of the one key a request carries; `None` when there is none or anything is odd about it.
+pub(super) fn read(headers: &HeaderMap, uri: &Uri) -> Option<[u8; 32]> {
+    if uri.query().is_some_and(names_a_key) {
+        return None;
+    }
+    let bearer = only(headers, &header::AUTHORIZATION)?;
+    let plain = only(headers, &API_KEY)?;
+    let bearer = match bearer {
+        Some(value) => Some(bearer_token(value)?),
+        None => None,
+    };
+    match (bearer, plain) {
+        (Some(bearer), Some(plain)) if bearer != plain => None,
+        (Some(key), _) | (None, Some(key)) => hash_of_key(key),
+        (None, None) => None,
+    }
+}
+
+/// The value of a header that may come once; `None` when it comes twice or is no text.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Some(None),
+        (Some(value), None) => value.to_str().ok().map(Some),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+fn bearer_token(value: &str) -> Option<&str> {
+    let (scheme, rest) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| rest.trim_start_matches(' '))
+}
+
+/// Whether a query string carries a key, under any usual name or by its look.
+fn names_a_key(query: &str) -> bool {
+    form_urlencoded::parse(query.as_bytes()).any(|(name, value)| {
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        value.contains(PREFIX) || matches!(name.as_str(), "apikey" | "xapikey" | "accesstoken" | "authorization")
+    })
+}
+
+/// A path for logs, without anything that looks like a key.
+pub(crate) fn scrub(path: &str) -> String {
+    match path.find("dds_") {
+        Some(start) => format!("{}dds_***", &path[..start]),
+        None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&str, &str)| -> Option<_> { Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?)) };
+        pairs.iter().filter_map(pair).collect()
+    }
+
+    fn accepted(pairs: &[(&str, &str)], uri: &str) -> bool {
+        read(&headers(pairs), &uri.parse().expect("a path")).is_some()
+    }
+
+    #[test]
+    fn a_key_comes_in_either_header() {
+        let (one, two) = (Secret::draw(), Secret::draw());
+        let (one, two) = (one.text.expose_secret(), two.text.expose_secret());
+        let bearer = |key: &str| format!("Bearer {key}");
+        assert!(accepted(&[("authorization", &bearer(one))], "/v1/stocks"));
+        assert!(accepted(&[("authorization", &format!("bEARER   {one}"))], "/v1/stocks"));
+        assert!(accepted(&[("x-api-key", one)], "/v1/stocks"));
+        assert!(accepted(&[("x-api-key", one), ("authorization", &bearer(one))], "/v1/stocks"));
+        for refused in [
+            vec![],
+            vec![("x-api-key", two), ("authorization", bearer(one).as_str())],
+            vec![("x-api-key", one), ("x-api-key", one)],
+            vec![("authorization", bearer(one).as_str()), ("authorization", bearer(one).as_str())],
+            vec![("authorization", &format!("Basic {one}"))],
+            vec![("authorization", one)],
+            vec![("authorization", "Bearer ")],
+            vec![("authorization", "Bearer")],
+            vec![("x-api-key", "")],
+            vec![("x-api-key", &one.repeat(100))],
+            vec![("authorization", "Basic x"), ("x-api-key", one)],
+        ] {
+            assert!(!accepted(&refused, "/v1/stocks"), "{refused:?}");
+        }
+        assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?key={one}")));
+        assert!(!accepted(&[("x-api-key", one)], "/v1/stocks?api_key=x"));
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_no_key() {
+        let secret = Secret::draw();
+        let text = secret.text.expose_secret();
+        assert_eq!(text.len(), 45);
+        assert_eq!(hash_of_key(text), Some(secret.hash));
+        let other = if text.ends_with('0') { "1" } else { "0" };
+        assert_eq!(hash_of_key(&format!("{}{other}", &text[..44])), None);
+    }
+
+    #[test]
+    fn secrets_do_not_print() {
+        let secret = Secret::draw();
+        assert!(!format!("{secret:?}").contains(secret.text.expose_secret()));
+        assert_eq!(scrub("/v1/dds_live_abc"), "/v1/dds_***");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in ".{0,80}") {
+            prop_assert_eq!(hash_of_key(&text), None);
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The throttle by address, before anything else: pure memory, no I/O, bounded whatever the number of addresses.
+//!
+//! Invariants: an address is an IPv4 address or an IPv6 /64, with ten times as much per /48; too many failed
+//! credentials never block a key that was valid within the last minute.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use axum::http::HeaderMap;
+use ipnet::IpNet;
+
+const SHARDS: usize = 64;
+/// Entries a shard keeps; about 64 bytes each.
+const SHARD_ENTRIES: usize = 2_048;
+/// How long a key that was valid is trusted to be no guess, in microseconds.
+const RECENT: u64 = 60_000_000;
+
+/// Calls a minute, and at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance {
+    pub(crate) per_minute: u64,
+    pub(crate) burst: u64,
+}
+
+impl Allowance {
+    /// Microseconds that one call takes up.
+    fn interval(self) -> u64 {
+        60_000_000 / self.per_minute.max(1)
+    }
+
+    fn tenfold(self) -> Self {
+        Self { per_minute: self.per_minute * 10, burst: self.burst * 10 }
+    }
+}
+
+/// What is left after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) limit: u64,
+    pub(crate) remaining: u64,
+    /// Microseconds until all is there again.
+    pub(crate) until_full: u64,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) left: Left,
+    /// Seconds until the next call passes.
+    pub(crate) retry_after: u64,
+}
+
+/// An address as the throttle counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    V4([u8; 4]),
+    V6Net64([u8; 8]),
+    V6Net48([u8; 6]),
+}
+
+impl Place {
+    fn of(address: IpAddr) -> (Self, Option<Self>) {
+        match address.to_canonical() {
+            IpAddr::V4(address) => (Self::V4(address.octets()), None),
+            IpAddr::V6(address) => (Self::V6Net64(first(address)), Some(Self::V6Net48(first(address)))),
+        }
+    }
+}
+
+fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
+    let mut octets = [0; N];
+    octets.copy_from_slice(&address.octets()[..N]);
+    octets
+}
+
+/// A bounded map from keys to a moment; forgets the earliest moments first.
+#[derive(Debug)]
+struct Moments<K> {
+    hasher: RandomState,
+    shards: Vec<Mutex<HashMap<K, u64>>>,
+}
+
+impl<K: Hash + Eq + Copy> Moments<K> {
+    fn new() -> Self {
+        Self { hasher: RandomState::new(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+    }
+
+    /// Changes the moment of a key, 0 when it has none; `now` tells which moments may be forgotten.
+    fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
+        let index = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or(0);
+        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let (moment, outcome) = change(shard.get(&key).copied().unwrap_or(0));
+        if moment > now || shard.contains_key(&key) {
+            make_room(&mut shard, now);
+            shard.insert(key, moment);
+        }
+        outcome
+    }
+}
+
+fn make_room<K: Hash + Eq + Copy>(shard: &mut HashMap<K, u64>, now: u64) {
+    if shard.len() < SHARD_ENTRIES {
+        return;
+    }
+    shard.retain(|_, moment| *moment > now);
+    if shard.len() >= SHARD_ENTRIES {
+        // Those that owe least lose least.
+        let mut moments: Vec<u64> = shard.values().copied().collect();
+        let middle = moments.len() / 2;
+        let (_, median, _) = moments.select_nth_unstable(middle);
+        let median = *median;
+        shard.retain(|_, moment| *moment > median);
+    }
+}
+
+/// The throttle's memory.
+#[derive(Debug)]
+pub(crate) struct Throttle {
+    start: Instant,
+    calls: Allowance,
+    failures: Allowance,
+    called: Moments<Place>,
+    failed: Moments<Place>,
+    valid: Moments<[u8; 32]>,
+}
+
+impl Throttle {
+    pub(crate) fn new(calls: Allowance, failures: Allowance) -> Self {
+        Self { start: Instant::now(), calls, failures, called: Moments::new(), failed: Moments::new(), valid: Moments::new() }
+    }
+
+    /// Charges a call to an address.
+    pub(crate) fn call(&self, address: IpAddr) -> Result<Left, Refused> {
+        charge(&self.called, self.calls, address, self.now())
+    }
+
+    /// Whether an address has failed too often to try another unknown key.
+    pub(super) fn blocked(&self, address: IpAddr, key: Option<[u8; 32]>) -> Option<Refused> {
+        let now = self.now();
+        if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
+            return None;
+        }
+        let (place, _) = Place::of(address);
+        self.failed.update(place, now, |full_at| (full_at, take(self.failures, full_at, now).err()))
+    }
+
+    /// Notes a failed credential.
+    pub(super) fn fail(&self, address: IpAddr) {
+        let _ = charge(&self.failed, self.failures, address, self.now());
+    }
+
+    /// Notes a valid key.
+    pub(super) fn succeed(&self, key: [u8; 32]) {
+        let now = self.now();
+        self.valid.update(key, now, |_| (now + RECENT, ()));
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+fn charge(moments: &Moments<Place>, allowance: Allowance, address: IpAddr, now: u64) -> Result<Left, Refused> {
+    let (place, wider) = Place::of(address);
+    if let Some(wider) = wider {
+        moments.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?;
+    }
+    moments.update(place, now, |full_at| settle(allowance, full_at, now))
+}
+
+fn settle(allowance: Allowance, full_at: u64, now: u64) -> (u64, Result<Left, Refused>) {
+    match take(allowance, full_at, now) {
+        Ok((full_at, left)) => (full_at, Ok(left)),
+        Err(refused) => (full_at, Err(refused)),
+    }
+}
+
+/// The bucket's arithmetic: a bucket is the moment at which it is full again.
+fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Refused> {
+    let (interval, full_at) = (allowance.interval(), full_at.max(now));
+    let left = |full_at: u64| {
+        let used = (full_at - now).div_ceil(interval);
+        let remaining = allowance.burst.saturating_sub(used);
+        Left { limit: allowance.per_minute, remaining: remaining.min(allowance.per_minute), until_full: full_at - now }
+    };
+    let room = allowance.burst.saturating_sub(1) * interval;
+    match (full_at - now).checked_sub(room) {
+        None | Some(0) => Ok((full_at + interval, left(full_at + interval))),
+        Some(wait) => Err(Refused { left: left(full_at), retry_after: wait.div_ceil(1_000_000).max(1) }),
+    }
+}
+
+/// The client: the peer, unless that is a trusted proxy; then the rightmost hop that is not.
+pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
+    let mut client = peer.ip().to_canonical();
+    let lines: Vec<&str> = headers.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap_or("?")).collect();
+    let joined = lines.join(",");
+    for hop in joined.rsplit(',').map(str::trim) {
+        match parse_hop(hop) {
+            Some(address) if is_trusted(client) => client = address,
+            _ => break,
+        }
+    }
+    client
+}
+
+fn parse_hop(text: &str) -> Option<IpAddr> {
+    let address = text.parse::<IpAddr>().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
+    address.map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEW: Allowance = Allowance { per_minute: 60, burst: 3 };
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn a_bucket_empties_and_fills() {
+        let mut full_at = 0;
+        for remaining in [2, 1, 0] {
+            let (next, left) = take(FEW, full_at, 0).expect("there is room");
+            assert_eq!(left.remaining, remaining);
+            full_at = next;
+        }
+        assert_eq!(take(FEW, full_at, 0).err().map(|refused| refused.retry_after), Some(1));
+        assert!(take(FEW, full_at, 1_000_000).is_ok());
+    }
+
+    #[test]
+    fn the_client_is_the_last_untrusted_hop() {
+        let check = |peer: &str, lines: &[&str], expected: &str| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append("x-forwarded-for", line.parse().expect("a header"));
+            }
+            let trusted = ["10.0.0.0/8".parse().expect("a net")];
+            let peer = peer.parse().expect("a socket address");
+            assert_eq!(client(peer, &headers, &trusted), address(expected), "{peer} {lines:?}");
+        };
+        check("1.2.3.4:5", &["9.9.9.9"], "1.2.3.4");
+        check("10.0.0.1:5", &[], "10.0.0.1");
+        check("10.0.0.1:5", &["6.6.6.6, 9.9.9.9"], "9.9.9.9");
+        check("10.0.0.1:5", &["6.6.6.6", "9.9.9.9, 10.2.2.2"], "9.9.9.9");
+        check("10.0.0.1:5", &["9.9.9.9, nonsense"], "10.0.0.1");
+        check("10.0.0.1:5", &["9.9.9.9, unknown, 10.2.2.2"], "10.2.2.2");
+        check("[::ffff:10.0.0.1]:5", &["9.9.9.9:443"], "9.9.9.9");
+    }
+
+    #[test]
+    fn addresses_of_one_network_share_a_bucket() {
+        let throttle = Throttle::new(FEW, FEW);
+        for host in ["2001:db8::1", "2001:db8::2", "2001:db8::3"] {
+            assert!(throttle.call(address(host)).is_ok());
+        }
+        assert!(throttle.call(address("2001:db8::4")).is_err());
+        assert!(throttle.call(address("2001:db8:0:1::1")).is_ok());
+        assert!(throttle.call(address("::ffff:1.2.3.4")).is_ok_and(|left| left.remaining == 2));
+        assert!(throttle.call(address("1.2.3.4")).is_ok_and(|left| left.remaining == 1));
+    }
+
+    #[test]
+    fn guessing_does_not_block_a_valid_key() {
+        let throttle = Throttle::new(FEW, FEW);
+        let (client, key) = (address("1.2.3.4"), [7; 32]);
+        throttle.succeed(key);
+        (0..3).for_each(|_| throttle.fail(client));
+        assert!(throttle.blocked(client, None).is_some());
+        assert!(throttle.blocked(client, Some([8; 32])).is_some());
+        assert!(throttle.blocked(client, Some(key)).is_none());
+        assert!(throttle.blocked(address("1.2.3.5"), None).is_none());
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let throttle = Throttle::new(FEW, FEW);
+        for number in 0..400_000u32 {
+            let _ = throttle.call(IpAddr::from(number.to_be_bytes()));
+        }
+        let kept: usize = throttle.called.shards.iter().map(|shard| shard.lock().expect("a lock").len()).sum();
+        assert!(kept <= SHARDS * SHARD_ENTRIES, "{kept}");
+    }
+}

@@ -1,0 +1,179 @@
+//! `api account …`
+
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use schema::db::DatabaseSettings;
+use serde_json::{Value, json};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Row};
+
+use super::{AccountError, email, owner, report};
+use crate::access::Tier;
+
+const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");
+const SHOW: &str = include_str!("../../queries/accounts/show_account.sql");
+const LIST: &str = include_str!("../../queries/accounts/list_accounts.sql");
+const SET_TIER: &str = include_str!("../../queries/accounts/set_tier.sql");
+const CANCEL: &str = include_str!("../../queries/accounts/cancel.sql");
+const DELETE: &str = include_str!("../../queries/accounts/delete_account.sql");
+
+/// Accounts: who may use the service, on which tier.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Makes an account
+    Create(Create),
+    /// Shows an account: tier, keys, use of the month
+    Show(Named),
+    /// Changes the tier from the next request on; what is used stays used
+    SetTier(SetTier),
+    /// Ends the subscription: the paid tier holds until the end of the period, then free
+    Cancel(Cancel),
+    /// Deletes an account with all its keys, from the next request on
+    Delete(Named),
+    /// Lists all accounts
+    List(Listing),
+}
+
+/// One account.
+#[derive(Debug, Args)]
+pub struct Named {
+    /// Email address of the account
+    email: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A new account.
+#[derive(Debug, Args)]
+pub struct Create {
+    /// Email address of the account
+    email: String,
+    /// free, starter, premium or professional
+    #[arg(long, default_value = "free")]
+    tier: Tier,
+    /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
+    #[arg(long, value_parser = instant)]
+    paid_until: Option<DateTime<Utc>>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A change of tier.
+#[derive(Debug, Args)]
+pub struct SetTier {
+    /// Email address of the account
+    email: String,
+    /// free, starter, premium or professional
+    tier: Tier,
+    /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
+    #[arg(long, value_parser = instant)]
+    paid_until: Option<DateTime<Utc>>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The end of a subscription.
+#[derive(Debug, Args)]
+pub struct Cancel {
+    /// Email address of the account
+    email: String,
+    /// End of the paid period, when it is not known: default the end of the month, UTC
+    #[arg(long, value_parser = instant)]
+    paid_until: Option<DateTime<Utc>>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A listing.
+#[derive(Debug, Args)]
+pub struct Listing {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A day stands for its end, UTC; an instant for itself.
+pub(super) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+        return Ok(instant.to_utc());
+    }
+    let day: chrono::NaiveDate = text.parse().map_err(|_| "is neither YYYY-MM-DD nor an RFC 3339 instant".to_owned())?;
+    let next = day.succ_opt().and_then(|next| next.and_hms_opt(0, 0, 0)).ok_or("is out of range")?;
+    Ok(next.and_utc())
+}
+
+/// Runs an account command.
+pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let client = owner(database).await?;
+    match command {
+        AccountCommand::Create(it) => create(&client, &it).await,
+        AccountCommand::Show(it) => show(&client, &it.email, it.json).await,
+        AccountCommand::SetTier(it) => {
+            change(&client, &it.email, SET_TIER, &[&email(&it.email)?, &it.tier, &it.paid_until], it.json).await
+        }
+        AccountCommand::Cancel(it) => change(&client, &it.email, CANCEL, &[&email(&it.email)?, &it.paid_until], it.json).await,
+        AccountCommand::Delete(it) => delete(&client, &it).await,
+        AccountCommand::List(it) => list(&client, it.json).await,
+    }
+}
+
+async fn create(client: &Client, it: &Create) -> anyhow::Result<()> {
+    let email = email(&it.email)?;
+    match client.execute(CREATE, &[&email, &it.tier, &it.paid_until]).await {
+        Ok(_) => show(client, &email, it.json).await,
+        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Err(AccountError::Taken(email).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn change(
+    client: &Client, address: &str, statement: &str, parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)], json: bool,
+) -> anyhow::Result<()> {
+    match client.execute(statement, parameters).await? {
+        0 => Err(AccountError::NoAccount(address.to_owned()).into()),
+        _ => show(client, address, json).await,
+    }
+}
+
+async fn delete(client: &Client, it: &Named) -> anyhow::Result<()> {
+    let email = email(&it.email)?;
+    match client.execute(DELETE, &[&email]).await? {
+        0 => Err(AccountError::NoAccount(email).into()),
+        _ => {
+            report::object(&json!({ "email": email, "deleted": true }), it.json);
+            Ok(())
+        }
+    }
+}
+
+async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {
+    let address = email(address)?;
+    let row = client.query_opt(SHOW, &[&address]).await?.ok_or(AccountError::NoAccount(address))?;
+    report::object(&object(&row)?, json);
+    Ok(())
+}
+
+async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
+    let rows = client.query(LIST, &[]).await?;
+    let rows = rows.iter().map(object).collect::<Result<Vec<_>, _>>()?;
+    report::rows(&rows, &["email", "tier", "effective_tier", "paid_until", "active_keys", "used_this_month", "created_at"], json);
+    Ok(())
+}
+
+fn object(row: &Row) -> Result<Value, tokio_postgres::Error> {
+    Ok(json!({
+        "id": row.try_get::<_, i64>("id")?,
+        "email": row.try_get::<_, String>("email")?,
+        "tier": row.try_get::<_, Tier>("tier")?,
+        "effective_tier": row.try_get::<_, Tier>("effective_tier")?,
+        "paid_until": row.try_get::<_, Option<DateTime<Utc>>>("paid_until")?,
+        "active_keys": row.try_get::<_, i64>("active_keys")?,
+        "used_this_month": row.try_get::<_, i64>("used_this_month")?,
+        "monthly_quota": row.try_get::<_, i64>("monthly_quota")?,
+        "created_at": row.try_get::<_, DateTime<Utc>>("created_at")?,
+    }))
+}

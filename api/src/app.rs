@@ -1,0 +1,45 @@
+//! What every request shares.
+
+use std::sync::Arc;
+
+use chrono::{NaiveDate, Utc};
+
+use crate::access::Admission;
+use crate::access::throttle::Throttle;
+use crate::cache::Answers;
+use crate::cursor::Signer;
+use crate::projection::Projection;
+use crate::routes::health::Lag;
+use crate::settings::ServeSettings;
+use crate::universe::Universes;
+
+/// The state of the server.
+#[derive(Debug)]
+pub struct Shared {
+    pub(crate) settings: ServeSettings,
+    pub(crate) projection: Arc<Projection>,
+    pub(crate) throttle: Throttle,
+    pub(crate) admission: Admission,
+    pub(crate) answers: Answers,
+    pub(crate) universes: Universes,
+    pub(crate) signer: Signer,
+    pub(crate) lag: Lag,
+}
+
+/// A handle to [`Shared`].
+#[derive(Debug, Clone)]
+pub struct App(pub(crate) Arc<Shared>);
+
+impl std::ops::Deref for App {
+    type Target = Shared;
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl App {
+    /// The day that counts as today: the configured one, else the New York date.
+    pub(crate) fn today(&self) -> NaiveDate {
+        self.settings.service_date.unwrap_or_else(|| Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive())
+    }
+}

@@ -1,0 +1,82 @@
+//! Rendered answers in memory, each made once however many ask for it at the same time.
+//!
+//! Invariant: a key names every byte of its answer (generation, sequence, today, format, request, and the tier where
+//! it matters), so entries are never wrong, only forgotten.
+
+use std::sync::Arc;
+
+use axum::http::HeaderValue;
+use bytes::Bytes;
+use chrono::NaiveDate;
+use moka::future::Cache;
+
+use crate::access::Tier;
+use crate::error::ApiError;
+use crate::parameters::Format;
+use crate::projection::Version;
+
+/// Names an answer's bytes; also its ETag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key([u8; 16]);
+
+/// Everything an answer's bytes depend on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ingredients<'a> {
+    pub(crate) today: NaiveDate,
+    pub(crate) format: Format,
+    /// Where the answer differs by tier.
+    pub(crate) tier: Option<Tier>,
+    /// Path and query as sent.
+    pub(crate) request: &'a str,
+}
+
+impl Key {
+    pub(crate) fn new(version: &Version, ingredients: &Ingredients<'_>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&version.generation.to_le_bytes());
+        hasher.update(&version.sequence.to_le_bytes());
+        hasher.update(&chrono::Datelike::num_days_from_ce(&ingredients.today).to_le_bytes());
+        hasher.update(&[ingredients.format as u8, ingredients.tier.map_or(u8::MAX, |tier| tier as u8)]);
+        hasher.update(ingredients.request.as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(key)
+    }
+
+    /// The weak entity tag of the answer.
+    pub(crate) fn etag(self) -> HeaderValue {
+        HeaderValue::from_str(&format!("W/\"{:032x}\"", u128::from_be_bytes(self.0)))
+            .unwrap_or_else(|_| HeaderValue::from_static("W/\"0\""))
+    }
+}
+
+/// A rendered answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) body: Bytes,
+    pub(crate) etag: HeaderValue,
+    /// The next page, for formats that have no place for it in the body.
+    pub(crate) link: Option<HeaderValue>,
+}
+
+/// The answers kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Answers(Cache<Key, Arc<Answer>>);
+
+impl Answers {
+    /// Keeps at most this many bytes of bodies.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let weigh = |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + 256).unwrap_or(u32::MAX);
+        Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
+    }
+
+    /// The answer, made by `fill` unless it is there or being made. Failures are not kept.
+    pub(crate) async fn get(
+        &self, key: Key, fill: impl Future<Output = Result<Answer, ApiError>>,
+    ) -> Result<Arc<Answer>, Arc<ApiError>> {
+        match self.0.get(&key).await {
+            Some(answer) => Ok(answer),
+            None => self.0.try_get_with(key, async { fill.await.map(Arc::new) }).await,
+        }
+    }
+}

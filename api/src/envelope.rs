@@ -1,0 +1,106 @@
+//! The envelope `{data, meta}` and what `meta` holds.
+
+use chrono::NaiveDate;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::access::Tier;
+use crate::projection::Version;
+
+/// One resource.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Single<T> {
+    pub(crate) data: T,
+    pub(crate) meta: Meta,
+}
+
+/// A page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct List<T> {
+    pub(crate) data: Vec<T>,
+    pub(crate) meta: ListMeta,
+}
+
+/// What one resource's answer rests on.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Meta {
+    /// The market's as-of date: the newest session applied.
+    pub(crate) as_of: Option<NaiveDate>,
+    /// Generation and log sequence the answer was made from, for example g3.184467.
+    pub(crate) data_version: String,
+    /// What to know before using the answer; left out when there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// What a page rests on, and where the next one begins.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct ListMeta {
+    /// Rows on this page.
+    pub(crate) count: usize,
+    /// Rows a page holds at most.
+    pub(crate) limit: i64,
+    /// Whether another page follows; exact.
+    pub(crate) has_more: bool,
+    /// Cursor of the next page; null on the last.
+    pub(crate) next_cursor: Option<String>,
+    /// The market's as-of date: the newest session applied.
+    pub(crate) as_of: Option<NaiveDate>,
+    /// Generation and log sequence the answer was made from, for example g3.184467.
+    pub(crate) data_version: String,
+    /// What to know before using the answer.
+    pub(crate) warnings: Vec<Warning>,
+    /// The day counted as today, where a default or a figure used it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) today: Option<NaiveDate>,
+    /// Where the range begins because the tier reaches no further back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) depth: Option<Depth>,
+}
+
+/// The reach of the tier's historical data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Depth {
+    /// First day of the range.
+    pub(crate) from: NaiveDate,
+    pub(crate) tier: Tier,
+}
+
+/// Something to know about an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Warning {
+    /// Stable code, for example `unknown_symbol`.
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    /// The parameter it is about.
+    pub(crate) param: Option<&'static str>,
+}
+
+impl Meta {
+    pub(crate) fn new(version: &Version) -> Self {
+        Self { as_of: version.as_of, data_version: version.to_string(), warnings: vec![] }
+    }
+}
+
+impl ListMeta {
+    pub(crate) fn new(version: &Version, count: usize, limit: i64, next_cursor: Option<String>) -> Self {
+        Self {
+            count,
+            limit,
+            has_more: next_cursor.is_some(),
+            next_cursor,
+            as_of: version.as_of,
+            data_version: version.to_string(),
+            warnings: vec![],
+            today: None,
+            depth: None,
+        }
+    }
+}
+
+impl Warning {
+    /// A listed symbol that nothing is known of.
+    pub(crate) fn unknown_symbol(symbol: &str) -> Self {
+        Self { code: "unknown_symbol", message: format!("No stock with symbol {symbol}"), param: Some("symbols") }
+    }
+}

@@ -1,0 +1,237 @@
+//! What a request can fail with, and the one place where a failure becomes a response.
+//!
+//! Invariant: clients see a code and a sentence; causes go to the log only.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use chrono::NaiveDate;
+use serde_json::{Map, Value, json};
+
+use crate::access::Tier;
+use crate::layers::request_id;
+
+/// Where a refused client can change its plan.
+pub(crate) const UPGRADE_URL: &str = "/plans";
+
+/// One wrong parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ParameterError {
+    pub(crate) param: String,
+    pub(crate) error: String,
+    /// What it may be: a list of words, or bounds.
+    pub(crate) allowed: Option<Value>,
+}
+
+/// Why a request was not answered as asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ApiError {
+    #[error("missing, invalid or expired API key")]
+    InvalidKey,
+    #[error("your plan does not include this feature")]
+    FeatureNotAvailable { current: Tier, feature: &'static str, earliest: Option<NaiveDate> },
+    #[error("rate limit exceeded")]
+    RateLimited { retry_after: u64 },
+    #[error("monthly quota exceeded")]
+    QuotaExceeded { current: i64, limit: i64, retry_after: u64 },
+    #[error("{0}")]
+    NotFound(String),
+    #[error("method not allowed")]
+    MethodNotAllowed,
+    #[error("invalid parameter")]
+    Parameters(Vec<ParameterError>),
+    #[error("the cursor is not one of this request's")]
+    InvalidCursor,
+    #[error("the service cannot answer now: {0}")]
+    Unavailable(String),
+    #[error("{0:#}")]
+    Internal(anyhow::Error),
+}
+
+impl ApiError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::InvalidKey => StatusCode::UNAUTHORIZED,
+            Self::FeatureNotAvailable { .. } => StatusCode::FORBIDDEN,
+            Self::RateLimited { .. } | Self::QuotaExceeded { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn code(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::InvalidKey => "INVALID_API_KEY",
+            Self::FeatureNotAvailable { .. } => "FEATURE_NOT_AVAILABLE",
+            Self::RateLimited { .. } => "RATE_LIMITED",
+            Self::QuotaExceeded { .. } => "QUOTA_EXCEEDED",
+            Self::NotFound(_) => return None,
+            Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
+            Self::Parameters(_) => "INVALID_PARAMETER",
+            Self::InvalidCursor => "INVALID_CURSOR",
+            Self::Unavailable(_) => "SERVICE_UNAVAILABLE",
+            Self::Internal(_) => "INTERNAL",
+        })
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::InvalidKey => "Missing, invalid or expired API key".to_owned(),
+            Self::FeatureNotAvailable { current, feature, earliest } => feature_message(*current, feature, *earliest),
+            Self::RateLimited { retry_after } => format!("Rate limit exceeded; retry in {retry_after} s"),
+            Self::QuotaExceeded { .. } => "Monthly quota exceeded".to_owned(),
+            Self::NotFound(message) => message.clone(),
+            Self::MethodNotAllowed => "Method not allowed; use GET or HEAD".to_owned(),
+            Self::Parameters(errors) => parameters_message(errors),
+            Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
+            Self::Unavailable(_) => "The service cannot answer now; retry shortly".to_owned(),
+            Self::Internal(_) => format!("Internal error, request {}", request_id()),
+        }
+    }
+
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        body.insert("error".to_owned(), self.message().into());
+        if let Some(code) = self.code() {
+            body.insert("code".to_owned(), code.into());
+        }
+        self.details(&mut body);
+        Value::Object(body)
+    }
+
+    fn details(&self, body: &mut Map<String, Value>) {
+        let mut add = |key: &str, value: Value| body.insert(key.to_owned(), value);
+        match self {
+            Self::FeatureNotAvailable { current, feature, earliest } => {
+                add("current_tier", current.as_str().into());
+                add("required_feature", (*feature).into());
+                add("upgrade_url", UPGRADE_URL.into());
+                if let Some(earliest) = earliest {
+                    add("earliest_date", earliest.to_string().into());
+                }
+            }
+            Self::RateLimited { retry_after } => {
+                add("retryAfter", (*retry_after).into());
+            }
+            Self::QuotaExceeded { current, limit, .. } => {
+                add("usage", json!({ "current": current, "limit": limit, "percentage": percentage(*current, *limit) }));
+                add("upgrade_url", UPGRADE_URL.into());
+            }
+            Self::Parameters(errors) => {
+                add("param", errors.first().map_or(Value::Null, |first| first.param.clone().into()));
+                add("allowed", errors.first().and_then(|first| first.allowed.clone()).into());
+                let all = errors.iter().map(|e| json!({ "param": e.param, "error": e.error }));
+                add("errors", all.collect());
+            }
+            Self::InvalidCursor => {
+                add("param", "cursor".into());
+                add("allowed", Value::Null);
+                add("errors", json!([{ "param": "cursor", "error": "is damaged or belongs to another request" }]));
+            }
+            Self::Internal(_) => {
+                add("request_id", request_id().into());
+            }
+            _ => {}
+        }
+    }
+
+    /// The same failure for another request that waited for the same work.
+    pub(crate) fn repeated(&self) -> Self {
+        match self {
+            Self::Unavailable(cause) => Self::Unavailable(cause.clone()),
+            Self::NotFound(message) => Self::NotFound(message.clone()),
+            other => Self::Internal(anyhow::anyhow!("{other}")),
+        }
+    }
+
+    /// Seconds after which trying again makes sense.
+    fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited { retry_after } | Self::QuotaExceeded { retry_after, .. } => Some(*retry_after),
+            Self::Unavailable(_) => Some(1),
+            _ => None,
+        }
+    }
+
+    /// The response; shared errors of one single-flight fill are answered from a reference.
+    pub(crate) fn response(&self) -> Response {
+        match self {
+            Self::Internal(cause) => tracing::error!(request_id = request_id(), "{cause:#}"),
+            Self::Unavailable(cause) => tracing::warn!(request_id = request_id(), "unavailable: {cause}"),
+            _ => {}
+        }
+        let mut response = (self.status(), Json(self.body())).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match self {
+            Self::InvalidKey => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::MethodNotAllowed => {
+                headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            }
+            _ => {}
+        }
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+fn feature_message(current: Tier, feature: &str, earliest: Option<NaiveDate>) -> String {
+    match earliest {
+        Some(earliest) => format!("Data before {earliest} is not included in the {current} plan"),
+        None => format!("{feature} is not included in the {current} plan"),
+    }
+}
+
+fn parameters_message(errors: &[ParameterError]) -> String {
+    let all: Vec<String> = errors.iter().map(|e| format!("{} {}", e.param, e.error)).collect();
+    format!("Invalid parameter: {}", all.join("; "))
+}
+
+/// 100 x current / limit with two places, as an exact JSON number.
+fn percentage(current: i64, limit: i64) -> Value {
+    let hundredths = i128::from(current) * 10_000 / i128::from(limit.max(1));
+    let text = rust_decimal::Decimal::from_i128_with_scale(hundredths, 2).normalize().to_string();
+    serde_json::from_str(&text).unwrap_or(Value::Null)
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.response()
+    }
+}
+
+impl From<tokio_postgres::Error> for ApiError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        // Classes 08, 53, 57 and an undefined schema or table (a dropped generation) pass by themselves.
+        let passing = error.code().is_none_or(|code| {
+            let code = code.code();
+            code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || matches!(code, "42P01" | "3F000")
+        });
+        let chain = schema::db::error_chain(&error);
+        if error.is_closed() || (passing && error.as_db_error().is_some()) || is_io(&error) {
+            Self::Unavailable(chain)
+        } else {
+            Self::Internal(anyhow::anyhow!("postgres: {chain}"))
+        }
+    }
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+}
+
+impl From<deadpool_postgres::PoolError> for ApiError {
+    fn from(error: deadpool_postgres::PoolError) -> Self {
+        match error {
+            deadpool_postgres::PoolError::Backend(error) => error.into(),
+            other => Self::Unavailable(format!("no connection: {other}")),
+        }
+    }
+}

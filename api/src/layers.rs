@@ -1,0 +1,95 @@
+//! What surrounds every request: its id, its time limit, its limits' headers, the log line.
+//!
+//! Invariants: every response passes here, so every response has these headers; a panic is a 500, not a dropped
+//! connection.
+
+use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt;
+
+use crate::access::throttle::Left;
+use crate::access::{Client, Ledger, headers, scrub, throttle};
+use crate::app::App;
+use crate::error::ApiError;
+
+const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+tokio::task_local! {
+    static REQUEST_ID: String;
+}
+
+/// The id of the request this task works on.
+pub(crate) fn request_id() -> String {
+    REQUEST_ID.try_with(Clone::clone).unwrap_or_default()
+}
+
+/// The outermost layer.
+pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+    let id = given_id(&request).unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+    REQUEST_ID.scope(id.clone(), answer(app, request, next, id)).await
+}
+
+/// The client's own id, when it is one.
+fn given_id(request: &Request) -> Option<String> {
+    let id = request.headers().get(&REQUEST_ID_HEADER)?.to_str().ok()?;
+    let sane = (8..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    sane.then(|| id.to_owned())
+}
+
+async fn answer(app: App, mut request: Request, next: Next, id: String) -> Response {
+    let started = Instant::now();
+    let (method, path) = (request.method().clone(), scrub(request.uri().path()));
+    let (ledger, client) = (Ledger::default(), client_of(&request, &app));
+    request.extensions_mut().insert(ledger.clone());
+    request.extensions_mut().insert(Client(client));
+    let (mut response, left) = match app.throttle.call(client) {
+        Ok(left) => (bounded(&app, request, next).await, left),
+        Err(refused) => (ApiError::RateLimited { retry_after: refused.retry_after }.into_response(), refused.left),
+    };
+    finish(&app, &mut response, &ledger, left, &id);
+    let (status, elapsed) = (response.status().as_u16(), started.elapsed().as_micros());
+    tracing::debug!(request_id = id, %method, path, status, elapsed_us = u64::try_from(elapsed).unwrap_or(u64::MAX), "answered");
+    response
+}
+
+fn client_of(request: &Request, app: &App) -> IpAddr {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    let peer = peer.map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |peer| peer.0);
+    throttle::client(peer, request.headers(), &app.settings.trusted_proxies)
+}
+
+/// Runs the request within its time; panics become an error like any other.
+async fn bounded(app: &App, request: Request, next: Next) -> Response {
+    let running = AssertUnwindSafe(next.run(request)).catch_unwind();
+    match tokio::time::timeout(app.settings.request_timeout(), running).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response(),
+        Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
+    }
+}
+
+fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &str) {
+    let failed = response.status() >= StatusCode::INTERNAL_SERVER_ERROR;
+    let target = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(id) {
+        target.insert(REQUEST_ID_HEADER, id);
+    }
+    target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    target.insert(header::VARY, HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding"));
+    match ledger.entry() {
+        Some(entry) => {
+            headers::write(target, entry);
+            if failed && entry.counted {
+                app.admission.refund(entry.account);
+            }
+        }
+        // Without an account the address's bucket governs.
+        None => headers::write_address(target, left, chrono::Utc::now()),
+    }
+}

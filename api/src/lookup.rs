@@ -1,0 +1,128 @@
+//! Look-ups in the pinned generation: one statement gives the version and the rows, so they are one snapshot.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::{Object, Transaction};
+use schema::row::TableRow;
+use tokio_postgres::{IsolationLevel, Row};
+use tokio_postgres::types::ToSql;
+
+use crate::envelope::Warning;
+use crate::error::ApiError;
+use crate::parameters::{PathSymbol, SymbolList};
+use crate::projection::{Generation, Version};
+
+const RESOLVE: &str = include_str!("../queries/stocks/resolve.sql");
+
+/// The rows of one security.
+#[derive(Debug)]
+pub(crate) struct Found<T> {
+    pub(crate) version: Version,
+    pub(crate) rows: Vec<T>,
+}
+
+/// Runs a statement of the generation, prepared once per connection.
+pub(crate) async fn query(
+    generation: &Generation, statement: &str, parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>, ApiError> {
+    let client = generation.client().await?;
+    let statement = client.prepare_cached(statement).await?;
+    Ok(client.query(&statement, parameters).await?)
+}
+
+/// The one row of a symbol. The statement takes the candidates, and selects the version and the row or nulls.
+pub(crate) async fn one<T: TableRow>(
+    generation: &Generation, statement: &str, symbol: &PathSymbol,
+) -> Result<(Version, T), ApiError> {
+    let rows = query(generation, statement, &[&symbol.candidates()]).await?;
+    let row = rows.first().ok_or_else(|| unversioned(generation))?;
+    match row.try_get::<_, Option<&str>>("symbol")? {
+        Some(_) => Ok((Version::of(row)?, T::from_row(row)?)),
+        None => Err(unknown(symbol)),
+    }
+}
+
+/// The rows of a symbol, none included. The statement also selects the symbol found as `canonical`, null when
+/// nothing is known of it.
+pub(crate) async fn many<T: TableRow>(
+    generation: &Generation, statement: &str, symbol: &PathSymbol, parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Found<T>, ApiError> {
+    let candidates = symbol.candidates();
+    let mut all: Vec<&(dyn ToSql + Sync)> = vec![&candidates];
+    all.extend(parameters);
+    let rows = query(generation, statement, &all).await?;
+    let first = rows.first().ok_or_else(|| unversioned(generation))?;
+    first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(symbol))?;
+    Ok(Found {
+        version: Version::of(first)?,
+        rows: present(&rows)?,
+    })
+}
+
+/// The 404 of a symbol nothing is known of.
+pub(crate) fn unknown(symbol: &PathSymbol) -> ApiError {
+    ApiError::NotFound(format!("No stock with symbol {}", symbol.text))
+}
+
+/// A generation without its version row is being built or dropped.
+pub(crate) fn unversioned(generation: &Generation) -> ApiError {
+    ApiError::Unavailable(format!("generation {} has no version", generation.id))
+}
+
+/// The canonical symbols of a list, by position; `None` where nothing is known.
+pub(crate) async fn resolve(generation: &Generation, symbols: &SymbolList) -> Result<Vec<Option<String>>, ApiError> {
+    let (places, candidates) = symbols.columns();
+    let mut resolved = vec![None; symbols.0.len()];
+    for row in query(generation, RESOLVE, &[&places, &candidates]).await? {
+        let place: i32 = row.try_get("place")?;
+        if let Some(slot) = usize::try_from(place).ok().and_then(|place| resolved.get_mut(place)) {
+            *slot = Some(row.try_get("canonical")?);
+        }
+    }
+    Ok(resolved)
+}
+
+/// The canonical symbols of a list, each once, and a warning for each that nothing is known of.
+pub(crate) async fn named(
+    generation: &Generation,
+    symbols: Option<&SymbolList>,
+) -> Result<(Option<Vec<String>>, Vec<Warning>), ApiError> {
+    let Some(symbols) = symbols else { return Ok((None, vec![])) };
+    let resolved = resolve(generation, symbols).await?;
+    let unknown = symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+    let warnings = unknown.map(|(symbol, _)| Warning::unknown_symbol(&symbol.text)).collect();
+    let mut known: Vec<String> = Vec::new();
+    for symbol in resolved.into_iter().flatten() {
+        if !known.contains(&symbol) {
+            known.push(symbol);
+        }
+    }
+    Ok((Some(known), warnings))
+}
+
+/// The rows of a statement whose `symbol` is there: a version without rows is a row of nulls.
+pub(crate) fn present<T: TableRow>(rows: &[Row]) -> Result<Vec<T>, ApiError> {
+    let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
+    Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
+}
+
+/// A read-only transaction in which every statement sees the same version.
+pub(crate) async fn snapshot(client: &mut Object) -> Result<Transaction<'_>, ApiError> {
+    let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+    Ok(builder.start().await?)
+}
+
+/// The rows of canonical symbols, by symbol.
+pub(crate) async fn table<T: TableRow>(
+    transaction: &Transaction<'_>,
+    statement: &str,
+    symbols: &[String],
+    symbol: fn(&T) -> &str,
+) -> Result<(Version, HashMap<String, T>), ApiError> {
+    let statement = transaction.prepare_cached(statement).await?;
+    let rows = transaction.query(&statement, &[&symbols]).await?;
+    let first = rows.first().ok_or_else(|| ApiError::Unavailable("the generation has no version".to_owned()))?;
+    let version = Version::of(first)?;
+    let rows: Vec<T> = present(&rows)?;
+    Ok((version, rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect()))
+}

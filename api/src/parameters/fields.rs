@@ -1,0 +1,115 @@
+//! `fields`, `format` and `decimals`: how an answer is written, the same everywhere.
+
+use axum::http::header;
+use serde_json::json;
+use utoipa::IntoParams;
+
+use super::Reader;
+
+/// The most names `fields` takes.
+const MOST_FIELDS: usize = 50;
+
+/// Media type of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Format {
+    #[default]
+    Json,
+    Csv,
+}
+
+/// How an answer is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    /// Decimals as JSON strings.
+    pub(crate) text_decimals: bool,
+    /// Every field of the resource, in its order.
+    pub(crate) columns: &'static [&'static str],
+    /// The chosen ones; `None` for all.
+    pub(crate) fields: Option<Vec<&'static str>>,
+}
+
+/// Parameters of every endpoint with data.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what Reader::output reads")]
+pub(crate) struct OutputParameters {
+    /// Comma-separated names of the fields to return (at most 50); default all.
+    #[param(example = "symbol,price")]
+    fields: Option<String>,
+    /// json or csv; without it the Accept header decides.
+    #[param(pattern = "^(json|csv)$")]
+    format: Option<String>,
+    /// number: decimals as exact JSON numbers; string: as strings.
+    #[param(pattern = "^(number|string)$")]
+    decimals: Option<String>,
+}
+
+impl Reader<'_> {
+    /// Reads `fields`, `format` and `decimals` for a resource with these columns.
+    pub(crate) fn output(&mut self, columns: &'static [&'static str]) -> Output {
+        let fields = self.fields(columns);
+        let format = self.one_of("format", &["json", "csv"]);
+        let text_decimals = self.one_of("decimals", &["number", "string"]) == Some("string");
+        let format = match format {
+            Some("csv") => Format::Csv,
+            Some(_) => Format::Json,
+            None => self.accepted(),
+        };
+        self.format = format;
+        Output { format, text_decimals, columns, fields }
+    }
+
+    fn fields(&mut self, columns: &'static [&'static str]) -> Option<Vec<&'static str>> {
+        let text = self.text("fields")?;
+        let names: Vec<&str> = text.split(',').map(str::trim).collect();
+        self.require(names.len() <= MOST_FIELDS, "fields", "has more than 50 names");
+        for name in &names {
+            if !columns.contains(name) {
+                let name: String = name.chars().take(64).collect();
+                self.refuse("fields", format!("has no field {name:?} to choose"), Some(json!(columns)));
+            }
+        }
+        Some(columns.iter().copied().filter(|column| names.contains(column)).collect())
+    }
+
+    /// CSV when the client names it and does not rank JSON at least as high.
+    fn accepted(&self) -> Format {
+        let accept = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let (csv, json) = (weight(accept, "text/csv"), weight(accept, "application/json"));
+        if csv > 0 && csv > json { Format::Csv } else { Format::Json }
+    }
+}
+
+/// The quality of a media type in an Accept header, in thousandths; 0 when it is not named.
+fn weight(accept: &str, media_type: &str) -> u32 {
+    let named = accept.split(',').map(|range| range.split(';').map(str::trim).collect::<Vec<_>>());
+    let quality = |parts: &[&str]| {
+        let q = parts.iter().find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+        q.and_then(|q| q.parse::<rust_decimal::Decimal>().ok()).map_or(1000, |q| {
+            u32::try_from(q.saturating_mul(rust_decimal::Decimal::ONE_THOUSAND).trunc()).unwrap_or(0)
+        })
+    };
+    named.filter(|parts| parts.first().is_some_and(|name| name.eq_ignore_ascii_case(media_type)))
+        .map(|parts| quality(&parts[1..])).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_is_chosen_only_when_named_and_preferred() {
+        for (accept, expected) in [
+            ("text/csv", true),
+            ("text/csv;q=0.9, application/json;q=0.1", true),
+            ("application/json, text/csv;q=0.5", false),
+            ("*/*", false),
+            ("text/csv;q=0", false),
+            ("", false),
+        ] {
+            let (csv, json) = (weight(accept, "text/csv"), weight(accept, "application/json"));
+            assert_eq!(csv > 0 && csv > json, expected, "{accept}");
+        }
+    }
+}

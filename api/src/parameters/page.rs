@@ -1,0 +1,125 @@
+//! `limit`, `cursor` and `sort`: which page of a list, in which order.
+
+use serde_json::json;
+use utoipa::IntoParams;
+
+use super::Reader;
+use crate::cursor::Signer;
+
+/// Order of a sort key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// What a list endpoint allows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paging {
+    pub(crate) default_limit: i64,
+    pub(crate) most: i64,
+    /// Sort keys; empty where the order is fixed.
+    pub(crate) keys: &'static [&'static str],
+    /// The order without `sort`.
+    pub(crate) order: &'static [(&'static str, Direction)],
+}
+
+/// A page of a list.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    /// Rows on the page at most.
+    pub(crate) limit: i64,
+    /// Sort keys, strongest first.
+    pub(crate) order: Vec<(&'static str, Direction)>,
+    /// The last row of the page before: its sort key's values and its unique tie-breaker.
+    pub(crate) after: Option<Vec<Option<String>>>,
+    filters: String,
+}
+
+/// Parameters of every list.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what Reader::page reads")]
+pub(crate) struct PagingParameters {
+    /// `next_cursor` of the page before, with the same filters (at most 512 characters).
+    #[param(max_length = 512)]
+    cursor: Option<String>,
+    /// Sort keys with their direction, strongest first (at most 3): `key.asc` or `key.desc`, comma-separated. Nulls come last.
+    sort: Option<String>,
+}
+
+impl Reader<'_> {
+    /// Reads `limit`, `sort` and `cursor`.
+    pub(crate) fn page(&mut self, paging: &Paging) -> Page {
+        let limit = self.integer("limit", 1..=paging.most).unwrap_or(paging.default_limit);
+        let order = self.sort(paging).unwrap_or_else(|| paging.order.to_vec());
+        let filters = self.filters();
+        let after = self.text("cursor").and_then(|cursor| {
+            let after = if cursor.len() <= 512 { self.signer.open(&cursor, &filters) } else { None };
+            self.bad_cursor |= after.is_none();
+            after
+        });
+        Page { limit, order, after, filters }
+    }
+
+    fn sort(&mut self, paging: &Paging) -> Option<Vec<(&'static str, Direction)>> {
+        let text = self.text("sort")?;
+        let mut order = Vec::new();
+        for item in text.split(',') {
+            let (name, direction) = item.trim().rsplit_once('.').unwrap_or((item.trim(), "asc"));
+            let key = paging.keys.iter().copied().find(|key| *key == name);
+            let direction = match direction {
+                "asc" => Some(Direction::Ascending),
+                "desc" => Some(Direction::Descending),
+                _ => None,
+            };
+            match key.zip(direction) {
+                Some((key, _)) if order.iter().any(|(known, _)| *known == key) => {
+                    self.refuse("sort", format!("names {key} twice"), None);
+                }
+                Some(pair) => order.push(pair),
+                None => {
+                    let allowed: Vec<String> = paging.keys.iter().flat_map(|key| [format!("{key}.asc"), format!("{key}.desc")]).collect();
+                    self.refuse("sort", format!("must be made of: {}", allowed.join(", ")), Some(json!(allowed)));
+                }
+            }
+        }
+        self.require(order.len() <= 3, "sort", "has more than 3 keys");
+        Some(order)
+    }
+}
+
+impl Page {
+    /// Direction of the strongest sort key.
+    pub(crate) fn direction(&self) -> Direction {
+        self.order.first().map_or(Direction::Ascending, |(_, direction)| *direction)
+    }
+
+    /// A value of the cursor, by position.
+    pub(crate) fn after(&self, position: usize) -> Option<&str> {
+        self.after.as_ref()?.get(position)?.as_deref()
+    }
+
+    /// The cursor that goes on after a row with these values.
+    pub(crate) fn cursor(&self, key: &[Option<String>], signer: &Signer) -> String {
+        signer.seal(key, &self.filters)
+    }
+
+    /// Cuts off the row that shows whether more follow, and gives the cursor of the next page if they do.
+    pub(crate) fn cut<T>(
+        &self,
+        rows: &mut Vec<T>,
+        signer: &Signer,
+        key: impl Fn(&T) -> Vec<Option<String>>,
+    ) -> Option<String> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        rows.last().filter(|_| more).map(|last| self.cursor(&key(last), signer))
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_test(limit: i64, key: &'static str, direction: Direction, after: Option<Vec<Option<String>>>) -> Self {
+        Self { limit, order: vec![(key, direction)], after, filters: String::new() }
+    }
+}

@@ -1,0 +1,92 @@
+//! Symbols in paths and lists: any vendor's spelling in, one canonical form inside.
+
+use schema::symbol::Symbol;
+use utoipa::IntoParams;
+
+use super::Reader;
+
+/// The symbol of a path; what is no ticker at all cannot be known either, and is a 404 like any unknown one.
+#[derive(Debug, Clone)]
+pub(crate) struct PathSymbol {
+    /// As the client wrote it, cut to a sane length.
+    pub(crate) text: String,
+    symbol: Option<Symbol>,
+}
+
+/// Documents the symbol in a path.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "documents what Reader::symbol reads")]
+pub(crate) struct SymbolPath {
+    /// Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+    #[param(example = "BRK.B")]
+    symbol: String,
+}
+
+impl PathSymbol {
+    /// Spellings to look up, in order of preference.
+    pub(crate) fn candidates(&self) -> Vec<String> {
+        self.symbol.as_ref().map(spellings).unwrap_or_default()
+    }
+}
+
+fn spellings(symbol: &Symbol) -> Vec<String> {
+    symbol.spellings().iter().map(|symbol| symbol.as_str().to_owned()).collect()
+}
+
+/// One symbol of a list, in request order.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedSymbol {
+    pub(crate) text: String,
+    pub(crate) candidates: Vec<String>,
+}
+
+/// A comma-separated list of symbols, each once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
+
+impl SymbolList {
+    /// Positions and candidates side by side, for a look-up in one statement.
+    pub(crate) fn columns(&self) -> (Vec<i32>, Vec<String>) {
+        let listed = self.0.iter().zip(0i32..);
+        listed.flat_map(|(symbol, place)| symbol.candidates.iter().map(move |candidate| (place, candidate.clone()))).unzip()
+    }
+}
+
+impl Reader<'_> {
+    /// The `{symbol}` of the path.
+    pub(crate) fn symbol(&mut self) -> PathSymbol {
+        let text = self.path("symbol");
+        PathSymbol { symbol: Symbol::parse(&text).ok(), text: text.chars().take(64).collect() }
+    }
+
+    /// `symbols`, de-duplicated, at most `most`.
+    pub(crate) fn symbols(&mut self, most: usize) -> Option<SymbolList> {
+        let text = self.text("symbols")?;
+        let mut list: Vec<ListedSymbol> = Vec::new();
+        for item in text.split(',').map(str::trim) {
+            if item.is_empty() {
+                self.refuse("symbols", "has an empty item", None);
+                return None;
+            }
+            let candidates = Symbol::parse(item).ok().as_ref().map(spellings).unwrap_or_default();
+            let known = |other: &ListedSymbol| other.text.eq_ignore_ascii_case(item) || (!candidates.is_empty() && other.candidates == candidates);
+            if !list.iter().any(known) {
+                list.push(ListedSymbol { text: item.chars().take(64).collect(), candidates });
+            }
+        }
+        if list.len() > most {
+            self.refuse("symbols", format!("has more than {most} symbols"), Some(serde_json::json!({ "maximum": most })));
+            return None;
+        }
+        Some(SymbolList(list))
+    }
+
+    /// `symbols`, which must be there.
+    pub(crate) fn required_symbols(&mut self, most: usize) -> SymbolList {
+        let given = self.has("symbols");
+        let symbols = self.symbols(most);
+        self.require(given, "symbols", "is required");
+        symbols.unwrap_or_default()
+    }
+}

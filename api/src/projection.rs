@@ -1,0 +1,215 @@
+//! Which generation of the read tables is served, and how far it has read the log.
+//!
+//! Invariants: a request pins one generation for its whole life; a new generation's connections exist before the
+//! pointer moves; the version an answer names comes from the answer's own statement.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use futures::StreamExt;
+use tokio::sync::mpsc;
+use tokio_postgres::{AsyncMessage, Config, NoTls, Row};
+
+use crate::access::Tiers;
+use crate::error::ApiError;
+
+const ACTIVE: &str = include_str!("../queries/projection/active.sql");
+const VERSION: &str = include_str!("../queries/projection/version.sql");
+/// The longest a missed notification goes unnoticed.
+const POLL: Duration = Duration::from_secs(2);
+
+/// What an answer was made from; names its bytes together with the day that counts as today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) generation: i32,
+    /// Last log sequence applied.
+    pub(crate) sequence: i64,
+    /// Newest session applied.
+    pub(crate) as_of: Option<NaiveDate>,
+}
+
+impl Version {
+    /// Reads the columns every data statement selects from `version`.
+    pub(crate) fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            generation: row.try_get("version_generation")?,
+            sequence: row.try_get("version_sequence")?,
+            as_of: row.try_get("version_as_of")?,
+        })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "g{}.{}", self.generation, self.sequence)
+    }
+}
+
+/// One generation and its connections.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    pub(crate) id: i32,
+    pool: Pool,
+    version: RwLock<Version>,
+}
+
+impl Generation {
+    /// A connection whose tables are this generation's.
+    pub(crate) async fn client(&self) -> Result<Object, ApiError> {
+        Ok(self.pool.get().await?)
+    }
+
+    /// The newest version seen.
+    pub(crate) fn version(&self) -> Version {
+        *self.version.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a version; an answer may know it before the notification arrives.
+    pub(crate) fn observe(&self, version: Version) {
+        let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
+        if version.sequence >= known.sequence {
+            *known = version;
+        }
+    }
+}
+
+/// How to connect.
+#[derive(Debug, Clone)]
+pub(crate) struct Connecting {
+    pub(crate) config: Config,
+    pub(crate) connections: usize,
+    pub(crate) timeout: Duration,
+}
+
+impl Connecting {
+    /// The settings with session options added.
+    fn with_options(&self, options: &str) -> Config {
+        let mut config = self.config.clone();
+        let existing = config.get_options().unwrap_or_default().to_owned();
+        config.options(format!("{existing} {options}").trim());
+        config
+    }
+
+    fn pool(&self, generation: i32) -> Result<Pool, deadpool_postgres::BuildError> {
+        let config = self.with_options(&format!(
+            "-c search_path={},control -c default_transaction_read_only=on -c statement_timeout={}",
+            schema::db::generation_schema(generation),
+            self.timeout.as_millis(),
+        ));
+        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        Pool::builder(manager)
+            .max_size(self.connections)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(self.timeout))
+            .create_timeout(Some(self.timeout))
+            .recycle_timeout(Some(self.timeout))
+            .build()
+    }
+}
+
+/// The served generation, shared by every request.
+#[derive(Debug, Default)]
+pub(crate) struct Projection {
+    current: RwLock<Option<Arc<Generation>>>,
+    tiers: RwLock<Arc<Tiers>>,
+    reachable: AtomicBool,
+}
+
+impl Projection {
+    /// The generation a request works with from start to end.
+    pub(crate) fn pin(&self) -> Result<Arc<Generation>, ApiError> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone().ok_or_else(|| ApiError::Unavailable("no generation was found yet".to_owned()))
+    }
+
+    /// Whether Postgres answered when it was last asked, at most a poll ago.
+    pub(crate) fn reachable(&self) -> bool {
+        self.reachable.load(Ordering::Relaxed)
+    }
+
+    /// What the tiers allow.
+    pub(crate) fn tiers(&self) -> Arc<Tiers> {
+        Arc::clone(&self.tiers.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks at the pointer now and follows it.
+    async fn follow(&self, watcher: &tokio_postgres::Client, connecting: &Connecting) -> Result<(), ApiError> {
+        let row = watcher.query_opt(ACTIVE, &[]).await?;
+        let row = row.ok_or_else(|| ApiError::Unavailable("no generation is active".to_owned()))?;
+        let id: i32 = row.try_get("generation")?;
+        let tiers = Tiers::load(watcher).await?;
+        *self.tiers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tiers);
+        let generation = match self.pin() {
+            Ok(current) if current.id == id => current,
+            _ => self.open(id, connecting)?,
+        };
+        let client = generation.client().await?;
+        let statement = client.prepare_cached(VERSION).await?;
+        let version = Version::of(&client.query_one(&statement, &[]).await?)?;
+        generation.observe(version);
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        if current.as_ref().is_none_or(|known| known.id != id) {
+            tracing::info!(generation = id, %version, "serving");
+            *current = Some(generation);
+        }
+        Ok(())
+    }
+
+    fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ApiError> {
+        let pool = connecting.pool(id).map_err(|error| ApiError::Internal(error.into()))?;
+        let version = RwLock::new(Version { generation: id, sequence: -1, as_of: None });
+        Ok(Arc::new(Generation { id, pool, version }))
+    }
+}
+
+/// Follows the pointer for as long as the process lives, connecting again whenever the connection is lost.
+pub(crate) async fn watch(projection: Arc<Projection>, connecting: Connecting) {
+    loop {
+        if let Err(error) = watch_once(&projection, &connecting).await {
+            projection.reachable.store(false, Ordering::Relaxed);
+            tracing::warn!("cannot follow the projection: {error}");
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<(), ApiError> {
+    let config = connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
+    let (client, mut connection) = config.connect(NoTls).await?;
+    let (sender, mut notified) = mpsc::channel(1);
+    let driver = tokio::spawn(async move {
+        let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
+        while let Some(Ok(message)) = messages.next().await {
+            if matches!(message, AsyncMessage::Notification(_)) {
+                // One waiting notification stands for all: following reads the newest state.
+                let _ = sender.try_send(());
+            }
+        }
+    });
+    let outcome = follow_notifications(projection, connecting, &client, &mut notified).await;
+    driver.abort();
+    outcome
+}
+
+async fn follow_notifications(
+    projection: &Projection, connecting: &Connecting, client: &tokio_postgres::Client, notified: &mut mpsc::Receiver<()>,
+) -> Result<(), ApiError> {
+    // A replica cannot listen; there the poll alone follows.
+    if let Err(error) = client.batch_execute("listen projection").await {
+        tracing::info!("no notifications here, polling: {}", schema::db::error_chain(&error));
+    }
+    let bounded = connecting.timeout * 2;
+    loop {
+        tokio::time::timeout(bounded, projection.follow(client, connecting))
+            .await
+            .map_err(|_| ApiError::Unavailable("Postgres does not answer".to_owned()))??;
+        projection.reachable.store(true, Ordering::Relaxed);
+        if let Ok(None) = tokio::time::timeout(POLL, notified.recv()).await {
+            return Err(ApiError::Unavailable("the connection ended".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Rows to bytes: JSON or CSV, all fields or the chosen ones, decimals as numbers or text.
+//!
+//! Invariant: digits are copied, never computed with; a CSV page has the same columns as its JSON.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::parameters::{Format, Output};
+
+/// Why rows could not be written; never the client's doing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RenderError {
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot write CSV: {0}")]
+    Csv(#[from] csv::Error),
+    #[error("cannot write CSV: {0}")]
+    Flush(String),
+}
+
+impl From<RenderError> for crate::error::ApiError {
+    fn from(error: RenderError) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+#[derive(Serialize)]
+struct Envelope<'a, D: ?Sized, M> {
+    data: &'a D,
+    meta: &'a M,
+}
+
+/// One resource as a body.
+pub(crate) fn single<T: Serialize>(output: &Output, row: &T, meta: &impl Serialize) -> Result<Bytes, RenderError> {
+    match (output.format, &output.fields) {
+        (Format::Csv, _) => csv(output, std::slice::from_ref(row)),
+        (Format::Json, None) => Ok(json(output, &Envelope { data: row, meta })?.into()),
+        (Format::Json, Some(fields)) => {
+            let row = choose(&json(output, row)?, fields)?;
+            Ok(serde_json::to_vec(&Envelope { data: &row, meta })?.into())
+        }
+    }
+}
+
+/// A page of rows as a body.
+pub(crate) fn list<T: Serialize>(output: &Output, rows: &[T], meta: &impl Serialize) -> Result<Bytes, RenderError> {
+    match (output.format, &output.fields) {
+        (Format::Csv, _) => csv(output, rows),
+        (Format::Json, None) => Ok(json(output, &Envelope { data: rows, meta })?.into()),
+        (Format::Json, Some(fields)) => {
+            let rows = rows.iter().map(|row| choose(&json(output, row)?, fields)).collect::<Result<Vec<_>, RenderError>>()?;
+            Ok(serde_json::to_vec(&Envelope { data: rows.as_slice(), meta })?.into())
+        }
+    }
+}
+
+fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    // CSV cells have no quotes to tell text from numbers, so they stay numbers.
+    if output.text_decimals && output.format == Format::Json {
+        schema::value::with_decimals_as_text(|| serde_json::to_vec(value))
+    } else {
+        serde_json::to_vec(value)
+    }
+}
+
+/// A JSON object with only these members, digits untouched.
+fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
+    let members: Members<'_> = serde_json::from_slice(row)?;
+    let mut text = String::with_capacity(row.len());
+    text.push('{');
+    for field in fields {
+        if let Some(value) = members.get(field) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(&serde_json::to_string(field)?);
+            text.push(':');
+            text.push_str(value.get());
+        }
+    }
+    text.push('}');
+    Ok(RawValue::from_string(text)?)
+}
+
+fn csv<T: Serialize>(output: &Output, rows: &[T]) -> Result<Bytes, RenderError> {
+    let columns = output.fields.as_deref().unwrap_or(output.columns);
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    writer.write_record(columns)?;
+    for row in rows {
+        let row = json(output, row)?;
+        let members: Members<'_> = serde_json::from_slice(&row)?;
+        for column in columns {
+            writer.write_field(cell(members.get(column))?)?;
+        }
+        writer.write_record(None::<&[u8]>)?;
+    }
+    writer.into_inner().map(Bytes::from).map_err(|error| RenderError::Flush(error.to_string()))
+}
+
+/// Empty for null, text unquoted and made harmless for spreadsheets, anything nested as JSON.
+fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
+    match value.map(RawValue::get) {
+        None | Some("null") => Ok(String::new()),
+        Some(text) if text.starts_with('"') => serde_json::from_str(text).map(harmless),
+        Some(other) => Ok(other.to_owned()),
+    }
+}
+
+/// A spreadsheet would run a text that begins like a formula.
+fn harmless(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text }
+}
+
+/// The members of a JSON object in order, values unread.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    }
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::Decimal;
+    use schema::value::Exact;
+
+    use super::*;
+
+    #[derive(Serialize)]
+    struct Row {
+        symbol: &'static str,
+        name: &'static str,
+        price: Option<Exact>,
+        tags: Vec<&'static str>,
+    }
+
+    const COLUMNS: &[&str] = &["symbol", "name", "price", "tags"];
+
+    fn row() -> Row {
+        Row { symbol: "A", name: "=Sum, \"Inc\"", price: Some(Exact(Decimal::new(110, 2))), tags: vec!["x"] }
+    }
+
+    fn check(format: Format, text_decimals: bool, fields: Option<Vec<&'static str>>, expected: &str) {
+        let output = Output { format, text_decimals, columns: COLUMNS, fields };
+        let body = list(&output, &[row()], &serde_json::json!({})).expect("renders");
+        assert_eq!(String::from_utf8_lossy(&body), expected);
+    }
+
+    #[test]
+    fn json_keeps_every_digit() {
+        let all = r#"{"data":[{"symbol":"A","name":"=Sum, \"Inc\"","price":1.10,"tags":["x"]}],"meta":{}}"#;
+        check(Format::Json, false, None, all);
+        check(Format::Json, false, Some(vec!["symbol", "price"]), r#"{"data":[{"symbol":"A","price":1.10}],"meta":{}}"#);
+        check(Format::Json, true, Some(vec!["price"]), r#"{"data":[{"price":"1.10"}],"meta":{}}"#);
+    }
+
+    #[test]
+    fn csv_has_the_same_columns_and_runs_no_formula() {
+        check(Format::Csv, true, None, "symbol,name,price,tags\r\nA,\"'=Sum, \"\"Inc\"\"\",1.10,\"[\"\"x\"\"]\"\r\n");
+        check(Format::Csv, false, Some(vec!["price"]), "price\r\n1.10\r\n");
+    }
+
+    #[test]
+    fn unknown_is_an_empty_cell() {
+        let output = Output { format: Format::Csv, columns: COLUMNS, ..Output::default() };
+        let body = single(&output, &Row { price: None, ..row() }, &()).expect("renders");
+        assert!(String::from_utf8_lossy(&body).contains("\",,\"["));
+    }
+}

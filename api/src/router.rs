@@ -1,0 +1,147 @@
+//! Every route, and the order of the layers around them.
+//!
+//! Invariant: a route is registered with its documentation in one step, so the two cannot drift.
+
+use axum::Router;
+use axum::extract::{OriginalUri, State};
+use axum::http::{HeaderValue, Method, header};
+use axum::response::{IntoResponse, Response};
+use tower_http::compression::{CompressionLayer, CompressionLevel};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::{Access, Free};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::layers;
+use crate::parameters::Unrouted;
+use crate::routes::screeners::handlers as screeners;
+use crate::routes::{Document, bulk, compare, dividends, docs, etfs, health, prices, search, sectors, stocks};
+
+/// The documented routes.
+fn documented() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(health::health))
+        .routes(routes!(stocks::list::list))
+        .routes(routes!(stocks::snapshot::snapshot))
+        .routes(routes!(stocks::quote::quote))
+        .routes(routes!(stocks::fundamentals::fundamentals))
+        .routes(routes!(stocks::metrics::metrics))
+        .routes(routes!(stocks::dividends::dividends))
+        .routes(routes!(stocks::splits::splits))
+        .routes(routes!(dividends::calendar::calendar))
+        .routes(routes!(dividends::history::history))
+        .routes(routes!(dividends::calendar::ex_dates))
+        .routes(routes!(dividends::calendar::payment_dates))
+        .routes(routes!(screeners::screener))
+        .routes(routes!(screeners::high_yield))
+        .routes(routes!(screeners::dividend_growth))
+        .routes(routes!(screeners::dividend_aristocrats))
+        .routes(routes!(screeners::dividend_kings))
+        .routes(routes!(etfs::list::list))
+        .routes(routes!(etfs::detail::detail))
+        .routes(routes!(etfs::holdings::holdings))
+        .routes(routes!(prices::history::history))
+        .routes(routes!(prices::latest::latest))
+        .routes(routes!(search::search))
+        .routes(routes!(compare::compare))
+        .routes(routes!(sectors::list))
+        .routes(routes!(sectors::detail))
+        .routes(routes!(bulk::quotes))
+        .routes(routes!(bulk::metrics))
+        .routes(routes!(bulk::dividends))
+}
+
+/// The OpenAPI document of every route.
+pub fn document() -> utoipa::openapi::OpenApi {
+    documented().into_openapi()
+}
+
+/// The routes with everything around them.
+pub(crate) fn router(app: App) -> Router {
+    let (routes, document) = documented().split_for_parts();
+    let routes = routes
+        .route("/openapi.json", docs::openapi(&document))
+        .route("/docs", docs::page(&document))
+        .route("/plans", axum::routing::get(docs::plans))
+        .fallback(unrouted)
+        .method_not_allowed_fallback(method_not_allowed);
+    layered(routes, app)
+}
+
+/// The layers, innermost first: compression, CORS, then what surrounds every request.
+fn layered(routes: Router<App>, app: App) -> Router {
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
+    routes
+        .layer(compression)
+        .layer(cors(&app.settings.cors_allowed_origins))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), layers::around))
+        .with_state(app)
+}
+
+/// Browsers' cross-origin calls: none unless configured; a preflight then needs no key.
+fn cors(origins: &[String]) -> tower::util::Either<CorsLayer, tower::layer::util::Identity> {
+    let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.trim().parse().ok()).collect();
+    if origins.is_empty() {
+        return tower::util::Either::Right(tower::layer::util::Identity::new());
+    }
+    let layer = CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::HEAD])
+        .allow_headers([header::AUTHORIZATION, header::ACCEPT, header::IF_NONE_MATCH, "x-api-key".parse().unwrap_or(header::AUTHORIZATION)])
+        .max_age(std::time::Duration::from_secs(600));
+    tower::util::Either::Left(layer)
+}
+
+/// Whether a path would lie under `/v1` however it is spelled.
+fn needs_key(path: &str) -> bool {
+    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+    let twice = percent_encoding::percent_decode_str(&decoded).decode_utf8_lossy().to_ascii_lowercase();
+    twice.split(['/', '\\']).any(|segment| segment == "v1")
+}
+
+async fn unrouted(State(app): State<App>, OriginalUri(uri): OriginalUri, request: axum::extract::Request) -> Response {
+    match admitted(&app, uri.path(), request).await {
+        Ok(()) => ApiError::NotFound(format!("Nothing is at {}", shown(uri.path()))).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn method_not_allowed(State(app): State<App>, OriginalUri(uri): OriginalUri, request: axum::extract::Request) -> Response {
+    match admitted(&app, uri.path(), request).await {
+        Ok(()) => ApiError::MethodNotAllowed.into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Unknown routes and methods under `/v1` need a key like known ones.
+async fn admitted(app: &App, path: &str, request: axum::extract::Request) -> Result<(), ApiError> {
+    use axum::extract::FromRequestParts;
+    if needs_key(path) {
+        let (mut parts, _) = request.into_parts();
+        Access::<Free, Unrouted>::from_request_parts(&mut parts, app).await?;
+    }
+    Ok(())
+}
+
+/// A path for a message: without a key in it, and short.
+fn shown(path: &str) -> String {
+    crate::access::scrub(path).chars().take(128).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needs_key;
+
+    #[test]
+    fn no_spelling_of_v1_skips_the_key() {
+        for path in ["/v1", "/v1/", "/v1//stocks", "//v1/stocks", "/V1/stocks", "/%76%31/stocks", "/%2576%31/x", "/x/%2e%2e/v1/stocks", "/v1\\stocks", "/x%2fv1%2fstocks"] {
+            assert!(needs_key(path), "{path}");
+        }
+        for path in ["/", "/docs", "/openapi.json", "/v10", "/favicon.ico"] {
+            assert!(!needs_key(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `GET /v1/bulk/quotes`, `/metrics` and `/dividends`: many symbols in one call (Professional).
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use schema::row::{DividendRow, Metrics, Quote, TableRow};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::{Access, Ask, Made, Professional};
+use crate::envelope::Depth;
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, Reader, SymbolList, Window};
+use crate::projection::Version;
+use crate::render;
+use crate::routes::Failures;
+
+const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
+const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
+const DIVIDENDS: &str = include_str!("../../queries/bulk/dividends.sql");
+/// Symbols in one request, which counts as one call.
+const MOST: usize = 1_000;
+
+/// Rows in request order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Bulk<T> {
+    data: Vec<T>,
+    meta: BulkMeta,
+}
+
+/// What a bulk answer rests on, and what is missing from it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BulkMeta {
+    /// The market's as-of date.
+    as_of: Option<NaiveDate>,
+    /// Generation and log sequence the answer was made from.
+    data_version: String,
+    /// Symbols without a row.
+    errors: Vec<BulkError>,
+    summary: Summary,
+    /// Where the range begins because the tier reaches no further back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<Depth>,
+}
+
+/// A symbol without a row.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BulkError {
+    symbol: String,
+    /// Always NOT_FOUND.
+    code: &'static str,
+    error: String,
+}
+
+/// Counts of symbols.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Summary {
+    requested: usize,
+    returned: usize,
+    failed: usize,
+}
+
+/// The dividends of one symbol.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SymbolDividends {
+    /// Canonical ticker.
+    symbol: String,
+    /// Newest first.
+    dividends: Vec<DividendRow>,
+}
+
+const DIVIDENDS_COLUMNS: &[&str] = &["symbol", "dividends"];
+static QUOTE_COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| Quote::COLUMNS.to_vec());
+
+/// What quotes and metrics take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BulkParameters<const METRICS: bool> {
+    /// Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+    #[param(value_type = String)]
+    symbols: SymbolList,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl<const METRICS: bool> Parameters for BulkParameters<METRICS> {
+    const FEATURE: &'static str = "bulk_operations";
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let columns: &'static [&'static str] = if METRICS { Metrics::COLUMNS } else { &QUOTE_COLUMNS };
+        Self { symbols: reader.required_symbols(MOST), output: reader.output(columns) }
+    }
+}
+
+/// What dividends take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BulkDividendsParameters {
+    /// Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+    #[param(value_type = String)]
+    symbols: SymbolList,
+    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    start_date: Option<NaiveDate>,
+    /// Last ex-date. Default: none, declared future ones included.
+    end_date: Option<NaiveDate>,
+    /// Records of a symbol at most, the newest.
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    per_symbol: i64,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for BulkDividendsParameters {
+    const FEATURE: &'static str = "bulk_operations";
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbols = reader.required_symbols(MOST);
+        let Window { start, end } = reader.window();
+        let per_symbol = reader.integer("per_symbol", 1..=100).unwrap_or(20);
+        Self { symbols, start_date: start, end_date: end, per_symbol, output: reader.output(DIVIDENDS_COLUMNS) }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.start_date
+    }
+}
+
+/// Puts rows into request order and accounts for every symbol.
+fn made<T: Serialize>(
+    symbols: &SymbolList, resolved: &[Option<String>], mut rows: HashMap<String, T>, version: Version, output: &Output,
+    depth: Option<Depth>,
+) -> Result<Made, ApiError> {
+    let (mut data, mut errors) = (Vec::new(), Vec::new());
+    let mut listed: Vec<&str> = Vec::new();
+    for (asked, canonical) in symbols.0.iter().zip(resolved) {
+        match canonical.as_ref().and_then(|canonical| rows.remove(canonical).map(|row| (canonical, row))) {
+            Some((canonical, row)) => {
+                listed.push(canonical);
+                data.push(row);
+            }
+            // Another spelling of a row that is listed already.
+            None if canonical.as_ref().is_some_and(|canonical| listed.contains(&canonical.as_str())) => {}
+            None => {
+                let error = format!("No stock with symbol {}", asked.text);
+                errors.push(BulkError { symbol: asked.text.clone(), code: "NOT_FOUND", error });
+            }
+        }
+    }
+    let summary = Summary { requested: data.len() + errors.len(), returned: data.len(), failed: errors.len() };
+    let meta = BulkMeta { as_of: version.as_of, data_version: version.to_string(), errors, summary, depth };
+    Ok(Made { body: render::list(output, &data, &meta)?, version, next_cursor: None })
+}
+
+async fn rows<T: TableRow + Serialize, const METRICS: bool>(
+    ask: Ask<BulkParameters<METRICS>>, statement: &str, symbol: fn(&T) -> &str,
+) -> Result<Made, ApiError> {
+    let resolved = lookup::resolve(&ask.generation, &ask.parameters.symbols).await?;
+    let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
+    let rows = lookup::query(&ask.generation, statement, &[&known]).await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let rows: Vec<T> = lookup::present(&rows)?;
+    let rows = rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect();
+    made(&ask.parameters.symbols, &resolved, rows, version, &ask.parameters.output, None)
+}
+
+/// Bulk quotes (Professional)
+///
+/// In request order; one call however many symbols.
+#[utoipa::path(
+    get, path = "/v1/bulk/quotes", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
+    params(BulkParameters<false>, OutputParameters),
+    responses((status = 200, description = "Quotes in request order", body = Bulk<Quote>), Failures)
+)]
+pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
+    access.answer(|ask| rows::<Quote, false>(ask, QUOTES, |row| &row.symbol)).await
+}
+
+/// Bulk metrics (Professional)
+///
+/// In request order; one call however many symbols.
+#[utoipa::path(
+    get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
+    params(BulkParameters<true>, OutputParameters),
+    responses((status = 200, description = "Metrics in request order", body = Bulk<Metrics>), Failures)
+)]
+pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
+    access.answer(|ask| rows::<Metrics, true>(ask, METRICS, |row| &row.symbol)).await
+}
+
+/// Bulk dividends (Professional)
+///
+/// The newest records of each symbol, in request order; one call however many symbols.
+#[utoipa::path(
+    get, path = "/v1/bulk/dividends", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
+    params(BulkDividendsParameters, OutputParameters),
+    responses((status = 200, description = "Dividends in request order", body = Bulk<SymbolDividends>), Failures)
+)]
+pub(crate) async fn dividends(access: Access<Professional, BulkDividendsParameters>) -> Response {
+    access.answer(dividends_of).await
+}
+
+async fn dividends_of(ask: Ask<BulkDividendsParameters>) -> Result<Made, ApiError> {
+    let asked = &ask.parameters;
+    let resolved = lookup::resolve(&ask.generation, &asked.symbols).await?;
+    let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
+    let start = asked.start_date.unwrap_or_else(|| ask.floor());
+    let rows = lookup::query(&ask.generation, DIVIDENDS, &[&known, &start, &asked.end_date, &asked.per_symbol]).await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let empty = |symbol: &&str| ((*symbol).to_owned(), SymbolDividends { symbol: (*symbol).to_owned(), dividends: vec![] });
+    let mut by_symbol: HashMap<String, SymbolDividends> = known.iter().map(empty).collect();
+    for row in lookup::present::<DividendRow>(&rows)? {
+        if let Some(entry) = by_symbol.get_mut(&row.symbol) {
+            entry.dividends.push(row);
+        }
+    }
+    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
+    made(&asked.symbols, &resolved, by_symbol, version, &asked.output, depth)
+}

@@ -1,0 +1,168 @@
+//! `GET /v1/compare`: up to ten symbols side by side.
+
+use std::collections::{BTreeMap, HashMap};
+
+use axum::response::Response;
+use rust_decimal::Decimal;
+use schema::row::{FundamentalsRow, Metrics, Quote};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::{Access, Ask, Free, Made, Tier};
+use crate::envelope::{ListMeta, Warning};
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, Reader, SymbolList};
+use crate::projection::Version;
+use crate::render;
+use crate::routes::Failures;
+
+const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
+const FUNDAMENTALS: &str = include_str!("../../queries/bulk/fundamentals.sql");
+const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
+const MOST: usize = 10;
+const SECTIONS: &[&str] = &["quote", "fundamentals", "metrics"];
+const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
+
+/// One security among those compared.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CompareItem {
+    /// Canonical ticker.
+    symbol: String,
+    quote: Option<Quote>,
+    /// Null below Starter, with a warning.
+    fundamentals: Option<FundamentalsRow>,
+    metrics: Option<Metrics>,
+}
+
+/// Securities side by side, in request order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CompareAnswer {
+    data: Vec<CompareItem>,
+    meta: CompareMeta,
+}
+
+/// What a comparison rests on and comes to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CompareMeta {
+    #[serde(flatten)]
+    list: ListMeta,
+    /// Symbol with the best figure, by metric; the first asked for of equals.
+    best: BTreeMap<&'static str, String>,
+    /// Symbols nothing is known of.
+    missing: Vec<String>,
+}
+
+/// What the comparison takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CompareParameters {
+    /// Comma-separated symbols, 1 to 10.
+    #[param(value_type = String)]
+    symbols: SymbolList,
+    /// Sections to return, comma-separated: quote, fundamentals, metrics. Default all.
+    #[param(value_type = Option<String>)]
+    sections: Vec<&'static str>,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for CompareParameters {
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbols = reader.required_symbols(MOST);
+        let sections = reader.some_of("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec());
+        let mut output = reader.output(COLUMNS);
+        let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.to_vec());
+        output.fields = Some(chosen.into_iter().filter(|column| *column == "symbol" || sections.contains(column)).collect());
+        Self { symbols, sections, output }
+    }
+}
+
+/// Compare up to 10 symbols
+///
+/// Quote, fundamentals (Starter and higher) and metrics of each, in request order, and who is best at what.
+#[utoipa::path(
+    get, path = "/v1/compare", tag = "Compare", security(("bearer" = []), ("api_key" = [])),
+    params(CompareParameters, OutputParameters),
+    responses((status = 200, description = "Securities side by side", body = CompareAnswer), Failures)
+)]
+pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response {
+    access.answer(side_by_side).await
+}
+
+/// The three tables' rows by symbol, of one version.
+struct Rows {
+    version: Version,
+    quotes: HashMap<String, Quote>,
+    fundamentals: HashMap<String, FundamentalsRow>,
+    metrics: HashMap<String, Metrics>,
+}
+
+impl Rows {
+    async fn read<P>(ask: &Ask<P>, symbols: &[String]) -> Result<Self, ApiError> {
+        let mut client = ask.generation.client().await?;
+        let transaction = lookup::snapshot(&mut client).await?;
+        let (version, quotes) = lookup::table::<Quote>(&transaction, QUOTES, symbols, |row| &row.symbol).await?;
+        let (_, fundamentals) = lookup::table::<FundamentalsRow>(&transaction, FUNDAMENTALS, symbols, |row| &row.symbol).await?;
+        let (_, metrics) = lookup::table::<Metrics>(&transaction, METRICS, symbols, |row| &row.symbol).await?;
+        Ok(Self { version, quotes, fundamentals, metrics })
+    }
+}
+
+async fn side_by_side(ask: Ask<CompareParameters>) -> Result<Made, ApiError> {
+    let asked = &ask.parameters;
+    let (named, mut warnings) = lookup::named(&ask.generation, Some(&asked.symbols)).await?;
+    let named = named.unwrap_or_default();
+    let resolved = lookup::resolve(&ask.generation, &asked.symbols).await?;
+    let unknown = asked.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+    let missing = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
+    let mut rows = Rows::read(&ask, &named).await?;
+    if ask.tier < Tier::Starter && asked.sections.contains(&"fundamentals") {
+        rows.fundamentals.clear();
+        let message = "Fundamentals need the Starter plan or higher".to_owned();
+        warnings.push(Warning { code: "fundamentals_not_included", message, param: Some("sections") });
+    }
+    let take = |symbol: String| CompareItem {
+        quote: rows.quotes.remove(&symbol),
+        fundamentals: rows.fundamentals.remove(&symbol),
+        metrics: rows.metrics.remove(&symbol),
+        symbol,
+    };
+    let items: Vec<CompareItem> = named.into_iter().map(take).collect();
+    let mut list = ListMeta::new(&rows.version, items.len(), 10, None);
+    list.warnings = warnings;
+    let meta = CompareMeta { list, best: best(&items), missing };
+    Ok(Made { body: render::list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
+}
+
+/// A figure of a comparison, and whether less of it is better.
+type Contest = (&'static str, bool, fn(&CompareItem) -> Option<Decimal>);
+
+const CONTESTS: &[Contest] = &[
+    ("dividend_yield", false, |item| item.metrics.as_ref()?.dividend_yield.map(|value| value.0)),
+    ("growth_5y", false, |item| item.metrics.as_ref()?.growth_5y.map(|value| value.0)),
+    ("increase_streak_years", false, |item| item.metrics.as_ref().map(|metrics| metrics.increase_streak_years.into())),
+    ("payout_ratio", true, |item| item.metrics.as_ref()?.payout_ratio.map(|value| value.0)),
+    ("total_return_1y", false, |item| item.metrics.as_ref()?.total_return_1y.map(|value| value.0)),
+    ("total_return_5y", false, |item| item.metrics.as_ref()?.total_return_5y.map(|value| value.0)),
+    ("volatility_1y", true, |item| item.metrics.as_ref()?.volatility_1y.map(|value| value.0)),
+    ("pe_ratio", true, |item| item.quote.as_ref()?.pe_ratio.map(|value| value.0)),
+    ("market_cap", false, |item| item.quote.as_ref()?.market_cap.map(Decimal::from)),
+];
+
+fn best(items: &[CompareItem]) -> BTreeMap<&'static str, String> {
+    let winner = |(metric, less, figure): &Contest| {
+        let mut best: Option<(Decimal, &str)> = None;
+        for item in items {
+            let Some(value) = figure(item) else { continue };
+            let better = best.is_none_or(|(known, _)| if *less { value < known } else { value > known });
+            if better {
+                best = Some((value, &item.symbol));
+            }
+        }
+        best.map(|(_, symbol)| (*metric, symbol.to_owned()))
+    };
+    CONTESTS.iter().filter_map(winner).collect()
+}

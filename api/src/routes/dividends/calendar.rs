@@ -1,0 +1,233 @@
+//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: one list, by payment date or by ex-date (R20).
+
+use axum::response::Response;
+use chrono::{Days, NaiveDate};
+use rust_decimal::Decimal;
+use schema::event::{DividendType, Frequency};
+use schema::row::{DividendRow, TableRow};
+use schema::value::Exact;
+use schema::{row, text_enum};
+use serde::Serialize;
+use tokio_postgres::types::ToSql;
+use utoipa::{IntoParams, ToSchema};
+
+use std::sync::LazyLock;
+
+use crate::access::{Access, Ask, Free, Made};
+use crate::envelope::{List, ListMeta, Warning};
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{
+    Bounds, Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SymbolList, Window,
+};
+use crate::projection::Version;
+use crate::render;
+use crate::routes::Failures;
+
+const EX_DATES: &str = include_str!("../../../queries/dividends/ex_dates.sql");
+const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_dates_descending.sql");
+const PAYMENT_DATES: &str = include_str!("../../../queries/dividends/payment_dates.sql");
+const PAYMENT_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/payment_dates_descending.sql");
+/// Longest window, days.
+const LONGEST: i64 = 366;
+const PAGING: Paging =
+    Paging { default_limit: 100, most: 500, keys: &["event_date"], order: &[("event_date", Direction::Ascending)] };
+
+text_enum! {
+    /// What happens on the event date.
+    pub enum EventType { ExDividend = "ex_dividend", Payment = "payment" }
+}
+
+row! {
+    /// The security of a calendar row.
+    pub struct Payer {
+        /// Name of the company or fund.
+        "name" name: String,
+        /// Market identifier code.
+        "exchange" exchange: Option<String>,
+        /// Sector name.
+        "sector" sector: Option<String>,
+        /// Latest price.
+        "price" price: Option<Exact>,
+        /// Headline dividend yield, percent.
+        "dividend_yield" dividend_yield: Option<Exact>,
+    }
+}
+
+/// A dividend record with its security and its place in the calendar.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CalendarRow {
+    #[serde(flatten)]
+    dividend: DividendRow,
+    #[serde(flatten)]
+    payer: Payer,
+    /// The day the row is listed under.
+    event_date: NaiveDate,
+    event_type: EventType,
+    /// Days from today to the event; negative for past ones.
+    days_until: i64,
+}
+
+static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let around = Payer::COLUMNS.iter().copied().chain(["event_date", "event_type", "days_until"]);
+    DividendRow::COLUMNS.iter().copied().chain(around).collect()
+});
+
+/// What a calendar takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CalendarParameters<const DAYS: u64> {
+    /// First day. Default: today.
+    #[param(value_type = Option<NaiveDate>)]
+    start_date: NaiveDate,
+    /// Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+    #[param(value_type = Option<NaiveDate>)]
+    end_date: NaiveDate,
+    /// Comma-separated symbols (at most 50).
+    #[param(value_type = Option<String>)]
+    symbols: Option<SymbolList>,
+    /// Sector name, any case.
+    sector: Option<String>,
+    /// Least headline dividend yield, percent.
+    #[param(value_type = Option<Exact>)]
+    min_yield: Option<Decimal>,
+    /// Least cash amount a share, as declared.
+    #[param(value_type = Option<Exact>)]
+    min_amount: Option<Decimal>,
+    /// Type as declared.
+    #[param(inline)]
+    r#type: Option<DividendType>,
+    /// Payment frequency.
+    #[param(inline)]
+    frequency: Option<Frequency>,
+    /// With dividends expected from the pattern but not declared.
+    #[param(value_type = Option<bool>, default = false)]
+    include_projected: bool,
+    /// Rows a page holds at most. Sort key: event_date (default, ascending).
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 500, default = 100)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let Window { start, end } = reader.window();
+        let start_date = start.unwrap_or(reader.today());
+        let end_date = end.or(start_date.checked_add_days(Days::new(DAYS))).unwrap_or(start_date);
+        let ordered = start.is_some() || start_date <= end_date;
+        reader.require(ordered, "end_date", "is before start_date, which is today when it is not given");
+        let days = end_date.signed_duration_since(start_date).num_days();
+        reader.require(days <= LONGEST, "end_date", "is more than 366 days after start_date");
+        Self {
+            start_date,
+            end_date,
+            symbols: reader.symbols(50),
+            sector: reader.text_up_to("sector", 64),
+            min_yield: reader.decimal("min_yield", Bounds::Percent),
+            min_amount: reader.decimal("min_amount", Bounds::Amount),
+            r#type: reader.one_of("type", DividendType::ALL),
+            frequency: reader.one_of("frequency", Frequency::ALL),
+            include_projected: reader.flag("include_projected").unwrap_or(false),
+            page: reader.page(&PAGING),
+            output: reader.output(&COLUMNS),
+        }
+    }
+}
+
+impl CalendarRow {
+    fn of(row: &tokio_postgres::Row, event_type: EventType, today: NaiveDate) -> Result<Self, tokio_postgres::Error> {
+        let dividend = DividendRow::from_row(row)?;
+        let event_date = match event_type {
+            EventType::ExDividend => dividend.ex_date,
+            EventType::Payment => dividend.payment_date.unwrap_or(dividend.ex_date),
+        };
+        let days_until = event_date.signed_duration_since(today).num_days();
+        Ok(Self { dividend, payer: Payer::from_row(row)?, event_date, event_type, days_until })
+    }
+
+    fn key(&self) -> Vec<Option<String>> {
+        let id = self.dividend.id.clone().unwrap_or_default();
+        let key = [self.event_date.to_string(), self.dividend.symbol.clone(), self.dividend.r#type.to_string(), id];
+        key.into_iter().map(Some).collect()
+    }
+}
+
+async fn page<const DAYS: u64>(
+    ask: Ask<CalendarParameters<DAYS>>, event_type: EventType, ascending: &str, descending: &str,
+) -> Result<Made, ApiError> {
+    let asked = &ask.parameters;
+    let (named, warnings) = lookup::named(&ask.generation, asked.symbols.as_ref()).await?;
+    let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
+    let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
+    let (least_yield, least_amount) = (asked.min_yield.map(Exact), asked.min_amount.map(Exact));
+    let probe = asked.page.limit + 1;
+    let parameters: [&(dyn ToSql + Sync); 14] = [
+        &asked.start_date,
+        &asked.end_date,
+        &named,
+        &asked.sector,
+        &least_yield,
+        &least_amount,
+        &asked.r#type,
+        &asked.frequency,
+        &asked.include_projected,
+        &after,
+        &symbol,
+        &kind,
+        &id,
+        &probe,
+    ];
+    let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
+    let rows = lookup::query(&ask.generation, statement, &parameters).await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
+    let rows = present.map(|row| CalendarRow::of(row, event_type, ask.today)).collect::<Result<Vec<_>, _>>()?;
+    finish(&ask, version, rows, warnings)
+}
+
+fn finish<const DAYS: u64>(
+    ask: &Ask<CalendarParameters<DAYS>>, version: Version, mut rows: Vec<CalendarRow>, warnings: Vec<Warning>,
+) -> Result<Made, ApiError> {
+    let asked = &ask.parameters;
+    let next_cursor = asked.page.cut(&mut rows, &ask.app.signer, CalendarRow::key);
+    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    (meta.today, meta.warnings) = (Some(ask.today), warnings);
+    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+}
+
+/// Dividend calendar
+///
+/// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
+#[utoipa::path(
+    get, path = "/v1/dividends/calendar", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
+    params(CalendarParameters<30>, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
+)]
+pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Response {
+    access.answer(|ask| page(ask, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+}
+
+/// Ex-dividend dates
+///
+/// Securities that go ex-dividend in a range of days.
+#[utoipa::path(
+    get, path = "/v1/dividends/ex-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
+    params(CalendarParameters<7>, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of ex-dates", body = List<CalendarRow>), Failures)
+)]
+pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Response {
+    access.answer(|ask| page(ask, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)).await
+}
+
+/// Payment dates
+///
+/// Securities that pay dividends in a range of days.
+#[utoipa::path(
+    get, path = "/v1/dividends/payment-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
+    params(CalendarParameters<30>, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
+)]
+pub(crate) async fn payment_dates(access: Access<Free, CalendarParameters<30>>) -> Response {
+    access.answer(|ask| page(ask, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+}

@@ -1,0 +1,111 @@
+//! `GET /v1/dividends/history`
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use schema::event::DividendType;
+use schema::row::{DividendRow, DividendStatus, TableRow};
+use utoipa::IntoParams;
+
+use crate::access::{Access, Ask, Free, Made};
+use crate::envelope::{Depth, List, ListMeta};
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{
+    Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SymbolList, Window,
+};
+use crate::projection::Version;
+use crate::render;
+use crate::routes::Failures;
+use crate::routes::stocks::dividends::{LIVE, STATUSES};
+
+const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
+const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
+const PAGING: Paging =
+    Paging { default_limit: 100, most: 1_000, keys: &["ex_date"], order: &[("ex_date", Direction::Descending)] };
+
+/// What the history takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct HistoryParameters {
+    /// Comma-separated symbols (at most 50); unknown ones are warnings.
+    #[param(value_type = String)]
+    symbols: SymbolList,
+    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    start_date: Option<NaiveDate>,
+    /// Last ex-date. Default: none, declared future ones included.
+    end_date: Option<NaiveDate>,
+    /// Type as declared.
+    #[param(inline)]
+    r#type: Option<DividendType>,
+    /// declared, paid or cancelled. Default: declared and paid.
+    #[param(inline)]
+    status: Option<DividendStatus>,
+    /// Rows a page holds at most. Sort key: ex_date (default, descending).
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 1000, default = 100)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for HistoryParameters {
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbols = reader.required_symbols(50);
+        let Window { start, end } = reader.window();
+        Self {
+            symbols,
+            start_date: start,
+            end_date: end,
+            r#type: reader.one_of("type", DividendType::ALL),
+            status: reader.one_of("status", STATUSES),
+            page: reader.page(&PAGING),
+            output: reader.output(DividendRow::COLUMNS),
+        }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.start_date
+    }
+}
+
+/// Dividend history of up to 50 symbols
+///
+/// Newest first; declared future records included. Cancelled ones only with `status=cancelled`.
+#[utoipa::path(
+    get, path = "/v1/dividends/history", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
+    params(HistoryParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), Failures)
+)]
+pub(crate) async fn history(access: Access<Free, HistoryParameters>) -> Response {
+    access.answer(page).await
+}
+
+async fn page(ask: Ask<HistoryParameters>) -> Result<Made, ApiError> {
+    let asked = &ask.parameters;
+    let (named, warnings) = lookup::named(&ask.generation, Some(&asked.symbols)).await?;
+    let start = asked.start_date.unwrap_or_else(|| ask.floor());
+    let statuses = asked.status.map_or(LIVE.to_vec(), |status| vec![status]);
+    let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
+    let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
+    let probe = asked.page.limit + 1;
+    let statement = if asked.page.direction() == Direction::Ascending { HISTORY_ASCENDING } else { HISTORY };
+    let rows = lookup::query(
+        &ask.generation,
+        statement,
+        &[&named, &start, &asked.end_date, &asked.r#type, &statuses, &after, &symbol, &kind, &id, &probe],
+    )
+    .await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let mut rows: Vec<DividendRow> = lookup::present(&rows)?;
+    let next_cursor = asked.page.cut(&mut rows, &ask.app.signer, key);
+    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    meta.warnings = warnings;
+    meta.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
+    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+}
+
+fn key(row: &DividendRow) -> Vec<Option<String>> {
+    let id = row.id.clone().unwrap_or_default();
+    [row.ex_date.to_string(), row.symbol.clone(), row.r#type.to_string(), id].into_iter().map(Some).collect()
+}

@@ -1,0 +1,4 @@
+//! Dividends across securities: calendars and history.
+
+pub(crate) mod calendar;
+pub(crate) mod history;

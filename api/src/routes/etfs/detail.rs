@@ -1,0 +1,53 @@
+//! `GET /v1/etfs/{symbol}`
+
+use axum::response::Response;
+use schema::row::{EtfRow, TableRow};
+
+use crate::access::{Access, Free};
+use crate::envelope::Single;
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::routes::Failures;
+
+const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");
+
+/// What the details take.
+#[derive(Debug)]
+pub(crate) struct DetailParameters {
+    symbol: PathSymbol,
+    output: Output,
+}
+
+impl Parameters for DetailParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self { symbol: reader.symbol(), output: reader.output(EtfRow::COLUMNS) }
+    }
+}
+
+/// The 404 of a fund nothing is known of.
+pub(super) fn unknown(symbol: &PathSymbol) -> ApiError {
+    ApiError::NotFound(format!("No ETF with symbol {}", symbol.text))
+}
+
+/// ETF details
+///
+/// The stock row, then fund data and what its holdings add up to.
+#[utoipa::path(
+    get, path = "/v1/etfs/{symbol}", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, OutputParameters),
+    responses((status = 200, description = "The fund", body = Single<EtfRow>), Failures)
+)]
+pub(crate) async fn detail(access: Access<Free, DetailParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let asked = &ask.parameters;
+            let found = lookup::one::<EtfRow>(&ask.generation, DETAIL, &asked.symbol).await;
+            let (version, row) = found.map_err(|error| match error {
+                ApiError::NotFound(_) => unknown(&asked.symbol),
+                other => other,
+            })?;
+            ask.single(&asked.output, version, &row)
+        })
+        .await
+}

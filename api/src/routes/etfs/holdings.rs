@@ -1,0 +1,203 @@
+//! `GET /v1/etfs/{symbol}/holdings`
+
+use std::sync::LazyLock;
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use schema::row::{HoldingRow, TableRow};
+use schema::value::Exact;
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::detail::unknown;
+use crate::access::{Access, Free, Made};
+use crate::envelope::ListMeta;
+use crate::lookup;
+use crate::parameters::{
+    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader,
+    SortValue, SymbolPath,
+};
+use crate::projection::Version;
+use crate::render;
+use crate::routes::Failures;
+use crate::routes::stocks::list::is;
+
+const HOLDINGS: &str = include_str!("../../../queries/etfs/holdings.sql");
+const PAGING: Paging = Paging {
+    default_limit: 50,
+    most: 500,
+    keys: &["weight", "rank", "symbol", "name"],
+    order: &[("weight", Direction::Descending)],
+};
+/// Days after which a snapshot counts as stale: funds report at least every quarter.
+const STALE_DAYS: i64 = 100;
+
+static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let of_row = HoldingRow::COLUMNS.iter().copied().filter(|column| !matches!(*column, "etf_symbol" | "as_of"));
+    of_row.chain(["dividend_yield", "yield_contribution", "as_of"]).collect()
+});
+
+/// One position of a fund.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Holding {
+    /// Position by weight, from 1.
+    rank: i32,
+    /// Canonical ticker.
+    symbol: Option<String>,
+    name: String,
+    asset_type: Option<String>,
+    /// Percent of the fund.
+    weight: Exact,
+    /// Shares held.
+    shares: Option<Exact>,
+    /// In `currency`.
+    market_value: Option<Exact>,
+    /// ISO 4217.
+    currency: Option<String>,
+    isin: Option<String>,
+    cusip: Option<String>,
+    figi: Option<String>,
+    sector: Option<String>,
+    country: Option<String>,
+    /// Headline dividend yield of the position, percent.
+    dividend_yield: Option<Exact>,
+    /// weight x dividend_yield / 100, percent points.
+    yield_contribution: Option<Exact>,
+    /// Day of the snapshot.
+    as_of: NaiveDate,
+}
+
+/// A page of positions.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HoldingsAnswer {
+    data: Vec<Holding>,
+    meta: HoldingsMeta,
+}
+
+/// What a page of positions rests on; `as_of` is the snapshot's day.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HoldingsMeta {
+    #[serde(flatten)]
+    list: ListMeta,
+    /// Sum of all weights of the snapshot, percent.
+    weight_total: Option<Exact>,
+    /// Whether the snapshot is more than 100 days older than the market's as-of date.
+    stale: bool,
+}
+
+/// What the holdings take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct HoldingsParameters {
+    #[param(ignore)]
+    symbol: PathSymbol,
+    /// A day: the newest snapshot up to it. Default: the newest.
+    as_of: Option<NaiveDate>,
+    /// Asset type, any case.
+    asset_type: Option<String>,
+    /// Sector name, any case.
+    sector: Option<String>,
+    /// Least weight, percent.
+    #[param(value_type = Option<Exact>)]
+    min_weight: Option<Decimal>,
+    /// Rows a page holds at most. Sort keys: weight (default, descending), rank, symbol, name.
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 500, default = 50)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for HoldingsParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self {
+            symbol: reader.symbol(),
+            as_of: reader.date("as_of"),
+            asset_type: reader.text_up_to("asset_type", 64),
+            sector: reader.text_up_to("sector", 64),
+            min_weight: reader.decimal("min_weight", Bounds::Percent),
+            page: reader.page(&PAGING),
+            output: reader.output(&COLUMNS),
+        }
+    }
+}
+
+impl HoldingsParameters {
+    fn keeps(&self, holding: &Holding) -> bool {
+        is(self.asset_type.as_ref(), holding.asset_type.as_ref())
+            && is(self.sector.as_ref(), holding.sector.as_ref())
+            && self.min_weight.is_none_or(|least| holding.weight.0 >= least)
+    }
+}
+
+impl Holding {
+    fn of(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
+        let it = HoldingRow::from_row(row)?;
+        let dividend_yield: Option<Exact> = row.try_get("dividend_yield")?;
+        let contribution = dividend_yield.and_then(|value| value.0.checked_mul(it.weight.0)?.checked_div(Decimal::ONE_HUNDRED));
+        Ok(Self {
+            rank: it.rank,
+            symbol: it.symbol,
+            name: it.name,
+            asset_type: it.asset_type,
+            weight: it.weight,
+            shares: it.shares,
+            market_value: it.market_value,
+            currency: it.currency,
+            isin: it.isin,
+            cusip: it.cusip,
+            figi: it.figi,
+            sector: it.sector,
+            country: it.country,
+            dividend_yield,
+            yield_contribution: contribution.map(Exact::percent),
+            as_of: it.as_of,
+        })
+    }
+}
+
+impl Listed for Holding {
+    fn sort_value(&self, key: &str) -> Option<SortValue> {
+        match key {
+            "weight" => Some(SortValue::Number(self.weight.0)),
+            "rank" => Some(SortValue::Number(self.rank.into())),
+            "symbol" => self.symbol.clone().map(SortValue::Text),
+            _ => Some(SortValue::Text(self.name.to_lowercase())),
+        }
+    }
+
+    fn tie_breaker(&self) -> String {
+        format!("{:010}", self.rank)
+    }
+}
+
+/// ETF holdings
+///
+/// One whole snapshot of positions; `meta.weight_total` tells how much of the fund it covers.
+#[utoipa::path(
+    get, path = "/v1/etfs/{symbol}/holdings", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, HoldingsParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of positions", body = HoldingsAnswer), Failures)
+)]
+pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let asked = &ask.parameters;
+            let rows = lookup::query(&ask.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of]).await?;
+            let first = rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?;
+            let version = Version::of(first)?;
+            first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(&asked.symbol))?;
+            let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<i32>>("rank"), Ok(Some(_))));
+            let all = present.map(Holding::of).collect::<Result<Vec<_>, _>>()?;
+            let snapshot = all.first().map(|holding| holding.as_of);
+            let weight_total = snapshot.map(|_| Exact::percent(all.iter().map(|holding| holding.weight.0).sum()));
+            let stale = version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
+            let kept = all.into_iter().filter(|holding| asked.keeps(holding));
+            let (rows, next_cursor) = asked.page.select(kept, &ask.app.signer);
+            let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+            list.as_of = snapshot;
+            let meta = HoldingsMeta { list, weight_total, stale };
+            Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+        })
+        .await
+}

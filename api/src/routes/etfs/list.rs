@@ -1,0 +1,163 @@
+//! `GET /v1/etfs`
+
+use axum::response::Response;
+use rust_decimal::Decimal;
+use schema::event::Frequency;
+use schema::row::{EtfRow, TableRow};
+use schema::symbol::Symbol;
+use schema::value::Exact;
+use utoipa::IntoParams;
+
+use crate::access::{Access, Free};
+use crate::envelope::List;
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{
+    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SortValue,
+};
+use crate::projection::{Generation, Version};
+use crate::routes::Failures;
+use crate::routes::stocks::list::{is, within};
+
+const LIST: &str = include_str!("../../../queries/etfs/list.sql");
+const PAGING: Paging = Paging {
+    default_limit: 100,
+    most: 1_000,
+    keys: &["symbol", "name", "aum", "expense_ratio", "dividend_yield"],
+    order: &[("symbol", Direction::Ascending)],
+};
+
+/// Every active ETF of one version.
+#[derive(Debug)]
+pub(crate) struct Etfs {
+    version: Version,
+    rows: Vec<EtfRow>,
+}
+
+impl Etfs {
+    async fn load(generation: &Generation) -> Result<Self, ApiError> {
+        let rows = lookup::query(generation, LIST, &[]).await?;
+        let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
+        Ok(Self { version, rows: lookup::present(&rows)? })
+    }
+}
+
+/// What the list takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EtfsParameters {
+    /// Part of the name, or the beginning of the symbol; any case.
+    q: Option<String>,
+    /// Issuer, any case.
+    issuer: Option<String>,
+    /// Asset class, any case.
+    asset_class: Option<String>,
+    /// Category, any case.
+    category: Option<String>,
+    /// Strategy, any case.
+    strategy: Option<String>,
+    /// Symbol of the security a fund is about.
+    related_symbol: Option<String>,
+    /// Whether the fund is leveraged.
+    is_leveraged: Option<bool>,
+    /// Whether the fund is inverse.
+    is_inverse: Option<bool>,
+    /// Payment frequency.
+    #[param(inline)]
+    frequency: Option<Frequency>,
+    /// Greatest expense ratio, percent.
+    #[param(value_type = Option<Exact>)]
+    max_expense_ratio: Option<Decimal>,
+    /// Least assets under management.
+    #[param(value_type = Option<Exact>)]
+    min_aum: Option<Decimal>,
+    /// Least headline dividend yield, percent.
+    #[param(value_type = Option<Exact>)]
+    min_yield: Option<Decimal>,
+    /// Greatest headline dividend yield, percent.
+    #[param(value_type = Option<Exact>)]
+    max_yield: Option<Decimal>,
+    /// Rows a page holds at most. Sort keys: symbol (default, ascending), name, aum, expense_ratio, dividend_yield.
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 1000, default = 100)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for EtfsParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let (min_yield, max_yield) = reader.between("min_yield", "max_yield", Bounds::Percent);
+        let related = reader.text_up_to("related_symbol", 24);
+        Self {
+            q: reader.text_up_to("q", 64).map(|q| q.trim().to_lowercase()),
+            issuer: reader.text_up_to("issuer", 64),
+            asset_class: reader.text_up_to("asset_class", 64),
+            category: reader.text_up_to("category", 64),
+            strategy: reader.text_up_to("strategy", 64),
+            // One spelling for every vendor; what is no ticker matches nothing.
+            related_symbol: related.map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
+            is_leveraged: reader.flag("is_leveraged"),
+            is_inverse: reader.flag("is_inverse"),
+            frequency: reader.one_of("frequency", Frequency::ALL),
+            max_expense_ratio: reader.decimal("max_expense_ratio", Bounds::Percent),
+            min_aum: reader.decimal("min_aum", Bounds::Amount),
+            min_yield,
+            max_yield,
+            page: reader.page(&PAGING),
+            output: reader.output(EtfRow::COLUMNS),
+        }
+    }
+}
+
+impl EtfsParameters {
+    fn keeps(&self, etf: &EtfRow) -> bool {
+        self.q.as_ref().is_none_or(|q| etf.symbol.to_lowercase().starts_with(q) || etf.name.to_lowercase().contains(q))
+            && is(self.issuer.as_ref(), etf.issuer.as_ref())
+            && is(self.asset_class.as_ref(), etf.asset_class.as_ref())
+            && is(self.category.as_ref(), etf.category.as_ref())
+            && is(self.strategy.as_ref(), etf.strategy.as_ref())
+            && is(self.related_symbol.as_ref(), etf.related_symbol.as_ref())
+            && self.is_leveraged.is_none_or(|wanted| etf.is_leveraged == Some(wanted))
+            && self.is_inverse.is_none_or(|wanted| etf.is_inverse == Some(wanted))
+            && self.frequency.is_none_or(|wanted| etf.frequency == Some(wanted))
+            && within(etf.expense_ratio.map(|value| value.0), None, self.max_expense_ratio)
+            && within(etf.aum.map(|value| value.0), self.min_aum, None)
+            && within(etf.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
+    }
+}
+
+impl Listed for EtfRow {
+    fn sort_value(&self, key: &str) -> Option<SortValue> {
+        let number = |value: Option<Exact>| value.map(|value| SortValue::Number(value.0));
+        match key {
+            "symbol" => Some(SortValue::Text(self.symbol.clone())),
+            "name" => Some(SortValue::Text(self.name.to_lowercase())),
+            "aum" => number(self.aum),
+            "expense_ratio" => number(self.expense_ratio),
+            _ => number(self.dividend_yield),
+        }
+    }
+
+    fn tie_breaker(&self) -> String {
+        self.symbol.clone()
+    }
+}
+
+/// List ETFs with filters
+///
+/// Active funds by symbol.
+#[utoipa::path(
+    get, path = "/v1/etfs", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
+    params(EtfsParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of funds", body = List<EtfRow>), Failures)
+)]
+pub(crate) async fn list(access: Access<Free, EtfsParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let etfs = ask.app.universes.etfs.get(&ask.generation, Etfs::load(&ask.generation)).await?;
+            let asked = &ask.parameters;
+            let rows = etfs.rows.iter().filter(|etf| asked.keeps(etf)).cloned().collect();
+            ask.page(&asked.output, &asked.page, etfs.version, rows, |_| {})
+        })
+        .await
+}

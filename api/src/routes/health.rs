@@ -1,0 +1,168 @@
+//! `GET /v1/health`: whether reads can be served. No key, no I/O of its own, nothing secret.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use chrono::NaiveDate;
+use schema::text_enum;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::projection::Projection;
+
+text_enum! {
+    /// ok: all is well; degraded: reads are served but something is missing; down: reads are not served.
+    pub enum Status { Ok = "ok", Degraded = "degraded", Down = "down" }
+}
+text_enum! {
+    /// State of a component.
+    pub enum ComponentStatus { Ok = "ok", Down = "down", NotConfigured = "not_configured" }
+}
+
+/// The envelope of the health answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HealthAnswer {
+    data: Health,
+}
+
+/// Health of the service.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Health {
+    status: Status,
+    /// Version of the service.
+    version: &'static str,
+    components: Components,
+}
+
+/// Health of the parts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Components {
+    postgres: ComponentStatus,
+    nats: ComponentStatus,
+    projection: ProjectionHealth,
+}
+
+/// How far the served data is behind the log.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProjectionHealth {
+    /// Generation and log sequence served.
+    data_version: Option<String>,
+    /// Newest session applied.
+    as_of: Option<NaiveDate>,
+    /// Messages in the log that are not applied yet; null when the log cannot be asked.
+    lag_events: Option<u64>,
+    /// Seconds since the served data was level with the log; null when the log cannot be asked.
+    lag_seconds: Option<u64>,
+}
+
+/// Service health
+///
+/// 200 when reads can be served, else 503.
+#[utoipa::path(
+    get, path = "/v1/health", tag = "System", security(()),
+    responses(
+        (status = 200, description = "Reads are served", body = HealthAnswer),
+        (status = 503, description = "Reads are not served", body = HealthAnswer),
+    )
+)]
+pub(crate) async fn health(State(app): State<App>) -> Response {
+    let health = Health::of(&app);
+    let up = health.status != Status::Down;
+    let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let mut response = (status, Json(HealthAnswer { data: health })).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if !up {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+impl Health {
+    fn of(app: &App) -> Self {
+        let version = app.projection.pin().ok().map(|generation| generation.version());
+        let postgres = if app.projection.reachable() { ComponentStatus::Ok } else { ComponentStatus::Down };
+        let level = app.lag.read();
+        let nats = match (&app.settings.nats_url, level) {
+            (None, _) => ComponentStatus::NotConfigured,
+            (Some(_), Some(_)) => ComponentStatus::Ok,
+            (Some(_), None) => ComponentStatus::Down,
+        };
+        let status = match (postgres, version.is_some(), nats) {
+            (ComponentStatus::Down, _, _) | (_, false, _) => Status::Down,
+            (_, _, ComponentStatus::Down) => Status::Degraded,
+            _ => Status::Ok,
+        };
+        let projection = ProjectionHealth {
+            data_version: version.map(|version| version.to_string()),
+            as_of: version.and_then(|version| version.as_of),
+            lag_events: level.map(|level| level.events),
+            lag_seconds: level.map(|level| level.seconds()),
+        };
+        Self { status, version: env!("CARGO_PKG_VERSION"), components: Components { postgres, nats, projection } }
+    }
+}
+
+/// How far the log is ahead, as last seen.
+#[derive(Debug, Clone, Copy)]
+struct Level {
+    events: u64,
+    level_at: Instant,
+    seen: Instant,
+}
+
+impl Level {
+    fn seconds(&self) -> u64 {
+        if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
+    }
+}
+
+/// The distance to the log, kept up to date beside the requests.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lag(Arc<RwLock<Option<Level>>>);
+
+impl Lag {
+    const POLL: Duration = Duration::from_secs(2);
+
+    fn read(&self) -> Option<Level> {
+        let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
+        level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
+    }
+
+    /// Asks the stream for its last sequence every two seconds, connecting again when it was lost.
+    pub(crate) async fn watch(self, url: String, stream: String, projection: Arc<Projection>) {
+        let settings = schema::stream::StreamSettings {
+            nats_url: url,
+            nats_stream: stream,
+            nats_subject_prefix: String::new(),
+            nats_replicas: 1,
+        };
+        loop {
+            if let Err(reason) = self.follow(&settings, &projection).await {
+                tracing::debug!("cannot ask the log: {reason}");
+            }
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+            tokio::time::sleep(Self::POLL).await;
+        }
+    }
+
+    async fn follow(&self, settings: &schema::stream::StreamSettings, projection: &Projection) -> Result<(), String> {
+        let context = settings.connect("api").await.map_err(|error| error.to_string())?;
+        let mut level_at = Instant::now();
+        loop {
+            let mut stream = context.get_stream(&settings.nats_stream).await.map_err(|error| error.to_string())?;
+            let last = stream.info().await.map_err(|error| error.to_string())?.state.last_sequence;
+            let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
+            let events = last.saturating_sub(u64::try_from(applied).unwrap_or(0));
+            if events == 0 {
+                level_at = Instant::now();
+            }
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Level { events, level_at, seen: Instant::now() });
+            tokio::time::sleep(Self::POLL).await;
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The endpoints: each file holds one endpoint's parameters, answer, documentation, gate and handler.
+
+pub(crate) mod bulk;
+pub(crate) mod compare;
+pub(crate) mod dividends;
+pub(crate) mod docs;
+pub(crate) mod etfs;
+mod failures;
+pub(crate) mod health;
+pub(crate) mod prices;
+pub(crate) mod screeners;
+pub(crate) mod search;
+pub(crate) mod sectors;
+pub(crate) mod stocks;
+
+pub(crate) use failures::{Document, Failures};

@@ -1,0 +1,224 @@
+//! Raw prices to adjusted ones, fast and exact (R10, R11).
+//!
+//! A price is multiplied by a binary fixed-point factor with 64 fraction bits; whenever the result lies so close to a
+//! rounding boundary that the factor's own error could decide, the exact decimal arithmetic decides instead.
+//!
+//! Invariant: every result equals the decimal one, rounded once, half away from zero.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use schema::bars::day_number;
+use schema::measure::Factor;
+use schema::measure::adjust::{Ratio, steps};
+use schema::value::round;
+
+/// Millionths: prices have six places.
+pub(super) type Micros = i128;
+
+const PLACES: u32 = 6;
+const HALF: u64 = 1 << 63;
+/// Width of the undecided zone besides the price's own error, in units of 2^-64 millionths.
+const DOUBT: u128 = 1 << 27;
+
+/// What prices are multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// As traded.
+    Raw,
+    /// On today's share basis.
+    Split,
+    /// On today's share basis, with dividends taken out.
+    All,
+}
+
+/// The product of everything that happened after a run of days.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    /// First day that this step no longer applies to.
+    before: i32,
+    split: Ratio,
+    dividend: Decimal,
+}
+
+impl Step {
+    /// A raw value on a basis, not rounded to places yet.
+    pub(super) fn exact(&self, value: Decimal, basis: Basis) -> Decimal {
+        let value = match basis {
+            Basis::Raw => value,
+            Basis::Split => self.split.apply(value),
+            Basis::All => self.split.apply(value).saturating_mul(self.dividend),
+        };
+        // A quotient's last digits are not its own.
+        round(value, 18)
+    }
+
+    /// The factor itself, twelve places.
+    pub(super) fn factor(&self, basis: Basis) -> Decimal {
+        round(self.exact(Decimal::ONE, basis), 12)
+    }
+
+    /// Shares on today's basis.
+    pub(super) fn shares(&self, volume: i64) -> i64 {
+        if self.split.is_one() {
+            return volume;
+        }
+        let shares = round(round(self.split.inverse().apply(volume.into()), 18), 0);
+        i64::try_from(shares).unwrap_or(i64::MAX)
+    }
+}
+
+/// The steps of a security, by day.
+#[derive(Debug)]
+pub(super) struct Steps(Vec<Step>);
+
+impl Steps {
+    /// Accumulates factors up to the market's as-of date; later ones are not in prices yet.
+    pub(super) fn new(factors: &[Factor], as_of: Option<NaiveDate>) -> Self {
+        let happened = |factor: &&Factor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
+        let mut factors: Vec<Factor> = factors.iter().filter(happened).cloned().collect();
+        factors.sort_by_key(|factor| factor.ex_date);
+        let step = |step: schema::measure::adjust::Step| Step {
+            before: day_number(step.before),
+            split: step.split,
+            dividend: step.dividend,
+        };
+        let none = Step { before: i32::MAX, split: Ratio::ONE, dividend: Decimal::ONE };
+        Self(steps(&factors).into_iter().map(step).chain([none]).collect())
+    }
+
+    /// Position of the step of a day.
+    pub(super) fn position(&self, day: i32) -> usize {
+        self.0.partition_point(|step| step.before <= day).min(self.0.len() - 1)
+    }
+
+    pub(super) fn step(&self, position: usize) -> &Step {
+        &self.0[position]
+    }
+
+    /// Number of steps.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// One step on one basis for prices of one scale.
+#[derive(Debug, Clone)]
+pub(super) struct Multiplier {
+    /// Millionths per unit of the price's last place, times 2^64.
+    fixed: Option<u128>,
+    scale: u32,
+    basis: Basis,
+}
+
+impl Multiplier {
+    pub(super) fn new(step: &Step, basis: Basis, scale: u32) -> Self {
+        Self { fixed: fixed_point(step, basis, scale), scale, basis }
+    }
+
+    /// A raw price, as an integer of its scale, to millionths on the basis.
+    pub(super) fn micros(&self, step: &Step, mantissa: i64) -> Micros {
+        self.fast(mantissa).unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
+    }
+
+    fn fast(&self, mantissa: i64) -> Option<Micros> {
+        let magnitude = u128::from(mantissa.unsigned_abs());
+        let product = magnitude.checked_mul(self.fixed?)?;
+        #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+        let fraction = product as u64;
+        if u128::from(fraction.abs_diff(HALF)) <= DOUBT + 2 * magnitude {
+            return None;
+        }
+        let whole = i128::try_from(product >> 64).ok()? + i128::from(fraction > HALF);
+        Some(if mantissa < 0 { -whole } else { whole })
+    }
+}
+
+/// The factor in millionths per last place, 64 fraction bits, less than one bit below the truth.
+fn fixed_point(step: &Step, basis: Basis, scale: u32) -> Option<u128> {
+    let (from, to, dividend) = match basis {
+        Basis::Raw => (Decimal::ONE, Decimal::ONE, Decimal::ONE),
+        Basis::Split => (step.split.from, step.split.to, Decimal::ONE),
+        Basis::All => (step.split.from, step.split.to, step.dividend),
+    };
+    let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
+    let factor = unit.checked_mul(from)?.checked_div(to)?.checked_mul(dividend)?;
+    let whole = factor.trunc();
+    let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
+    let (whole, fraction) = (u128::try_from(whole).ok()?, u128::try_from(fraction).ok()?);
+    if whole >> 63 == 0 { Some((whole << 64) + fraction) } else { None }
+}
+
+/// A decimal as millionths, rounded half away from zero.
+pub(super) fn micros(value: Decimal) -> Micros {
+    let mut rounded = round(value, PLACES);
+    rounded.rescale(PLACES);
+    rounded.mantissa()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use schema::bars::date_of;
+
+    use super::*;
+
+    fn factor(day: i32, from: i64, to: i64, dividend_factor: Decimal) -> Factor {
+        let split = Ratio { from: from.into(), to: to.into() };
+        Factor { ex_date: date_of(day), split, dividend_factor, dividend: Decimal::ZERO }
+    }
+
+    fn check(factors: &[Factor], day: i32, price: &str, basis: Basis, expected: &str) {
+        let steps = Steps::new(factors, None);
+        let step = steps.step(steps.position(day));
+        let price: Decimal = price.parse().expect("a decimal");
+        let mantissa = i64::try_from(price.mantissa()).expect("a small price");
+        let found = Multiplier::new(step, basis, price.scale()).micros(step, mantissa);
+        assert_eq!(Decimal::from_i128_with_scale(found, 6).normalize(), expected.parse().expect("a decimal"), "{price} {day}");
+    }
+
+    #[test]
+    fn splits_and_dividends_lower_earlier_prices() {
+        let one = Decimal::ONE;
+        let apple = [factor(200, 1, 4, one), factor(100, 1, 7, one)];
+        check(&apple, 99, "645.57", Basis::Split, "23.056071");
+        check(&apple, 100, "100", Basis::Split, "25");
+        check(&apple, 200, "100", Basis::Split, "100");
+        check(&apple, 99, "645.57", Basis::Raw, "645.57");
+        let there_and_back = [factor(100, 1, 3, one), factor(200, 3, 1, one)];
+        check(&there_and_back, 50, "100.01", Basis::Split, "100.01");
+        let same_day = [factor(100, 1, 2, Decimal::new(99, 2))];
+        check(&same_day, 99, "100", Basis::All, "49.5");
+        check(&same_day, 99, "100", Basis::Split, "50");
+    }
+
+    #[test]
+    fn halves_round_away_from_zero() {
+        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000001", Basis::Split, "0.000001");
+        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000003", Basis::Split, "0.000002");
+        check(&[], 1, "1.00000050", Basis::Raw, "1.000001");
+    }
+
+    #[test]
+    fn what_has_not_happened_is_not_in_the_price() {
+        let steps = Steps::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
+        assert_eq!(steps.step(steps.position(50)).factor(Basis::Split), Decimal::ONE);
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_way_equals_the_exact_one(
+            events in proptest::collection::vec((1i32..1000, 1i64..20, 1i64..20, 0u64..400_000_000_000), 0..12),
+            day in 0i32..1000, mantissa in -10_000_000_000i64..10_000_000_000, scale in 0u32..=10,
+        ) {
+            let factors: Vec<Factor> = events.iter()
+                .map(|(day, from, to, paid)| factor(*day, *from, *to, Decimal::ONE - Decimal::from(*paid) / Decimal::from(700_000_000_007u64)))
+                .collect();
+            let steps = Steps::new(&factors, None);
+            let step = steps.step(steps.position(day));
+            for basis in [Basis::Raw, Basis::Split, Basis::All] {
+                let exact = micros(step.exact(Decimal::new(mantissa, scale), basis));
+                prop_assert_eq!(Multiplier::new(step, basis, scale).micros(step, mantissa), exact);
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `GET /v1/prices/{symbol}`
+
+use axum::response::Response;
+use chrono::{Datelike, Days, Months, NaiveDate};
+use schema::bars::{date_of, day_number};
+use schema::row::TableRow;
+use schema::text_enum;
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::adjust::{Basis, Steps};
+use super::period::{Interval, Period};
+use super::point::{Adjusted, PricePoint};
+use super::series::Series;
+use super::write::Writer;
+use crate::access::{Access, Ask, Free, Made};
+use crate::envelope::{Depth, ListMeta};
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{
+    Direction, Format, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader, SymbolPath,
+    Window,
+};
+use crate::routes::Failures;
+
+const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
+const PAGING: Paging =
+    Paging { default_limit: 100, most: 5_000, keys: &["date"], order: &[("date", Direction::Descending)] };
+
+text_enum! {
+    /// raw: as traded; split: on today's share basis; all: with dividends taken out too.
+    pub enum Adjustment { Raw = "raw", Split = "split", All = "all" }
+}
+text_enum! {
+    /// A range that ends today: 5d is seven calendar days, ytd begins with the year, max where the tier's history does.
+    pub enum Span {
+        Days5 = "5d", Month1 = "1m", Months3 = "3m", Months6 = "6m", YearToDate = "ytd", Year1 = "1y", Years2 = "2y",
+        Years5 = "5y", Years10 = "10y", Max = "max",
+    }
+}
+
+impl Span {
+    /// First day of the range; `None` for the tier's whole history.
+    fn start(self, today: NaiveDate) -> Option<NaiveDate> {
+        let months = |count| today.checked_sub_months(Months::new(count));
+        match self {
+            Self::Days5 => today.checked_sub_days(Days::new(6)),
+            Self::Month1 => months(1),
+            Self::Months3 => months(3),
+            Self::Months6 => months(6),
+            Self::YearToDate => today.with_ordinal(1),
+            Self::Year1 => months(12),
+            Self::Years2 => months(24),
+            Self::Years5 => months(60),
+            Self::Years10 => months(120),
+            Self::Max => None,
+        }
+    }
+}
+
+impl From<Adjustment> for Basis {
+    fn from(adjustment: Adjustment) -> Self {
+        match adjustment {
+            Adjustment::Raw => Self::Raw,
+            Adjustment::Split => Self::Split,
+            Adjustment::All => Self::All,
+        }
+    }
+}
+
+/// What the prices of one symbol take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PricesParameters {
+    #[param(ignore)]
+    symbol: PathSymbol,
+    /// First session. Default: as far as the tier reaches; earlier is a 403.
+    start_date: Option<NaiveDate>,
+    /// Last session.
+    end_date: Option<NaiveDate>,
+    /// Range up to today, instead of dates. One past the tier's reach is a 403; max begins there.
+    #[param(inline)]
+    range: Option<Span>,
+    /// Length of a point's period. Default daily.
+    #[param(inline, value_type = Option<Interval>)]
+    interval: Interval,
+    /// What prices are adjusted for. Default split.
+    #[param(inline, value_type = Option<Adjustment>)]
+    adjustment: Adjustment,
+    /// Points a page holds at most. Sort key: date (default, descending).
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 5000, default = 100)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for PricesParameters {
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbol = reader.symbol();
+        let Window { start, end } = reader.window();
+        let range = reader.one_of("range", Span::ALL);
+        let dated = start.is_some() || end.is_some();
+        reader.require(range.is_none() || !dated, "range", "conflicts with start_date and end_date");
+        let today = reader.today();
+        Self {
+            symbol,
+            start_date: start.or(range.and_then(|range| range.start(today))),
+            end_date: end,
+            range,
+            interval: reader.one_of("interval", Interval::ALL).unwrap_or(Interval::Daily),
+            adjustment: reader.one_of("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
+            page: reader.page(&PAGING),
+            output: reader.output(PricePoint::COLUMNS),
+        }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.start_date
+    }
+}
+
+/// A page of price points.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PricesAnswer {
+    data: Vec<PricePoint>,
+    meta: PricesMeta,
+}
+
+/// What a page of price points rests on.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PricesMeta {
+    #[serde(flatten)]
+    list: ListMeta,
+    /// Canonical ticker.
+    symbol: String,
+    /// ISO 4217 currency of every price.
+    currency: Option<String>,
+    interval: Interval,
+    adjustment: Adjustment,
+}
+
+/// Historical prices
+///
+/// Bars on the requested basis, newest first, with the raw and the fully adjusted close and the factors between them.
+#[utoipa::path(
+    get, path = "/v1/prices/{symbol}", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, PricesParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of price points", body = PricesAnswer), Failures)
+)]
+pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let start = ask.parameters.start_date.unwrap_or_else(|| ask.floor());
+            let last = ask.parameters.end_date.map_or(i32::MAX, |end| end.year());
+            let candidates = ask.parameters.symbol.candidates();
+            let rows = lookup::query(&ask.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
+            let row = rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?;
+            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&ask.parameters.symbol))?;
+            page(&ask, &series, start)
+        })
+        .await
+}
+
+fn page(ask: &Ask<PricesParameters>, series: &Series, start: NaiveDate) -> Result<Made, ApiError> {
+    let asked = &ask.parameters;
+    let bars = &series.bars;
+    let first = bars.day.partition_point(|day| *day < day_number(start));
+    let end = asked.end_date.map_or(bars.len(), |end| bars.day.partition_point(|day| *day <= day_number(end)));
+    let mut periods = asked.interval.periods(&bars.day, first..end.max(first));
+    if asked.page.direction() == Direction::Descending {
+        periods.reverse();
+    }
+    let (periods, more) = cut(&periods, &bars.day, &asked.page);
+    let key = |period: &Period| [Some(date_of(bars.day[period.end - 1]).to_string())];
+    let next_cursor = periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &ask.app.signer));
+    let steps = Steps::new(&series.factors, series.version.as_of);
+    let adjusted = Adjusted { bars, steps: &steps, factors: &series.factors, basis: asked.adjustment.into() };
+    let mut body = Writer::new(&adjusted, &asked.output, periods.len()).rows(periods.iter());
+    if asked.output.format == Format::Json {
+        let meta = meta(ask, series, periods.len(), start, next_cursor.clone());
+        body.extend_from_slice(b",\"meta\":");
+        serde_json::to_writer(&mut body, &meta).map_err(|error| ApiError::Internal(error.into()))?;
+        body.push(b'}');
+    }
+    Ok(Made { body: body.into(), version: series.version, next_cursor })
+}
+
+/// The page's periods out of all in order, and whether more follow.
+fn cut<'p>(periods: &'p [Period], days: &[i32], page: &Page) -> (&'p [Period], bool) {
+    let after = page.after(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
+    let passed = |period: &Period| {
+        let day = days[period.end - 1];
+        after.is_some_and(|after| if page.direction() == Direction::Descending { day >= after } else { day <= after })
+    };
+    let rest = &periods[periods.partition_point(passed)..];
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX).min(rest.len());
+    (&rest[..limit], rest.len() > limit)
+}
+
+fn meta(
+    ask: &Ask<PricesParameters>, series: &Series, count: usize, start: NaiveDate, next_cursor: Option<String>,
+) -> PricesMeta {
+    let asked = &ask.parameters;
+    let mut list = ListMeta::new(&series.version, count, asked.page.limit, next_cursor);
+    list.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
+    list.today = (asked.start_date.is_none() || asked.range.is_some()).then_some(ask.today);
+    PricesMeta {
+        list,
+        symbol: series.symbol.clone(),
+        currency: series.currency.clone(),
+        interval: asked.interval,
+        adjustment: asked.adjustment,
+    }
+}

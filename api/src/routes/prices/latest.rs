@@ -1,0 +1,94 @@
+//! `GET /v1/prices/{symbol}/latest`
+
+use std::sync::LazyLock;
+
+use axum::response::Response;
+use schema::row::TableRow;
+use schema::value::Exact;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::adjust::{Basis, Steps};
+use super::point::{Adjusted, PricePoint};
+use super::series::Series;
+use crate::access::{Access, Free};
+use crate::envelope::Single;
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::routes::Failures;
+
+const LATEST: &str = include_str!("../../../queries/prices/latest.sql");
+
+static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let around = ["currency", "previous_close", "age_sessions"];
+    ["symbol", "exchange"].into_iter().chain(around).chain(PricePoint::COLUMNS.iter().copied()).collect()
+});
+
+/// The newest bar, on today's share basis.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LatestPrice {
+    /// Canonical ticker.
+    symbol: String,
+    /// Market identifier code.
+    exchange: Option<String>,
+    /// ISO 4217.
+    currency: Option<String>,
+    /// Close of the session before, on today's share basis.
+    previous_close: Option<Exact>,
+    /// Sessions since this bar; 0 for the newest session.
+    age_sessions: i32,
+    #[serde(flatten)]
+    point: PricePoint,
+}
+
+/// What the latest price takes.
+#[derive(Debug)]
+pub(crate) struct LatestParameters {
+    symbol: PathSymbol,
+    output: Output,
+}
+
+impl Parameters for LatestParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self { symbol: reader.symbol(), output: reader.output(&COLUMNS) }
+    }
+}
+
+impl LatestPrice {
+    fn of(series: &Series) -> Option<Self> {
+        let last = series.bars.len().checked_sub(1)?;
+        let steps = Steps::new(&series.factors, series.version.as_of);
+        let adjusted = Adjusted { bars: &series.bars, steps: &steps, factors: &series.factors, basis: Basis::Split };
+        let before = last.checked_sub(1).and_then(|before| adjusted.exact(before, series.bars.close[before], Basis::Split));
+        Some(Self {
+            symbol: series.symbol.clone(),
+            exchange: series.exchange.clone(),
+            currency: series.currency.clone(),
+            previous_close: before.map(Exact::amount),
+            age_sessions: series.age_sessions.unwrap_or(0),
+            point: adjusted.point(&(last..last + 1)),
+        })
+    }
+}
+
+/// Latest price
+///
+/// The newest valid bar, with its session and how many sessions ago that was.
+#[utoipa::path(
+    get, path = "/v1/prices/{symbol}/latest", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, OutputParameters),
+    responses((status = 200, description = "The latest price point", body = Single<LatestPrice>), Failures)
+)]
+pub(crate) async fn latest(access: Access<Free, LatestParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let rows = lookup::query(&ask.generation, LATEST, &[&ask.parameters.symbol.candidates()]).await?;
+            let row = rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?;
+            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&ask.parameters.symbol))?;
+            let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
+            let latest = LatestPrice::of(&series).ok_or_else(none)?;
+            ask.single(&ask.parameters.output, series.version, &latest)
+        })
+        .await
+}

@@ -1,0 +1,73 @@
+//! Sessions grouped into days, weeks, months, quarters or years.
+
+use std::ops::Range;
+
+use chrono::Datelike;
+use schema::bars::date_of;
+use schema::text_enum;
+
+text_enum! {
+    /// Length of a price point's period.
+    pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
+}
+
+/// Sessions `from..to` of the columns that make one point.
+pub(super) type Period = Range<usize>;
+
+impl Interval {
+    /// The number of the period a day lies in; weeks run from Monday to Sunday.
+    fn number(self, day: i32) -> i32 {
+        let date = date_of(day);
+        let month = date.year() * 12 + date.month0().cast_signed();
+        match self {
+            Self::Daily => day,
+            // 0001-01-01, day 1, was a Monday.
+            Self::Weekly => (day - 1).div_euclid(7),
+            Self::Monthly => month,
+            Self::Quarterly => month.div_euclid(3),
+            Self::Yearly => date.year(),
+        }
+    }
+
+    /// The periods of these sessions, oldest first.
+    pub(super) fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<Period> {
+        if self == Self::Daily {
+            return sessions.map(|session| session..session + 1).collect();
+        }
+        let mut periods: Vec<Period> = Vec::new();
+        let mut current = None;
+        for session in sessions {
+            let number = Some(self.number(days[session]));
+            match periods.last_mut() {
+                Some(period) if current == number => period.end = session + 1,
+                _ => periods.push(session..session + 1),
+            }
+            current = number;
+        }
+        periods
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::NaiveDate;
+    use schema::bars::day_number;
+
+    use super::*;
+
+    fn check(interval: Interval, days: &[&str], expected: &[Period]) {
+        let days: Vec<i32> = days.iter().map(|day| day_number(day.parse::<NaiveDate>().expect("a date"))).collect();
+        assert_eq!(interval.periods(&days, 0..days.len()), expected, "{interval}");
+    }
+
+    #[test]
+    fn periods_end_with_the_calendar() {
+        let days = ["2023-12-29", "2024-01-02", "2024-01-05", "2024-01-08", "2024-03-28", "2024-04-01"];
+        check(Interval::Daily, &days[..2], &[0..1, 1..2]);
+        check(Interval::Weekly, &days, &[0..1, 1..3, 3..4, 4..5, 5..6]);
+        check(Interval::Monthly, &days, &[0..1, 1..4, 4..5, 5..6]);
+        check(Interval::Quarterly, &days, &[0..1, 1..5, 5..6]);
+        check(Interval::Yearly, &days, &[0..1, 1..6]);
+        check(Interval::Yearly, &[], &[]);
+    }
+}

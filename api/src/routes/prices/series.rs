@@ -1,0 +1,89 @@
+//! The bars of one security as columns over all its years, and what adjusts them.
+
+use schema::bars::{BarsError, MISSING, Packed};
+use schema::measure::Factor;
+use schema::row::Json;
+use tokio_postgres::Row;
+
+use crate::error::ApiError;
+use crate::projection::Version;
+
+/// Everything a price answer is made of.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) version: Version,
+    pub(super) symbol: String,
+    pub(super) exchange: Option<String>,
+    pub(super) currency: Option<String>,
+    /// Sessions since the latest bar.
+    pub(super) age_sessions: Option<i32>,
+    pub(super) factors: Vec<Factor>,
+    pub(super) bars: Columns,
+}
+
+/// Raw bars by day; values are integers of the row's scale, [`MISSING`] where unknown.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) day: Vec<i32>,
+    pub(super) scale: Vec<u8>,
+    pub(super) open: Vec<i64>,
+    pub(super) high: Vec<i64>,
+    pub(super) low: Vec<i64>,
+    pub(super) close: Vec<i64>,
+    pub(super) volume: Vec<i64>,
+    pub(super) vwap: Vec<i64>,
+    pub(super) trade_count: Vec<i64>,
+}
+
+impl Columns {
+    pub(super) fn len(&self) -> usize {
+        self.day.len()
+    }
+
+    fn append(&mut self, year: &Packed) -> Result<(), BarsError> {
+        let mut bars = year.unpack()?;
+        let count = self.len() + bars.len();
+        self.scale.resize(count, u8::try_from(bars.scale).unwrap_or(u8::MAX));
+        self.day.append(&mut bars.day);
+        self.open.append(&mut bars.open);
+        self.high.append(&mut bars.high);
+        self.low.append(&mut bars.low);
+        self.close.append(&mut bars.close);
+        self.volume.append(&mut bars.volume);
+        self.vwap.append(&mut bars.vwap);
+        self.vwap.resize(count, MISSING);
+        self.trade_count.append(&mut bars.trade_count);
+        self.trade_count.resize(count, MISSING);
+        Ok(())
+    }
+}
+
+impl Series {
+    /// Reads the one row of a price statement; `None` for an unknown symbol.
+    pub(super) fn of(row: &Row) -> Result<Option<Self>, ApiError> {
+        let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
+        let factors: Option<Json<Vec<Factor>>> = row.try_get("factors")?;
+        let mut bars = Columns::default();
+        for year in years(row)? {
+            bars.append(&year).map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;
+        }
+        Ok(Some(Self {
+            version: Version::of(row)?,
+            exchange: row.try_get("exchange")?,
+            currency: row.try_get("currency")?,
+            age_sessions: row.try_get("price_age_sessions")?,
+            factors: factors.map(|factors| factors.0).unwrap_or_default(),
+            symbol,
+            bars,
+        }))
+    }
+}
+
+fn years(row: &Row) -> Result<Vec<Packed>, tokio_postgres::Error> {
+    let column = |name| row.try_get::<_, Option<Vec<Vec<u8>>>>(name).map(Option::unwrap_or_default);
+    let (days, close, range, volume, extra) =
+        (column("days")?, column("close")?, column("range")?, column("volume")?, column("extra")?);
+    let columns = days.into_iter().zip(close).zip(range).zip(volume).zip(extra);
+    let packed = columns.map(|((((days, close), range), volume), extra)| Packed { days, close, range, volume, extra, versions: vec![] });
+    Ok(packed.collect())
+}

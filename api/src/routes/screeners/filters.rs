@@ -1,0 +1,245 @@
+//! What the screeners take, and which securities pass.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use schema::event::{Frequency, SecurityType};
+use schema::value::Exact;
+use serde_json::{Map, Value, value::RawValue};
+use utoipa::IntoParams;
+
+use super::figures::{FIGURES, SORT_KEYS};
+use super::row::COLUMNS;
+use crate::parameters::{Direction, Output, Page, Paging, Parameters, Reader};
+use crate::routes::stocks::list::{is, within};
+use crate::universe::Member;
+
+/// Sessions a price may be old in the high-yield screen (R18).
+const FRESH: i32 = 5;
+
+/// Documents the filters of every screener.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what Screen::read reads")]
+pub(crate) struct ScreenerParameters {
+    /// Least headline dividend yield, percent.
+    min_yield: Option<Exact>,
+    /// Greatest headline dividend yield, percent.
+    max_yield: Option<Exact>,
+    /// Least trailing yield, percent.
+    min_yield_ttm: Option<Exact>,
+    /// Greatest trailing yield, percent.
+    max_yield_ttm: Option<Exact>,
+    /// Least payout ratio, percent.
+    min_payout_ratio: Option<Exact>,
+    /// Greatest payout ratio, percent.
+    max_payout_ratio: Option<Exact>,
+    /// Least dividend growth of one year, percent.
+    min_growth_1y: Option<Exact>,
+    /// Greatest dividend growth of one year, percent.
+    max_growth_1y: Option<Exact>,
+    /// Least dividend growth a year over three, percent.
+    min_growth_3y: Option<Exact>,
+    /// Greatest dividend growth a year over three, percent.
+    max_growth_3y: Option<Exact>,
+    /// Least dividend growth a year over five, percent.
+    min_growth_5y: Option<Exact>,
+    /// Greatest dividend growth a year over five, percent.
+    max_growth_5y: Option<Exact>,
+    /// Least dividend growth a year over ten, percent.
+    min_growth_10y: Option<Exact>,
+    /// Greatest dividend growth a year over ten, percent.
+    max_growth_10y: Option<Exact>,
+    /// Least consecutive years of increases; the aristocrats' 25 and the kings' 50 cannot be lowered.
+    min_streak: Option<i64>,
+    /// Greatest consecutive years of increases.
+    max_streak: Option<i64>,
+    /// Least market capitalisation.
+    min_market_cap: Option<Exact>,
+    /// Greatest market capitalisation.
+    max_market_cap: Option<Exact>,
+    /// Least price.
+    min_price: Option<Exact>,
+    /// Greatest price.
+    max_price: Option<Exact>,
+    /// Least volume of the latest session, shares.
+    min_volume: Option<Exact>,
+    /// Greatest volume of the latest session, shares.
+    max_volume: Option<Exact>,
+    /// Least price over earnings.
+    min_pe: Option<Exact>,
+    /// Greatest price over earnings.
+    max_pe: Option<Exact>,
+    /// Least beta.
+    min_beta: Option<Exact>,
+    /// Greatest beta.
+    max_beta: Option<Exact>,
+    /// Sector name, any case.
+    sector: Option<String>,
+    /// Industry name, any case.
+    industry: Option<String>,
+    /// Market identifier code, any case.
+    exchange: Option<String>,
+    /// Country of domicile, any case.
+    country: Option<String>,
+    /// Security type.
+    #[param(inline)]
+    r#type: Option<SecurityType>,
+    /// Security types to leave out, comma-separated.
+    exclude_types: Option<String>,
+    /// Payment frequency.
+    #[param(inline)]
+    frequency: Option<Frequency>,
+    /// First day of the next ex-date.
+    ex_date_from: Option<NaiveDate>,
+    /// Last day of the next ex-date.
+    ex_date_to: Option<NaiveDate>,
+    /// Index membership, for example sp500.
+    index: Option<String>,
+    /// Rows a page holds at most: default 100, at most 1000 (kings 50, 500). Sort keys: symbol, name, dividend_yield
+    /// (default, descending), yield_ttm, yield_forward, payout_ratio, growth_1y, growth_3y, growth_5y, growth_10y,
+    /// increase_streak_years, payment_streak_years, market_cap, price, volume, pe_ratio, beta, next_ex_date.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<i64>,
+}
+
+/// A screener: the generic one or a preset.
+pub(crate) trait Preset: Send + Sync + 'static {
+    /// Its name in `meta.screener`.
+    const NAME: &'static str;
+    /// Thresholds unless given: a parameter and its value.
+    const DEFAULTS: &'static [(&'static str, i64)] = &[];
+    /// Years of increases below which nothing is listed.
+    const FLOOR: i64 = 0;
+    const LIMITS: (i64, i64) = (100, 1_000);
+    /// What the preset asks besides its thresholds.
+    fn admits(_: &Member, _: &Screen<Self>) -> bool
+    where
+        Self: Sized,
+    {
+        true
+    }
+}
+
+/// The filters of one request.
+#[derive(Debug)]
+pub(crate) struct Screen<P> {
+    ranges: Vec<(Option<Decimal>, Option<Decimal>)>,
+    sector: Option<String>,
+    industry: Option<String>,
+    exchange: Option<String>,
+    country: Option<String>,
+    pub(super) types: Option<SecurityType>,
+    exclude_types: Vec<SecurityType>,
+    frequency: Option<Frequency>,
+    ex_date_from: Option<NaiveDate>,
+    ex_date_to: Option<NaiveDate>,
+    index: Option<String>,
+    pub(super) page: Page,
+    pub(super) output: Output,
+    preset: std::marker::PhantomData<P>,
+}
+
+impl<P: Preset> Parameters for Screen<P> {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let ranges = FIGURES.iter().map(|figure| reader.between(figure.min, figure.max, figure.bounds)).collect();
+        let (default_limit, most) = P::LIMITS;
+        let order = &[("dividend_yield", Direction::Descending)];
+        let (ex_date_from, ex_date_to) = (reader.date("ex_date_from"), reader.date("ex_date_to"));
+        let ordered = ex_date_from.zip(ex_date_to).is_none_or(|(from, to)| from <= to);
+        reader.require(ordered, "ex_date_to", "is before ex_date_from");
+        let mut screen = Self {
+            ranges,
+            sector: reader.text_up_to("sector", 64),
+            industry: reader.text_up_to("industry", 128),
+            exchange: reader.text_up_to("exchange", 64),
+            country: reader.text_up_to("country", 64),
+            types: reader.one_of("type", SecurityType::ALL),
+            exclude_types: reader.some_of("exclude_types", SecurityType::ALL).unwrap_or_default(),
+            frequency: reader.one_of("frequency", Frequency::ALL),
+            ex_date_from,
+            ex_date_to,
+            index: reader.text_up_to("index", 64),
+            page: reader.page(&Paging { default_limit, most, keys: SORT_KEYS, order }),
+            output: reader.output(&COLUMNS),
+            preset: std::marker::PhantomData,
+        };
+        screen.apply_defaults(reader);
+        screen
+    }
+}
+
+impl<P: Preset> Screen<P> {
+    fn apply_defaults(&mut self, reader: &mut Reader<'_>) {
+        for (figure, (least, most)) in FIGURES.iter().zip(&mut self.ranges) {
+            let default = P::DEFAULTS.iter().find(|(name, _)| *name == figure.min).map(|(_, value)| Decimal::from(*value));
+            *least = least.or(default.filter(|default| most.is_none_or(|most| *default <= most)));
+            if figure.min == "min_streak" && P::FLOOR > 0 {
+                let floor = Decimal::from(P::FLOOR);
+                let kept = least.is_none_or(|least| least >= floor);
+                reader.require(kept, "min_streak", &format!("cannot be below {floor} here"));
+                *least = Some(least.unwrap_or(floor).max(floor));
+            }
+        }
+    }
+
+    /// Whether a security passes.
+    pub(super) fn keeps(&self, member: &Member) -> bool {
+        let stock = &member.stock;
+        let day = stock.next_ex_date;
+        stock.is_active
+            && FIGURES.iter().zip(&self.ranges).all(|(figure, (least, most))| {
+                (least.is_none() && most.is_none()) || within((figure.of)(member), *least, *most)
+            })
+            && is(self.sector.as_ref(), stock.sector.as_ref())
+            && is(self.industry.as_ref(), stock.industry.as_ref())
+            && is(self.exchange.as_ref(), stock.exchange.as_ref())
+            && is(self.country.as_ref(), stock.country.as_ref())
+            && self.types.is_none_or(|wanted| stock.r#type == wanted)
+            && !self.exclude_types.contains(&stock.r#type)
+            && self.frequency.is_none_or(|wanted| stock.frequency == Some(wanted))
+            && self.ex_date_from.is_none_or(|from| day.is_some_and(|day| day >= from))
+            && self.ex_date_to.is_none_or(|to| day.is_some_and(|day| day <= to))
+            && self.index.as_ref().is_none_or(|wanted| {
+                member.figures.indexes.0.iter().any(|index| index.eq_ignore_ascii_case(wanted))
+            })
+            && P::admits(member, self)
+    }
+
+    /// The filters in force, defaults included, by parameter.
+    pub(super) fn criteria(&self) -> Map<String, Value> {
+        let mut criteria = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                criteria.insert(name.to_owned(), value);
+            }
+        };
+        for (figure, (least, most)) in FIGURES.iter().zip(&self.ranges) {
+            put(figure.min, least.and_then(number));
+            put(figure.max, most.and_then(number));
+        }
+        let text = |text: &Option<String>| text.clone().map(Value::from);
+        put("sector", text(&self.sector));
+        put("industry", text(&self.industry));
+        put("exchange", text(&self.exchange));
+        put("country", text(&self.country));
+        put("index", text(&self.index));
+        put("type", self.types.map(|value| value.as_str().into()));
+        let excluded: Vec<Value> = self.exclude_types.iter().map(|value| value.as_str().into()).collect();
+        put("exclude_types", (!excluded.is_empty()).then(|| excluded.into()));
+        put("frequency", self.frequency.map(|value| value.as_str().into()));
+        put("ex_date_from", self.ex_date_from.map(|day| day.to_string().into()));
+        put("ex_date_to", self.ex_date_to.map(|day| day.to_string().into()));
+        criteria
+    }
+}
+
+/// A threshold as a JSON number; thresholds are short enough to survive as one.
+fn number(value: Decimal) -> Option<Value> {
+    let raw = RawValue::from_string(value.normalize().to_string()).ok()?;
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// Whether a security is one the high-yield screen may show: a fresh price, a yield that is no liquidation's (R18).
+pub(super) fn is_sound(member: &Member) -> bool {
+    !member.figures.yield_suspect && member.figures.price_age_sessions.is_some_and(|age| age <= FRESH)
+}

@@ -1,0 +1,164 @@
+//! `GET /v1/screener` and its presets.
+
+use axum::response::Response;
+use schema::event::SecurityType;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::filters::{Preset, Screen, ScreenerParameters, is_sound};
+use super::row::ScreenerRow;
+use crate::access::{Access, Free, Made};
+use crate::envelope::ListMeta;
+use crate::parameters::{OutputParameters, PagingParameters};
+use crate::render;
+use crate::routes::Failures;
+use crate::universe::Member;
+
+/// A page of a screener.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ScreenerAnswer {
+    data: Vec<ScreenerRow>,
+    meta: ScreenerMeta,
+}
+
+/// What a screener's page rests on.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ScreenerMeta {
+    #[serde(flatten)]
+    list: ListMeta,
+    /// Name of the screener.
+    screener: &'static str,
+    /// The filters in force, defaults included, by parameter.
+    #[schema(value_type = Object)]
+    criteria: Map<String, Value>,
+}
+
+/// The screener without thresholds.
+#[derive(Debug)]
+pub(crate) struct Generic;
+/// Yield of at least 4 percent from a fresh price, suspects left out.
+#[derive(Debug)]
+pub(crate) struct HighYield;
+/// Growth of at least 10 percent a year over five, yield of at least 2 percent.
+#[derive(Debug)]
+pub(crate) struct DividendGrowth;
+/// Members of the S&P 500 with 25 years of increases.
+#[derive(Debug)]
+pub(crate) struct Aristocrats;
+/// 50 years of increases.
+#[derive(Debug)]
+pub(crate) struct Kings;
+
+impl Preset for Generic {
+    const NAME: &'static str = "screener";
+}
+
+impl Preset for HighYield {
+    const NAME: &'static str = "high-yield";
+    const DEFAULTS: &'static [(&'static str, i64)] = &[("min_yield", 4)];
+
+    fn admits(member: &Member, screen: &Screen<Self>) -> bool {
+        let listed = screen.types.is_some() || member.stock.r#type == SecurityType::Stock;
+        listed && is_sound(member)
+    }
+}
+
+impl Preset for DividendGrowth {
+    const NAME: &'static str = "dividend-growth";
+    const DEFAULTS: &'static [(&'static str, i64)] = &[("min_growth_5y", 10), ("min_yield", 2)];
+}
+
+impl Preset for Aristocrats {
+    const NAME: &'static str = "dividend-aristocrats";
+    const FLOOR: i64 = 25;
+
+    fn admits(member: &Member, _: &Screen<Self>) -> bool {
+        member.figures.is_dividend_aristocrat
+    }
+}
+
+impl Preset for Kings {
+    const NAME: &'static str = "dividend-kings";
+    const FLOOR: i64 = 50;
+    const LIMITS: (i64, i64) = (50, 500);
+
+    fn admits(member: &Member, _: &Screen<Self>) -> bool {
+        member.figures.is_dividend_king
+    }
+}
+
+async fn page<P: Preset>(access: Access<Free, Screen<P>>) -> Response {
+    access
+        .answer(async |ask| {
+            let universe = ask.app.universes.get(&ask.generation).await?;
+            let screen = &ask.parameters;
+            let kept = universe.members.iter().filter(|member| screen.keeps(member));
+            let (members, next_cursor) = screen.page.select(kept, &ask.app.signer);
+            let rows: Vec<ScreenerRow> = members.into_iter().map(ScreenerRow::from).collect();
+            let list = ListMeta::new(&universe.version, rows.len(), screen.page.limit, next_cursor.clone());
+            let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
+            Ok(Made { body: render::list(&screen.output, &rows, &meta)?, version: universe.version, next_cursor })
+        })
+        .await
+}
+
+/// Dividend screener
+///
+/// Every active security that passes the filters, by headline yield.
+#[utoipa::path(
+    get, path = "/v1/screener", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
+    params(ScreenerParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+)]
+pub(crate) async fn screener(access: Access<Free, Screen<Generic>>) -> Response {
+    page(access).await
+}
+
+/// High yield
+///
+/// Stocks with `min_yield` 4 unless given, a price at most 5 sessions old, and no suspect yield (above 25 percent).
+#[utoipa::path(
+    get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
+    params(ScreenerParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+)]
+pub(crate) async fn high_yield(access: Access<Free, Screen<HighYield>>) -> Response {
+    page(access).await
+}
+
+/// Dividend growth
+///
+/// `min_growth_5y` 10 and `min_yield` 2 unless given.
+#[utoipa::path(
+    get, path = "/v1/screener/dividend-growth", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
+    params(ScreenerParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+)]
+pub(crate) async fn dividend_growth(access: Access<Free, Screen<DividendGrowth>>) -> Response {
+    page(access).await
+}
+
+/// Dividend Aristocrats
+///
+/// By rule (R15); the floor of 25 years cannot be lowered.
+#[utoipa::path(
+    get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
+    params(ScreenerParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+)]
+pub(crate) async fn dividend_aristocrats(access: Access<Free, Screen<Aristocrats>>) -> Response {
+    page(access).await
+}
+
+/// Dividend Kings
+///
+/// By rule (R15); the floor of 50 years cannot be lowered.
+#[utoipa::path(
+    get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
+    params(ScreenerParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
+)]
+pub(crate) async fn dividend_kings(access: Access<Free, Screen<Kings>>) -> Response {
+    page(access).await
+}

@@ -1,0 +1,285 @@
+//! `GET /v1/search`: securities by symbol, former symbol, ISIN or name, typing errors included.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use axum::response::Response;
+use rust_decimal::Decimal;
+use schema::event::SecurityType;
+use schema::text_enum;
+use schema::value::Exact;
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::{Access, Ask, Free, Made};
+use crate::envelope::{List, ListMeta};
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, Reader};
+use crate::projection::{Generation, Version};
+use crate::render;
+use crate::routes::Failures;
+use crate::routes::stocks::list::is;
+use crate::universe::Member;
+
+const NAMES: &str = include_str!("../../queries/search/names.sql");
+const COLUMNS: &[&str] = &[
+    "symbol", "name", "exchange", "type", "country", "currency", "sector", "is_active", "score", "match", "dividend_yield",
+];
+/// Likeness of names below which they are not alike, thousandths.
+const ALIKE: u32 = 350;
+
+text_enum! {
+    /// Why a security was found.
+    pub enum Match {
+        Symbol = "symbol", FormerSymbol = "former_symbol", SymbolPrefix = "symbol_prefix", Isin = "isin",
+        Name = "name", NameFuzzy = "name_fuzzy",
+    }
+}
+
+/// A security found.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SearchResult {
+    /// Canonical ticker.
+    symbol: String,
+    name: String,
+    exchange: Option<String>,
+    #[serde(rename = "type")]
+    r#type: SecurityType,
+    country: Option<String>,
+    /// ISO 4217.
+    currency: String,
+    sector: Option<String>,
+    is_active: bool,
+    /// How well it fits, 0 to 1.
+    score: Exact,
+    /// Why it was found.
+    r#match: Match,
+    /// Headline dividend yield, percent.
+    dividend_yield: Option<Exact>,
+}
+
+/// What securities are found by besides their list row.
+#[derive(Debug)]
+pub(crate) struct Names {
+    by_symbol: HashMap<String, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    isin: Option<String>,
+    former_symbols: Vec<String>,
+    /// The name in lower case and its trigrams, sorted.
+    name: String,
+    trigrams: Vec<u32>,
+}
+
+impl Names {
+    async fn load(generation: &Generation, members: &[Member]) -> Result<Self, ApiError> {
+        let names: HashMap<&str, &str> = members.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
+        let mut by_symbol = HashMap::new();
+        for row in lookup::query(generation, NAMES, &[]).await? {
+            let Some(symbol) = row.try_get::<_, Option<String>>("symbol")? else { continue };
+            let name = names.get(symbol.as_str()).copied().unwrap_or_default().to_lowercase();
+            let trigrams = trigrams(&name);
+            let known = Known { isin: row.try_get("isin")?, former_symbols: row.try_get("former_symbols")?, name, trigrams };
+            by_symbol.insert(symbol, known);
+        }
+        Ok(Self { by_symbol })
+    }
+}
+
+/// What the search takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SearchParameters {
+    /// What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters.
+    #[param(max_length = 64, min_length = 1)]
+    q: String,
+    /// Security type.
+    #[param(inline)]
+    r#type: Option<SecurityType>,
+    /// Market identifier code, any case.
+    exchange: Option<String>,
+    /// With securities that no longer trade.
+    #[param(value_type = Option<bool>, default = false)]
+    include_inactive: bool,
+    /// Results at most.
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    limit: i64,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for SearchParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let given = reader.has("q");
+        reader.require(given, "q", "is required");
+        Self {
+            q: reader.text_up_to("q", 64).unwrap_or_default(),
+            r#type: reader.one_of("type", SecurityType::ALL),
+            exchange: reader.text_up_to("exchange", 64),
+            include_inactive: reader.flag("include_inactive").unwrap_or(false),
+            limit: reader.integer("limit", 1..=100).unwrap_or(20),
+            output: reader.output(COLUMNS),
+        }
+    }
+}
+
+/// What is looked for, in every form it is compared in.
+struct Wanted {
+    symbols: Vec<String>,
+    isin: String,
+    name: String,
+    trigrams: Vec<u32>,
+}
+
+impl Wanted {
+    fn of(q: &str) -> Self {
+        let name = q.trim().to_lowercase();
+        let symbol = schema::symbol::Symbol::parse(q).ok();
+        let symbols = symbol.iter().flat_map(schema::symbol::Symbol::spellings).map(|symbol| symbol.to_string()).collect();
+        Self { symbols, isin: q.trim().to_uppercase(), trigrams: trigrams(&name), name }
+    }
+
+    /// How well a security fits, thousandths, and why.
+    fn fit(&self, symbol: &str, known: &Known) -> Option<(u32, Match)> {
+        let first = self.symbols.first().map_or("", String::as_str);
+        if self.symbols.iter().any(|wanted| wanted == symbol) {
+            return Some((1_000, Match::Symbol));
+        }
+        if known.isin.as_deref() == Some(self.isin.as_str()) {
+            return Some((1_000, Match::Isin));
+        }
+        if known.former_symbols.iter().any(|former| self.symbols.contains(former)) {
+            return Some((950, Match::FormerSymbol));
+        }
+        if !first.is_empty() && symbol.starts_with(first) {
+            let beyond = u32::try_from(symbol.len() - first.len()).unwrap_or(0);
+            return Some((900 - 10 * beyond.min(20), Match::SymbolPrefix));
+        }
+        self.fit_name(known)
+    }
+
+    fn fit_name(&self, known: &Known) -> Option<(u32, Match)> {
+        let found = known.name.find(&self.name).filter(|_| !self.name.is_empty());
+        let starts_word = found.is_some_and(|at| at == 0 || !known.name[..at].ends_with(char::is_alphanumeric));
+        match found {
+            Some(_) if known.name == self.name => Some((880, Match::Name)),
+            Some(0) => Some((800, Match::Name)),
+            Some(_) if starts_word => Some((700, Match::Name)),
+            Some(_) if self.name.chars().count() >= 3 => Some((550, Match::Name)),
+            _ => {
+                let likeness = likeness(&self.trigrams, &known.trigrams);
+                (likeness >= ALIKE).then_some((likeness / 2, Match::NameFuzzy))
+            }
+        }
+    }
+}
+
+/// Trigrams of the words, sorted, each once.
+fn trigrams(text: &str) -> Vec<u32> {
+    let mut all = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let padded: Vec<u32> = [u32::from(' '); 2].into_iter().chain(word.chars().map(u32::from)).chain([u32::from(' ')]).collect();
+        all.extend(padded.windows(3).map(|w| w[0].wrapping_mul(0x0100_0193) ^ w[1].wrapping_mul(0x0001_9660) ^ w[2]));
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// How much of the first is in the second, thousandths, as a part of what either's shorter side could share.
+fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
+    let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
+    let parts = wanted.len().max(1);
+    u32::try_from(shared * 1_000 / parts).unwrap_or(0)
+}
+
+/// Search by symbol or company
+///
+/// Best fit first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
+#[utoipa::path(
+    get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
+    params(SearchParameters, OutputParameters),
+    responses((status = 200, description = "Securities by fit", body = List<SearchResult>), Failures)
+)]
+pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
+    access.answer(page).await
+}
+
+async fn page(ask: Ask<SearchParameters>) -> Result<Made, ApiError> {
+    let universe = ask.app.universes.get(&ask.generation).await?;
+    let names = ask.app.universes.names.get(&ask.generation, Names::load(&ask.generation, &universe.members)).await?;
+    let asked = &ask.parameters;
+    let wanted = Wanted::of(&asked.q);
+    let eligible = universe.members.iter().filter(|member| {
+        (asked.include_inactive || member.stock.is_active)
+            && asked.r#type.is_none_or(|kind| member.stock.r#type == kind)
+            && is(asked.exchange.as_ref(), member.stock.exchange.as_ref())
+    });
+    let fit = |member| -> Option<(u32, Match, &Member)> {
+        let member: &Member = member;
+        let known = names.by_symbol.get(&member.stock.symbol)?;
+        wanted.fit(&member.stock.symbol, known).map(|(score, why)| (score, why, member))
+    };
+    let mut found: Vec<_> = eligible.filter_map(fit).collect();
+    found.sort_by(|a, b| {
+        let key = |(score, _, member): &(u32, Match, &Member)| (Reverse(*score), Reverse(member.stock.market_cap));
+        key(a).cmp(&key(b)).then_with(|| a.2.stock.symbol.cmp(&b.2.stock.symbol))
+    });
+    let limit = usize::try_from(asked.limit).unwrap_or(20);
+    let more = found.len() > limit;
+    let rows: Vec<SearchResult> = found.into_iter().take(limit).map(SearchResult::of).collect();
+    let version: Version = universe.version;
+    let mut meta = ListMeta::new(&version, rows.len(), asked.limit, None);
+    meta.has_more = more;
+    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor: None })
+}
+
+impl SearchResult {
+    fn of((score, why, member): (u32, Match, &Member)) -> Self {
+        let stock = member.stock.clone();
+        Self {
+            symbol: stock.symbol,
+            name: stock.name,
+            exchange: stock.exchange,
+            r#type: stock.r#type,
+            country: stock.country,
+            currency: stock.currency,
+            sector: stock.sector,
+            is_active: stock.is_active,
+            score: Exact(Decimal::new(score.into(), 3).normalize()),
+            r#match: why,
+            dividend_yield: stock.dividend_yield,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(q: &str, symbol: &str, name: &str, expected: Option<Match>) {
+        let name = name.to_lowercase();
+        let known = Known {
+            isin: Some("US1912161007".to_owned()),
+            former_symbols: vec!["OLD".to_owned()],
+            trigrams: trigrams(&name),
+            name,
+        };
+        assert_eq!(Wanted::of(q).fit(symbol, &known).map(|(_, why)| why), expected, "{q}");
+    }
+
+    #[test]
+    fn securities_are_found_by_what_people_type() {
+        check("brk-b", "BRK.B", "Berkshire Hathaway", Some(Match::Symbol));
+        check("us1912161007", "KO", "Coca-Cola Co", Some(Match::Isin));
+        check("old", "NEW", "New Name", Some(Match::FormerSymbol));
+        check("BRK", "BRK.B", "Berkshire Hathaway", Some(Match::SymbolPrefix));
+        check("cola", "KO", "Coca-Cola Co", Some(Match::Name));
+        check("berkshir hathawy", "BRK.B", "Berkshire Hathaway Inc", Some(Match::NameFuzzy));
+        check("zzz", "KO", "Coca-Cola Co", None);
+        check("Ä;", "KO", "Coca-Cola Co", None);
+    }
+}

@@ -1,0 +1,182 @@
+//! `GET /v1/sectors` and `/v1/sectors/{sector}`
+
+use std::sync::{Arc, LazyLock};
+
+use axum::response::Response;
+use schema::event::SecurityType;
+use schema::row::{SectorRow, TableRow};
+use schema::value::Exact;
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::screeners::row::ScreenerRow;
+use crate::access::{Access, Ask, Free, Made};
+use crate::envelope::{List, Single};
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{
+    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SortValue,
+};
+use crate::projection::Version;
+use crate::routes::Failures;
+use crate::universe::{Member, Universe};
+
+const SECTORS: &str = include_str!("../../queries/sectors/sectors.sql");
+const PAGING: Paging = Paging {
+    default_limit: 100,
+    most: 100,
+    keys: &["sector", "stock_count", "payer_count", "market_cap", "avg_yield", "median_yield", "weighted_yield", "max_yield"],
+    order: &[("sector", Direction::Ascending)],
+};
+
+static DETAIL: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| SectorRow::COLUMNS.iter().copied().chain(["top_payers"]).collect());
+static LIST: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| SectorRow::COLUMNS.iter().copied().filter(|column| *column != "industries").collect());
+
+/// A sector with its industries and top payers.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SectorDetail {
+    #[serde(flatten)]
+    sector: SectorRow,
+    /// Active stocks by yield, then market capitalisation, then symbol; suspect yields left out.
+    top_payers: Vec<ScreenerRow>,
+}
+
+/// What the list takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SectorsParameters {
+    /// Rows a page holds at most. Sort keys: sector (default, ascending), stock_count, payer_count, market_cap,
+    /// avg_yield, median_yield, weighted_yield, max_yield.
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 100, default = 100)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for SectorsParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let page = reader.page(&PAGING);
+        let mut output = reader.output(&LIST);
+        output.fields.get_or_insert_with(|| LIST.clone());
+        Self { page, output }
+    }
+}
+
+/// What the details take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SectorParameters {
+    #[param(ignore)]
+    sector: String,
+    /// Top payers at most.
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 10)]
+    limit: i64,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for SectorParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let limit = reader.integer("limit", 1..=100).unwrap_or(10);
+        Self { sector: reader.path("sector"), limit, output: reader.output(&DETAIL) }
+    }
+}
+
+impl Listed for SectorRow {
+    fn sort_value(&self, key: &str) -> Option<SortValue> {
+        let number = |value: Option<Exact>| value.map(|value| SortValue::Number(value.0));
+        match key {
+            "sector" => Some(SortValue::Text(self.sector.to_lowercase())),
+            "stock_count" => Some(SortValue::Number(self.stock_count.into())),
+            "payer_count" => Some(SortValue::Number(self.payer_count.into())),
+            "market_cap" => self.market_cap.map(|value| SortValue::Number(value.into())),
+            "avg_yield" => number(self.avg_yield),
+            "median_yield" => number(self.median_yield),
+            "weighted_yield" => number(self.weighted_yield),
+            _ => number(self.max_yield),
+        }
+    }
+
+    fn tie_breaker(&self) -> String {
+        self.slug.clone()
+    }
+}
+
+/// List sectors with statistics
+///
+/// Statistics of each sector's active stocks (R25).
+#[utoipa::path(
+    get, path = "/v1/sectors", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
+    params(SectorsParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of sectors", body = List<SectorRow>), Failures)
+)]
+pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let (version, sectors) = sectors(&ask).await?;
+            let asked = &ask.parameters;
+            ask.page(&asked.output, &asked.page, version, sectors, |_| {})
+        })
+        .await
+}
+
+/// Sector details and top payers
+///
+/// By name or slug, any case.
+#[utoipa::path(
+    get, path = "/v1/sectors/{sector}", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
+    params(("sector" = String, Path, description = "Name or slug, any case", example = "consumer-staples"),
+        SectorParameters, OutputParameters),
+    responses((status = 200, description = "The sector", body = Single<SectorDetail>), Failures)
+)]
+pub(crate) async fn detail(access: Access<Free, SectorParameters>) -> Response {
+    access.answer(one).await
+}
+
+async fn one(ask: Ask<SectorParameters>) -> Result<Made, ApiError> {
+    let (version, sectors, universe) = together(&ask).await?;
+    let wanted = ask.parameters.sector.trim().to_lowercase();
+    let found = sectors.into_iter().find(|row| row.sector.to_lowercase() == wanted || row.slug.to_lowercase() == wanted);
+    let shown: String = ask.parameters.sector.chars().take(64).collect();
+    let sector = found.ok_or_else(|| ApiError::NotFound(format!("No sector {shown}")))?;
+    let top_payers = top_payers(&universe, &sector.sector, usize::try_from(ask.parameters.limit).unwrap_or(10));
+    ask.single(&ask.parameters.output, version, &SectorDetail { sector, top_payers })
+}
+
+async fn sectors<P>(ask: &Ask<P>) -> Result<(Version, Vec<SectorRow>), ApiError> {
+    let rows = lookup::query(&ask.generation, SECTORS, &[]).await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("slug"), Ok(Some(_))));
+    Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
+}
+
+/// Sectors and securities of one version; a batch that lands between the two look-ups makes them look again.
+async fn together<P>(ask: &Ask<P>) -> Result<(Version, Vec<SectorRow>, Arc<Universe>), ApiError> {
+    for _ in 0..5 {
+        let universe = ask.app.universes.get(&ask.generation).await?;
+        let (version, sectors) = sectors(ask).await?;
+        if version.sequence == universe.version.sequence {
+            return Ok((version, sectors, universe));
+        }
+        ask.generation.observe(version);
+        ask.generation.observe(universe.version);
+    }
+    Err(ApiError::Unavailable("the data changes faster than it can be read".to_owned()))
+}
+
+fn top_payers(universe: &Universe, sector: &str, limit: usize) -> Vec<ScreenerRow> {
+    let pays = |member: &&Member| {
+        let stock = &member.stock;
+        stock.is_active
+            && stock.r#type != SecurityType::Etf
+            && !member.figures.yield_suspect
+            && stock.sector.as_deref() == Some(sector)
+            && stock.dividend_yield.is_some_and(|value| !value.0.is_zero())
+    };
+    let mut payers: Vec<&Member> = universe.members.iter().filter(pays).collect();
+    // Members come by symbol, and the sort is stable.
+    payers.sort_by(|a, b| (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap)));
+    payers.into_iter().take(limit).map(ScreenerRow::from).collect()
+}

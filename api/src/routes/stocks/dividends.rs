@@ -1,0 +1,111 @@
+//! `GET /v1/stocks/{symbol}/dividends`
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use schema::event::DividendType;
+use schema::row::{DividendRow, DividendStatus, TableRow};
+use utoipa::IntoParams;
+
+use crate::access::{Access, Starter};
+use crate::envelope::{Depth, List};
+use crate::lookup;
+use crate::parameters::{
+    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader, SortValue,
+    SymbolPath, Window,
+};
+use crate::routes::Failures;
+
+const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
+const PAGING: Paging = Paging {
+    default_limit: 20,
+    most: 100,
+    keys: &["ex_date", "payment_date", "amount"],
+    order: &[("ex_date", Direction::Descending)],
+};
+/// Statuses one can ask for; projected rows have no endpoint of their own symbol.
+pub(crate) const STATUSES: &[DividendStatus] = &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
+/// Statuses without asking.
+pub(crate) const LIVE: &[DividendStatus] = &[DividendStatus::Declared, DividendStatus::Paid];
+
+/// What the dividends of one symbol take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DividendsParameters {
+    #[param(ignore)]
+    symbol: PathSymbol,
+    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    start_date: Option<NaiveDate>,
+    /// Last ex-date. Default: none, declared future ones included.
+    end_date: Option<NaiveDate>,
+    /// Type as declared.
+    #[param(inline)]
+    r#type: Option<DividendType>,
+    /// declared, paid or cancelled. Default: declared and paid.
+    #[param(inline)]
+    status: Option<DividendStatus>,
+    /// Rows a page holds at most. Sort keys: ex_date (default, descending), payment_date, amount.
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for DividendsParameters {
+    const FEATURE: &'static str = "dividend_history";
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbol = reader.symbol();
+        let Window { start, end } = reader.window();
+        let (r#type, status) = (reader.one_of("type", DividendType::ALL), reader.one_of("status", STATUSES));
+        let page = reader.page(&PAGING);
+        let output = reader.output(DividendRow::COLUMNS);
+        Self { symbol, start_date: start, end_date: end, r#type, status, page, output }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.start_date
+    }
+}
+
+impl Listed for DividendRow {
+    fn sort_value(&self, key: &str) -> Option<SortValue> {
+        match key {
+            "ex_date" => Some(SortValue::Day(self.ex_date)),
+            "payment_date" => self.payment_date.map(SortValue::Day),
+            "amount" => self.amount.map(|amount| SortValue::Number(amount.0)),
+            _ => None,
+        }
+    }
+
+    fn tie_breaker(&self) -> String {
+        format!("{}|{}|{}|{}", self.symbol, self.ex_date, self.r#type, self.id.as_deref().unwrap_or_default())
+    }
+}
+
+/// Dividend records (Starter and higher)
+///
+/// Newest first, amounts as declared and on today's share basis. Cancelled ones only with `status=cancelled`.
+#[utoipa::path(
+    get, path = "/v1/stocks/{symbol}/dividends", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, DividendsParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), Failures)
+)]
+pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let asked = &ask.parameters;
+            let start = asked.start_date.unwrap_or_else(|| ask.floor());
+            let statuses = asked.status.map_or(LIVE.to_vec(), |status| vec![status]);
+            let found = lookup::many::<DividendRow>(
+                &ask.generation,
+                DIVIDENDS,
+                &asked.symbol,
+                &[&start, &asked.end_date, &asked.r#type, &statuses],
+            )
+            .await?;
+            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
+            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.depth = depth)
+        })
+        .await
+}

@@ -1,0 +1,44 @@
+//! `GET /v1/stocks/{symbol}/fundamentals`
+
+use axum::response::Response;
+use schema::row::{FundamentalsRow, TableRow};
+
+use crate::access::{Access, Starter};
+use crate::envelope::Single;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::routes::Failures;
+
+const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
+
+/// What the fundamentals take.
+#[derive(Debug)]
+pub(crate) struct FundamentalsParameters {
+    symbol: PathSymbol,
+    output: Output,
+}
+
+impl Parameters for FundamentalsParameters {
+    const FEATURE: &'static str = "fundamentals";
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self { symbol: reader.symbol(), output: reader.output(FundamentalsRow::COLUMNS) }
+    }
+}
+
+/// Fundamentals (Starter and higher)
+///
+/// Company figures with per-share ones brought through splits.
+#[utoipa::path(
+    get, path = "/v1/stocks/{symbol}/fundamentals", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, OutputParameters),
+    responses((status = 200, description = "The fundamentals", body = Single<FundamentalsRow>), Failures)
+)]
+pub(crate) async fn fundamentals(access: Access<Starter, FundamentalsParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let (version, row) = lookup::one::<FundamentalsRow>(&ask.generation, FUNDAMENTALS, &ask.parameters.symbol).await?;
+            ask.single(&ask.parameters.output, version, &row)
+        })
+        .await
+}

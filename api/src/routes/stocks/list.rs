@@ -1,0 +1,178 @@
+//! `GET /v1/stocks`
+
+use std::collections::HashSet;
+
+use axum::response::Response;
+use rust_decimal::Decimal;
+use schema::event::{Frequency, SecurityType};
+use schema::row::{StockRow, TableRow};
+use schema::value::Exact;
+use utoipa::IntoParams;
+
+use crate::access::{Access, Free};
+use crate::envelope::List;
+use crate::lookup;
+use crate::parameters::{
+    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SortValue,
+    SymbolList,
+};
+use crate::routes::Failures;
+
+const PAGING: Paging = Paging {
+    default_limit: 100,
+    most: 1_000,
+    keys: &["symbol", "name", "market_cap", "price", "dividend_yield"],
+    order: &[("symbol", Direction::Ascending)],
+};
+
+/// What the list takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListParameters {
+    /// Comma-separated symbols (at most 100), delisted ones included; unknown ones are warnings.
+    #[param(value_type = Option<String>)]
+    symbols: Option<SymbolList>,
+    /// Security type.
+    #[param(inline)]
+    r#type: Option<SecurityType>,
+    /// Market identifier code, any case.
+    exchange: Option<String>,
+    /// Sector name, any case.
+    sector: Option<String>,
+    /// Industry name, any case.
+    industry: Option<String>,
+    /// Country of domicile, any case.
+    country: Option<String>,
+    /// ISO 4217 currency, any case.
+    currency: Option<String>,
+    /// Payment frequency.
+    #[param(inline)]
+    frequency: Option<Frequency>,
+    /// Whether regular dividends are being paid.
+    has_dividends: Option<bool>,
+    /// Whether the security still trades. Default true; with `symbols` default any.
+    is_active: Option<bool>,
+    /// Least headline dividend yield, percent.
+    #[param(value_type = Option<Exact>)]
+    min_yield: Option<Decimal>,
+    /// Greatest headline dividend yield, percent.
+    #[param(value_type = Option<Exact>)]
+    max_yield: Option<Decimal>,
+    /// Least price.
+    #[param(value_type = Option<Exact>)]
+    min_price: Option<Decimal>,
+    /// Greatest price.
+    #[param(value_type = Option<Exact>)]
+    max_price: Option<Decimal>,
+    /// Least market capitalisation.
+    #[param(value_type = Option<Exact>)]
+    min_market_cap: Option<Decimal>,
+    /// Greatest market capitalisation.
+    #[param(value_type = Option<Exact>)]
+    max_market_cap: Option<Decimal>,
+    /// Rows a page holds at most. Sort keys: symbol (default, ascending), name, market_cap, price, dividend_yield.
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 1000, default = 100)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for ListParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbols = reader.symbols(100);
+        let is_active = reader.flag("is_active").or(symbols.is_none().then_some(true));
+        let (min_yield, max_yield) = reader.between("min_yield", "max_yield", Bounds::Percent);
+        let (min_price, max_price) = reader.between("min_price", "max_price", Bounds::Amount);
+        let (min_market_cap, max_market_cap) = reader.between("min_market_cap", "max_market_cap", Bounds::Amount);
+        let page = reader.page(&PAGING);
+        Self {
+            symbols,
+            r#type: reader.one_of("type", SecurityType::ALL),
+            exchange: reader.text_up_to("exchange", 64),
+            sector: reader.text_up_to("sector", 64),
+            industry: reader.text_up_to("industry", 128),
+            country: reader.text_up_to("country", 64),
+            currency: reader.text_up_to("currency", 3),
+            frequency: reader.one_of("frequency", Frequency::ALL),
+            has_dividends: reader.flag("has_dividends"),
+            is_active,
+            min_yield,
+            max_yield,
+            min_price,
+            max_price,
+            min_market_cap,
+            max_market_cap,
+            page,
+            output: reader.output(StockRow::COLUMNS),
+        }
+    }
+}
+
+impl ListParameters {
+    fn keeps(&self, stock: &StockRow) -> bool {
+        self.r#type.is_none_or(|wanted| stock.r#type == wanted)
+            && is(self.exchange.as_ref(), stock.exchange.as_ref())
+            && is(self.sector.as_ref(), stock.sector.as_ref())
+            && is(self.industry.as_ref(), stock.industry.as_ref())
+            && is(self.country.as_ref(), stock.country.as_ref())
+            && is(self.currency.as_ref(), Some(&stock.currency))
+            && self.frequency.is_none_or(|wanted| stock.frequency == Some(wanted))
+            && self.has_dividends.is_none_or(|wanted| stock.pays_dividend == wanted)
+            && self.is_active.is_none_or(|wanted| stock.is_active == wanted)
+            && within(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
+            && within(stock.price.map(|value| value.0), self.min_price, self.max_price)
+            && within(stock.market_cap.map(Decimal::from), self.min_market_cap, self.max_market_cap)
+    }
+}
+
+/// Whether a text is the wanted one, any case; every text is when none is wanted.
+pub(crate) fn is(wanted: Option<&String>, text: Option<&String>) -> bool {
+    wanted.is_none_or(|wanted| text.is_some_and(|text| text.to_lowercase() == wanted.to_lowercase()))
+}
+
+/// Whether a figure lies between bounds, both inclusive; an unknown one lies between none.
+pub(crate) fn within(value: Option<Decimal>, least: Option<Decimal>, most: Option<Decimal>) -> bool {
+    let above = least.is_none_or(|least| value.is_some_and(|value| value >= least));
+    let below = most.is_none_or(|most| value.is_some_and(|value| value <= most));
+    above && below
+}
+
+impl Listed for StockRow {
+    fn sort_value(&self, key: &str) -> Option<SortValue> {
+        match key {
+            "symbol" => Some(SortValue::Text(self.symbol.clone())),
+            "name" => Some(SortValue::Text(self.name.to_lowercase())),
+            "market_cap" => self.market_cap.map(|value| SortValue::Number(value.into())),
+            "price" => self.price.map(|value| SortValue::Number(value.0)),
+            "dividend_yield" => self.dividend_yield.map(|value| SortValue::Number(value.0)),
+            _ => None,
+        }
+    }
+
+    fn tie_breaker(&self) -> String {
+        self.symbol.clone()
+    }
+}
+
+/// List and filter stocks and ETFs
+///
+/// Active ones by symbol unless asked otherwise.
+#[utoipa::path(
+    get, path = "/v1/stocks", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(ListParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of stock rows", body = List<StockRow>), Failures)
+)]
+pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let universe = ask.app.universes.get(&ask.generation).await?;
+            let (named, warnings) = lookup::named(&ask.generation, ask.parameters.symbols.as_ref()).await?;
+            let named: Option<HashSet<String>> = named.map(|named| named.into_iter().collect());
+            let members = universe.members.iter().map(|member| &member.stock);
+            let wanted = members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
+            let rows = wanted.filter(|stock| ask.parameters.keeps(stock)).cloned().collect();
+            let asked = &ask.parameters;
+            ask.page(&asked.output, &asked.page, universe.version, rows, |meta| meta.warnings = warnings)
+        })
+        .await
+}

@@ -1,0 +1,95 @@
+//! `GET /v1/stocks/{symbol}/metrics`
+
+use std::sync::LazyLock;
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use schema::measure::Explanation;
+use schema::row::{Metrics, TableRow};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::past;
+use crate::access::{Access, Ask, Free};
+use crate::envelope::Single;
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::projection::Version;
+use crate::routes::Failures;
+
+const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
+
+static EXPLAINED: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain(["explanation"]).collect());
+
+/// Metrics, and with `explain=true` what is behind them.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MetricsAnswer {
+    #[serde(flatten)]
+    metrics: Metrics,
+    /// With `explain=true`: every observation, choice and formula.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Explanation>,
+}
+
+/// What the metrics take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct MetricsParameters {
+    #[param(ignore)]
+    symbol: PathSymbol,
+    /// A past day: answers with what had happened or been declared by then. Default: the market's as-of date.
+    as_of: Option<NaiveDate>,
+    /// Adds the observations, choices and formulas behind every figure.
+    #[param(default = false)]
+    #[param(value_type = Option<bool>)]
+    explain: bool,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for MetricsParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let (symbol, as_of) = (reader.symbol(), reader.date("as_of"));
+        let explain = reader.flag("explain").unwrap_or(false);
+        let past = as_of.is_none_or(|as_of| as_of <= reader.today());
+        reader.require(past, "as_of", "is in the future");
+        let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
+        Self { symbol, as_of, explain, output: reader.output(columns) }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.as_of
+    }
+}
+
+/// Dividend metrics
+///
+/// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the benchmark the projector is configured with.
+#[utoipa::path(
+    get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, MetricsParameters, OutputParameters),
+    responses((status = 200, description = "The metrics", body = Single<MetricsAnswer>), Failures)
+)]
+pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let (version, answer) = answer(&ask).await?;
+            ask.single(&ask.parameters.output, version, &answer)
+        })
+        .await
+}
+
+async fn answer(ask: &Ask<MetricsParameters>) -> Result<(Version, MetricsAnswer), ApiError> {
+    let asked = &ask.parameters;
+    let (version, metrics) = lookup::one::<Metrics>(&ask.generation, METRICS, &asked.symbol).await?;
+    // Nothing is known of days after the market's own.
+    let newest = version.as_of.unwrap_or(metrics.as_of);
+    let as_of = asked.as_of.map_or(newest, |as_of| as_of.min(newest));
+    if as_of == newest && !asked.explain {
+        return Ok((version, MetricsAnswer { metrics, explanation: None }));
+    }
+    let (version, metrics, explanation) = past::metrics(ask, &asked.symbol, as_of, asked.explain).await?;
+    Ok((version, MetricsAnswer { metrics, explanation }))
+}

@@ -1,0 +1,76 @@
+//! Metrics as they were on a day, explained: derived from facts when they are asked for.
+//!
+//! Invariant: everything is read in one snapshot, so the answer is one version's.
+
+use chrono::NaiveDate;
+use schema::facts::load_histories;
+use schema::history::{History, SourcePolicy};
+use schema::identity::Identity;
+use schema::measure::{self, Explanation, Market};
+use schema::row::{Json, Metrics};
+use tokio_postgres::Row;
+
+use super::metrics::MetricsParameters;
+use crate::access::Ask;
+use crate::error::ApiError;
+use crate::lookup;
+use crate::parameters::PathSymbol;
+use crate::projection::Version;
+
+const IDENTITY: &str = include_str!("../../../queries/past/identity.sql");
+const SEARCH_PATH: &str = include_str!("../../../queries/past/search_path.sql");
+
+/// Everything an earlier day's figures are derived from.
+struct Facts {
+    version: Version,
+    policy: SourcePolicy,
+    own: History,
+    benchmark: Option<History>,
+}
+
+/// The metrics of a day, explained when asked for.
+pub(super) async fn metrics(
+    ask: &Ask<MetricsParameters>,
+    symbol: &PathSymbol,
+    as_of: NaiveDate,
+    explain: bool,
+) -> Result<(Version, Metrics, Option<Explanation>), ApiError> {
+    let facts = read(ask, symbol).await?;
+    let version = facts.version;
+    let derived = tokio::task::spawn_blocking(move || derive(&facts, as_of, explain)).await;
+    let (metrics, explanation) = derived.map_err(|error| ApiError::Internal(error.into()))?;
+    Ok((version, metrics, explanation))
+}
+
+fn derive(facts: &Facts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Explanation>) {
+    let benchmark = facts.benchmark.as_ref().map(|history| measure::benchmark(history, as_of, &facts.policy));
+    let market = Market { as_of, benchmark: benchmark.as_ref(), policy: &facts.policy };
+    let explanation = explain.then(|| measure::explain(&facts.own, &market));
+    (measure::derive(&facts.own, &market).metrics, explanation)
+}
+
+async fn read(ask: &Ask<MetricsParameters>, symbol: &PathSymbol) -> Result<Facts, ApiError> {
+    let mut client = ask.generation.client().await?;
+    let transaction = lookup::snapshot(&mut client).await?;
+    let statement = transaction.prepare_cached(IDENTITY).await?;
+    let row = transaction.query_opt(&statement, &[&symbol.candidates()]).await?;
+    let row = row.ok_or_else(|| lookup::unversioned(&ask.generation))?;
+    let own = identity(&row, "identity")?.ok_or_else(|| lookup::unknown(symbol))?;
+    let benchmark = identity(&row, "benchmark_identity")?;
+    let facts: String = row.try_get("fact_set")?;
+    transaction.query_one(SEARCH_PATH, &[&facts]).await?;
+    let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
+    let histories = load_histories(&*transaction, &wanted).await;
+    let mut histories = histories.map_err(|error| ApiError::Internal(error.into()))?.into_iter();
+    let policy: Json<SourcePolicy> = row.try_get("policy")?;
+    Ok(Facts {
+        version: Version::of(&row)?,
+        policy: policy.0,
+        own: histories.next().ok_or_else(|| lookup::unknown(symbol))?,
+        benchmark: histories.next(),
+    })
+}
+
+fn identity(row: &Row, column: &str) -> Result<Option<Identity>, tokio_postgres::Error> {
+    Ok(row.try_get::<_, Option<Json<Identity>>>(column)?.map(|identity| identity.0))
+}

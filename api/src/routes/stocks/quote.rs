@@ -1,0 +1,42 @@
+//! `GET /v1/stocks/{symbol}/quote`
+
+use axum::response::Response;
+use schema::row::{Quote, TableRow};
+
+use crate::access::{Access, Free};
+use crate::envelope::Single;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::routes::Failures;
+
+const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
+
+/// What the quote takes.
+#[derive(Debug)]
+pub(crate) struct QuoteParameters {
+    symbol: PathSymbol,
+    output: Output,
+}
+
+impl Parameters for QuoteParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        Self { symbol: reader.symbol(), output: reader.output(Quote::COLUMNS) }
+    }
+}
+
+/// Comprehensive quote
+///
+/// End of day: the latest close with its session, the year's range, averages and the headline dividend figures.
+#[utoipa::path(
+    get, path = "/v1/stocks/{symbol}/quote", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, OutputParameters),
+    responses((status = 200, description = "The quote", body = Single<Quote>), Failures)
+)]
+pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let (version, quote) = lookup::one::<Quote>(&ask.generation, QUOTE, &ask.parameters.symbol).await?;
+            ask.single(&ask.parameters.output, version, &quote)
+        })
+        .await
+}

@@ -1,0 +1,106 @@
+//! `GET /v1/stocks/{symbol}`
+
+use std::sync::LazyLock;
+
+use axum::response::Response;
+use schema::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::access::{Access, Free};
+use crate::envelope::Single;
+use crate::lookup;
+use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::routes::Failures;
+
+const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
+/// Parts a client can leave out.
+const PARTS: &[&str] = &["company", "pricing", "dividends", "coverage"];
+
+static COLUMNS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| StockRow::COLUMNS.iter().copied().chain(["identifiers"]).chain(PARTS.iter().copied()).collect());
+
+/// A stock row with everything around it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Snapshot {
+    #[serde(flatten)]
+    stock: StockRow,
+    identifiers: Identifiers,
+    company: Company,
+    pricing: Pricing,
+    dividends: StockDividends,
+    coverage: Coverage,
+}
+
+/// What the snapshot takes.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SnapshotParameters {
+    #[param(ignore)]
+    symbol: PathSymbol,
+    /// Parts to return, comma-separated: company, pricing, dividends, coverage. Default all.
+    #[param(value_type = Option<String>)]
+    #[expect(dead_code, reason = "documented here, folded into the fields when it is read")]
+    include: Option<Vec<&'static str>>,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for SnapshotParameters {
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let (symbol, include) = (reader.symbol(), reader.some_of("include", PARTS));
+        let mut output = reader.output(&COLUMNS);
+        if let Some(include) = &include {
+            let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.clone());
+            let kept = chosen.into_iter().filter(|column| !PARTS.contains(column) || include.contains(column));
+            output.fields = Some(kept.collect());
+        }
+        Self { symbol, include, output }
+    }
+}
+
+impl From<(StockRow, Stock)> for Snapshot {
+    fn from((stock, all): (StockRow, Stock)) -> Self {
+        Self {
+            stock,
+            identifiers: all.identifiers.0,
+            company: all.company.0,
+            pricing: all.pricing.0,
+            dividends: all.dividends.0,
+            coverage: all.coverage.0,
+        }
+    }
+}
+
+/// Stock snapshot
+///
+/// The stock row, its identifiers, and the parts chosen by `include`.
+#[utoipa::path(
+    get, path = "/v1/stocks/{symbol}", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, SnapshotParameters, OutputParameters),
+    responses((status = 200, description = "The snapshot", body = Single<Snapshot>), Failures)
+)]
+pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let (version, rows) = lookup::one::<Both>(&ask.generation, SNAPSHOT, &ask.parameters.symbol).await?;
+            ask.single(&ask.parameters.output, version, &Snapshot::from((rows.0, rows.1)))
+        })
+        .await
+}
+
+/// The list row and the whole row of one table row.
+struct Both(StockRow, Stock);
+
+impl TableRow for Both {
+    const COLUMNS: &'static [&'static str] = Stock::COLUMNS;
+    const TYPES: &'static [tokio_postgres::types::Type] = Stock::TYPES;
+
+    fn from_row(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self(StockRow::from_row(row)?, Stock::from_row(row)?))
+    }
+
+    fn values(&self) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
+        self.1.values()
+    }
+}

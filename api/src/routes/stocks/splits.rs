@@ -1,0 +1,92 @@
+//! `GET /v1/stocks/{symbol}/splits`
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use schema::row::{SplitRow, SplitType, TableRow};
+use utoipa::IntoParams;
+
+use crate::access::{Access, Free};
+use crate::envelope::{Depth, List};
+use crate::lookup;
+use crate::parameters::{
+    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader, SortValue,
+    SymbolPath, Window,
+};
+use crate::routes::Failures;
+
+const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
+const PAGING: Paging =
+    Paging { default_limit: 50, most: 200, keys: &["ex_date"], order: &[("ex_date", Direction::Descending)] };
+
+/// What the splits of one symbol take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SplitsParameters {
+    #[param(ignore)]
+    symbol: PathSymbol,
+    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    start_date: Option<NaiveDate>,
+    /// Last ex-date. Default: none, announced future ones included.
+    end_date: Option<NaiveDate>,
+    /// Direction.
+    #[param(inline)]
+    r#type: Option<SplitType>,
+    /// Rows a page holds at most. Sort key: ex_date (default, descending).
+    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 200, default = 50)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for SplitsParameters {
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbol = reader.symbol();
+        let Window { start, end } = reader.window();
+        let r#type = reader.one_of("type", SplitType::ALL);
+        let page = reader.page(&PAGING);
+        let output = reader.output(SplitRow::COLUMNS);
+        Self { symbol, start_date: start, end_date: end, r#type, page, output }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.start_date
+    }
+}
+
+impl Listed for SplitRow {
+    fn sort_value(&self, _: &str) -> Option<SortValue> {
+        Some(SortValue::Day(self.ex_date))
+    }
+
+    fn tie_breaker(&self) -> String {
+        self.id.clone()
+    }
+}
+
+/// Split history
+///
+/// Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`.
+#[utoipa::path(
+    get, path = "/v1/stocks/{symbol}/splits", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
+    params(SymbolPath, SplitsParameters, PagingParameters, OutputParameters),
+    responses((status = 200, description = "A page of split records", body = List<SplitRow>), Failures)
+)]
+pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
+    access
+        .answer(async |ask| {
+            let asked = &ask.parameters;
+            let start = asked.start_date.unwrap_or_else(|| ask.floor());
+            let found = lookup::many::<SplitRow>(
+                &ask.generation,
+                SPLITS,
+                &asked.symbol,
+                &[&start, &asked.end_date, &asked.r#type],
+            )
+            .await?;
+            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
+            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.depth = depth)
+        })
+        .await
+}

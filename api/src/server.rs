@@ -1,0 +1,121 @@
+//! Listens, serves connections within bounds, and drains when asked to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use axum::extract::Request;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use schema::db::{API_ROLE, DatabaseSettings, config_for};
+use schema::process::Shutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt;
+
+use crate::access::Admission;
+use crate::access::throttle::Throttle;
+use crate::app::{App, Shared};
+use crate::cache::Answers;
+use crate::cursor::Signer;
+use crate::projection::{self, Connecting, Projection};
+use crate::router;
+use crate::routes::health::Lag;
+use crate::settings::ServeSettings;
+use crate::universe::Universes;
+
+/// The longest a client may take to send a request's head, and to keep an idle connection.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest request head, bytes.
+const HEAD_BYTES: usize = 64 * 1024;
+
+/// Serves until asked to stop, then finishes the open requests.
+pub async fn serve(settings: ServeSettings, database: &DatabaseSettings, mut shutdown: Shutdown) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}: is another instance running there?", settings.listen))?;
+    let drain = settings.drain_timeout();
+    let connections = Arc::new(Semaphore::new(settings.max_connections));
+    let router = router::router(start(settings, database)?);
+    tracing::info!(address = %listener.local_addr()?, "listening");
+    let open = GracefulShutdown::new();
+    loop {
+        tokio::select! {
+            permit = accept(&listener, &connections) => {
+                if let Some((stream, permit)) = permit {
+                    serve_connection(stream, permit, router.clone(), &open);
+                }
+            }
+            () = shutdown.wait() => break,
+        }
+    }
+    drop(listener);
+    if tokio::time::timeout(drain, open.shutdown()).await.is_err() {
+        tracing::warn!("some requests did not end in time");
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Builds the shared state and starts what runs beside the requests.
+fn start(settings: ServeSettings, database: &DatabaseSettings) -> anyhow::Result<App> {
+    if settings.cursor_secret.is_none() {
+        tracing::warn!("CURSOR_SECRET is not set: cursors end with this process and other instances refuse them");
+    }
+    let config =
+        config_for(settings.api_database_url.as_deref(), database.database_url.as_deref(), API_ROLE, "API_DATABASE_URL")?;
+    let connecting =
+        Connecting { config: config.clone(), connections: settings.read_connections.max(1), timeout: settings.read_timeout() };
+    let projection = Arc::new(Projection::default());
+    tokio::spawn(projection::watch(Arc::clone(&projection), connecting));
+    let lag = Lag::default();
+    if let Some(url) = settings.nats_url.clone() {
+        tokio::spawn(lag.clone().watch(url, settings.nats_stream.clone(), Arc::clone(&projection)));
+    }
+    Ok(App(Arc::new(Shared {
+        throttle: Throttle::new(settings.calls_by_address(), settings.failures_by_address()),
+        admission: Admission::start(config, settings.admission_timeout()),
+        answers: Answers::new(settings.cache_mib * 1024 * 1024),
+        universes: Universes::default(),
+        signer: Signer::new(settings.cursor_secret.as_ref()).context("CURSOR_SECRET cannot be used")?,
+        projection,
+        lag,
+        settings,
+    })))
+}
+
+/// The next connection, once one may be open.
+async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(connections).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => Some((stream, permit)),
+        Err(error) => {
+            // Out of file handles, or the client was gone already: waiting a moment is all there is to do.
+            tracing::warn!("cannot accept a connection: {error}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            None
+        }
+    }
+}
+
+fn serve_connection(stream: TcpStream, permit: OwnedSemaphorePermit, router: Router, open: &GracefulShutdown) {
+    let _ = stream.set_nodelay(true);
+    let Ok(peer) = stream.peer_addr() else { return };
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
+        router.clone().oneshot(request.map(axum::body::Body::new) as Request)
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let connection = open.watch(connection);
+    tokio::spawn(async move {
+        // A client that breaks off is its own affair.
+        let _ = connection.await;
+        drop(permit);
+    });
+}

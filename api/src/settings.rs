@@ -1,0 +1,99 @@
+//! What `api serve` can be told; `--help` is the reference.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use clap::Args;
+use ipnet::IpNet;
+use secrecy::SecretString;
+
+use crate::access::throttle::Allowance;
+
+/// Settings of the server.
+#[derive(Debug, Clone, Args)]
+pub struct ServeSettings {
+    /// Address to listen on
+    #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Postgres of the API's role; without it DATABASE_URL with the user dds_api
+    #[arg(long, env = "API_DATABASE_URL", hide_env_values = true)]
+    pub api_database_url: Option<String>,
+    /// NATS server whose stream the lag in /v1/health is measured against; reads are served without it
+    #[arg(long, env = "NATS_URL", hide_env_values = true)]
+    pub nats_url: Option<String>,
+    /// JetStream stream that is the log
+    #[arg(long, env = "NATS_STREAM", default_value = "MARKET")]
+    pub nats_stream: String,
+    /// Secret that cursors are signed with, the same for all instances; without it a random one, and cursors
+    /// end with the process
+    #[arg(long, env = "CURSOR_SECRET", hide_env_values = true)]
+    pub cursor_secret: Option<SecretString>,
+    /// The day that counts as today; without it the New York date
+    #[arg(long, env = "SERVICE_DATE")]
+    pub service_date: Option<NaiveDate>,
+    /// Web origins that may call the API from a browser, comma-separated; none by default
+    #[arg(long, env = "CORS_ALLOWED_ORIGINS", value_delimiter = ',')]
+    pub cors_allowed_origins: Vec<String>,
+    /// Networks of reverse proxies whose X-Forwarded-For is believed, comma-separated
+    #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
+    pub trusted_proxies: Vec<IpNet>,
+    /// Calls a minute of one address, keys or not
+    #[arg(long, env = "ADDRESS_CALLS_PER_MINUTE", default_value_t = 6_000)]
+    pub address_calls_per_minute: u64,
+    /// Calls of one address at once
+    #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000)]
+    pub address_calls_burst: u64,
+    /// Failed credentials a minute of one address
+    #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120)]
+    pub address_failures_per_minute: u64,
+    /// Failed credentials of one address at once
+    #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240)]
+    pub address_failures_burst: u64,
+    /// Rendered answers kept in memory, in MiB
+    #[arg(long, env = "API_CACHE_MIB", default_value_t = 64)]
+    pub cache_mib: u64,
+    /// Connections to Postgres for reads
+    #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
+    pub read_connections: usize,
+    /// Longest wait for a connection or one statement, in milliseconds
+    #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
+    pub read_timeout_ms: u64,
+    /// Longest wait for the decision on a key and its limits, in milliseconds; then 503
+    #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
+    pub admission_timeout_ms: u64,
+    /// Longest time for one request, in milliseconds; then 503
+    #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
+    pub request_timeout_ms: u64,
+    /// Longest time to finish open requests when asked to stop, in milliseconds
+    #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
+    pub drain_timeout_ms: u64,
+    /// Open client connections at most
+    #[arg(long, env = "API_MAX_CONNECTIONS", default_value_t = 10_000)]
+    pub max_connections: usize,
+}
+
+impl ServeSettings {
+    pub(crate) fn calls_by_address(&self) -> Allowance {
+        Allowance { per_minute: self.address_calls_per_minute, burst: self.address_calls_burst }
+    }
+    pub(crate) fn failures_by_address(&self) -> Allowance {
+        Allowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
+    }
+    /// Longest wait for a connection or one statement.
+    pub fn read_timeout(&self) -> Duration {
+        Duration::from_millis(self.read_timeout_ms)
+    }
+    /// Longest wait for an admission decision.
+    pub fn admission_timeout(&self) -> Duration {
+        Duration::from_millis(self.admission_timeout_ms)
+    }
+    /// Longest time for one request.
+    pub fn request_timeout(&self) -> Duration {
+        Duration::from_millis(self.request_timeout_ms)
+    }
+    /// Longest time to drain.
+    pub fn drain_timeout(&self) -> Duration {
+        Duration::from_millis(self.drain_timeout_ms)
+    }
+}

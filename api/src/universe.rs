@@ -1,0 +1,108 @@
+//! Every security's list row in memory, one version at a time, for lists that filter and sort by anything.
+//!
+//! Invariant: the rows and the version they carry are one snapshot; a newer version replaces them whole.
+
+use std::sync::Arc;
+
+use moka::future::Cache;
+use schema::row;
+use schema::row::{Json, StockRow, TableRow};
+use schema::value::Exact;
+
+use crate::error::ApiError;
+use crate::lookup;
+use crate::projection::{Generation, Version};
+use crate::routes::etfs::list::Etfs;
+use crate::routes::search::Names;
+
+const LIST: &str = include_str!("../queries/stocks/list.sql");
+
+row! {
+    /// The screeners' figures of one security, beside its list row.
+    pub struct Figures {
+        "yield_ttm" yield_ttm: Option<Exact>,
+        "yield_forward" yield_forward: Option<Exact>,
+        "payout_ratio" payout_ratio: Option<Exact>,
+        "growth_1y" growth_1y: Option<Exact>,
+        "growth_3y" growth_3y: Option<Exact>,
+        "growth_5y" growth_5y: Option<Exact>,
+        "growth_10y" growth_10y: Option<Exact>,
+        "payment_streak_years" payment_streak_years: Option<i32>,
+        "pe_ratio" pe_ratio: Option<Exact>,
+        "beta" beta: Option<Exact>,
+        "volume" volume: Option<i64>,
+        "is_dividend_aristocrat" is_dividend_aristocrat: bool,
+        "is_dividend_king" is_dividend_king: bool,
+        "price_age_sessions" price_age_sessions: Option<i32>,
+        "yield_suspect" yield_suspect: bool,
+        "change_percent" change_percent: Option<Exact>,
+        "change_percent_ytd" change_percent_ytd: Option<Exact>,
+        #[schema(value_type = Vec<String>)]
+        "indexes" indexes: Json<Vec<String>>,
+    }
+}
+
+/// One security.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) stock: StockRow,
+    pub(crate) figures: Figures,
+}
+
+/// Every security of one version, by symbol.
+#[derive(Debug)]
+pub(crate) struct Universe {
+    pub(crate) version: Version,
+    pub(crate) members: Vec<Member>,
+}
+
+impl Universe {
+    async fn load(generation: &Generation) -> Result<Self, ApiError> {
+        let rows = lookup::query(generation, LIST, &[]).await?;
+        let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
+        let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
+        let member = |row| Ok(Member { stock: StockRow::from_row(row)?, figures: Figures::from_row(row)? });
+        let mut members = present.map(member).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
+        // The database's collation need not be that of bytes.
+        members.sort_by(|a, b| a.stock.symbol.cmp(&b.stock.symbol));
+        Ok(Self { version, members })
+    }
+}
+
+/// One value a version, loaded when first asked for; the newest two are kept.
+#[derive(Debug)]
+pub(crate) struct PerVersion<T: Send + Sync + 'static>(Cache<(i32, i64), Arc<T>>);
+
+impl<T: Send + Sync + 'static> Default for PerVersion<T> {
+    fn default() -> Self {
+        Self(Cache::new(2))
+    }
+}
+
+impl<T: Send + Sync + 'static> PerVersion<T> {
+    /// The value of the generation's newest version; `load` runs once however many ask.
+    pub(crate) async fn get(
+        &self,
+        generation: &Generation,
+        load: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<Arc<T>, ApiError> {
+        let key = (generation.id, generation.version().sequence);
+        let load = async { load.await.map(Arc::new) };
+        self.0.try_get_with(key, load).await.map_err(|error| error.repeated())
+    }
+}
+
+/// What lists are made from.
+#[derive(Debug, Default)]
+pub(crate) struct Universes {
+    stocks: PerVersion<Universe>,
+    pub(crate) names: PerVersion<Names>,
+    pub(crate) etfs: PerVersion<Etfs>,
+}
+
+impl Universes {
+    /// Every security's list row, at the generation's newest version.
+    pub(crate) async fn get(&self, generation: &Generation) -> Result<Arc<Universe>, ApiError> {
+        self.stocks.get(generation, Universe::load(generation)).await
+    }
+}

@@ -1,0 +1,6 @@
+//! Reading cases, running measures, comparing.
+
+pub(crate) mod compare;
+pub(crate) mod inputs;
+pub(crate) mod outputs;
+pub(crate) mod tables;

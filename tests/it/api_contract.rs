@@ -1,0 +1,144 @@
+//! The conventions every endpoint keeps, found through the document the API publishes about itself.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::api_world::{World, check};
+
+/// A path of the document with its placeholders filled.
+fn filled(path: &str) -> String {
+    let path = path.replace("{symbol}", if path.starts_with("/v1/etfs") { "FUND" } else { "COLA" });
+    path.replace("{sector}", "financials")
+}
+
+/// What an endpoint needs besides its path.
+fn needed(path: &str) -> &'static str {
+    match path {
+        "/v1/search" => "q=cola",
+        "/v1/compare" | "/v1/dividends/history" => "symbols=COLA",
+        path if path.starts_with("/v1/bulk/") => "symbols=COLA",
+        _ => "",
+    }
+}
+
+async fn document(world: &World) -> Result<Value> {
+    let reply = world.api.get("/openapi.json", None).await?;
+    assert_eq!(reply.status, 200);
+    reply.json()
+}
+
+fn paths(document: &Value) -> Vec<String> {
+    let paths = document["paths"].as_object().into_iter().flatten().map(|(path, _)| path.clone());
+    paths.filter(|path| path != "/v1/health").collect()
+}
+
+#[tokio::test]
+async fn the_document_tells_the_truth_about_parameters_and_fields() -> Result<()> {
+    let world = World::start().await?;
+    let document = document(&world).await?;
+    assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
+    assert_eq!(paths(&document).len(), 27, "{:?}", paths(&document));
+    for path in paths(&document) {
+        let operation = &document["paths"][&path]["get"];
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let documented: BTreeSet<&str> = parameters.filter(|p| p["in"] == "query").filter_map(|p| p["name"].as_str()).collect();
+        let (status, body) = world.refused(&format!("{}?nonsense=1&{}", filled(&path), needed(&path)), &world.professional).await?;
+        assert_eq!(status, 400, "{path}: {body}");
+        check(&body, json!({ "code": "INVALID_PARAMETER", "param": "nonsense" }));
+        let accepted: BTreeSet<&str> = body["allowed"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        assert_eq!(documented, accepted, "{path}");
+        for status in ["200", "400", "401", "403", "404", "405", "429", "500", "503"] {
+            assert!(!operation["responses"][status].is_null(), "{path} documents no {status}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_endpoint_answers_in_every_form() -> Result<()> {
+    let world = World::start().await?;
+    for path in paths(&document(&world).await?) {
+        let url = format!("{}?{}", filled(&path), needed(&path));
+        let reply = world.get(&url).await?;
+        assert_eq!(reply.status, 200, "{url}: {}", reply.text());
+        let body = reply.json()?;
+        assert!(body["data"].is_object() || body["data"].is_array(), "{url}");
+        assert!(body["meta"]["data_version"].as_str().is_some_and(|version| version.starts_with('g')), "{url}: {body}");
+        let etag = reply.header("etag").unwrap_or_default().to_owned();
+        assert!(etag.starts_with("W/\""), "{url}");
+        assert!(reply.header("cache-control").is_some_and(|value| value.starts_with("private, max-age=")), "{url}");
+
+        let key = ("x-api-key", world.professional.clone());
+        let same = world.api.send(Method::GET, &url, &[key.clone(), ("if-none-match", etag.clone())]).await?;
+        assert_eq!((same.status.as_u16(), same.body.len()), (304, 0), "{url}");
+        let head = world.api.send(Method::HEAD, &url, &[key.clone()]).await?;
+        assert_eq!((head.status.as_u16(), head.body.len()), (200, 0), "{url}");
+        assert_eq!(head.header("etag"), Some(etag.as_str()), "{url}");
+        let csv = world.api.send(Method::GET, &url, &[key.clone(), ("accept", "text/csv".to_owned())]).await?;
+        assert_eq!(csv.status, 200, "{url}");
+        assert!(csv.header("content-type").is_some_and(|kind| kind.starts_with("text/csv")), "{url}");
+        assert_ne!(csv.header("etag"), Some(etag.as_str()), "{url}");
+        let post = world.api.send(Method::POST, &url, &[key]).await?;
+        assert_eq!((post.status.as_u16(), post.header("allow")), (405, Some("GET, HEAD")), "{url}");
+        let none = world.api.get(&url, None).await?;
+        assert_eq!((none.status.as_u16(), none.header("www-authenticate")), (401, Some("Bearer")), "{url}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn mistakes_are_named_all_at_once() -> Result<()> {
+    let world = World::start().await?;
+    for (path, expected) in [
+        ("/v1/stocks?limit=0&min_yield=x&bogus=1", &["limit", "min_yield", "bogus"][..]),
+        ("/v1/stocks?limit=1&limit=2", &["limit"]),
+        ("/v1/stocks?min_yield=5&max_yield=4", &["min_yield"]),
+        ("/v1/stocks?min_yield=1001", &["min_yield"]),
+        ("/v1/stocks?sort=foo.asc", &["sort"]),
+        ("/v1/stocks?fields=symbol,nope", &["fields"]),
+        ("/v1/stocks?symbols=", &["symbols"]),
+        ("/v1/stocks?type=bond", &["type"]),
+        ("/v1/prices/COLA?start_date=2024-02-30", &["start_date"]),
+        ("/v1/prices/COLA?start_date=2024-02-02&end_date=2024-02-01", &["end_date"]),
+        ("/v1/prices/COLA?range=1y&start_date=2024-02-01", &["range"]),
+        ("/v1/stocks/COLA/dividends?limit=101", &["limit"]),
+        ("/v1/dividends/calendar?start_date=2024-01-01&end_date=2025-02-01", &["end_date"]),
+        ("/v1/dividends/history", &["symbols"]),
+        ("/v1/screener/dividend-kings?min_streak=49", &["min_streak"]),
+        ("/v1/screener/dividend-kings?limit=501", &["limit"]),
+        ("/v1/search?q=", &["q"]),
+        ("/v1/compare?symbols=A,B,C,D,E,F,G,H,I,J,K", &["symbols"]),
+        ("/v1/stocks/COLA/metrics?as_of=2030-01-01", &["as_of"]),
+    ] {
+        let (status, body) = world.refused(path, &world.professional).await?;
+        assert_eq!(status, 400, "{path}: {body}");
+        let named: BTreeSet<&str> = body["errors"].as_array().into_iter().flatten().filter_map(|e| e["param"].as_str()).collect();
+        assert_eq!(named, expected.iter().copied().collect(), "{path}: {body}");
+    }
+    let (status, body) = world.refused("/v1/stocks?cursor=abc", &world.professional).await?;
+    assert_eq!((status, &body["code"]), (400, &json!("INVALID_CURSOR")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn bodies_shrink_and_pages_work_offline() -> Result<()> {
+    let world = World::start().await?;
+    for coding in ["gzip", "br", "zstd"] {
+        let headers = [("x-api-key", world.professional.clone()), ("accept-encoding", coding.to_owned())];
+        let reply = world.api.send(Method::GET, "/v1/stocks", &headers).await?;
+        assert_eq!(reply.status, 200);
+        assert!(reply.header("vary").is_some_and(|vary| vary.contains("Accept-Encoding")));
+        // The client undoes gzip itself and hides that it did.
+        assert!(coding == "gzip" || reply.header("content-encoding") == Some(coding), "{coding}");
+    }
+    for page in ["/docs", "/plans"] {
+        let text = world.api.get(page, None).await?.text();
+        assert!(text.starts_with("<!doctype html>") && !text.contains("http://") && !text.contains("https://"), "{page}");
+    }
+    let missing = world.api.get("/nowhere", None).await?;
+    assert_eq!((missing.status.as_u16(), missing.json()?.as_object().map(serde_json::Map::len)), (404, Some(1)));
+    Ok(())
+}
