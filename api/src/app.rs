@@ -40,6 +40,8 @@ impl std::ops::Deref for App {
 impl App {
     /// The day that counts as today: the configured one, else the New York date.
     pub(crate) fn today(&self) -> NaiveDate {
-        self.settings.service_date.unwrap_or_else(|| Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive())
+        self.settings
+            .service_date
+            .unwrap_or_else(|| Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive())
     }
 }

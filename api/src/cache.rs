@@ -66,13 +66,16 @@ pub(crate) struct Answers(Cache<Key, Arc<Answer>>);
 impl Answers {
     /// Keeps at most this many bytes of bodies.
     pub(crate) fn new(bytes: u64) -> Self {
-        let weigh = |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + 256).unwrap_or(u32::MAX);
+        let weigh =
+            |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + 256).unwrap_or(u32::MAX);
         Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
     }
 
     /// The answer, made by `fill` unless it is there or being made. Failures are not kept.
     pub(crate) async fn get(
-        &self, key: Key, fill: impl Future<Output = Result<Answer, ApiError>>,
+        &self,
+        key: Key,
+        fill: impl Future<Output = Result<Answer, ApiError>>,
     ) -> Result<Arc<Answer>, Arc<ApiError>> {
         match self.0.get(&key).await {
             Some(answer) => Ok(answer),

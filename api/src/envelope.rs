@@ -101,6 +101,10 @@ impl ListMeta {
 impl Warning {
     /// A listed symbol that nothing is known of.
     pub(crate) fn unknown_symbol(symbol: &str) -> Self {
-        Self { code: "unknown_symbol", message: format!("No stock with symbol {symbol}"), param: Some("symbols") }
+        Self {
+            code: "unknown_symbol",
+            message: format!("No stock with symbol {symbol}"),
+            param: Some("symbols"),
+        }
     }
 }

@@ -80,7 +80,9 @@ impl ApiError {
     fn message(&self) -> String {
         match self {
             Self::InvalidKey => "Missing, invalid or expired API key".to_owned(),
-            Self::FeatureNotAvailable { current, feature, earliest } => feature_message(*current, feature, *earliest),
+            Self::FeatureNotAvailable { current, feature, earliest } => {
+                feature_message(*current, feature, *earliest)
+            }
             Self::RateLimited { retry_after } => format!("Rate limit exceeded; retry in {retry_after} s"),
             Self::QuotaExceeded { .. } => "Monthly quota exceeded".to_owned(),
             Self::NotFound(message) => message.clone(),
@@ -117,7 +119,10 @@ impl ApiError {
                 add("retryAfter", (*retry_after).into());
             }
             Self::QuotaExceeded { current, limit, .. } => {
-                add("usage", json!({ "current": current, "limit": limit, "percentage": percentage(*current, *limit) }));
+                add(
+                    "usage",
+                    json!({ "current": current, "limit": limit, "percentage": percentage(*current, *limit) }),
+                );
                 add("upgrade_url", UPGRADE_URL.into());
             }
             Self::Parameters(errors) => {
@@ -129,7 +134,10 @@ impl ApiError {
             Self::InvalidCursor => {
                 add("param", "cursor".into());
                 add("allowed", Value::Null);
-                add("errors", json!([{ "param": "cursor", "error": "is damaged or belongs to another request" }]));
+                add(
+                    "errors",
+                    json!([{ "param": "cursor", "error": "is damaged or belongs to another request" }]),
+                );
             }
             Self::Internal(_) => {
                 add("request_id", request_id().into());
@@ -212,7 +220,10 @@ impl From<tokio_postgres::Error> for ApiError {
         // Classes 08, 53, 57 and an undefined schema or table (a dropped generation) pass by themselves.
         let passing = error.code().is_none_or(|code| {
             let code = code.code();
-            code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || matches!(code, "42P01" | "3F000")
+            code.starts_with("08")
+                || code.starts_with("53")
+                || code.starts_with("57")
+                || matches!(code, "42P01" | "3F000")
         });
         let chain = schema::db::error_chain(&error);
         if error.is_closed() || (passing && error.as_db_error().is_some()) || is_io(&error) {

@@ -38,7 +38,8 @@ pub(crate) async fn around(State(app): State<App>, request: Request, next: Next)
 /// The client's own id, when it is one.
 fn given_id(request: &Request) -> Option<String> {
     let id = request.headers().get(&REQUEST_ID_HEADER)?.to_str().ok()?;
-    let sane = (8..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    let sane = (8..=64).contains(&id.len())
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
     sane.then(|| id.to_owned())
 }
 
@@ -50,7 +51,9 @@ async fn answer(app: App, mut request: Request, next: Next, id: String) -> Respo
     request.extensions_mut().insert(Client(client));
     let (mut response, left) = match app.throttle.call(client) {
         Ok(left) => (bounded(&app, request, next).await, left),
-        Err(refused) => (ApiError::RateLimited { retry_after: refused.retry_after }.into_response(), refused.left),
+        Err(refused) => {
+            (ApiError::RateLimited { retry_after: refused.retry_after }.into_response(), refused.left)
+        }
     };
     finish(&app, &mut response, &ledger, left, &id);
     let (status, elapsed) = (response.status().as_u16(), started.elapsed().as_micros());
@@ -81,7 +84,8 @@ fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &
         target.insert(REQUEST_ID_HEADER, id);
     }
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    target.insert(header::VARY, HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding"));
+    target
+        .insert(header::VARY, HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding"));
     match ledger.entry() {
         Some(entry) => {
             headers::write(target, entry);

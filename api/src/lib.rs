@@ -3,8 +3,8 @@
 //! Invariants: no route reads facts of the log's server; one answer is one generation and one version; access is in
 //! every handler's signature; nothing a client sends makes a 500; clients never see internals.
 
-pub mod account;
 mod access;
+pub mod account;
 mod app;
 mod cache;
 mod cursor;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use deadpool_postgres::{Object, Transaction};
 use schema::row::TableRow;
-use tokio_postgres::{IsolationLevel, Row};
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{IsolationLevel, Row};
 
 use crate::envelope::Warning;
 use crate::error::ApiError;
@@ -23,7 +23,9 @@ pub(crate) struct Found<T> {
 
 /// Runs a statement of the generation, prepared once per connection.
 pub(crate) async fn query(
-    generation: &Generation, statement: &str, parameters: &[&(dyn ToSql + Sync)],
+    generation: &Generation,
+    statement: &str,
+    parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>, ApiError> {
     let client = generation.client().await?;
     let statement = client.prepare_cached(statement).await?;
@@ -32,7 +34,9 @@ pub(crate) async fn query(
 
 /// The one row of a symbol. The statement takes the candidates, and selects the version and the row or nulls.
 pub(crate) async fn one<T: TableRow>(
-    generation: &Generation, statement: &str, symbol: &PathSymbol,
+    generation: &Generation,
+    statement: &str,
+    symbol: &PathSymbol,
 ) -> Result<(Version, T), ApiError> {
     let rows = query(generation, statement, &[&symbol.candidates()]).await?;
     let row = rows.first().ok_or_else(|| unversioned(generation))?;
@@ -45,7 +49,10 @@ pub(crate) async fn one<T: TableRow>(
 /// The rows of a symbol, none included. The statement also selects the symbol found as `canonical`, null when
 /// nothing is known of it.
 pub(crate) async fn many<T: TableRow>(
-    generation: &Generation, statement: &str, symbol: &PathSymbol, parameters: &[&(dyn ToSql + Sync)],
+    generation: &Generation,
+    statement: &str,
+    symbol: &PathSymbol,
+    parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Found<T>, ApiError> {
     let candidates = symbol.candidates();
     let mut all: Vec<&(dyn ToSql + Sync)> = vec![&candidates];
@@ -53,10 +60,7 @@ pub(crate) async fn many<T: TableRow>(
     let rows = query(generation, statement, &all).await?;
     let first = rows.first().ok_or_else(|| unversioned(generation))?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(symbol))?;
-    Ok(Found {
-        version: Version::of(first)?,
-        rows: present(&rows)?,
-    })
+    Ok(Found { version: Version::of(first)?, rows: present(&rows)? })
 }
 
 /// The 404 of a symbol nothing is known of.
@@ -70,7 +74,10 @@ pub(crate) fn unversioned(generation: &Generation) -> ApiError {
 }
 
 /// The canonical symbols of a list, by position; `None` where nothing is known.
-pub(crate) async fn resolve(generation: &Generation, symbols: &SymbolList) -> Result<Vec<Option<String>>, ApiError> {
+pub(crate) async fn resolve(
+    generation: &Generation,
+    symbols: &SymbolList,
+) -> Result<Vec<Option<String>>, ApiError> {
     let (places, candidates) = symbols.columns();
     let mut resolved = vec![None; symbols.0.len()];
     for row in query(generation, RESOLVE, &[&places, &candidates]).await? {
@@ -121,7 +128,8 @@ pub(crate) async fn table<T: TableRow>(
 ) -> Result<(Version, HashMap<String, T>), ApiError> {
     let statement = transaction.prepare_cached(statement).await?;
     let rows = transaction.query(&statement, &[&symbols]).await?;
-    let first = rows.first().ok_or_else(|| ApiError::Unavailable("the generation has no version".to_owned()))?;
+    let first =
+        rows.first().ok_or_else(|| ApiError::Unavailable("the generation has no version".to_owned()))?;
     let version = Version::of(first)?;
     let rows: Vec<T> = present(&rows)?;
     Ok((version, rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect()))

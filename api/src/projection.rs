@@ -100,7 +100,8 @@ impl Connecting {
             schema::db::generation_schema(generation),
             self.timeout.as_millis(),
         ));
-        let manager = Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let manager =
+            Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         Pool::builder(manager)
             .max_size(self.connections)
             .runtime(Runtime::Tokio1)
@@ -137,7 +138,11 @@ impl Projection {
     }
 
     /// Looks at the pointer now and follows it.
-    async fn follow(&self, watcher: &tokio_postgres::Client, connecting: &Connecting) -> Result<(), ApiError> {
+    async fn follow(
+        &self,
+        watcher: &tokio_postgres::Client,
+        connecting: &Connecting,
+    ) -> Result<(), ApiError> {
         let row = watcher.query_opt(ACTIVE, &[]).await?;
         let row = row.ok_or_else(|| ApiError::Unavailable("no generation is active".to_owned()))?;
         let id: i32 = row.try_get("generation")?;
@@ -196,7 +201,10 @@ async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<
 }
 
 async fn follow_notifications(
-    projection: &Projection, connecting: &Connecting, client: &tokio_postgres::Client, notified: &mut mpsc::Receiver<()>,
+    projection: &Projection,
+    connecting: &Connecting,
+    client: &tokio_postgres::Client,
+    notified: &mut mpsc::Receiver<()>,
 ) -> Result<(), ApiError> {
     // A replica cannot listen; there the poll alone follows.
     if let Err(error) = client.batch_execute("listen projection").await {

@@ -35,7 +35,11 @@ struct Envelope<'a, D: ?Sized, M> {
 }
 
 /// One resource as a body.
-pub(crate) fn single<T: Serialize>(output: &Output, row: &T, meta: &impl Serialize) -> Result<Bytes, RenderError> {
+pub(crate) fn single<T: Serialize>(
+    output: &Output,
+    row: &T,
+    meta: &impl Serialize,
+) -> Result<Bytes, RenderError> {
     match (output.format, &output.fields) {
         (Format::Csv, _) => csv(output, std::slice::from_ref(row)),
         (Format::Json, None) => Ok(json(output, &Envelope { data: row, meta })?.into()),
@@ -47,12 +51,19 @@ pub(crate) fn single<T: Serialize>(output: &Output, row: &T, meta: &impl Seriali
 }
 
 /// A page of rows as a body.
-pub(crate) fn list<T: Serialize>(output: &Output, rows: &[T], meta: &impl Serialize) -> Result<Bytes, RenderError> {
+pub(crate) fn list<T: Serialize>(
+    output: &Output,
+    rows: &[T],
+    meta: &impl Serialize,
+) -> Result<Bytes, RenderError> {
     match (output.format, &output.fields) {
         (Format::Csv, _) => csv(output, rows),
         (Format::Json, None) => Ok(json(output, &Envelope { data: rows, meta })?.into()),
         (Format::Json, Some(fields)) => {
-            let rows = rows.iter().map(|row| choose(&json(output, row)?, fields)).collect::<Result<Vec<_>, RenderError>>()?;
+            let rows = rows
+                .iter()
+                .map(|row| choose(&json(output, row)?, fields))
+                .collect::<Result<Vec<_>, RenderError>>()?;
             Ok(serde_json::to_vec(&Envelope { data: rows.as_slice(), meta })?.into())
         }
     }
@@ -175,13 +186,23 @@ mod tests {
     fn json_keeps_every_digit() {
         let all = r#"{"data":[{"symbol":"A","name":"=Sum, \"Inc\"","price":1.10,"tags":["x"]}],"meta":{}}"#;
         check(Format::Json, false, None, all);
-        check(Format::Json, false, Some(vec!["symbol", "price"]), r#"{"data":[{"symbol":"A","price":1.10}],"meta":{}}"#);
+        check(
+            Format::Json,
+            false,
+            Some(vec!["symbol", "price"]),
+            r#"{"data":[{"symbol":"A","price":1.10}],"meta":{}}"#,
+        );
         check(Format::Json, true, Some(vec!["price"]), r#"{"data":[{"price":"1.10"}],"meta":{}}"#);
     }
 
     #[test]
     fn csv_has_the_same_columns_and_runs_no_formula() {
-        check(Format::Csv, true, None, "symbol,name,price,tags\r\nA,\"'=Sum, \"\"Inc\"\"\",1.10,\"[\"\"x\"\"]\"\r\n");
+        check(
+            Format::Csv,
+            true,
+            None,
+            "symbol,name,price,tags\r\nA,\"'=Sum, \"\"Inc\"\"\",1.10,\"[\"\"x\"\"]\"\r\n",
+        );
         check(Format::Csv, false, Some(vec!["price"]), "price\r\n1.10\r\n");
     }
 

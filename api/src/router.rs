@@ -18,7 +18,9 @@ use crate::error::ApiError;
 use crate::layers;
 use crate::parameters::Unrouted;
 use crate::routes::screeners::handlers as screeners;
-use crate::routes::{Document, bulk, compare, dividends, docs, etfs, health, prices, search, sectors, stocks};
+use crate::routes::{
+    Document, bulk, compare, dividends, docs, etfs, health, prices, search, sectors, stocks,
+};
 
 /// The documented routes.
 fn documented() -> OpenApiRouter<App> {
@@ -90,7 +92,12 @@ fn cors(origins: &[String]) -> tower::util::Either<CorsLayer, tower::layer::util
     let layer = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::HEAD])
-        .allow_headers([header::AUTHORIZATION, header::ACCEPT, header::IF_NONE_MATCH, "x-api-key".parse().unwrap_or(header::AUTHORIZATION)])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::ACCEPT,
+            header::IF_NONE_MATCH,
+            "x-api-key".parse().unwrap_or(header::AUTHORIZATION),
+        ])
         .max_age(std::time::Duration::from_secs(600));
     tower::util::Either::Left(layer)
 }
@@ -102,14 +109,22 @@ fn needs_key(path: &str) -> bool {
     twice.split(['/', '\\']).any(|segment| segment == "v1")
 }
 
-async fn unrouted(State(app): State<App>, OriginalUri(uri): OriginalUri, request: axum::extract::Request) -> Response {
+async fn unrouted(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    request: axum::extract::Request,
+) -> Response {
     match admitted(&app, uri.path(), request).await {
         Ok(()) => ApiError::NotFound(format!("Nothing is at {}", shown(uri.path()))).into_response(),
         Err(error) => error.into_response(),
     }
 }
 
-async fn method_not_allowed(State(app): State<App>, OriginalUri(uri): OriginalUri, request: axum::extract::Request) -> Response {
+async fn method_not_allowed(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    request: axum::extract::Request,
+) -> Response {
     match admitted(&app, uri.path(), request).await {
         Ok(()) => ApiError::MethodNotAllowed.into_response(),
         Err(error) => error.into_response(),
@@ -137,7 +152,18 @@ mod tests {
 
     #[test]
     fn no_spelling_of_v1_skips_the_key() {
-        for path in ["/v1", "/v1/", "/v1//stocks", "//v1/stocks", "/V1/stocks", "/%76%31/stocks", "/%2576%31/x", "/x/%2e%2e/v1/stocks", "/v1\\stocks", "/x%2fv1%2fstocks"] {
+        for path in [
+            "/v1",
+            "/v1/",
+            "/v1//stocks",
+            "//v1/stocks",
+            "/V1/stocks",
+            "/%76%31/stocks",
+            "/%2576%31/x",
+            "/x/%2e%2e/v1/stocks",
+            "/v1\\stocks",
+            "/x%2fv1%2fstocks",
+        ] {
             assert!(needs_key(path), "{path}");
         }
         for path in ["/", "/docs", "/openapi.json", "/v10", "/favicon.ico"] {

@@ -32,10 +32,14 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 * 1024;
 
 /// Serves until asked to stop, then finishes the open requests.
-pub async fn serve(settings: ServeSettings, database: &DatabaseSettings, mut shutdown: Shutdown) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(settings.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}: is another instance running there?", settings.listen))?;
+pub async fn serve(
+    settings: ServeSettings,
+    database: &DatabaseSettings,
+    mut shutdown: Shutdown,
+) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(settings.listen).await.with_context(|| {
+        format!("cannot listen on {}: is another instance running there?", settings.listen)
+    })?;
     let drain = settings.drain_timeout();
     let connections = Arc::new(Semaphore::new(settings.max_connections));
     let router = router::router(start(settings, database)?);
@@ -62,12 +66,21 @@ pub async fn serve(settings: ServeSettings, database: &DatabaseSettings, mut shu
 /// Builds the shared state and starts what runs beside the requests.
 fn start(settings: ServeSettings, database: &DatabaseSettings) -> anyhow::Result<App> {
     if settings.cursor_secret.is_none() {
-        tracing::warn!("CURSOR_SECRET is not set: cursors end with this process and other instances refuse them");
+        tracing::warn!(
+            "CURSOR_SECRET is not set: cursors end with this process and other instances refuse them"
+        );
     }
-    let config =
-        config_for(settings.api_database_url.as_deref(), database.database_url.as_deref(), API_ROLE, "API_DATABASE_URL")?;
-    let connecting =
-        Connecting { config: config.clone(), connections: settings.read_connections.max(1), timeout: settings.read_timeout() };
+    let config = config_for(
+        settings.api_database_url.as_deref(),
+        database.database_url.as_deref(),
+        API_ROLE,
+        "API_DATABASE_URL",
+    )?;
+    let connecting = Connecting {
+        config: config.clone(),
+        connections: settings.read_connections.max(1),
+        timeout: settings.read_timeout(),
+    };
     let projection = Arc::new(Projection::default());
     tokio::spawn(projection::watch(Arc::clone(&projection), connecting));
     let lag = Lag::default();
@@ -87,7 +100,10 @@ fn start(settings: ServeSettings, database: &DatabaseSettings) -> anyhow::Result
 }
 
 /// The next connection, once one may be open.
-async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> Option<(TcpStream, OwnedSemaphorePermit)> {
     let permit = Arc::clone(connections).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, _)) => Some((stream, permit)),
@@ -100,7 +116,12 @@ async fn accept(listener: &TcpListener, connections: &Arc<Semaphore>) -> Option<
     }
 }
 
-fn serve_connection(stream: TcpStream, permit: OwnedSemaphorePermit, router: Router, open: &GracefulShutdown) {
+fn serve_connection(
+    stream: TcpStream,
+    permit: OwnedSemaphorePermit,
+    router: Router,
+    open: &GracefulShutdown,
+) {
     let _ = stream.set_nodelay(true);
     let Ok(peer) = stream.peer_addr() else { return };
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {

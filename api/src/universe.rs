@@ -60,7 +60,8 @@ impl Universe {
     async fn load(generation: &Generation) -> Result<Self, ApiError> {
         let rows = lookup::query(generation, LIST, &[]).await?;
         let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
-        let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
+        let present =
+            rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
         let member = |row| Ok(Member { stock: StockRow::from_row(row)?, figures: Figures::from_row(row)? });
         let mut members = present.map(member).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
         // The database's collation need not be that of bytes.

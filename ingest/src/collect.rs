@@ -174,7 +174,13 @@ macro_rules! collect {
 
 impl Collector {
     /// Collects the rows of the file `label`, whose cuts go to `out`; used batches come back through `spare`.
-    pub fn new(label: &str, observed_at: DateTime<Utc>, today: NaiveDate, out: SyncSender<Piece>, spare: Receiver<PriceBatch>) -> Self {
+    pub fn new(
+        label: &str,
+        observed_at: DateTime<Utc>,
+        today: NaiveDate,
+        out: SyncSender<Piece>,
+        spare: Receiver<PriceBatch>,
+    ) -> Self {
         Self {
             label: label.to_owned(),
             observed_at,
@@ -235,7 +241,8 @@ impl Collector {
     /// Adds a position of a fund, or the retraction of a snapshot.
     pub fn holding(&mut self, etf: Symbol, as_of: NaiveDate, row: Row<Option<Holding>>) -> Result<(), Fault> {
         if !self.holdings.has_room() {
-            let message = format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
+            let message =
+                format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
             return Err(Fault::new("too_many_holdings", message));
         }
         *self.stats.rows.entry(Kind::Holding).or_default() += 1;
@@ -244,7 +251,14 @@ impl Collector {
     }
 
     /// Adds a price row of a symbol as the file spells it.
-    pub fn price(&mut self, symbol: &[u8], date: NaiveDate, cells: &PriceCells<'_>, version: BarVersion, line: u64) -> Result<(), Fault> {
+    pub fn price(
+        &mut self,
+        symbol: &[u8],
+        date: NaiveDate,
+        cells: &PriceCells<'_>,
+        version: BarVersion,
+        line: u64,
+    ) -> Result<(), Fault> {
         let day = day_number(date);
         if day > self.newest_day {
             return Err(Fault::future("date", date, self.today));
@@ -270,7 +284,11 @@ impl Collector {
 
     /// Refuses a date later than tomorrow.
     pub fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
-        if date > latest_session_date(self.today) { Err(Fault::future(column, date, self.today)) } else { Ok(()) }
+        if date > latest_session_date(self.today) {
+            Err(Fault::future(column, date, self.today))
+        } else {
+            Ok(())
+        }
     }
 
     fn intern(&mut self, spelling: &[u8]) -> Result<SymbolId, Fault> {
@@ -307,8 +325,13 @@ impl Collector {
     /// Keeps a row that cannot be used.
     pub fn reject(&mut self, line: u64, raw: &[u8], fault: Fault) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
-        let reject =
-            Reject { file: self.label.clone(), line, reason: fault.reason.to_owned(), message: fault.message, row: raw };
+        let reject = Reject {
+            file: self.label.clone(),
+            line,
+            reason: fault.reason.to_owned(),
+            message: fault.message,
+            row: raw,
+        };
         *self.stats.rejects.entry(fault.reason).or_default() += 1;
         if self.stats.examples.len() < EXAMPLES {
             self.stats.examples.push(reject.clone());
@@ -324,7 +347,8 @@ impl Collector {
             // The table of symbols starts anew too, so that a file of a million symbols stays bounded.
             self.spellings.clear();
             let empty = self.spare.try_recv().unwrap_or_default();
-            let (batch, symbols) = (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
+            let (batch, symbols) =
+                (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
             self.send(Piece::Prices(batch, symbols));
         }
     }
@@ -360,11 +384,18 @@ struct ScaledBar {
 
 impl ScaledBar {
     /// A retraction's bar: no values.
-    const VOID: Self = Self { scale: 0, prices: [MISSING; 5], volume: MISSING, trade_count: MISSING, rounded: 0 };
+    const VOID: Self =
+        Self { scale: 0, prices: [MISSING; 5], volume: MISSING, trade_count: MISSING, rounded: 0 };
 
     /// Reads the values and checks what a bar shows by itself.
     fn read(cells: &PriceCells<'_>) -> Result<Self, Fault> {
-        let read = [("open", cells.open), ("high", cells.high), ("low", cells.low), ("close", cells.close), ("vwap", cells.vwap)];
+        let read = [
+            ("open", cells.open),
+            ("high", cells.high),
+            ("low", cells.low),
+            ("close", cells.close),
+            ("vwap", cells.vwap),
+        ];
         let mut values = [None; 5];
         let (mut scale, mut rounded) = (0, 0);
         for (value, (column, cell)) in values.iter_mut().zip(read) {
@@ -375,7 +406,9 @@ impl ScaledBar {
             *value = (price.mantissa != 0 || column == "close").then_some(price);
         }
         let mut counts = [MISSING; 2];
-        for (count, (column, cell)) in counts.iter_mut().zip([("volume", cells.volume), ("trade_count", cells.trade_count)]) {
+        for (count, (column, cell)) in
+            counts.iter_mut().zip([("volume", cells.volume), ("trade_count", cells.trade_count)])
+        {
             let Some(value) = optional(column, cell, parse_count)? else { continue };
             rounded += u64::from(value.rounded);
             *count = value.mantissa;
@@ -398,12 +431,15 @@ impl ScaledBar {
         let [open, high, low, close, vwap] = self.prices;
         let negative = |value: i64| value < 0 && value != MISSING;
         let inverted = high < low && high != MISSING;
-        let suspicious = close <= 0 || inverted || [open, high, low, vwap, self.volume].into_iter().any(negative);
+        let suspicious =
+            close <= 0 || inverted || [open, high, low, vwap, self.volume].into_iter().any(negative);
         if !suspicious {
             return Ok(self);
         }
-        let bar = Bar { day: 0, open, high, low, close, volume: self.volume, vwap, trade_count: self.trade_count };
-        price_fault(&PriceValues::of(&bar, u32::from(self.scale))).map_or(Ok(self), |fault| Err(Fault::rule(fault)))
+        let bar =
+            Bar { day: 0, open, high, low, close, volume: self.volume, vwap, trade_count: self.trade_count };
+        price_fault(&PriceValues::of(&bar, u32::from(self.scale)))
+            .map_or(Ok(self), |fault| Err(Fault::rule(fault)))
     }
 }
 
@@ -422,7 +458,9 @@ fn optional(
     match parse(cell) {
         Ok(value) => Ok(Some(value)),
         Err(_) if is_absent(crate::normalize::trim(cell)) => Ok(None),
-        Err(_) if crate::normalize::trim(cell).len() < cell.len() => optional(column, crate::normalize::trim(cell), parse),
+        Err(_) if crate::normalize::trim(cell).len() < cell.len() => {
+            optional(column, crate::normalize::trim(cell), parse)
+        }
         Err(error) => Err(Fault::number(column, cell, error)),
     }
 }

@@ -30,7 +30,11 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     /// Encodes a piece into one or more frames; gives back the memory of a batch of prices.
-    pub(crate) fn encode(&mut self, piece: Piece, emit: &mut dyn FnMut(Encoded)) -> Result<Option<PriceBatch>, FrameError> {
+    pub(crate) fn encode(
+        &mut self,
+        piece: Piece,
+        emit: &mut dyn FnMut(Encoded),
+    ) -> Result<Option<PriceBatch>, FrameError> {
         match piece {
             Piece::Rows(body, line) => {
                 emit(self.frame(body, line)?);

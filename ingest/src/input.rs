@@ -25,14 +25,20 @@ pub(crate) struct Input {
 }
 
 /// Looks at every file, in their order: an input, or why it is refused.
-pub(crate) fn survey(files: &[FeedFile], options: &Options, seen: &(impl Fn(u64) + Sync)) -> Vec<Result<Input, String>> {
+pub(crate) fn survey(
+    files: &[FeedFile],
+    options: &Options,
+    seen: &(impl Fn(u64) + Sync),
+) -> Vec<Result<Input, String>> {
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, Result<Input, String>)>> = Mutex::default();
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(files.len());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some((index, file)) = files.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some((index, file)) =
+                    files.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed))
+                {
                     let input = examine(file, options, seen);
                     found.lock().unwrap_or_else(PoisonError::into_inner).push((index, input));
                 }

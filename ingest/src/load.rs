@@ -81,12 +81,15 @@ pub struct LoadArgs {
 }
 
 fn parse_source(text: &str) -> Result<String, String> {
-    let valid = (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let valid = (1..=64).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     valid.then(|| text.to_owned()).ok_or_else(|| "1 to 64 letters, digits, '-', '_' and '.'".to_owned())
 }
 
 fn checked_currency(text: &str) -> Result<String, String> {
-    parse_currency(text).map(|_| text.to_owned()).ok_or_else(|| "an ISO 4217 code such as USD, or GBX, ZAc, ILA".to_owned())
+    parse_currency(text)
+        .map(|_| text.to_owned())
+        .ok_or_else(|| "an ISO 4217 code such as USD, or GBX, ZAc, ILA".to_owned())
 }
 
 fn checked_time(text: &str) -> Result<DateTime<Utc>, String> {
@@ -120,7 +123,11 @@ impl LoadError {
 }
 
 /// Loads files as the command line says.
-pub async fn load(args: &LoadArgs, settings: &StreamSettings, shutdown: &Shutdown) -> Result<Summary, LoadError> {
+pub async fn load(
+    args: &LoadArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<Summary, LoadError> {
     let begun = Instant::now();
     let options = options(args);
     let progress = Progress::start();
@@ -131,7 +138,11 @@ pub async fn load(args: &LoadArgs, settings: &StreamSettings, shutdown: &Shutdow
     };
     if !inputs.is_empty() {
         let run = Load::new(args, inputs, options, progress.clone(), shutdown.clone());
-        if args.dry_run { run.try_out(&mut summary).await? } else { run.publish(settings, &mut summary).await? }
+        if args.dry_run {
+            run.try_out(&mut summary).await?
+        } else {
+            run.publish(settings, &mut summary).await?
+        }
     }
     progress.finish();
     summary.seconds = begun.elapsed().as_secs_f64();
@@ -152,8 +163,18 @@ fn options(args: &LoadArgs) -> Options {
 /// The inputs of all paths, and a summary that names the files already refused.
 fn find_inputs(args: &LoadArgs, options: &Options, progress: &Progress) -> (Summary, Vec<Input>) {
     let found = source::find(&args.paths);
-    let mut summary = Summary { source: args.source.clone(), dry_run: args.dry_run, skipped: found.skipped, ..Summary::default() };
-    let refused = |file: String, reason: String| FileReport { file, status: FileStatus::Refused, reason: Some(reason), ..FileReport::default() };
+    let mut summary = Summary {
+        source: args.source.clone(),
+        dry_run: args.dry_run,
+        skipped: found.skipped,
+        ..Summary::default()
+    };
+    let refused = |file: String, reason: String| FileReport {
+        file,
+        status: FileStatus::Refused,
+        reason: Some(reason),
+        ..FileReport::default()
+    };
     summary.files.extend(found.refused.into_iter().map(|(file, reason)| refused(file, reason)));
     progress.identify();
     let surveyed = survey(&found.files, options, &|bytes| progress.read(bytes));
@@ -197,10 +218,18 @@ struct Published {
 }
 
 impl Load {
-    fn new(args: &LoadArgs, inputs: Vec<Input>, options: Options, progress: Progress, shutdown: Shutdown) -> Self {
+    fn new(
+        args: &LoadArgs,
+        inputs: Vec<Input>,
+        options: Options,
+        progress: Progress,
+        shutdown: Shutdown,
+    ) -> Self {
         let format = format!("{:?}", args.format).to_ascii_lowercase();
         let mut hasher = blake3::Hasher::new();
-        for part in std::iter::once(args.source.as_str()).chain(inputs.iter().map(|input| input.digest.as_str())) {
+        for part in
+            std::iter::once(args.source.as_str()).chain(inputs.iter().map(|input| input.digest.as_str()))
+        {
             hasher.update(&(part.len() as u64).to_be_bytes()).update(part.as_bytes());
         }
         Self {
@@ -225,8 +254,12 @@ impl Load {
         while let Some(event) = self.next(&mut events).await? {
             match event {
                 Event::Frame { .. } => summary.frames += 1,
-                Event::Loaded { input, stats, .. } => self.count(input, &stats, None, &mut published, summary),
-                Event::Refused { input, stats, reason } => self.count(input, &stats, Some(reason), &mut published, summary),
+                Event::Loaded { input, stats, .. } => {
+                    self.count(input, &stats, None, &mut published, summary)
+                }
+                Event::Refused { input, stats, reason } => {
+                    self.count(input, &stats, Some(reason), &mut published, summary)
+                }
                 Event::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
@@ -239,7 +272,8 @@ impl Load {
         summary.run.clone_from(&self.run);
         let log = Log::open(settings).await?;
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
-        let Known { completed, started, earlier } = known(log.manifests().await?, &self.run, &self.source, &digests);
+        let Known { completed, started, earlier } =
+            known(log.manifests().await?, &self.run, &self.source, &digests);
         if let Some(completed) = completed {
             summary.loaded_before(&completed);
             return Ok(());
@@ -253,7 +287,14 @@ impl Load {
             Some(started) => started.observed_at,
             None => {
                 let observed_at = self.observed_at.unwrap_or_else(now);
-                self.publish_manifest(RunState::Started, observed_at, &Published::new(HashSet::new()), &log, &mut publisher).await?;
+                self.publish_manifest(
+                    RunState::Started,
+                    observed_at,
+                    &Published::new(HashSet::new()),
+                    &log,
+                    &mut publisher,
+                )
+                .await?;
                 observed_at
             }
         };
@@ -292,7 +333,9 @@ impl Load {
                         published.holdings.append(holdings);
                     }
                 }
-                Event::Refused { input, stats, reason } => self.count(input, &stats, Some(reason), published, summary),
+                Event::Refused { input, stats, reason } => {
+                    self.count(input, &stats, Some(reason), published, summary)
+                }
                 Event::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
@@ -318,10 +361,21 @@ impl Load {
         let mut encoder = Encoder::default();
         for rows in holdings.into_frames(TARGET_BYTES) {
             let line = rows.first().map_or(0, |row| row.line);
-            encoder.encode(crate::collect::Piece::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
+            encoder.encode(crate::collect::Piece::Rows(Body::Holdings(rows), line), &mut |frame| {
+                frames.push(frame)
+            })?;
         }
         for frame in frames {
-            self.publish_frame(&digest, &self.inputs[first].file.label, frame, log, publisher, published, summary).await?;
+            self.publish_frame(
+                &digest,
+                &self.inputs[first].file.label,
+                frame,
+                log,
+                publisher,
+                published,
+                summary,
+            )
+            .await?;
         }
         Ok(())
     }
@@ -433,7 +487,14 @@ impl Load {
         Ok(publisher.drain().await?)
     }
 
-    fn count(&self, input: usize, stats: &Stats, refused: Option<String>, published: &mut Published, summary: &mut Summary) {
+    fn count(
+        &self,
+        input: usize,
+        stats: &Stats,
+        refused: Option<String>,
+        published: &mut Published,
+        summary: &mut Summary,
+    ) {
         let file = &self.inputs[input];
         let status = if refused.is_some() { FileStatus::Refused } else { FileStatus::Loaded };
         if refused.is_none() {
@@ -448,7 +509,11 @@ impl Load {
             reason: refused,
             records: stats.records,
             rows: stats.accepted(),
-            rejects: stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect::<BTreeMap<_, _>>(),
+            rejects: stats
+                .rejects
+                .iter()
+                .map(|(reason, count)| ((*reason).to_owned(), *count))
+                .collect::<BTreeMap<_, _>>(),
             examples: if status == FileStatus::Refused { stats.examples.clone() } else { Vec::new() },
         });
     }

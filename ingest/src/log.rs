@@ -61,11 +61,14 @@ impl Log {
     /// The ids of all frames of some runs, from a sequence on.
     pub async fn frame_ids(&self, from: u64, runs: &HashSet<String>) -> Result<HashSet<FrameId>, LogError> {
         let mut ids = HashSet::new();
-        let kinds = Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
+        let kinds =
+            Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
         self.scan(kinds, from, true, |_, message| {
             // A damaged message is the verification's business; here it is only no reason not to publish.
             let envelope = schema::frame::Envelope::read(message.headers.as_ref());
-            if let Ok(envelope) = envelope && runs.contains(&envelope.run) {
+            if let Ok(envelope) = envelope
+                && runs.contains(&envelope.run)
+            {
                 ids.insert(envelope.id);
             }
             Ok(())
@@ -88,8 +91,10 @@ impl Log {
 
     /// The frame at a sequence.
     pub async fn frame(&self, sequence: u64) -> Result<Frame, LogError> {
-        let message = self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
-        Frame::decode(Some(&message.headers), &message.payload).map_err(|error| LogError::Frame { sequence, error })
+        let message =
+            self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
+        Frame::decode(Some(&message.headers), &message.payload)
+            .map_err(|error| LogError::Frame { sequence, error })
     }
 
     /// Reads all messages of some subjects there are now, from a sequence on.
@@ -114,7 +119,12 @@ impl Log {
         let consumer = self.stream.create_consumer(config).await.map_err(|error| failed(&error))?;
         let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
         let batch = if headers_only { 4096 } else { 64 };
-        let messages = consumer.stream().max_messages_per_batch(batch).messages().await.map_err(|error| failed(&error))?;
+        let messages = consumer
+            .stream()
+            .max_messages_per_batch(batch)
+            .messages()
+            .await
+            .map_err(|error| failed(&error))?;
         let mut messages = messages.take(pending);
         while let Some(message) = messages.next().await {
             let message = message.map_err(|error| failed(&error))?;
@@ -126,7 +136,8 @@ impl Log {
 }
 
 fn decode(sequence: u64, message: &Message) -> Result<Frame, LogError> {
-    Frame::decode(message.headers.as_ref(), &message.payload).map_err(|error| LogError::Frame { sequence, error })
+    Frame::decode(message.headers.as_ref(), &message.payload)
+        .map_err(|error| LogError::Frame { sequence, error })
 }
 
 /// What the log's manifests say about the inputs of a load.
@@ -152,7 +163,9 @@ pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[Stri
         runs.insert(manifest.run.clone());
         match manifest.state {
             RunState::Completed if shared == inputs.len() => known.completed = Some(manifest),
-            RunState::Started if manifest.run == run && known.started.is_none() => known.started = Some(manifest),
+            RunState::Started if manifest.run == run && known.started.is_none() => {
+                known.started = Some(manifest)
+            }
             RunState::Completed | RunState::Started => {}
         }
     }
@@ -168,8 +181,17 @@ mod tests {
     fn manifest(run: &str, state: RunState, inputs: &[&str]) -> Run {
         let observed_at = DateTime::UNIX_EPOCH;
         Run {
-            run: run.to_owned(), state, source: "eod".to_owned(), format: "auto".to_owned(), files: Vec::new(), observed_at,
-            inputs: inputs.iter().map(|input| (*input).to_owned()).collect(), chunks: 0, rows: 0, rejects: 0, rounded: 0,
+            run: run.to_owned(),
+            state,
+            source: "eod".to_owned(),
+            format: "auto".to_owned(),
+            files: Vec::new(),
+            observed_at,
+            inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
+            chunks: 0,
+            rows: 0,
+            rejects: 0,
+            rounded: 0,
             digest: String::new(),
         }
     }

@@ -54,7 +54,8 @@ impl Fault {
 
     /// A row dated after the last day a feed can know.
     pub fn future(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
-        let message = format_args!("{column} {date} is later than the day after {today}: correct it, or load it then");
+        let message =
+            format_args!("{column} {date} is later than the day after {today}: correct it, or load it then");
         Self::new("future_date", message)
     }
 }
@@ -62,7 +63,11 @@ impl Fault {
 /// Text for a message: readable and short.
 pub(crate) fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    if text.chars().count() <= 40 { text.into_owned() } else { text.chars().take(40).chain(['…']).collect() }
+    if text.chars().count() <= 40 {
+        text.into_owned()
+    } else {
+        text.chars().take(40).chain(['…']).collect()
+    }
 }
 
 /// Whether a cell says that there is no value.
@@ -98,13 +103,18 @@ pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault
     }
     let shown = shown(text);
     match text.get(..10).and_then(parse_date) {
-        Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => {
-            Err(Fault::new("intraday_row", format_args!("{column} {shown:?} has a time of day: only daily rows are loaded")))
-        }
-        Some(_) => Err(Fault::new("weekly_row", format_args!("{column} {shown:?} is not one day: only daily rows are loaded"))),
-        None if shown.contains("-W") => {
-            Err(Fault::new("weekly_row", format_args!("{column} {shown:?} is a week: only daily rows are loaded")))
-        }
+        Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => Err(Fault::new(
+            "intraday_row",
+            format_args!("{column} {shown:?} has a time of day: only daily rows are loaded"),
+        )),
+        Some(_) => Err(Fault::new(
+            "weekly_row",
+            format_args!("{column} {shown:?} is not one day: only daily rows are loaded"),
+        )),
+        None if shown.contains("-W") => Err(Fault::new(
+            "weekly_row",
+            format_args!("{column} {shown:?} is a week: only daily rows are loaded"),
+        )),
         None => Err(bad_date(column, text)),
     }
 }
@@ -220,7 +230,11 @@ impl<'a> Cells<'a> {
         self.decimal(name, parse_figure)
     }
 
-    fn decimal(&self, name: &str, parse: fn(&str) -> Result<Parsed, NumberError>) -> Result<Option<Decimal>, Fault> {
+    fn decimal(
+        &self,
+        name: &str,
+        parse: fn(&str) -> Result<Parsed, NumberError>,
+    ) -> Result<Option<Decimal>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let parsed = parse(text).map_err(|error| Fault::number(name, text.as_bytes(), error))?;
         self.rounded.set(self.rounded.get() + u64::from(parsed.rounded));
@@ -232,7 +246,9 @@ impl<'a> Cells<'a> {
         let Some(value) = self.figure(name)? else { return Ok(None) };
         let integer = value.is_integer().then(|| i64::try_from(value.mantissa()).ok()).flatten();
         let integer = integer.and_then(|integer| T::try_from(integer).ok());
-        integer.map(Some).ok_or_else(|| Fault::new("bad_number", format_args!("{name} {value} is not a whole number")))
+        integer
+            .map(Some)
+            .ok_or_else(|| Fault::new("bad_number", format_args!("{name} {value} is not a whole number")))
     }
 
     /// An optional yes or no.
@@ -273,7 +289,8 @@ impl<'a> Cells<'a> {
     /// An optional point in time.
     pub(crate) fn time(&self, name: &str) -> Result<Option<DateTime<Utc>>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
-        let message = format_args!("{name} {text:?} is not a time: write RFC 3339, such as 2024-03-15T21:00:00Z");
+        let message =
+            format_args!("{name} {text:?} is not a time: write RFC 3339, such as 2024-03-15T21:00:00Z");
         parse_time(text).map(Some).ok_or_else(|| Fault::new("bad_date", message))
     }
 }
@@ -310,9 +327,14 @@ mod tests {
 
     #[test]
     fn minor_currency_units_become_major_ones() {
-        for (text, code, divided) in
-            [("GBX", "GBP", true), ("GBp", "GBP", true), ("GBP", "GBP", false), ("ZAc", "ZAR", true), ("ILA", "ILS", true), ("usd", "USD", false)]
-        {
+        for (text, code, divided) in [
+            ("GBX", "GBP", true),
+            ("GBp", "GBP", true),
+            ("GBP", "GBP", false),
+            ("ZAc", "ZAR", true),
+            ("ILA", "ILS", true),
+            ("usd", "USD", false),
+        ] {
             let currency = parse_currency(text).unwrap();
             assert_eq!((currency.code.as_str(), currency.minor.is_some()), (code, divided), "{text}");
         }

@@ -115,7 +115,8 @@ impl PriceBatch {
     pub fn cut(&self, symbols: &[Symbol]) -> Cut {
         let mut counts = vec![0u32; symbols.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
-        let mut present: Vec<SymbolId> = (0..).take(symbols.len()).filter(|id| counts[*id as usize] > 0).collect();
+        let mut present: Vec<SymbolId> =
+            (0..).take(symbols.len()).filter(|id| counts[*id as usize] > 0).collect();
         present.sort_unstable_by(|a, b| symbols[*a as usize].cmp(&symbols[*b as usize]));
         let mut starts = vec![0u32; symbols.len()];
         let mut sum = 0;
@@ -244,7 +245,9 @@ fn fits(batch: &PriceBatch, order: &[u32], scale: u8) -> bool {
             let row = &batch.rows[*index as usize];
             let factor = POW10[usize::from(scale - row.scale)];
             let vwap = batch.extras.get(*index as usize).map_or(MISSING, |extra| extra.vwap);
-            [row.open, row.high, row.low, row.close, vwap].iter().all(|v| *v == MISSING || v.checked_mul(factor).is_some())
+            [row.open, row.high, row.low, row.close, vwap]
+                .iter()
+                .all(|v| *v == MISSING || v.checked_mul(factor).is_some())
         })
 }
 
@@ -273,7 +276,18 @@ mod tests {
     }
 
     fn row(symbol: SymbolId, day: i32, close: i64, scale: u8, line: u64) -> PriceRow {
-        PriceRow { symbol, day, version: 0, scale, line, open: MISSING, high: MISSING, low: MISSING, close, volume: 1 }
+        PriceRow {
+            symbol,
+            day,
+            version: 0,
+            scale,
+            line,
+            open: MISSING,
+            high: MISSING,
+            low: MISSING,
+            close,
+            volume: 1,
+        }
     }
 
     fn version(revision: i64) -> BarVersion {
@@ -311,7 +325,10 @@ mod tests {
         batch.push(row(0, 2, 12_345_678_915, 10, 3), None, version(0));
         let cut = batch.cut(&symbols(&["DRYS"]));
         let bars = &cut.frames[0].series[0].bars;
-        assert_eq!((bars.scale, &bars.close, cut.rounded), (8, &vec![500_000_000_000_000_000, 123_456_789], 1));
+        assert_eq!(
+            (bars.scale, &bars.close, cut.rounded),
+            (8, &vec![500_000_000_000_000_000, 123_456_789], 1)
+        );
     }
 
     #[test]

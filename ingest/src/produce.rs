@@ -23,11 +23,22 @@ use crate::unpack;
 
 /// What happens to the inputs, in their order.
 pub(crate) enum Event {
-    Frame { input: usize, frame: Encoded },
+    Frame {
+        input: usize,
+        frame: Encoded,
+    },
     /// All frames of an input were given away.
-    Loaded { input: usize, stats: Stats, holdings: Holdings },
+    Loaded {
+        input: usize,
+        stats: Stats,
+        holdings: Holdings,
+    },
     /// An input is refused: with a precheck nothing of it was given away.
-    Refused { input: usize, stats: Stats, reason: String },
+    Refused {
+        input: usize,
+        stats: Stats,
+        reason: String,
+    },
     /// The load cannot go on.
     Failed(String),
 }
@@ -121,7 +132,11 @@ impl Producer {
     }
 
     /// Reads one file on this thread, encoding on another.
-    fn read(&self, input: &Input, emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send)) -> Result<(Stats, Holdings), Failure> {
+    fn read(
+        &self,
+        input: &Input,
+        emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send),
+    ) -> Result<(Stats, Holdings), Failure> {
         let (sender, pieces) = sync_channel::<Piece>(1);
         let (recycle, spare) = sync_channel::<PriceBatch>(2);
         let mut rows = Collector::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
@@ -134,12 +149,16 @@ impl Producer {
                 Ok(read.map(|()| reader.inner.hasher.finalize()))
             });
             let (mut stats, holdings) = rows.finish();
-            let encoded = encoding.join().map_err(|_| Failure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
+            let encoded =
+                encoding.join().map_err(|_| Failure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
             stats.rounded += encoded.map_err(Failure::Fatal)?;
             match read.map_err(ReadError::from).and_then(|read| read) {
                 _ if self.stopped() => Err(Failure::Fatal("stopped".to_owned())),
                 Ok(content) if content == input.content => Ok((stats, holdings)),
-                Ok(_) => Err(Failure::Fatal(format!("{} changed while it was read: load it again", input.file.label))),
+                Ok(_) => Err(Failure::Fatal(format!(
+                    "{} changed while it was read: load it again",
+                    input.file.label
+                ))),
                 Err(error) => Err(Failure::Refused(Box::new(stats), error.to_string())),
             }
         })
@@ -173,7 +192,9 @@ fn encode(
                 emitted = emit(frame);
             }
         });
-        let encoded = encoded.map_err(|error| error.to_string()).and_then(|spare| emitted.map(|()| spare).map_err(|error| error.to_string()));
+        let encoded = encoded
+            .map_err(|error| error.to_string())
+            .and_then(|spare| emitted.map(|()| spare).map_err(|error| error.to_string()));
         match encoded {
             // With no room for it, or nobody to fill it, the batch is simply dropped.
             Ok(spare) => drop(spare.map(|spare| recycle.try_send(spare))),

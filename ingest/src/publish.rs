@@ -72,7 +72,9 @@ impl Publisher {
     }
 }
 
-fn outcome(settled: Result<Result<(), PublishFailure>, tokio::task::JoinError>) -> Result<(), PublishFailure> {
+fn outcome(
+    settled: Result<Result<(), PublishFailure>, tokio::task::JoinError>,
+) -> Result<(), PublishFailure> {
     settled.map_err(|error| PublishFailure::Internal(error.to_string()))?
 }
 
@@ -81,7 +83,11 @@ async fn publish(context: &Context, message: &Outgoing) -> Result<PublishAckFutu
 }
 
 /// Awaits a message's acknowledgement, sending it again while there is time.
-async fn deliver(context: Context, message: Outgoing, sent: Result<PublishAckFuture, PublishError>) -> Result<(), PublishFailure> {
+async fn deliver(
+    context: Context,
+    message: Outgoing,
+    sent: Result<PublishAckFuture, PublishError>,
+) -> Result<(), PublishFailure> {
     let deadline = Instant::now() + GIVE_UP;
     let mut pause = Duration::from_millis(100);
     let mut attempt = sent;

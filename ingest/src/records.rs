@@ -31,8 +31,17 @@ pub(crate) struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// Reads lines of `reader`, without a byte-order mark.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
-        let mut lines =
-            Self { reader, buffer: vec![0; CHUNK], start: 0, next: 0, end: 0, finished: false, line: 0, taken: 0, quotes: false };
+        let mut lines = Self {
+            reader,
+            buffer: vec![0; CHUNK],
+            start: 0,
+            next: 0,
+            end: 0,
+            finished: false,
+            line: 0,
+            taken: 0,
+            quotes: false,
+        };
         while lines.end < MARK.len() && !lines.finished {
             lines.fill()?;
         }
@@ -165,7 +174,13 @@ impl<R: Read> Records<R> {
         if !self.lines.quotes || memchr(b'"', self.lines.current()).is_none() {
             let raw = self.lines.current();
             split(raw, &mut self.fields);
-            return Ok(Some(Record { line: self.lines.line, raw, text: raw, fields: &self.fields, unclosed: false }));
+            return Ok(Some(Record {
+                line: self.lines.line,
+                raw,
+                text: raw,
+                fields: &self.fields,
+                unclosed: false,
+            }));
         }
         let unclosed = !self.read_quoted()?;
         let raw = self.lines.current();
@@ -241,7 +256,10 @@ mod tests {
         let mut records = Records::new(text).unwrap();
         let mut all = Vec::new();
         while let Some(record) = records.next_record().unwrap() {
-            all.push((record.line, record.fields().map(|f| String::from_utf8_lossy(f).into_owned()).collect()));
+            all.push((
+                record.line,
+                record.fields().map(|f| String::from_utf8_lossy(f).into_owned()).collect(),
+            ));
         }
         all
     }
@@ -249,8 +267,11 @@ mod tests {
     #[test]
     fn records_keep_their_line_numbers() {
         let text = b"\xef\xbb\xbfa,b\r\n\r\n\"x,\"\"1\"\"\ny\",2\n3,\n";
-        let expected: Vec<(u64, Vec<String>)> =
-            vec![(1, vec!["a".into(), "b".into()]), (3, vec!["x,\"1\"\ny".into(), "2".into()]), (5, vec!["3".into(), String::new()])];
+        let expected: Vec<(u64, Vec<String>)> = vec![
+            (1, vec!["a".into(), "b".into()]),
+            (3, vec!["x,\"1\"\ny".into(), "2".into()]),
+            (5, vec!["3".into(), String::new()]),
+        ];
         assert_eq!(read(text), expected);
     }
 

@@ -24,7 +24,8 @@ impl Progress {
     /// Shows progress from now on.
     pub fn start() -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let target = if terminal { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
+        let target =
+            if terminal { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         if terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -158,7 +159,8 @@ impl Summary {
     /// 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded.
     pub fn exit_code(&self) -> u8 {
         let refused = self.refused().count();
-        let nothing = self.files.len() == refused || (self.rows_total == 0 && (self.rejects_total > 0 || refused > 0));
+        let nothing =
+            self.files.len() == refused || (self.rows_total == 0 && (self.rejects_total > 0 || refused > 0));
         match (nothing, self.rejects_total > 0 || refused > 0) {
             (true, _) => 2,
             (false, true) => 1,
@@ -199,12 +201,23 @@ impl Summary {
         }
         let (loaded, files) = (self.files.len() - self.refused().count(), self.files.len());
         if self.already_loaded {
-            return writeln!(text, "all {} rows of {loaded} files were loaded before, by run {}: nothing was published", self.rows_total, self.run);
+            return writeln!(
+                text,
+                "all {} rows of {loaded} files were loaded before, by run {}: nothing was published",
+                self.rows_total, self.run
+            );
         }
         let verb = if self.dry_run { "would load" } else { "loaded" };
-        let formats: std::collections::BTreeSet<&str> = self.files.iter().filter_map(|file| file.format.as_deref()).collect();
+        let formats: std::collections::BTreeSet<&str> =
+            self.files.iter().filter_map(|file| file.format.as_deref()).collect();
         let formats = formats.into_iter().collect::<Vec<_>>().join(", ");
-        writeln!(text, "{verb} {} rows of {loaded} of {files} files ({formats}) in {:.1} s{}", self.rows_total, self.seconds, self.speed())?;
+        writeln!(
+            text,
+            "{verb} {} rows of {loaded} of {files} files ({formats}) in {:.1} s{}",
+            self.rows_total,
+            self.seconds,
+            self.speed()
+        )?;
         for (kind, rows) in &self.rows {
             writeln!(text, "  {kind}: {rows}")?;
         }
@@ -217,7 +230,11 @@ impl Summary {
         }
         write_examples(text, &self.examples)?;
         let resumed = if self.resumed { ", resumed" } else { "" };
-        writeln!(text, "run {}{resumed}: {} frames, {} more were in the log already", self.run, self.frames, self.frames_in_log)
+        writeln!(
+            text,
+            "run {}{resumed}: {} frames, {} more were in the log already",
+            self.run, self.frames, self.frames_in_log
+        )
     }
 
     fn speed(&self) -> String {

@@ -56,9 +56,17 @@ pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogE
         }
         let figures = match run.state {
             RunState::Started => format!("{} files", run.files.len()),
-            RunState::Completed => format!("{} rows in {} frames, {} rejected", run.rows, run.chunks, run.rejects),
+            RunState::Completed => {
+                format!("{} rows in {} frames, {} rejected", run.rows, run.chunks, run.rejects)
+            }
         };
-        line(format_args!("{sequence:>8}  {}  {:<9}  {}  {}  {figures}", run.run, run.state.as_str(), run.observed_at.format("%Y-%m-%d %H:%M:%S"), run.source));
+        line(format_args!(
+            "{sequence:>8}  {}  {:<9}  {}  {}  {figures}",
+            run.run,
+            run.state.as_str(),
+            run.observed_at.format("%Y-%m-%d %H:%M:%S"),
+            run.source
+        ));
     }
     Ok(())
 }
@@ -71,26 +79,35 @@ fn with_sequence(sequence: u64, run: &schema::event::Run) -> Value {
 
 /// Prints refused rows.
 pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    Log::open(settings).await?.rejects(|frame, reject| {
-        let wanted = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        if !wanted(&args.run, &frame.run) || !wanted(&args.reason, &reject.reason) {
-            return;
-        }
-        if args.json {
-            let mut value = serde_json::to_value(reject).unwrap_or_default();
-            (value["run"], value["source"]) = (frame.run.as_str().into(), frame.source.as_str().into());
-            line(format_args!("{value}"));
-        } else {
-            line(format_args!("{}:{}: {} ({})\n    {}", reject.file, reject.line, reject.message, reject.reason, reject.row));
-        }
-    })
-    .await
+    Log::open(settings)
+        .await?
+        .rejects(|frame, reject| {
+            let wanted =
+                |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+            if !wanted(&args.run, &frame.run) || !wanted(&args.reason, &reject.reason) {
+                return;
+            }
+            if args.json {
+                let mut value = serde_json::to_value(reject).unwrap_or_default();
+                (value["run"], value["source"]) = (frame.run.as_str().into(), frame.source.as_str().into());
+                line(format_args!("{value}"));
+            } else {
+                line(format_args!(
+                    "{}:{}: {} ({})\n    {}",
+                    reject.file, reject.line, reject.message, reject.reason, reject.row
+                ));
+            }
+        })
+        .await
 }
 
 /// Prints one frame.
 pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
     let frame = Log::open(settings).await?.frame(args.sequence).await?;
-    line(format_args!("{}", serde_json::to_string_pretty(&frame_json(args.sequence, &frame)).unwrap_or_default()));
+    line(format_args!(
+        "{}",
+        serde_json::to_string_pretty(&frame_json(args.sequence, &frame)).unwrap_or_default()
+    ));
     Ok(())
 }
 

@@ -58,7 +58,9 @@ pub(crate) struct Found {
 pub(crate) fn find(paths: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for path in paths {
-        let label = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        let label = path
+            .file_name()
+            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
         if path.is_dir() {
             walk(path, "", &mut found);
         } else {
@@ -72,7 +74,11 @@ fn walk(folder: &Path, prefix: &str, found: &mut Found) {
     let entries = std::fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
     let mut entries = match entries {
         Ok(entries) => entries,
-        Err(error) => return found.refused.push((folder.display().to_string(), format!("folder cannot be read: {error}"))),
+        Err(error) => {
+            return found
+                .refused
+                .push((folder.display().to_string(), format!("folder cannot be read: {error}")));
+        }
     };
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
@@ -106,14 +112,21 @@ fn add(path: &Path, label: String, named: bool, found: &mut Found) {
 fn add_archive(path: &Path, label: &str, found: &mut Found) {
     let mut names = match entries_of(path) {
         Ok(names) => names,
-        Err(error) => return found.refused.push((label.to_owned(), format!("is not a readable zip archive: {error}"))),
+        Err(error) => {
+            return found.refused.push((label.to_owned(), format!("is not a readable zip archive: {error}")));
+        }
     };
     names.sort_by(|a, b| a.1.cmp(&b.1));
     for (index, name) in names.into_iter().filter(|(_, name)| !name.ends_with('/')) {
         let label = format!("{label}/{name}");
         match encoding_of(&name) {
             Some(encoding) => {
-                found.files.push(FeedFile { path: path.to_owned(), label, packing: Packing::Zip(index), encoding });
+                found.files.push(FeedFile {
+                    path: path.to_owned(),
+                    label,
+                    packing: Packing::Zip(index),
+                    encoding,
+                });
             }
             None => found.skipped.push(label),
         }

@@ -48,18 +48,27 @@ impl Spool {
             }
             None => None,
         };
-        let on_disk = disk.into_iter().flat_map(move |mut disk| (0..self.on_disk).map(move |_| read_frame(&mut disk)));
+        let on_disk =
+            disk.into_iter().flat_map(move |mut disk| (0..self.on_disk).map(move |_| read_frame(&mut disk)));
         Ok(self.memory.into_iter().map(Ok).chain(on_disk))
     }
 }
 
 fn no_space(error: io::Error) -> io::Error {
     let folder = std::env::temp_dir();
-    io::Error::new(error.kind(), format!("cannot keep the file's frames in {}: {error}; free space there, set TMPDIR, or say --no-precheck", folder.display()))
+    io::Error::new(
+        error.kind(),
+        format!(
+            "cannot keep the file's frames in {}: {error}; free space there, set TMPDIR, or say --no-precheck",
+            folder.display()
+        ),
+    )
 }
 
 fn unnamed_file() -> io::Result<File> {
-    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let nanos = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
     let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.frames", std::process::id()));
     let file = File::options().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;
@@ -114,7 +123,10 @@ mod tests {
         assert_eq!(spool.on_disk, 2);
         for (expected, found) in (0..).zip(spool.into_frames().unwrap()) {
             let found = found.unwrap();
-            assert_eq!((found.chunk, found.line, found.kind, found.codec), (expected, expected * 2, Kind::Dividend, Codec::JsonZstd));
+            assert_eq!(
+                (found.chunk, found.line, found.kind, found.codec),
+                (expected, expected * 2, Kind::Dividend, Codec::JsonZstd)
+            );
             assert_eq!(found.body, frame(expected).body);
         }
     }

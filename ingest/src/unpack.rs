@@ -32,7 +32,8 @@ pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::R
             body(&mut Bounded { inner, packed, unpacked: 0 })
         }
         Packing::Zip(index) => {
-            let mut archive = zip::ZipArchive::new(BufReader::with_capacity(BUFFER, File::open(&file.path)?))?;
+            let mut archive =
+                zip::ZipArchive::new(BufReader::with_capacity(BUFFER, File::open(&file.path)?))?;
             let inner = archive.by_index(index)?;
             packed.store(inner.compressed_size(), Ordering::Relaxed);
             body(&mut Bounded { inner, packed, unpacked: 0 })
@@ -67,7 +68,9 @@ impl<R: Read> Read for Bounded<R> {
         self.unpacked += read as u64;
         let packed = self.packed.load(Ordering::Relaxed);
         if self.unpacked > HARMLESS && self.unpacked / packed.max(1) > MAX_RATIO {
-            let message = format!("inflates more than {MAX_RATIO} times: this looks like a zip bomb; unpack it yourself if it is not");
+            let message = format!(
+                "inflates more than {MAX_RATIO} times: this looks like a zip bomb; unpack it yourself if it is not"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(read)

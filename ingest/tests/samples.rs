@@ -38,12 +38,20 @@ async fn loads(path: &Path, expected: &[(&str, u64)]) {
     let summary = try_out(path, &[]).await;
     let expected = expected.iter().map(|(kind, rows)| ((*kind).to_owned(), *rows)).collect();
     assert_eq!(summary.rows, expected, "{}\n{}", path.display(), summary.text());
-    assert_eq!((summary.rejects_total, summary.exit_code()), (0, 0), "{}\n{}", path.display(), summary.text());
+    assert_eq!(
+        (summary.rejects_total, summary.exit_code()),
+        (0, 0),
+        "{}\n{}",
+        path.display(),
+        summary.text()
+    );
 }
 
 async fn refuses(path: &Path, expected: &str) {
     let summary = try_out(path, &[]).await;
-    let [file] = summary.files.as_slice() else { panic!("{}: one file expected\n{}", path.display(), summary.text()) };
+    let [file] = summary.files.as_slice() else {
+        panic!("{}: one file expected\n{}", path.display(), summary.text())
+    };
     assert_eq!((file.status, summary.exit_code()), (FileStatus::Refused, 2), "{}", path.display());
     let reason = file.reason.as_deref().unwrap_or_default();
     assert!(reason.contains(expected), "{}: {reason}", path.display());
@@ -51,9 +59,11 @@ async fn refuses(path: &Path, expected: &str) {
 
 /// Every CSV file under a folder, in name order.
 fn csv_files(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
-    let files = entries.into_iter().flat_map(|path| if path.is_dir() { csv_files(&path) } else { vec![path] });
+    let files =
+        entries.into_iter().flat_map(|path| if path.is_dir() { csv_files(&path) } else { vec![path] });
     files.filter(|path| path.extension().is_some_and(|ending| ending == "csv")).collect()
 }
 
@@ -61,7 +71,8 @@ fn csv_files(folder: &Path) -> Vec<PathBuf> {
 async fn wiki_tables_of_many_symbols() {
     let Some(samples) = samples() else { return };
     loads(&samples.join("wiki-plotly/hello-world-stock.csv"), &[("price", 2261), ("dividend", 23)]).await;
-    loads(&samples.join("wiki-plotly/dash-stock-ticker-demo.csv"), &[("price", 3634), ("dividend", 23)]).await;
+    loads(&samples.join("wiki-plotly/dash-stock-ticker-demo.csv"), &[("price", 3634), ("dividend", 23)])
+        .await;
     let archive = samples.join("wiki-zipline/quandl_samples/QUANDL_ARCHIVE.zip");
     loads(&archive, &[("price", 916), ("dividend", 8), ("split", 1)]).await;
 }
@@ -75,7 +86,8 @@ async fn wiki_and_older_yahoo_files_of_one_symbol_lose_no_row() {
             continue;
         }
         let summary = try_out(&path, &[]).await;
-        let lines = std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.is_empty()).count() as u64;
+        let lines =
+            std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.is_empty()).count() as u64;
         assert_eq!(summary.rows.get("price"), Some(&(lines - 1)), "{}\n{}", path.display(), summary.text());
         assert_eq!(summary.rejects_total, 0, "{}\n{}", path.display(), summary.text());
     }
@@ -113,7 +125,8 @@ async fn newer_yahoo_files_are_daily_or_refused() {
             continue;
         }
         let summary = try_out(&path, &[]).await;
-        let lines = std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.is_empty()).count() as u64;
+        let lines =
+            std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.is_empty()).count() as u64;
         let prices = summary.rows.get("price").copied().unwrap_or_default();
         assert_eq!(prices + summary.rejects_total, lines - 1, "{name}\n{}", summary.text());
         assert!(summary.rejects_total <= 1, "{name}\n{}", summary.text());

@@ -7,3 +7,5 @@ delete from splits where symbol = any ($1);
 delete from quarantine where symbol = any ($1);
 delete from identities where symbol = any ($1);
 delete from factors where symbol = any ($1);
+delete from etfs where symbol = any ($1);
+delete from holdings where etf_symbol = any ($1);

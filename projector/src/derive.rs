@@ -10,6 +10,7 @@ use schema::db::DbError;
 use schema::facts::{FactsError, load_histories, load_known_symbols, load_securities};
 use schema::history::{History, SourcePolicy};
 use schema::identity::{Directory, Identity};
+use schema::measure::fund::{Fund, fund};
 use schema::measure::{self, Derived, Market, MonthEnds};
 use schema::row::Json;
 use schema::symbol::Symbol;
@@ -124,6 +125,9 @@ impl Deriver {
         derive_all(transaction, &identities, &market).await?;
         read_tables::remove(transaction, &gone).await?;
         read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?;
+        if !symbols.is_empty() {
+            read_tables::replace_sectors(transaction, as_of).await?;
+        }
         Ok(identities.len())
     }
 
@@ -215,11 +219,19 @@ async fn derive_all(
 }
 
 /// A bug in a measure must name its security and stop, rather than take the process down with a bare panic.
-fn derive_chunk(histories: &[History], market: &Market<'_>) -> Result<Vec<Derived>, DeriveError> {
+fn derive_chunk(
+    histories: &[History],
+    market: &Market<'_>,
+) -> Result<Vec<(Derived, Option<Fund>)>, DeriveError> {
+    let derive = |history: &History| {
+        let derived = measure::derive(history, market);
+        let fund = fund(history, market, &derived.stock, &derived.metrics);
+        (derived, fund)
+    };
     histories
         .par_iter()
         .map(|history| {
-            std::panic::catch_unwind(|| measure::derive(history, market)).map_err(|panic| {
+            std::panic::catch_unwind(|| derive(history)).map_err(|panic| {
                 let message = panic
                     .downcast_ref::<String>()
                     .map(String::as_str)

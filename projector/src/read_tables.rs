@@ -4,15 +4,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use chrono::NaiveDate;
 use rayon::prelude::*;
 use schema::bars::Packed;
 use schema::db::{DbError, copy_rows, copy_values};
 use schema::identity::Identity;
 use schema::measure::Derived;
-use schema::row::{Json, Quarantined, TableRow};
+use schema::measure::fund::Fund;
+use schema::measure::sector::{Member, sector_rows};
+use schema::row::{Json, NextDividend, NextStatus, Quarantined, TableRow};
 use schema::symbol::Symbol;
-use tokio_postgres::Transaction;
+use schema::value::Exact;
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Row, Transaction};
 
 use crate::derive::DeriveError;
 
@@ -21,6 +25,7 @@ const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");
 const DIGESTS: &str = include_str!("../queries/prices_digests.sql");
 const IDENTITIES: &str = include_str!("../queries/identities.sql");
+const SECTOR_MEMBERS: &str = include_str!("../queries/sector_members.sql");
 const DELETE_SYMBOLS: &str = include_str!("../queries/symbols_delete.sql");
 
 /// Runs a file of statements that all take the symbols as their parameter.
@@ -49,8 +54,10 @@ pub async fn remove(transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(
 pub async fn replace(
     transaction: &Transaction<'_>,
     identities: &[&Identity],
-    derived: &[Derived],
+    built: &[(Derived, Option<Fund>)],
 ) -> Result<(), DeriveError> {
+    let derived: Vec<&Derived> = built.iter().map(|(derived, _)| derived).collect();
+    let derived = derived.as_slice();
     let symbols: Vec<&str> = identities.iter().map(|identity| identity.symbol.as_str()).collect();
     execute_each(transaction, DELETE, &symbols).await?;
     copy(transaction, "stocks", derived.iter().map(|d| &d.stock)).await?;
@@ -60,6 +67,9 @@ pub async fn replace(
     copy(transaction, "dividends", derived.iter().flat_map(|d| &d.dividends)).await?;
     copy(transaction, "splits", derived.iter().flat_map(|d| &d.splits)).await?;
     copy::<Quarantined>(transaction, "quarantine", derived.iter().flat_map(|d| &d.quarantined)).await?;
+    let funds = || built.iter().filter_map(|(_, fund)| fund.as_ref());
+    copy(transaction, "etfs", funds().map(|fund| &fund.etf)).await?;
+    copy(transaction, "holdings", funds().flat_map(|fund| &fund.holdings)).await?;
     copy_identities(transaction, identities).await?;
     copy_factors(transaction, derived).await?;
     replace_prices(transaction, &symbols, derived).await
@@ -92,7 +102,7 @@ async fn copy_identities(transaction: &Transaction<'_>, identities: &[&Identity]
     Ok(())
 }
 
-async fn copy_factors(transaction: &Transaction<'_>, derived: &[Derived]) -> Result<(), DbError> {
+async fn copy_factors(transaction: &Transaction<'_>, derived: &[&Derived]) -> Result<(), DbError> {
     let values: Vec<(&str, Json<&[schema::measure::Factor]>)> =
         derived.iter().map(|d| (d.stock.symbol.as_str(), Json(d.factors.as_slice()))).collect();
     let tuples = values.iter().map(|(symbol, factors)| {
@@ -120,10 +130,11 @@ struct Year<'a> {
 async fn replace_prices(
     transaction: &Transaction<'_>,
     symbols: &[&str],
-    derived: &[Derived],
+    derived: &[&Derived],
 ) -> Result<(), DeriveError> {
-    let years =
-        tokio::task::block_in_place(|| derived.par_iter().map(pack_years).collect::<Result<Vec<_>, _>>())?;
+    let years = tokio::task::block_in_place(|| {
+        derived.par_iter().map(|derived| pack_years(derived)).collect::<Result<Vec<_>, _>>()
+    })?;
     let years: Vec<Year<'_>> = years.into_iter().flatten().collect();
     let mut stored: HashMap<(String, i32), i64> = HashMap::new();
     for row in transaction.query(DIGESTS, &[&symbols]).await? {
@@ -177,6 +188,39 @@ fn digest(packed: &Packed) -> i64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     i64::from_le_bytes(bytes)
+}
+
+/// Replaces the statistics of every sector, from the rows of its members.
+pub async fn replace_sectors(transaction: &Transaction<'_>, as_of: NaiveDate) -> Result<(), DeriveError> {
+    let members = transaction.query(SECTOR_MEMBERS, &[]).await?;
+    let members: Vec<Member> = members.iter().map(member).collect::<Result<_, tokio_postgres::Error>>()?;
+    transaction.execute("delete from sectors", &[]).await?;
+    copy(transaction, "sectors", sector_rows(&members, as_of).iter()).await?;
+    Ok(())
+}
+
+fn member(row: &Row) -> Result<Member, tokio_postgres::Error> {
+    let decimal = |name: &str| row.try_get::<_, Option<Exact>>(name).map(|value| value.map(|value| value.0));
+    let Json(next): Json<Option<NextDividend>> = row.try_get("next")?;
+    Ok(Member {
+        symbol: row.try_get("symbol")?,
+        sector: row.try_get("sector")?,
+        industry: row.try_get("industry")?,
+        security_type: row.try_get("type")?,
+        is_active: row.try_get("is_active")?,
+        pays_dividend: row.try_get("pays_dividend")?,
+        dividend_yield: decimal("dividend_yield")?,
+        yield_suspect: row.try_get("yield_suspect")?,
+        market_cap: row.try_get("market_cap")?,
+        payout_ratio: decimal("payout_ratio")?,
+        growth_5y: decimal("growth_5y")?,
+        pe_ratio: decimal("pe_ratio")?,
+        is_aristocrat: row.try_get("is_dividend_aristocrat")?,
+        is_king: row.try_get("is_dividend_king")?,
+        change_percent_1d: decimal("change_percent")?,
+        change_percent_ytd: decimal("change_percent_ytd")?,
+        next_ex_date: next.filter(|next| next.status == NextStatus::Declared).map(|next| next.ex_date),
+    })
 }
 
 /// The identities the read tables were last derived with.

@@ -12,7 +12,8 @@ pub fn init_logging(default_filter: &str) {
     #[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]
     let json = std::env::var("LOG_FORMAT").is_ok_and(|format| format == "json");
     let terminal = std::io::stderr().is_terminal();
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(terminal).with_writer(std::io::stderr);
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(terminal).with_writer(std::io::stderr);
     if json {
         builder.json().init();
     } else {

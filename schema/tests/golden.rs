@@ -22,7 +22,9 @@ fn cases() -> Option<Vec<Value>> {
 #[test]
 fn every_worked_case_holds() {
     let Some(cases) = cases() else {
-        eprintln!("SKIPPED: the worked cases (../shared/golden/domain-cases.json beside the workspace) are not there");
+        eprintln!(
+            "SKIPPED: the worked cases (../shared/golden/domain-cases.json beside the workspace) are not there"
+        );
         return;
     };
     let failures: Vec<String> = cases.iter().flat_map(check).collect();

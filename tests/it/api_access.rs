@@ -12,11 +12,20 @@ async fn only_a_whole_key_opens_anything() -> Result<()> {
     let world = World::start().await?;
     let key = world.professional.clone();
     let bearer = format!("Bearer {key}");
-    for path in ["/v1/stocks", "/v1//stocks", "/v1/stocks/", "/V1/stocks", "/v1/stocks/health", "/v1/nope", "/v1/%2e%2e/v1/stocks"] {
+    for path in [
+        "/v1/stocks",
+        "/v1//stocks",
+        "/v1/stocks/",
+        "/V1/stocks",
+        "/v1/stocks/health",
+        "/v1/nope",
+        "/v1/%2e%2e/v1/stocks",
+    ] {
         assert_eq!(world.api.get(path, None).await?.status, 401, "{path}");
     }
     let send = async |headers: &[(&str, &str)], path: &str| -> Result<u16> {
-        let headers: Vec<(&str, String)> = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let headers: Vec<(&str, String)> =
+            headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         Ok(world.api.send(Method::GET, path, &headers).await?.status.as_u16())
     };
     assert_eq!(send(&[("x-api-key", &key)], "/v1/stocks").await?, 200);
@@ -26,7 +35,10 @@ async fn only_a_whole_key_opens_anything() -> Result<()> {
     assert_eq!(send(&[("authorization", "Basic Zm9v"), ("x-api-key", &key)], "/v1/stocks").await?, 401);
 
     world.app.create_account("k@example.com", "free").await?;
-    let expired = world.app.api(&["key", "create", "k@example.com", "--name", "old", "--expires", "2020-01-01", "--json"]).await?;
+    let expired = world
+        .app
+        .api(&["key", "create", "k@example.com", "--name", "old", "--expires", "2020-01-01", "--json"])
+        .await?;
     let expired = expired.success()?.json()?["secret"].as_str().unwrap_or_default().to_owned();
     let deleted = world.app.create_key("k@example.com", "gone").await?;
     assert_eq!(world.api.get("/v1/stocks", Some(&deleted)).await?.status, 200);
@@ -50,12 +62,18 @@ async fn a_change_of_tier_holds_from_the_next_request() -> Result<()> {
     let path = "/v1/stocks/COLA/fundamentals";
     let (status, body) = world.refused(path, &key).await?;
     assert_eq!(status, 403);
-    check(&body, json!({ "code": "FEATURE_NOT_AVAILABLE", "current_tier": "free", "required_feature": "fundamentals", "upgrade_url": "/plans" }));
+    check(
+        &body,
+        json!({ "code": "FEATURE_NOT_AVAILABLE", "current_tier": "free", "required_feature": "fundamentals", "upgrade_url": "/plans" }),
+    );
     world.app.api(&["account", "set-tier", "t@example.com", "starter"]).await?.success()?;
     assert_eq!(world.api.get(path, Some(&key)).await?.status, 200);
     world.app.api(&["account", "cancel", "t@example.com"]).await?.success()?;
     assert_eq!(world.api.get(path, Some(&key)).await?.status, 200);
-    world.app.sql("update accounts.accounts set paid_until = now() where email = 't@example.com'", &[]).await?;
+    world
+        .app
+        .sql("update accounts.accounts set paid_until = now() where email = 't@example.com'", &[])
+        .await?;
     assert_eq!(world.api.get(path, Some(&key)).await?.status, 403);
     world.app.api(&["account", "delete", "t@example.com"]).await?.success()?;
     assert_eq!(world.api.get(path, Some(&key)).await?.status, 401);
@@ -68,15 +86,28 @@ async fn history_reaches_as_far_as_the_tier() -> Result<()> {
     let floor = world.api.get("/v1/prices/COLA?limit=5000&sort=date.asc", Some(&world.free)).await?.json()?;
     check(&floor["meta"]["depth"], json!({ "from": "2023-06-17", "tier": "free" }));
     check(&floor["data"][0], json!({ "date": "2023-06-19" }));
-    for path in ["/v1/prices/COLA?start_date=2023-06-16", "/v1/prices/COLA?range=2y", "/v1/stocks/COLA/metrics?as_of=2023-01-02", "/v1/stocks/COLA/splits?start_date=2020-01-01"] {
+    for path in [
+        "/v1/prices/COLA?start_date=2023-06-16",
+        "/v1/prices/COLA?range=2y",
+        "/v1/stocks/COLA/metrics?as_of=2023-01-02",
+        "/v1/stocks/COLA/splits?start_date=2020-01-01",
+    ] {
         let (status, body) = world.refused(path, &world.free).await?;
         assert_eq!(status, 403, "{path}: {body}");
-        check(&body, json!({ "code": "FEATURE_NOT_AVAILABLE", "required_feature": "historical_depth", "earliest_date": "2023-06-17" }));
+        check(
+            &body,
+            json!({ "code": "FEATURE_NOT_AVAILABLE", "required_feature": "historical_depth", "earliest_date": "2023-06-17" }),
+        );
     }
-    for path in ["/v1/prices/COLA?start_date=2023-06-17", "/v1/prices/COLA?range=1y", "/v1/prices/COLA?range=max"] {
+    for path in
+        ["/v1/prices/COLA?start_date=2023-06-17", "/v1/prices/COLA?range=1y", "/v1/prices/COLA?range=max"]
+    {
         assert_eq!(world.api.get(path, Some(&world.free)).await?.status, 200, "{path}");
     }
-    assert_eq!(world.refused("/v1/stocks/COLA/dividends?start_date=2018-01-01", &world.starter).await?.0, 403);
+    assert_eq!(
+        world.refused("/v1/stocks/COLA/dividends?start_date=2018-01-01", &world.starter).await?.0,
+        403
+    );
     Ok(())
 }
 
@@ -87,7 +118,8 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     let key = world.app.key("free").await?;
     let apis = [&world.api, &second, &third];
     let started = std::time::Instant::now();
-    let replies = join_all((0..200).map(|call| apis[call % 3].get("/v1/stocks/COLA/quote", Some(&key)))).await;
+    let replies =
+        join_all((0..200).map(|call| apis[call % 3].get("/v1/stocks/COLA/quote", Some(&key)))).await;
     let took = started.elapsed().as_secs();
     let replies = replies.into_iter().collect::<Result<Vec<_>>>()?;
     let passed = replies.iter().filter(|reply| reply.status == 200).count();
@@ -96,7 +128,10 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     assert!(replies.iter().all(|reply| [200, 429].contains(&reply.status.as_u16())));
     let refused = replies.iter().find(|reply| reply.status == 429).expect("some are refused");
     check(&refused.json()?, json!({ "code": "RATE_LIMITED" }));
-    assert_eq!(refused.header("retry-after").map(str::to_owned), refused.json()?["retryAfter"].as_i64().map(|s| s.to_string()));
+    assert_eq!(
+        refused.header("retry-after").map(str::to_owned),
+        refused.json()?["retryAfter"].as_i64().map(|s| s.to_string())
+    );
     assert_eq!(refused.header("x-ratelimit-limit"), Some("10"));
     assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
     Ok(())

@@ -9,26 +9,41 @@ use crate::api_world::{World, check, column};
 async fn one_stock_from_every_side() -> Result<()> {
     let world = World::start().await?;
     let quote = world.json("/v1/stocks/cola/quote").await?;
-    check(&quote["data"], json!({ "symbol": "COLA", "currency": "USD", "source": "eod", "price_date": "2024-06-14" }));
+    check(
+        &quote["data"],
+        json!({ "symbol": "COLA", "currency": "USD", "source": "eod", "price_date": "2024-06-14" }),
+    );
     check(&quote["meta"], json!({ "as_of": "2024-06-14" }));
 
     let snapshot = world.json("/v1/stocks/COLA?include=coverage,dividends").await?;
     check(&snapshot["data"]["coverage"], json!({ "prices_from": "2018-01-01", "prices_to": "2024-06-14" }));
     check(&snapshot["data"]["dividends"]["next"], json!({ "ex_date": "2024-09-13", "status": "declared" }));
-    assert!(snapshot["data"].get("company").is_none() && snapshot["data"].get("identifiers").is_some(), "{snapshot}");
+    assert!(
+        snapshot["data"].get("company").is_none() && snapshot["data"].get("identifiers").is_some(),
+        "{snapshot}"
+    );
 
     let metrics = world.json("/v1/stocks/COLA/metrics").await?;
-    check(&metrics["data"], json!({ "symbol": "COLA", "frequency": "quarterly", "dividend_status": "active" }));
+    check(
+        &metrics["data"],
+        json!({ "symbol": "COLA", "frequency": "quarterly", "dividend_status": "active" }),
+    );
     let then = world.json("/v1/stocks/COLA/metrics?as_of=2020-06-30").await?;
     check(&then["data"], json!({ "as_of": "2020-06-30", "latest_increase_date": "2020-03-13" }));
     assert_eq!(then["meta"]["data_version"], metrics["meta"]["data_version"]);
     let explained = world.json("/v1/stocks/COLA/metrics?explain=true").await?;
-    assert!(explained["data"]["explanation"]["metrics"].as_array().is_some_and(|metrics| !metrics.is_empty()), "{explained}");
+    assert!(
+        explained["data"]["explanation"]["metrics"].as_array().is_some_and(|metrics| !metrics.is_empty()),
+        "{explained}"
+    );
 
     let fundamentals = world.json("/v1/stocks/COLA/fundamentals").await?;
     check(&fundamentals["data"], json!({ "symbol": "COLA", "eps_ttm": 1.25 }));
     let splits = world.json("/v1/stocks/COLA/splits").await?;
-    check(&splits["data"][0], json!({ "ex_date": "2024-03-01", "ratio": 2, "text": "2:1", "type": "forward" }));
+    check(
+        &splits["data"][0],
+        json!({ "ex_date": "2024-03-01", "ratio": 2, "text": "2:1", "type": "forward" }),
+    );
     let renamed = world.json("/v1/stocks/OLDCO/quote").await?;
     check(&renamed["data"], json!({ "symbol": "NEWCO" }));
     Ok(())
@@ -39,10 +54,16 @@ async fn prices_on_every_basis_and_interval() -> Result<()> {
     let world = World::start().await?;
     let path = "/v1/prices/COLA?start_date=2024-02-26&end_date=2024-03-04&sort=date.asc";
     let split = world.json(path).await?;
-    assert_eq!(column(&split, "date"), ["2024-02-26", "2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01", "2024-03-04"].map(|day| json!(day)));
+    assert_eq!(
+        column(&split, "date"),
+        ["2024-02-26", "2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01", "2024-03-04"]
+            .map(|day| json!(day))
+    );
     check(&split["data"][4], json!({ "split_ratio": 2, "split_factor": 1 }));
     let raw = world.json(&format!("{path}&adjustment=raw")).await?;
-    for (split, raw) in split["data"].as_array().into_iter().flatten().zip(raw["data"].as_array().into_iter().flatten()) {
+    for (split, raw) in
+        split["data"].as_array().into_iter().flatten().zip(raw["data"].as_array().into_iter().flatten())
+    {
         assert_eq!(split["raw_close"], raw["close"], "{split} {raw}");
         assert_eq!(raw["raw_close"], raw["close"]);
     }
@@ -53,11 +74,17 @@ async fn prices_on_every_basis_and_interval() -> Result<()> {
     let yearly = world.json("/v1/prices/COLA?range=max&interval=yearly&sort=date.asc").await?;
     assert_eq!(yearly["data"].as_array().map(Vec::len), Some(7), "{yearly}");
     check(&yearly["data"][6], json!({ "date": "2024-06-14" }));
-    check(&yearly["meta"], json!({ "interval": "yearly", "adjustment": "split", "has_more": false, "currency": "USD" }));
+    check(
+        &yearly["meta"],
+        json!({ "interval": "yearly", "adjustment": "split", "has_more": false, "currency": "USD" }),
+    );
     check(&yearly["meta"]["depth"], json!({ "tier": "professional", "from": "1924-06-17" }));
 
     let latest = world.json("/v1/prices/COLA/latest").await?;
-    check(&latest["data"], json!({ "symbol": "COLA", "date": "2024-06-14", "age_sessions": 0, "currency": "USD" }));
+    check(
+        &latest["data"],
+        json!({ "symbol": "COLA", "date": "2024-06-14", "age_sessions": 0, "currency": "USD" }),
+    );
     let csv = world.get("/v1/prices/COLA?range=5d&format=csv&fields=date,close").await?.text();
     assert_eq!(csv.lines().count(), 5, "{csv}");
     assert!(csv.starts_with("date,close\r\n2024-06-14,"), "{csv}");
@@ -117,14 +144,26 @@ async fn lists_across_securities() -> Result<()> {
     check(&screened["meta"]["criteria"], json!({ "min_yield": 0.1, "min_streak": 20 }));
 
     let calendar = world.json("/v1/dividends/ex-dates?end_date=2024-09-30").await?;
-    check(&calendar["data"][0], json!({ "symbol": "COLA", "event_date": "2024-09-13", "event_type": "ex_dividend", "days_until": 88, "name": "Cola Company" }));
+    check(
+        &calendar["data"][0],
+        json!({ "symbol": "COLA", "event_date": "2024-09-13", "event_type": "ex_dividend", "days_until": 88, "name": "Cola Company" }),
+    );
     let payments = world.json("/v1/dividends/payment-dates").await?;
-    check(&payments["data"][0], json!({ "symbol": "COLA", "event_date": "2024-06-28", "event_type": "payment", "days_until": 11 }));
+    check(
+        &payments["data"][0],
+        json!({ "symbol": "COLA", "event_date": "2024-06-28", "event_type": "payment", "days_until": 11 }),
+    );
 
     let found = world.json("/v1/search?q=brk-b").await?;
     check(&found["data"][0], json!({ "symbol": "BRK.B", "match": "symbol", "score": 1 }));
-    check(&world.json("/v1/search?q=OLDCO").await?["data"][0], json!({ "symbol": "NEWCO", "match": "former_symbol" }));
-    check(&world.json("/v1/search?q=US0000000001").await?["data"][0], json!({ "symbol": "NEWCO", "match": "isin" }));
+    check(
+        &world.json("/v1/search?q=OLDCO").await?["data"][0],
+        json!({ "symbol": "NEWCO", "match": "former_symbol" }),
+    );
+    check(
+        &world.json("/v1/search?q=US0000000001").await?["data"][0],
+        json!({ "symbol": "NEWCO", "match": "isin" }),
+    );
 
     let compared = world.json("/v1/compare?symbols=BRK.B,COLA,NOPE").await?;
     assert_eq!(column(&compared, "symbol"), [json!("BRK.B"), json!("COLA")]);

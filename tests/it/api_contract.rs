@@ -44,11 +44,15 @@ async fn the_document_tells_the_truth_about_parameters_and_fields() -> Result<()
     for path in paths(&document) {
         let operation = &document["paths"][&path]["get"];
         let parameters = operation["parameters"].as_array().into_iter().flatten();
-        let documented: BTreeSet<&str> = parameters.filter(|p| p["in"] == "query").filter_map(|p| p["name"].as_str()).collect();
-        let (status, body) = world.refused(&format!("{}?nonsense=1&{}", filled(&path), needed(&path)), &world.professional).await?;
+        let documented: BTreeSet<&str> =
+            parameters.filter(|p| p["in"] == "query").filter_map(|p| p["name"].as_str()).collect();
+        let (status, body) = world
+            .refused(&format!("{}?nonsense=1&{}", filled(&path), needed(&path)), &world.professional)
+            .await?;
         assert_eq!(status, 400, "{path}: {body}");
         check(&body, json!({ "code": "INVALID_PARAMETER", "param": "nonsense" }));
-        let accepted: BTreeSet<&str> = body["allowed"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let accepted: BTreeSet<&str> =
+            body["allowed"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         assert_eq!(documented, accepted, "{path}");
         for status in ["200", "400", "401", "403", "404", "405", "429", "500", "503"] {
             assert!(!operation["responses"][status].is_null(), "{path} documents no {status}");
@@ -66,10 +70,16 @@ async fn every_endpoint_answers_in_every_form() -> Result<()> {
         assert_eq!(reply.status, 200, "{url}: {}", reply.text());
         let body = reply.json()?;
         assert!(body["data"].is_object() || body["data"].is_array(), "{url}");
-        assert!(body["meta"]["data_version"].as_str().is_some_and(|version| version.starts_with('g')), "{url}: {body}");
+        assert!(
+            body["meta"]["data_version"].as_str().is_some_and(|version| version.starts_with('g')),
+            "{url}: {body}"
+        );
         let etag = reply.header("etag").unwrap_or_default().to_owned();
         assert!(etag.starts_with("W/\""), "{url}");
-        assert!(reply.header("cache-control").is_some_and(|value| value.starts_with("private, max-age=")), "{url}");
+        assert!(
+            reply.header("cache-control").is_some_and(|value| value.starts_with("private, max-age=")),
+            "{url}"
+        );
 
         let key = ("x-api-key", world.professional.clone());
         let same = world.api.send(Method::GET, &url, &[key.clone(), ("if-none-match", etag.clone())]).await?;
@@ -77,7 +87,8 @@ async fn every_endpoint_answers_in_every_form() -> Result<()> {
         let head = world.api.send(Method::HEAD, &url, &[key.clone()]).await?;
         assert_eq!((head.status.as_u16(), head.body.len()), (200, 0), "{url}");
         assert_eq!(head.header("etag"), Some(etag.as_str()), "{url}");
-        let csv = world.api.send(Method::GET, &url, &[key.clone(), ("accept", "text/csv".to_owned())]).await?;
+        let csv =
+            world.api.send(Method::GET, &url, &[key.clone(), ("accept", "text/csv".to_owned())]).await?;
         assert_eq!(csv.status, 200, "{url}");
         assert!(csv.header("content-type").is_some_and(|kind| kind.starts_with("text/csv")), "{url}");
         assert_ne!(csv.header("etag"), Some(etag.as_str()), "{url}");
@@ -115,7 +126,8 @@ async fn mistakes_are_named_all_at_once() -> Result<()> {
     ] {
         let (status, body) = world.refused(path, &world.professional).await?;
         assert_eq!(status, 400, "{path}: {body}");
-        let named: BTreeSet<&str> = body["errors"].as_array().into_iter().flatten().filter_map(|e| e["param"].as_str()).collect();
+        let named: BTreeSet<&str> =
+            body["errors"].as_array().into_iter().flatten().filter_map(|e| e["param"].as_str()).collect();
         assert_eq!(named, expected.iter().copied().collect(), "{path}: {body}");
     }
     let (status, body) = world.refused("/v1/stocks?cursor=abc", &world.professional).await?;
@@ -136,9 +148,15 @@ async fn bodies_shrink_and_pages_work_offline() -> Result<()> {
     }
     for page in ["/docs", "/plans"] {
         let text = world.api.get(page, None).await?.text();
-        assert!(text.starts_with("<!doctype html>") && !text.contains("http://") && !text.contains("https://"), "{page}");
+        assert!(
+            text.starts_with("<!doctype html>") && !text.contains("http://") && !text.contains("https://"),
+            "{page}"
+        );
     }
     let missing = world.api.get("/nowhere", None).await?;
-    assert_eq!((missing.status.as_u16(), missing.json()?.as_object().map(serde_json::Map::len)), (404, Some(1)));
+    assert_eq!(
+        (missing.status.as_u16(), missing.json()?.as_object().map(serde_json::Map::len)),
+        (404, Some(1))
+    );
     Ok(())
 }

@@ -25,7 +25,11 @@ pub fn day(text: &str) -> NaiveDate {
 /// Weekdays up to the market's date, oldest first.
 pub fn sessions(from: &str) -> Vec<NaiveDate> {
     let weekend = |day: &NaiveDate| matches!(day.weekday(), Weekday::Sat | Weekday::Sun);
-    day(from).iter_days().take_while(|date| *date <= day("2024-06-14")).filter(|date| !weekend(date)).collect()
+    day(from)
+        .iter_days()
+        .take_while(|date| *date <= day("2024-06-14"))
+        .filter(|date| !weekend(date))
+        .collect()
 }
 
 fn records() -> Vec<Value> {
@@ -62,7 +66,10 @@ fn prices() -> impl Iterator<Item = Value> {
                     "low": price(close - 30), "close": price(close), "volume": 1000 + number })
         })
     };
-    bars("COLA", "2018-01-01", true).chain(bars("BRK.B", "2024-01-01", false)).chain(bars("NEWCO", "2024-05-01", false)).chain(bars("FUND", "2024-01-01", false))
+    bars("COLA", "2018-01-01", true)
+        .chain(bars("BRK.B", "2024-01-01", false))
+        .chain(bars("NEWCO", "2024-05-01", false))
+        .chain(bars("FUND", "2024-01-01", false))
 }
 
 /// Thirty years of quarterly dividends that rise every year; the next one is declared.

@@ -49,8 +49,14 @@ async fn a_split_adjusts_earlier_prices_under_any_spelling_of_the_symbol() -> Re
         let reply = api.get(&format!("/v1/prices/{spelling}?start_date=2019-08-01"), Some(&key)).await?;
         assert_eq!(reply.status, 200, "{}", reply.text());
         let body: Value = reply.json()?;
-        check(&body["data"][0], json!({ "date": "2019-08-12", "close": 50.1, "raw_close": 50.1, "split_ratio": 2 }));
-        check(&body["data"][1], json!({ "date": "2019-08-09", "close": 50.1, "raw_close": 100.2, "volume": 2000 }));
+        check(
+            &body["data"][0],
+            json!({ "date": "2019-08-12", "close": 50.1, "raw_close": 50.1, "split_ratio": 2 }),
+        );
+        check(
+            &body["data"][1],
+            json!({ "date": "2019-08-09", "close": 50.1, "raw_close": 100.2, "volume": 2000 }),
+        );
     }
     let quote: Value = api.get("/v1/stocks/MEAD-B/quote", Some(&key)).await?.json()?;
     check(&quote["data"], json!({ "symbol": "MEAD.B", "price": 50.1, "previous_close": 50.1, "change": 0 }));
@@ -68,12 +74,18 @@ async fn dividends_need_a_paid_tier_and_a_key_is_needed_for_anything() -> Result
     assert_eq!((none.status.as_u16(), none.json()?["code"].clone()), (401, json!("INVALID_API_KEY")));
     let refused = api.get(path, Some(&free)).await?;
     assert_eq!(refused.status, 403);
-    check(&refused.json()?, json!({ "code": "FEATURE_NOT_AVAILABLE", "current_tier": "free", "upgrade_url": "/plans" }));
+    check(
+        &refused.json()?,
+        json!({ "code": "FEATURE_NOT_AVAILABLE", "current_tier": "free", "upgrade_url": "/plans" }),
+    );
     let served = api.get(path, Some(&starter)).await?;
     assert_eq!(served.status, 200, "{}", served.text());
     let body: Value = served.json()?;
     assert_eq!(body["data"].as_array().map(Vec::len), Some(2));
-    check(&body["data"][0], json!({ "ex_date": "2019-08-09", "payment_date": "2019-08-15", "amount": 0.77, "status": "declared" }));
+    check(
+        &body["data"][0],
+        json!({ "ex_date": "2019-08-09", "payment_date": "2019-08-15", "amount": 0.77, "status": "declared" }),
+    );
     check(&body["data"][1], json!({ "ex_date": "2019-05-10", "status": "paid" }));
     check(&body["meta"], json!({ "count": 2, "limit": 2, "has_more": true }));
     Ok(())

@@ -5,6 +5,7 @@ mod api_answers;
 mod api_contract;
 mod api_world;
 mod first_answer;
+mod ingest_load;
 mod replay;
 mod roles;
 mod servers;

@@ -20,7 +20,10 @@ async fn digest(app: &TestApp) -> Result<Vec<(String, i64, String)>> {
         let row = rows.first().context("an aggregate has one row")?;
         digests.push((table.to_owned(), row.try_get(0)?, row.try_get(1)?));
     }
-    assert!(digests.iter().find(|d| d.0 == "metrics").is_some_and(|d| d.1 > 10), "the market is there: {digests:?}");
+    assert!(
+        digests.iter().find(|d| d.0 == "metrics").is_some_and(|d| d.1 > 10),
+        "the market is there: {digests:?}"
+    );
     Ok(digests)
 }
 
@@ -28,7 +31,19 @@ async fn digest(app: &TestApp) -> Result<Vec<(String, i64, String)>> {
 async fn market(app: &TestApp) -> Result<PathBuf> {
     let folder = app.folder().join("market");
     let out = folder.display().to_string();
-    let arguments = ["generate", "--symbols", "40", "--years", "3", "--seed", "11", "--until", "2024-06-28", "--out", &out];
+    let arguments = [
+        "generate",
+        "--symbols",
+        "40",
+        "--years",
+        "3",
+        "--seed",
+        "11",
+        "--until",
+        "2024-06-28",
+        "--out",
+        &out,
+    ];
     app.ingest(&arguments).await?.success()?;
     Ok(folder)
 }
@@ -117,7 +132,11 @@ async fn rows_cut_into_other_frames_give_the_same_tables() -> Result<()> {
 
 #[tokio::test]
 async fn killed_anywhere_and_started_again_gives_the_same_tables() -> Result<()> {
-    let app = TestApp::builder().env("PROJECTOR_BATCH_BYTES", "20000").env("PROJECTOR_LEASE_SECONDS", "1").start().await?;
+    let app = TestApp::builder()
+        .env("PROJECTOR_BATCH_BYTES", "20000")
+        .env("PROJECTOR_LEASE_SECONDS", "1")
+        .start()
+        .await?;
     let market = market(&app).await?;
     let path = market.display().to_string();
     let arguments = ["load", path.as_str(), "--source", "test", "--observed-at", OBSERVED];

@@ -172,7 +172,8 @@ impl Worker {
         let hashes: Vec<&[u8]> = groups.calls.iter().map(|call| call.hash.as_slice()).collect();
         let needs: Vec<i16> = groups.calls.iter().map(|call| call.need).collect();
         let counted: Vec<bool> = groups.calls.iter().map(|call| call.counted).collect();
-        let sizes: Vec<i32> = groups.members.iter().map(|members| i32::try_from(members.len()).unwrap_or(i32::MAX)).collect();
+        let sizes: Vec<i32> =
+            groups.members.iter().map(|members| i32::try_from(members.len()).unwrap_or(i32::MAX)).collect();
         store.client.query(&store.admit, &[&hashes, &needs, &counted, &sizes]).await
     }
 
@@ -238,11 +239,14 @@ impl Groups {
                     let members = self.members.get(outcome.group).map_or(&[][..], Vec::as_slice);
                     let counted = self.calls.get(outcome.group).is_some_and(|call| call.counted);
                     for (turn, position) in members.iter().enumerate() {
-                        decisions[*position] = Ok(Some(outcome.decide(i32::try_from(turn).unwrap_or(i32::MAX), counted)));
+                        decisions[*position] =
+                            Ok(Some(outcome.decide(i32::try_from(turn).unwrap_or(i32::MAX), counted)));
                     }
                 }
                 // A row that cannot be read must not look like an unknown key.
-                Err(error) => decisions.iter_mut().for_each(|decision| *decision = Err(schema::db::error_chain(&error))),
+                Err(error) => {
+                    decisions.iter_mut().for_each(|decision| *decision = Err(schema::db::error_chain(&error)))
+                }
             }
         }
         for (waiting, decision) in batch.into_iter().zip(decisions) {
@@ -344,7 +348,8 @@ mod tests {
     #[test]
     fn each_call_sees_its_own_remainder() {
         let outcome = outcome(true, 2, 2);
-        let usages: Vec<(f64, i64)> = (0..3).map(|turn| outcome.decide(turn, true).usage).map(|u| (u.tokens, u.used)).collect();
+        let usages: Vec<(f64, i64)> =
+            (0..3).map(|turn| outcome.decide(turn, true).usage).map(|u| (u.tokens, u.used)).collect();
         assert_eq!(usages, [(19.0, 1), (18.0, 2), (18.0, 2)]);
     }
 

@@ -30,7 +30,8 @@ impl Secret {
     /// Draws a key of 178 random bits.
     pub(crate) fn draw() -> Self {
         let mut generator = rand::rng();
-        let random: String = (0..RANDOM).map(|_| char::from(BASE62[generator.random_range(0..BASE62.len())])).collect();
+        let random: String =
+            (0..RANDOM).map(|_| char::from(BASE62[generator.random_range(0..BASE62.len())])).collect();
         let text = format!("{PREFIX}{random}{}", checksum(&random));
         let last_four = text.chars().skip(text.len() - 4).collect();
         Self { hash: hash(&text), last_four, text: text.into() }
@@ -96,8 +97,10 @@ fn bearer_token(value: &str) -> Option<&str> {
 /// Whether a query string carries a key, under any usual name or by its look.
 fn names_a_key(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(name, value)| {
-        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-        value.contains(PREFIX) || matches!(name.as_str(), "apikey" | "xapikey" | "accesstoken" | "authorization")
+        let name: String =
+            name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        value.contains(PREFIX)
+            || matches!(name.as_str(), "apikey" | "xapikey" | "accesstoken" | "authorization")
     })
 }
 
@@ -117,7 +120,9 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
-        let pair = |(name, value): &(&str, &str)| -> Option<_> { Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?)) };
+        let pair = |(name, value): &(&str, &str)| -> Option<_> {
+            Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?))
+        };
         pairs.iter().filter_map(pair).collect()
     }
 

@@ -23,7 +23,8 @@ impl Usage {
 
     /// Calls left of the minute's; the burst reserve beyond them is not shown.
     fn remaining(&self) -> i64 {
-        (self.whole() - i64::from(self.burst - self.rate_per_minute)).clamp(0, i64::from(self.rate_per_minute))
+        (self.whole() - i64::from(self.burst - self.rate_per_minute))
+            .clamp(0, i64::from(self.rate_per_minute))
     }
 
     /// Seconds until the bucket is full.
@@ -76,7 +77,11 @@ pub(crate) fn write(headers: &mut HeaderMap, entry: &Entry) {
     put(headers, "x-quota-reset", seconds(usage.month_end.ceil()));
     let window = seconds((f64::from(usage.burst) / usage.rate_per_second()).round());
     let month = seconds((usage.month_end - usage.month_start).round());
-    text(headers, "ratelimit-policy", &format!("\"rate\";q={};w={window}, \"month\";q={};w={month}", usage.burst, usage.quota));
+    text(
+        headers,
+        "ratelimit-policy",
+        &format!("\"rate\";q={};w={window}, \"month\";q={};w={month}", usage.burst, usage.quota),
+    );
     let until_full = seconds(usage.until_full().ceil());
     text(
         headers,

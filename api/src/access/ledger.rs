@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Admitted, Verdict};
 use super::admission::Usage;
+use super::{Admitted, Verdict};
 
 /// One request's entry.
 #[derive(Debug, Clone, Default)]

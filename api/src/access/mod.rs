@@ -97,7 +97,11 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
 }
 
 /// Reads the parameters; does no I/O and charges nothing.
-async fn read<P: Parameters>(parts: &mut Parts, app: &App, today: NaiveDate) -> (P, Format, Result<(), ApiError>) {
+async fn read<P: Parameters>(
+    parts: &mut Parts,
+    app: &App,
+    today: NaiveDate,
+) -> (P, Format, Result<(), ApiError>) {
     let path = match RawPathParams::from_request_parts(parts, app).await {
         Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         // Not UTF-8, so no name of anything.
@@ -113,9 +117,14 @@ async fn read<P: Parameters>(parts: &mut Parts, app: &App, today: NaiveDate) -> 
 
 /// The one place where a request is let in: credential, tier and depth, rate, quota, charged exactly as due.
 async fn admit<G: Gate, P: Parameters>(
-    parts: &Parts, app: &App, today: NaiveDate, parameters: &P, valid: bool,
+    parts: &Parts,
+    app: &App,
+    today: NaiveDate,
+    parameters: &P,
+    valid: bool,
 ) -> Result<Admitted, ApiError> {
-    let client = parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
+    let client =
+        parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
     let hash = credential::read(&parts.headers, &parts.uri);
     if let Some(refused) = app.throttle.blocked(client, hash) {
         return Err(ApiError::RateLimited { retry_after: refused.retry_after });
@@ -160,7 +169,8 @@ impl<G: Gate, P: Parameters> Access<G, P> {
             Err(error) => return error.into_response(),
         };
         let Self { app, tier, today, parameters, format, request, if_none_match, .. } = self;
-        let ingredients = Ingredients { today, format, tier: P::TIER_MATTERS.then_some(tier), request: &request };
+        let ingredients =
+            Ingredients { today, format, tier: P::TIER_MATTERS.then_some(tier), request: &request };
         let key = Key::new(&generation.version(), &ingredients);
         if has(if_none_match.as_ref(), &key.etag(), false) {
             return not_modified(&key.etag());
@@ -170,7 +180,10 @@ impl<G: Gate, P: Parameters> Access<G, P> {
         let fill = async {
             let made = making.await?;
             generation.observe(made.version);
-            let link = made.next_cursor.filter(|_| format == Format::Csv).and_then(|cursor| next_link(&request, &cursor));
+            let link = made
+                .next_cursor
+                .filter(|_| format == Format::Csv)
+                .and_then(|cursor| next_link(&request, &cursor));
             Ok(Answer { body: made.body, etag: Key::new(&made.version, &ingredients).etag(), link })
         };
         match app.answers.get(key, fill).await {
@@ -225,22 +238,41 @@ fn ok(answer: &Answer, format: Format) -> Response {
 /// The same request with the next page's cursor, as a relative reference.
 fn next_link(request: &str, cursor: &str) -> Option<HeaderValue> {
     let uri: Uri = request.parse().ok()?;
-    let kept = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let kept = uri
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
     let query: Vec<&str> = kept.collect();
     let separator = if query.is_empty() { "" } else { "&" };
-    HeaderValue::from_str(&format!("<{}?{}{separator}cursor={cursor}>; rel=\"next\"", uri.path(), query.join("&"))).ok()
+    HeaderValue::from_str(&format!(
+        "<{}?{}{separator}cursor={cursor}>; rel=\"next\"",
+        uri.path(),
+        query.join("&")
+    ))
+    .ok()
 }
 
 impl<P> Ask<P> {
     /// The answer with one resource.
-    pub(crate) fn single<T: serde::Serialize>(&self, output: &Output, version: Version, row: &T) -> Result<Made, ApiError> {
+    pub(crate) fn single<T: serde::Serialize>(
+        &self,
+        output: &Output,
+        version: Version,
+        row: &T,
+    ) -> Result<Made, ApiError> {
         let body = render::single(output, row, &Meta::new(&version))?;
         Ok(Made { body, version, next_cursor: None })
     }
 
     /// The answer with a page of these rows; `finish` completes its meta.
     pub(crate) fn page<T: Listed + serde::Serialize>(
-        &self, output: &Output, page: &Page, version: Version, rows: Vec<T>, finish: impl FnOnce(&mut ListMeta),
+        &self,
+        output: &Output,
+        page: &Page,
+        version: Version,
+        rows: Vec<T>,
+        finish: impl FnOnce(&mut ListMeta),
     ) -> Result<Made, ApiError> {
         let (rows, next_cursor) = page.select(rows, &self.app.signer);
         let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor.clone());

@@ -129,7 +129,14 @@ pub(crate) struct Throttle {
 
 impl Throttle {
     pub(crate) fn new(calls: Allowance, failures: Allowance) -> Self {
-        Self { start: Instant::now(), calls, failures, called: Moments::new(), failed: Moments::new(), valid: Moments::new() }
+        Self {
+            start: Instant::now(),
+            calls,
+            failures,
+            called: Moments::new(),
+            failed: Moments::new(),
+            valid: Moments::new(),
+        }
     }
 
     /// Charges a call to an address.
@@ -163,7 +170,12 @@ impl Throttle {
     }
 }
 
-fn charge(moments: &Moments<Place>, allowance: Allowance, address: IpAddr, now: u64) -> Result<Left, Refused> {
+fn charge(
+    moments: &Moments<Place>,
+    allowance: Allowance,
+    address: IpAddr,
+    now: u64,
+) -> Result<Left, Refused> {
     let (place, wider) = Place::of(address);
     if let Some(wider) = wider {
         moments.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?;
@@ -184,7 +196,11 @@ fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Ref
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
         let remaining = allowance.burst.saturating_sub(used);
-        Left { limit: allowance.per_minute, remaining: remaining.min(allowance.per_minute), until_full: full_at - now }
+        Left {
+            limit: allowance.per_minute,
+            remaining: remaining.min(allowance.per_minute),
+            until_full: full_at - now,
+        }
     };
     let room = allowance.burst.saturating_sub(1) * interval;
     match (full_at - now).checked_sub(room) {
@@ -197,7 +213,8 @@ fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Ref
 pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
     let mut client = peer.ip().to_canonical();
-    let lines: Vec<&str> = headers.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap_or("?")).collect();
+    let lines: Vec<&str> =
+        headers.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap_or("?")).collect();
     let joined = lines.join(",");
     for hop in joined.rsplit(',').map(str::trim) {
         match parse_hop(hop) {
@@ -209,7 +226,8 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
 }
 
 fn parse_hop(text: &str) -> Option<IpAddr> {
-    let address = text.parse::<IpAddr>().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
+    let address =
+        text.parse::<IpAddr>().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
     address.map(|address| address.to_canonical())
 }
 
@@ -285,7 +303,8 @@ mod tests {
         for number in 0..400_000u32 {
             let _ = throttle.call(IpAddr::from(number.to_be_bytes()));
         }
-        let kept: usize = throttle.called.shards.iter().map(|shard| shard.lock().expect("a lock").len()).sum();
+        let kept: usize =
+            throttle.called.shards.iter().map(|shard| shard.lock().expect("a lock").len()).sum();
         assert!(kept <= SHARDS * SHARD_ENTRIES, "{kept}");
     }
 }

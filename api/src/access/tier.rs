@@ -66,7 +66,13 @@ pub(crate) struct Tiers(pub(crate) Vec<Plan>);
 
 impl Default for Tiers {
     fn default() -> Self {
-        let plan = |tier, rate_per_minute, burst, monthly_quota, depth_years| Plan { tier, rate_per_minute, burst, monthly_quota, depth_years };
+        let plan = |tier, rate_per_minute, burst, monthly_quota, depth_years| Plan {
+            tier,
+            rate_per_minute,
+            burst,
+            monthly_quota,
+            depth_years,
+        };
         Self(vec![
             plan(Tier::Free, 10, 20, 5_000, 1),
             plan(Tier::Starter, 30, 60, 50_000, 5),

@@ -101,7 +101,8 @@ pub(super) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
         return Ok(instant.to_utc());
     }
-    let day: chrono::NaiveDate = text.parse().map_err(|_| "is neither YYYY-MM-DD nor an RFC 3339 instant".to_owned())?;
+    let day: chrono::NaiveDate =
+        text.parse().map_err(|_| "is neither YYYY-MM-DD nor an RFC 3339 instant".to_owned())?;
     let next = day.succ_opt().and_then(|next| next.and_hms_opt(0, 0, 0)).ok_or("is out of range")?;
     Ok(next.and_utc())
 }
@@ -113,9 +114,12 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
         AccountCommand::Create(it) => create(&client, &it).await,
         AccountCommand::Show(it) => show(&client, &it.email, it.json).await,
         AccountCommand::SetTier(it) => {
-            change(&client, &it.email, SET_TIER, &[&email(&it.email)?, &it.tier, &it.paid_until], it.json).await
+            change(&client, &it.email, SET_TIER, &[&email(&it.email)?, &it.tier, &it.paid_until], it.json)
+                .await
         }
-        AccountCommand::Cancel(it) => change(&client, &it.email, CANCEL, &[&email(&it.email)?, &it.paid_until], it.json).await,
+        AccountCommand::Cancel(it) => {
+            change(&client, &it.email, CANCEL, &[&email(&it.email)?, &it.paid_until], it.json).await
+        }
         AccountCommand::Delete(it) => delete(&client, &it).await,
         AccountCommand::List(it) => list(&client, it.json).await,
     }
@@ -125,13 +129,19 @@ async fn create(client: &Client, it: &Create) -> anyhow::Result<()> {
     let email = email(&it.email)?;
     match client.execute(CREATE, &[&email, &it.tier, &it.paid_until]).await {
         Ok(_) => show(client, &email, it.json).await,
-        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Err(AccountError::Taken(email).into()),
+        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
+            Err(AccountError::Taken(email).into())
+        }
         Err(error) => Err(error.into()),
     }
 }
 
 async fn change(
-    client: &Client, address: &str, statement: &str, parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)], json: bool,
+    client: &Client,
+    address: &str,
+    statement: &str,
+    parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+    json: bool,
 ) -> anyhow::Result<()> {
     match client.execute(statement, parameters).await? {
         0 => Err(AccountError::NoAccount(address.to_owned()).into()),
@@ -160,7 +170,11 @@ async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> 
 async fn list(client: &Client, json: bool) -> anyhow::Result<()> {
     let rows = client.query(LIST, &[]).await?;
     let rows = rows.iter().map(object).collect::<Result<Vec<_>, _>>()?;
-    report::rows(&rows, &["email", "tier", "effective_tier", "paid_until", "active_keys", "used_this_month", "created_at"], json);
+    report::rows(
+        &rows,
+        &["email", "tier", "effective_tier", "paid_until", "active_keys", "used_this_month", "created_at"],
+        json,
+    );
     Ok(())
 }
 

@@ -84,13 +84,19 @@ async fn create(client: &mut Client, it: &Create) -> anyhow::Result<()> {
     }
     let transaction = client.transaction().await?;
     // The account's row is locked, so that two creations cannot both be the tenth.
-    let account = transaction.query_opt(LOCK, &[&email]).await?.ok_or(AccountError::NoAccount(email.clone()))?;
+    let account =
+        transaction.query_opt(LOCK, &[&email]).await?.ok_or(AccountError::NoAccount(email.clone()))?;
     if account.try_get::<_, i64>("active_keys")? >= MOST_ACTIVE {
-        return Err(AccountError::Refused(format!("{email} has {MOST_ACTIVE} active keys: delete one first")).into());
+        return Err(AccountError::Refused(format!(
+            "{email} has {MOST_ACTIVE} active keys: delete one first"
+        ))
+        .into());
     }
     let secret = Secret::draw();
     let id: i64 = account.try_get("id")?;
-    let row = transaction.query_one(CREATE, &[&id, &&secret.hash[..], &name, &secret.last_four, &it.expires]).await?;
+    let row = transaction
+        .query_one(CREATE, &[&id, &&secret.hash[..], &name, &secret.last_four, &it.expires])
+        .await?;
     transaction.commit().await?;
     let mut key = object(&row)?;
     key["account"] = email.into();

@@ -20,8 +20,11 @@ pub(super) fn rows(rows: &[Value], columns: &[&str], json: bool) {
         println!("{}", Value::from(rows.to_vec()));
         return;
     }
-    let cells: Vec<Vec<String>> = rows.iter().map(|row| columns.iter().map(|column| text(&row[*column])).collect()).collect();
-    let width = |index: usize| cells.iter().map(|row| row[index].chars().count()).chain([columns[index].len()]).max().unwrap_or(0);
+    let cells: Vec<Vec<String>> =
+        rows.iter().map(|row| columns.iter().map(|column| text(&row[*column])).collect()).collect();
+    let width = |index: usize| {
+        cells.iter().map(|row| row[index].chars().count()).chain([columns[index].len()]).max().unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();

@@ -75,7 +75,8 @@ impl Reader<'_> {
 
     /// CSV when the client names it and does not rank JSON at least as high.
     fn accepted(&self) -> Format {
-        let accept = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let accept =
+            self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (csv, json) = (weight(accept, "text/csv"), weight(accept, "application/json"));
         if csv > 0 && csv > json { Format::Csv } else { Format::Json }
     }
@@ -90,8 +91,11 @@ fn weight(accept: &str, media_type: &str) -> u32 {
             u32::try_from(q.saturating_mul(rust_decimal::Decimal::ONE_THOUSAND).trunc()).unwrap_or(0)
         })
     };
-    named.filter(|parts| parts.first().is_some_and(|name| name.eq_ignore_ascii_case(media_type)))
-        .map(|parts| quality(&parts[1..])).max().unwrap_or(0)
+    named
+        .filter(|parts| parts.first().is_some_and(|name| name.eq_ignore_ascii_case(media_type)))
+        .map(|parts| quality(&parts[1..]))
+        .max()
+        .unwrap_or(0)
 }
 
 #[cfg(test)]

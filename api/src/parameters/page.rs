@@ -79,8 +79,16 @@ impl Reader<'_> {
                 }
                 Some(pair) => order.push(pair),
                 None => {
-                    let allowed: Vec<String> = paging.keys.iter().flat_map(|key| [format!("{key}.asc"), format!("{key}.desc")]).collect();
-                    self.refuse("sort", format!("must be made of: {}", allowed.join(", ")), Some(json!(allowed)));
+                    let allowed: Vec<String> = paging
+                        .keys
+                        .iter()
+                        .flat_map(|key| [format!("{key}.asc"), format!("{key}.desc")])
+                        .collect();
+                    self.refuse(
+                        "sort",
+                        format!("must be made of: {}", allowed.join(", ")),
+                        Some(json!(allowed)),
+                    );
                 }
             }
         }
@@ -119,7 +127,12 @@ impl Page {
     }
 
     #[cfg(test)]
-    pub(super) fn for_test(limit: i64, key: &'static str, direction: Direction, after: Option<Vec<Option<String>>>) -> Self {
+    pub(super) fn for_test(
+        limit: i64,
+        key: &'static str,
+        direction: Direction,
+        after: Option<Vec<Option<String>>>,
+    ) -> Self {
         Self { limit, order: vec![(key, direction)], after, filters: String::new() }
     }
 }

@@ -54,11 +54,26 @@ impl Bounds {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(
-        path: Vec<(String, String)>, query: &str, headers: &'a HeaderMap, signer: &'a Signer, route: &'a str,
+        path: Vec<(String, String)>,
+        query: &str,
+        headers: &'a HeaderMap,
+        signer: &'a Signer,
+        route: &'a str,
         today: NaiveDate,
     ) -> Self {
         let query = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        Self { path, query, asked: vec![], errors: vec![], bad_cursor: false, format: Format::Json, headers, signer, route, today }
+        Self {
+            path,
+            query,
+            asked: vec![],
+            errors: vec![],
+            bad_cursor: false,
+            format: Format::Json,
+            headers,
+            signer,
+            route,
+            today,
+        }
     }
 
     /// The day that counts as today.
@@ -82,9 +97,17 @@ impl<'a> Reader<'a> {
             names.push(name);
             if !self.asked.contains(&name.as_str()) {
                 let allowed = Some(json!(self.asked));
-                found.push(ParameterError { param: shortened(name), error: "is not a parameter of this endpoint".to_owned(), allowed });
+                found.push(ParameterError {
+                    param: shortened(name),
+                    error: "is not a parameter of this endpoint".to_owned(),
+                    allowed,
+                });
             } else if self.query.iter().filter(|(other, _)| other == name).count() > 1 {
-                found.push(ParameterError { param: name.clone(), error: "is given more than once".to_owned(), allowed: None });
+                found.push(ParameterError {
+                    param: name.clone(),
+                    error: "is given more than once".to_owned(),
+                    allowed: None,
+                });
             }
         }
         self.errors.append(&mut found);
@@ -159,7 +182,11 @@ impl<'a> Reader<'a> {
         let number = plain_integer(&value).filter(|number| bounds.contains(number));
         if number.is_none() {
             let (low, high) = (bounds.start(), bounds.end());
-            self.refuse(name, format!("is not an integer from {low} to {high}"), Some(json!({ "minimum": low, "maximum": high })));
+            self.refuse(
+                name,
+                format!("is not an integer from {low} to {high}"),
+                Some(json!({ "minimum": low, "maximum": high })),
+            );
         }
         number
     }
@@ -172,14 +199,21 @@ impl<'a> Reader<'a> {
         let number = if plain { schema::value::parse_decimal(&value).ok() } else { None };
         let number = number.map(|number| number.value).filter(|number| (low..=high).contains(number));
         if number.is_none() {
-            self.refuse(name, format!("is not a number from {low} to {high}"), Some(json!({ "minimum": low, "maximum": high })));
+            self.refuse(
+                name,
+                format!("is not a number from {low} to {high}"),
+                Some(json!({ "minimum": low, "maximum": high })),
+            );
         }
         number
     }
 
     /// A lower and an upper bound of one figure.
     pub(crate) fn between(
-        &mut self, low: &'static str, high: &'static str, bounds: Bounds,
+        &mut self,
+        low: &'static str,
+        high: &'static str,
+        bounds: Bounds,
     ) -> (Option<Decimal>, Option<Decimal>) {
         let (least, most) = (self.decimal(low, bounds), self.decimal(high, bounds));
         let ordered = least.zip(most).is_none_or(|(least, most)| least <= most);
@@ -200,7 +234,8 @@ impl<'a> Reader<'a> {
     /// Some of a set of words, comma-separated.
     pub(crate) fn some_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
         let value = self.text(name)?;
-        let named = value.split(',').map(|text| words.iter().copied().find(|word| word.to_string() == text.trim()));
+        let named =
+            value.split(',').map(|text| words.iter().copied().find(|word| word.to_string() == text.trim()));
         let found: Option<Vec<T>> = named.collect();
         if found.is_none() {
             self.refuse_word(name, words);
@@ -216,7 +251,8 @@ impl<'a> Reader<'a> {
     /// The filters a cursor is bound to: the route and every parameter that chooses or orders rows.
     pub(super) fn filters(&self) -> String {
         let free = ["cursor", "limit", "format", "decimals", "fields"];
-        let mut pairs: Vec<_> = self.query.iter().filter(|(name, _)| !free.contains(&name.as_str())).collect();
+        let mut pairs: Vec<_> =
+            self.query.iter().filter(|(name, _)| !free.contains(&name.as_str())).collect();
         pairs.sort();
         let pairs = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
         format!("{}?{}", self.route, pairs.join("&"))
@@ -236,7 +272,11 @@ fn plain_integer(text: &str) -> Option<i64> {
 
 /// `YYYY-MM-DD` and nothing else.
 fn parse_date(text: &str) -> Option<NaiveDate> {
-    let shaped = text.len() == 10 && text.bytes().enumerate().all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
+    let shaped = text.len() == 10
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
     let date: Option<NaiveDate> = if shaped { text.parse().ok() } else { None };
     // Postgres' and the calendar's arithmetic stay far from their ends.
     date.filter(|date| chrono::Datelike::year(date) >= 1)

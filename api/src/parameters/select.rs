@@ -83,10 +83,15 @@ fn compare(a: Option<&SortValue>, b: Option<&SortValue>, direction: Direction) -
 
 impl Page {
     /// The page's rows and the cursor of the next page.
-    pub(crate) fn select<T: Listed>(&self, rows: impl IntoIterator<Item = T>, signer: &Signer) -> (Vec<T>, Option<String>) {
+    pub(crate) fn select<T: Listed>(
+        &self,
+        rows: impl IntoIterator<Item = T>,
+        signer: &Signer,
+    ) -> (Vec<T>, Option<String>) {
         let after = self.after.as_deref().and_then(Place::open);
         let placed = rows.into_iter().map(|row| (Place::of(&row, self), row));
-        let later = |(place, _): &(Place, T)| after.as_ref().is_none_or(|after| place.compare(after, self).is_gt());
+        let later =
+            |(place, _): &(Place, T)| after.as_ref().is_none_or(|after| place.compare(after, self).is_gt());
         let mut placed: Vec<(Place, T)> = placed.filter(later).collect();
         placed.sort_by(|(a, _), (b, _)| a.compare(b, self));
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);

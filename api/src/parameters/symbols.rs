@@ -49,7 +49,11 @@ impl SymbolList {
     /// Positions and candidates side by side, for a look-up in one statement.
     pub(crate) fn columns(&self) -> (Vec<i32>, Vec<String>) {
         let listed = self.0.iter().zip(0i32..);
-        listed.flat_map(|(symbol, place)| symbol.candidates.iter().map(move |candidate| (place, candidate.clone()))).unzip()
+        listed
+            .flat_map(|(symbol, place)| {
+                symbol.candidates.iter().map(move |candidate| (place, candidate.clone()))
+            })
+            .unzip()
     }
 }
 
@@ -70,13 +74,20 @@ impl Reader<'_> {
                 return None;
             }
             let candidates = Symbol::parse(item).ok().as_ref().map(spellings).unwrap_or_default();
-            let known = |other: &ListedSymbol| other.text.eq_ignore_ascii_case(item) || (!candidates.is_empty() && other.candidates == candidates);
+            let known = |other: &ListedSymbol| {
+                other.text.eq_ignore_ascii_case(item)
+                    || (!candidates.is_empty() && other.candidates == candidates)
+            };
             if !list.iter().any(known) {
                 list.push(ListedSymbol { text: item.chars().take(64).collect(), candidates });
             }
         }
         if list.len() > most {
-            self.refuse("symbols", format!("has more than {most} symbols"), Some(serde_json::json!({ "maximum": most })));
+            self.refuse(
+                "symbols",
+                format!("has more than {most} symbols"),
+                Some(serde_json::json!({ "maximum": most })),
+            );
             return None;
         }
         Some(SymbolList(list))

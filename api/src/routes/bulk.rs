@@ -121,7 +121,13 @@ impl Parameters for BulkDividendsParameters {
         let symbols = reader.required_symbols(MOST);
         let Window { start, end } = reader.window();
         let per_symbol = reader.integer("per_symbol", 1..=100).unwrap_or(20);
-        Self { symbols, start_date: start, end_date: end, per_symbol, output: reader.output(DIVIDENDS_COLUMNS) }
+        Self {
+            symbols,
+            start_date: start,
+            end_date: end,
+            per_symbol,
+            output: reader.output(DIVIDENDS_COLUMNS),
+        }
     }
 
     fn oldest(&self) -> Option<NaiveDate> {
@@ -131,7 +137,11 @@ impl Parameters for BulkDividendsParameters {
 
 /// Puts rows into request order and accounts for every symbol.
 fn made<T: Serialize>(
-    symbols: &SymbolList, resolved: &[Option<String>], mut rows: HashMap<String, T>, version: Version, output: &Output,
+    symbols: &SymbolList,
+    resolved: &[Option<String>],
+    mut rows: HashMap<String, T>,
+    version: Version,
+    output: &Output,
     depth: Option<Depth>,
 ) -> Result<Made, ApiError> {
     let (mut data, mut errors) = (Vec::new(), Vec::new());
@@ -150,13 +160,16 @@ fn made<T: Serialize>(
             }
         }
     }
-    let summary = Summary { requested: data.len() + errors.len(), returned: data.len(), failed: errors.len() };
+    let summary =
+        Summary { requested: data.len() + errors.len(), returned: data.len(), failed: errors.len() };
     let meta = BulkMeta { as_of: version.as_of, data_version: version.to_string(), errors, summary, depth };
     Ok(Made { body: render::list(output, &data, &meta)?, version, next_cursor: None })
 }
 
 async fn rows<T: TableRow + Serialize, const METRICS: bool>(
-    ask: Ask<BulkParameters<METRICS>>, statement: &str, symbol: fn(&T) -> &str,
+    ask: Ask<BulkParameters<METRICS>>,
+    statement: &str,
+    symbol: fn(&T) -> &str,
 ) -> Result<Made, ApiError> {
     let resolved = lookup::resolve(&ask.generation, &ask.parameters.symbols).await?;
     let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
@@ -208,9 +221,13 @@ async fn dividends_of(ask: Ask<BulkDividendsParameters>) -> Result<Made, ApiErro
     let resolved = lookup::resolve(&ask.generation, &asked.symbols).await?;
     let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
     let start = asked.start_date.unwrap_or_else(|| ask.floor());
-    let rows = lookup::query(&ask.generation, DIVIDENDS, &[&known, &start, &asked.end_date, &asked.per_symbol]).await?;
+    let rows =
+        lookup::query(&ask.generation, DIVIDENDS, &[&known, &start, &asked.end_date, &asked.per_symbol])
+            .await?;
     let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
-    let empty = |symbol: &&str| ((*symbol).to_owned(), SymbolDividends { symbol: (*symbol).to_owned(), dividends: vec![] });
+    let empty = |symbol: &&str| {
+        ((*symbol).to_owned(), SymbolDividends { symbol: (*symbol).to_owned(), dividends: vec![] })
+    };
     let mut by_symbol: HashMap<String, SymbolDividends> = known.iter().map(empty).collect();
     for row in lookup::present::<DividendRow>(&rows)? {
         if let Some(entry) = by_symbol.get_mut(&row.symbol) {

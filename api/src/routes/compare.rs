@@ -75,7 +75,9 @@ impl Parameters for CompareParameters {
         let sections = reader.some_of("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec());
         let mut output = reader.output(COLUMNS);
         let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.to_vec());
-        output.fields = Some(chosen.into_iter().filter(|column| *column == "symbol" || sections.contains(column)).collect());
+        output.fields = Some(
+            chosen.into_iter().filter(|column| *column == "symbol" || sections.contains(column)).collect(),
+        );
         Self { symbols, sections, output }
     }
 }
@@ -104,9 +106,12 @@ impl Rows {
     async fn read<P>(ask: &Ask<P>, symbols: &[String]) -> Result<Self, ApiError> {
         let mut client = ask.generation.client().await?;
         let transaction = lookup::snapshot(&mut client).await?;
-        let (version, quotes) = lookup::table::<Quote>(&transaction, QUOTES, symbols, |row| &row.symbol).await?;
-        let (_, fundamentals) = lookup::table::<FundamentalsRow>(&transaction, FUNDAMENTALS, symbols, |row| &row.symbol).await?;
-        let (_, metrics) = lookup::table::<Metrics>(&transaction, METRICS, symbols, |row| &row.symbol).await?;
+        let (version, quotes) =
+            lookup::table::<Quote>(&transaction, QUOTES, symbols, |row| &row.symbol).await?;
+        let (_, fundamentals) =
+            lookup::table::<FundamentalsRow>(&transaction, FUNDAMENTALS, symbols, |row| &row.symbol).await?;
+        let (_, metrics) =
+            lookup::table::<Metrics>(&transaction, METRICS, symbols, |row| &row.symbol).await?;
         Ok(Self { version, quotes, fundamentals, metrics })
     }
 }
@@ -143,7 +148,9 @@ type Contest = (&'static str, bool, fn(&CompareItem) -> Option<Decimal>);
 const CONTESTS: &[Contest] = &[
     ("dividend_yield", false, |item| item.metrics.as_ref()?.dividend_yield.map(|value| value.0)),
     ("growth_5y", false, |item| item.metrics.as_ref()?.growth_5y.map(|value| value.0)),
-    ("increase_streak_years", false, |item| item.metrics.as_ref().map(|metrics| metrics.increase_streak_years.into())),
+    ("increase_streak_years", false, |item| {
+        item.metrics.as_ref().map(|metrics| metrics.increase_streak_years.into())
+    }),
     ("payout_ratio", true, |item| item.metrics.as_ref()?.payout_ratio.map(|value| value.0)),
     ("total_return_1y", false, |item| item.metrics.as_ref()?.total_return_1y.map(|value| value.0)),
     ("total_return_5y", false, |item| item.metrics.as_ref()?.total_return_5y.map(|value| value.0)),

@@ -19,7 +19,8 @@ const HEAD: &str = include_str!("../../templates/head.html");
 /// Serves the document.
 pub(crate) fn openapi(document: &OpenApi) -> MethodRouter<App> {
     let body = Bytes::from(document.to_json().unwrap_or_default());
-    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
+    let headers =
+        [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
     get(async move || (headers, body).into_response())
 }
 
@@ -56,7 +57,11 @@ fn html(body: Bytes) -> Response {
 }
 
 fn reference(document: &Value) -> String {
-    let mut page = format!("{HEAD}<h1>{}</h1><p>{}</p>", text(&document["info"]["title"]), text(&document["info"]["description"]));
+    let mut page = format!(
+        "{HEAD}<h1>{}</h1><p>{}</p>",
+        text(&document["info"]["title"]),
+        text(&document["info"]["description"])
+    );
     page.push_str("<p>The same as an <a href=\"/openapi.json\">OpenAPI 3.1 document</a>. Send the key as <code>Authorization: Bearer …</code> or <code>X-API-Key: …</code>. <a href=\"/plans\">Plans and limits</a>.</p><nav>");
     for (path, _) in members(&document["paths"]) {
         page.push_str(&format!("<a href=\"#{0}\">{0}</a> ", escape(path)));
@@ -96,7 +101,11 @@ fn endpoint(path: &str, operation: &Value) -> String {
     part.push_str("<table><tr><th>Status</th><th>Body</th><th>Meaning</th></tr>");
     for (status, response) in members(&operation["responses"]) {
         let body = kind(&response["content"]["application/json"]["schema"]);
-        part.push_str(&format!("<tr><td>{}</td><td>{body}</td><td>{}</td></tr>", escape(status), text(&response["description"])));
+        part.push_str(&format!(
+            "<tr><td>{}</td><td>{body}</td><td>{}</td></tr>",
+            escape(status),
+            text(&response["description"])
+        ));
     }
     part.push_str("</table>");
     part
@@ -128,7 +137,11 @@ fn kind(schema: &Value) -> String {
     }
     for of in ["oneOf", "allOf", "anyOf"] {
         if let Some(choices) = schema[of].as_array() {
-            return choices.iter().map(kind).collect::<Vec<_>>().join(if of == "allOf" { " with " } else { " or " });
+            return choices.iter().map(kind).collect::<Vec<_>>().join(if of == "allOf" {
+                " with "
+            } else {
+                " or "
+            });
         }
     }
     if let Some(words) = schema["enum"].as_array() {
@@ -138,9 +151,12 @@ fn kind(schema: &Value) -> String {
         Value::Array(types) => types.iter().map(text).collect::<Vec<_>>().join(" or "),
         one => text(one),
     };
-    let bounds = ["minimum", "maximum", "default", "maxLength", "pattern"].iter().filter(|bound| !schema[**bound].is_null());
+    let bounds = ["minimum", "maximum", "default", "maxLength", "pattern"]
+        .iter()
+        .filter(|bound| !schema[**bound].is_null());
     let bounds: String = bounds.map(|bound| format!(", {bound} {}", text(&schema[*bound]))).collect();
-    let items = if schema["items"].is_null() { String::new() } else { format!(" of {}", kind(&schema["items"])) };
+    let items =
+        if schema["items"].is_null() { String::new() } else { format!(" of {}", kind(&schema["items"])) };
     format!("{named}{items}{bounds}")
 }
 

@@ -37,9 +37,13 @@ struct Security;
 impl Modify for Security {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let components = document.components.get_or_insert_default();
-        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("An API key: dds_live_…")).build();
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("An API key: dds_live_…"))
+            .build();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-        let header = ApiKey::Header(ApiKeyValue::with_description("X-API-Key", "The same key in its own header."));
+        let header =
+            ApiKey::Header(ApiKeyValue::with_description("X-API-Key", "The same key in its own header."));
         components.add_security_scheme("api_key", SecurityScheme::ApiKey(header));
     }
 }

@@ -103,7 +103,11 @@ impl Health {
             lag_events: level.map(|level| level.events),
             lag_seconds: level.map(|level| level.seconds()),
         };
-        Self { status, version: env!("CARGO_PKG_VERSION"), components: Components { postgres, nats, projection } }
+        Self {
+            status,
+            version: env!("CARGO_PKG_VERSION"),
+            components: Components { postgres, nats, projection },
+        }
     }
 }
 
@@ -150,18 +154,24 @@ impl Lag {
         }
     }
 
-    async fn follow(&self, settings: &schema::stream::StreamSettings, projection: &Projection) -> Result<(), String> {
+    async fn follow(
+        &self,
+        settings: &schema::stream::StreamSettings,
+        projection: &Projection,
+    ) -> Result<(), String> {
         let context = settings.connect("api").await.map_err(|error| error.to_string())?;
         let mut level_at = Instant::now();
         loop {
-            let mut stream = context.get_stream(&settings.nats_stream).await.map_err(|error| error.to_string())?;
+            let mut stream =
+                context.get_stream(&settings.nats_stream).await.map_err(|error| error.to_string())?;
             let last = stream.info().await.map_err(|error| error.to_string())?.state.last_sequence;
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
             let events = last.saturating_sub(u64::try_from(applied).unwrap_or(0));
             if events == 0 {
                 level_at = Instant::now();
             }
-            *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Level { events, level_at, seen: Instant::now() });
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) =
+                Some(Level { events, level_at, seen: Instant::now() });
             tokio::time::sleep(Self::POLL).await;
         }
     }

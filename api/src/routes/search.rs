@@ -24,7 +24,17 @@ use crate::universe::Member;
 
 const NAMES: &str = include_str!("../../queries/search/names.sql");
 const COLUMNS: &[&str] = &[
-    "symbol", "name", "exchange", "type", "country", "currency", "sector", "is_active", "score", "match", "dividend_yield",
+    "symbol",
+    "name",
+    "exchange",
+    "type",
+    "country",
+    "currency",
+    "sector",
+    "is_active",
+    "score",
+    "match",
+    "dividend_yield",
 ];
 /// Likeness of names below which they are not alike, thousandths.
 const ALIKE: u32 = 350;
@@ -76,13 +86,19 @@ struct Known {
 
 impl Names {
     async fn load(generation: &Generation, members: &[Member]) -> Result<Self, ApiError> {
-        let names: HashMap<&str, &str> = members.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
+        let names: HashMap<&str, &str> =
+            members.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
         let mut by_symbol = HashMap::new();
         for row in lookup::query(generation, NAMES, &[]).await? {
             let Some(symbol) = row.try_get::<_, Option<String>>("symbol")? else { continue };
             let name = names.get(symbol.as_str()).copied().unwrap_or_default().to_lowercase();
             let trigrams = trigrams(&name);
-            let known = Known { isin: row.try_get("isin")?, former_symbols: row.try_get("former_symbols")?, name, trigrams };
+            let known = Known {
+                isin: row.try_get("isin")?,
+                former_symbols: row.try_get("former_symbols")?,
+                name,
+                trigrams,
+            };
             by_symbol.insert(symbol, known);
         }
         Ok(Self { by_symbol })
@@ -138,7 +154,11 @@ impl Wanted {
     fn of(q: &str) -> Self {
         let name = q.trim().to_lowercase();
         let symbol = schema::symbol::Symbol::parse(q).ok();
-        let symbols = symbol.iter().flat_map(schema::symbol::Symbol::spellings).map(|symbol| symbol.to_string()).collect();
+        let symbols = symbol
+            .iter()
+            .flat_map(schema::symbol::Symbol::spellings)
+            .map(|symbol| symbol.to_string())
+            .collect();
         Self { symbols, isin: q.trim().to_uppercase(), trigrams: trigrams(&name), name }
     }
 
@@ -163,7 +183,8 @@ impl Wanted {
 
     fn fit_name(&self, known: &Known) -> Option<(u32, Match)> {
         let found = known.name.find(&self.name).filter(|_| !self.name.is_empty());
-        let starts_word = found.is_some_and(|at| at == 0 || !known.name[..at].ends_with(char::is_alphanumeric));
+        let starts_word =
+            found.is_some_and(|at| at == 0 || !known.name[..at].ends_with(char::is_alphanumeric));
         match found {
             Some(_) if known.name == self.name => Some((880, Match::Name)),
             Some(0) => Some((800, Match::Name)),
@@ -181,8 +202,14 @@ impl Wanted {
 fn trigrams(text: &str) -> Vec<u32> {
     let mut all = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let padded: Vec<u32> = [u32::from(' '); 2].into_iter().chain(word.chars().map(u32::from)).chain([u32::from(' ')]).collect();
-        all.extend(padded.windows(3).map(|w| w[0].wrapping_mul(0x0100_0193) ^ w[1].wrapping_mul(0x0001_9660) ^ w[2]));
+        let padded: Vec<u32> = [u32::from(' '); 2]
+            .into_iter()
+            .chain(word.chars().map(u32::from))
+            .chain([u32::from(' ')])
+            .collect();
+        all.extend(
+            padded.windows(3).map(|w| w[0].wrapping_mul(0x0100_0193) ^ w[1].wrapping_mul(0x0001_9660) ^ w[2]),
+        );
     }
     all.sort_unstable();
     all.dedup();
@@ -210,7 +237,8 @@ pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
 
 async fn page(ask: Ask<SearchParameters>) -> Result<Made, ApiError> {
     let universe = ask.app.universes.get(&ask.generation).await?;
-    let names = ask.app.universes.names.get(&ask.generation, Names::load(&ask.generation, &universe.members)).await?;
+    let names =
+        ask.app.universes.names.get(&ask.generation, Names::load(&ask.generation, &universe.members)).await?;
     let asked = &ask.parameters;
     let wanted = Wanted::of(&asked.q);
     let eligible = universe.members.iter().filter(|member| {
@@ -225,7 +253,8 @@ async fn page(ask: Ask<SearchParameters>) -> Result<Made, ApiError> {
     };
     let mut found: Vec<_> = eligible.filter_map(fit).collect();
     found.sort_by(|a, b| {
-        let key = |(score, _, member): &(u32, Match, &Member)| (Reverse(*score), Reverse(member.stock.market_cap));
+        let key =
+            |(score, _, member): &(u32, Match, &Member)| (Reverse(*score), Reverse(member.stock.market_cap));
         key(a).cmp(&key(b)).then_with(|| a.2.stock.symbol.cmp(&b.2.stock.symbol))
     });
     let limit = usize::try_from(asked.limit).unwrap_or(20);

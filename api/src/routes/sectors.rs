@@ -15,7 +15,8 @@ use crate::envelope::{List, Single};
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SortValue,
+    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
+    SortValue,
 };
 use crate::projection::Version;
 use crate::routes::Failures;
@@ -25,7 +26,16 @@ const SECTORS: &str = include_str!("../../queries/sectors/sectors.sql");
 const PAGING: Paging = Paging {
     default_limit: 100,
     most: 100,
-    keys: &["sector", "stock_count", "payer_count", "market_cap", "avg_yield", "median_yield", "weighted_yield", "max_yield"],
+    keys: &[
+        "sector",
+        "stock_count",
+        "payer_count",
+        "market_cap",
+        "avg_yield",
+        "median_yield",
+        "weighted_yield",
+        "max_yield",
+    ],
     order: &[("sector", Direction::Ascending)],
 };
 
@@ -138,10 +148,13 @@ pub(crate) async fn detail(access: Access<Free, SectorParameters>) -> Response {
 async fn one(ask: Ask<SectorParameters>) -> Result<Made, ApiError> {
     let (version, sectors, universe) = together(&ask).await?;
     let wanted = ask.parameters.sector.trim().to_lowercase();
-    let found = sectors.into_iter().find(|row| row.sector.to_lowercase() == wanted || row.slug.to_lowercase() == wanted);
+    let found = sectors
+        .into_iter()
+        .find(|row| row.sector.to_lowercase() == wanted || row.slug.to_lowercase() == wanted);
     let shown: String = ask.parameters.sector.chars().take(64).collect();
     let sector = found.ok_or_else(|| ApiError::NotFound(format!("No sector {shown}")))?;
-    let top_payers = top_payers(&universe, &sector.sector, usize::try_from(ask.parameters.limit).unwrap_or(10));
+    let top_payers =
+        top_payers(&universe, &sector.sector, usize::try_from(ask.parameters.limit).unwrap_or(10));
     ask.single(&ask.parameters.output, version, &SectorDetail { sector, top_payers })
 }
 
@@ -177,6 +190,8 @@ fn top_payers(universe: &Universe, sector: &str, limit: usize) -> Vec<ScreenerRo
     };
     let mut payers: Vec<&Member> = universe.members.iter().filter(pays).collect();
     // Members come by symbol, and the sort is stable.
-    payers.sort_by(|a, b| (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap)));
+    payers.sort_by(|a, b| {
+        (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
+    });
     payers.into_iter().take(limit).map(ScreenerRow::from).collect()
 }

@@ -4,7 +4,18 @@ use schema::symbol::Symbol;
 
 /// Names that say what a file is, not whose.
 const NO_SYMBOLS: [&str; 12] = [
-    "data", "download", "history", "historical", "price", "prices", "quote", "quotes", "stock", "stocks", "table", "wiki",
+    "data",
+    "download",
+    "history",
+    "historical",
+    "price",
+    "prices",
+    "quote",
+    "quotes",
+    "stock",
+    "stocks",
+    "table",
+    "wiki",
 ];
 
 /// The symbol a file's name gives; a message when it says that the rows are not daily, or nothing.
@@ -16,14 +27,18 @@ pub(super) fn symbol_of(stem: &str) -> Result<Symbol, String> {
     let root = tokens.next().unwrap_or_default();
     let suffix = tokens.next_if(|token| is_suffix(token));
     let rest = tokens.next();
-    if rest.is_some_and(|token| interval(token) == Some(false)) || tokens.any(|token| interval(token) == Some(false)) {
+    if rest.is_some_and(|token| interval(token) == Some(false))
+        || tokens.any(|token| interval(token) == Some(false))
+    {
         return Err(format!("is not daily by its name ({stem}): only daily rows are loaded"));
     }
     let known_form = rest.is_none_or(|token| is_year(token) || interval(token).is_some());
     let named = known_form && root.len() <= 12 && !NO_SYMBOLS.contains(&root.to_ascii_lowercase().as_str());
     let text = suffix.map_or_else(|| root.to_owned(), |suffix| format!("{root}.{suffix}"));
     let symbol = named.then(|| Symbol::parse(&text).ok()).flatten();
-    symbol.ok_or_else(|| "does not say whose rows it holds: say --symbol, or name the file by the symbol (AAPL.csv)".to_owned())
+    symbol.ok_or_else(|| {
+        "does not say whose rows it holds: say --symbol, or name the file by the symbol (AAPL.csv)".to_owned()
+    })
 }
 
 /// Exchange or share class: one to three capital letters.

@@ -36,7 +36,9 @@ impl Head {
                 let mut records = Records::new(bytes.as_slice())?;
                 let mut next = || -> io::Result<Vec<String>> {
                     let record = records.next_record()?;
-                    let fields = record.iter().flat_map(|record| record.fields().map(|f| String::from_utf8_lossy(f).trim().to_owned()));
+                    let fields = record.iter().flat_map(|record| {
+                        record.fields().map(|f| String::from_utf8_lossy(f).trim().to_owned())
+                    });
                     Ok(fields.collect())
                 };
                 head.columns = next()?;
@@ -44,8 +46,12 @@ impl Head {
             }
             Encoding::Ndjson => {
                 let mut lines = Lines::new(bytes.as_slice())?;
-                let line = std::iter::from_fn(|| lines.next_line().ok().flatten().map(|(_, line)| line.to_vec()));
-                head.columns = line.take(100).find(|line| !line.trim_ascii().is_empty()).map_or_else(Vec::new, |line| keys(&line));
+                let line =
+                    std::iter::from_fn(|| lines.next_line().ok().flatten().map(|(_, line)| line.to_vec()));
+                head.columns = line
+                    .take(100)
+                    .find(|line| !line.trim_ascii().is_empty())
+                    .map_or_else(Vec::new, |line| keys(&line));
             }
             Encoding::Json => head.columns = keys(&bytes),
         }
@@ -84,7 +90,12 @@ impl Head {
             "yahoo: leave --format out or say --format yahoo"
         } else if ohlc && dated && self.has(&["dividend"]) && self.has(&["split"]) {
             "a zipline csvdir file, whose prices are of no stated basis: convert it to canonical prices, dividends and splits"
-        } else if ohlc && self.first_row.first().is_some_and(|date| date.contains('-') && date.bytes().any(|b| b.is_ascii_alphabetic())) {
+        } else if ohlc
+            && self
+                .first_row
+                .first()
+                .is_some_and(|date| date.contains('-') && date.bytes().any(|b| b.is_ascii_alphabetic()))
+        {
             "a Google Finance prices file, which names neither symbol nor basis: convert it to canonical prices (symbol,date,open,high,low,close,volume)"
         } else if self.has(&["symbol"]) && (dated || self.has(&["exdate"])) {
             "a canonical table under another name: name it by its kind, such as prices.csv or dividends-2024.csv"
@@ -126,7 +137,8 @@ fn keys(bytes: &[u8]) -> Vec<String> {
         }
     }
     let mut keys = Keys(Vec::new());
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    let mut deserializer =
+        serde_json::Deserializer::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     // An error leaves the keys read so far, which is all that is asked for.
     let _ = serde::Deserializer::deserialize_map(&mut deserializer, &mut keys);
     keys.0

@@ -104,7 +104,12 @@ impl Format {
     }
 
     /// Reads all rows of a file into `rows`.
-    pub fn read(&self, reader: &mut dyn Read, options: &Options, rows: &mut Collector) -> Result<(), ReadError> {
+    pub fn read(
+        &self,
+        reader: &mut dyn Read,
+        options: &Options,
+        rows: &mut Collector,
+    ) -> Result<(), ReadError> {
         match self {
             Self::CanonicalCsv(kind) => canonical::read_csv(*kind, reader, options, rows),
             Self::CanonicalNdjson => canonical::read_ndjson(reader, options, rows),
@@ -120,7 +125,9 @@ fn refusal(file: &FeedFile, head: &Head, choice: Choice) -> String {
         Choice::Auto => "is no format this program loads".to_owned(),
         Choice::Canonical => format!("is not canonical: {}", canonical::expectation(file)),
         Choice::Wiki => "is not wiki: columns date, close, ex-dividend and split_ratio are needed".to_owned(),
-        Choice::Yahoo => "is not yahoo: columns Date, Open, High, Low, Close, Adj Close and Volume are needed".to_owned(),
+        Choice::Yahoo => {
+            "is not yahoo: columns Date, Open, High, Low, Close, Adj Close and Volume are needed".to_owned()
+        }
     };
     match (head.looks_like(), file.encoding) {
         (Some(guess), _) => format!("{wanted}; it looks like {guess}"),

@@ -22,7 +22,9 @@ pub(super) fn shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
 pub(super) fn parse(text: &str) -> Option<(Decimal, Decimal)> {
     match text.split_once([':', '/']) {
         Some((to, from)) => {
-            let number = |text: &str| schema::value::parse_decimal(text.trim()).ok().map(|p| p.value).filter(|v| *v > Decimal::ZERO);
+            let number = |text: &str| {
+                schema::value::parse_decimal(text.trim()).ok().map(|p| p.value).filter(|v| *v > Decimal::ZERO)
+            };
             Some((number(from)?, number(to)?))
         }
         None => shares(schema::value::parse_decimal(text).ok()?.value),

@@ -39,7 +39,9 @@ pub(crate) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Bo
     for piece in receiver {
         match piece {
             Piece::Rows(body, _) => bodies.push(body),
-            Piece::Prices(batch, symbols) => bodies.extend(batch.cut(&symbols).frames.into_iter().map(|f| Body::Prices(f.series))),
+            Piece::Prices(batch, symbols) => {
+                bodies.extend(batch.cut(&symbols).frames.into_iter().map(|f| Body::Prices(f.series)))
+            }
         }
     }
     if !holdings.is_empty() {
@@ -66,18 +68,33 @@ pub(crate) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String
                 let date = d.ex_date.map_or("-".to_owned(), |date| date.to_string());
                 let as_of = d.basis_as_of.map_or(String::new(), |date| format!("@{date}"));
                 let retract = if row.action == schema::event::Action::Retract { " retract" } else { "" };
-                format!("dividend {} {date} {} {} {} {}{as_of}{retract}", d.symbol, d.amount, d.currency, d.r#type, d.amount_basis)
+                format!(
+                    "dividend {} {date} {} {} {} {}{as_of}{retract}",
+                    d.symbol, d.amount, d.currency, d.r#type, d.amount_basis
+                )
             })),
             Body::Splits(rows) => lines.extend(rows.iter().map(|row| {
                 let s = &row.record;
                 format!("split {} {} {}:{}", s.symbol, s.ex_date, s.from, s.to)
             })),
-            Body::Rejects(rows) => lines.extend(rows.iter().map(|r| format!("reject {} {}: {}", r.line, r.reason, r.message))),
-            Body::Securities(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
-            Body::Fundamentals(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
-            Body::Etfs(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
-            Body::Holdings(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
-            Body::Sessions(rows) => lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap())),
+            Body::Rejects(rows) => {
+                lines.extend(rows.iter().map(|r| format!("reject {} {}: {}", r.line, r.reason, r.message)))
+            }
+            Body::Securities(rows) => {
+                lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
+            }
+            Body::Fundamentals(rows) => {
+                lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
+            }
+            Body::Etfs(rows) => {
+                lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
+            }
+            Body::Holdings(rows) => {
+                lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
+            }
+            Body::Sessions(rows) => {
+                lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
+            }
             Body::Run(_) => {}
         }
     }
@@ -85,7 +102,8 @@ pub(crate) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String
 }
 
 fn prices(series: &PriceSeries) -> Vec<String> {
-    let value = |bars: &Bars, value: i64| bars.decimal(value).map_or("-".to_owned(), |value| value.to_string());
+    let value =
+        |bars: &Bars, value: i64| bars.decimal(value).map_or("-".to_owned(), |value| value.to_string());
     let bars = &series.bars;
     let line = |index: usize| {
         let bar = bars.bar(index);
@@ -98,7 +116,11 @@ fn prices(series: &PriceSeries) -> Vec<String> {
         let volume = if bar.volume == MISSING { "-".to_owned() } else { bar.volume.to_string() };
         let [o, h, l, c] = [bar.open, bar.high, bar.low, bar.close].map(|v| value(bars, v));
         let retract = if version.retracted { " retract" } else { "" };
-        format!("price {} {} o={o} h={h} l={l} c={c} v={volume} {basis}{retract}", series.symbol, date_of(bar.day))
+        format!(
+            "price {} {} o={o} h={h} l={l} c={c} v={volume} {basis}{retract}",
+            series.symbol,
+            date_of(bar.day)
+        )
     };
     (0..bars.len()).map(line).collect()
 }

@@ -22,7 +22,11 @@ use crate::source::{Encoding, FeedFile};
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
 
 /// Whether a file is WIKI prices, and whose.
-pub(super) fn recognise(file: &FeedFile, head: &Head, symbol: Option<&Symbol>) -> Option<Result<Format, String>> {
+pub(super) fn recognise(
+    file: &FeedFile,
+    head: &Head,
+    symbol: Option<&Symbol>,
+) -> Option<Result<Format, String>> {
     let needed = ["date", "close", "exdividend", "splitratio"];
     if file.encoding != Encoding::Csv || !needed.iter().all(|name| head.has(&[name])) {
         return None;
@@ -50,7 +54,9 @@ struct Columns {
 
 impl Columns {
     fn new(header: &[String]) -> Self {
-        let at = |names: &[&str]| header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(usize::MAX);
+        let at = |names: &[&str]| {
+            header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(usize::MAX)
+        };
         Self {
             count: header.len(),
             ticker: at(&TICKER),
@@ -108,8 +114,9 @@ fn read_record(
         return Err(Fault::new("non_positive_amount", format_args!("ex-dividend {amount} is below zero")));
     }
     let split_ratio = number("split_ratio", record.field(columns.ratio), Decimal::ONE)?;
-    let shares = ratio::shares(split_ratio)
-        .ok_or_else(|| Fault::new("non_positive_ratio", format_args!("split_ratio {split_ratio} is not above zero")))?;
+    let shares = ratio::shares(split_ratio).ok_or_else(|| {
+        Fault::new("non_positive_ratio", format_args!("split_ratio {split_ratio} is not above zero"))
+    })?;
     let cells = PriceCells {
         open: record.field(columns.open),
         high: record.field(columns.high),
@@ -139,8 +146,15 @@ fn read_record(
     }
     if split_ratio != Decimal::ONE {
         let (from, to) = shares;
-        let split =
-            Split { symbol, ex_date: date, from, to, declaration_date: None, payable_date: None, r#type: None };
+        let split = Split {
+            symbol,
+            ex_date: date,
+            from,
+            to,
+            declaration_date: None,
+            payable_date: None,
+            r#type: None,
+        };
         rows.split(origin.row(split), record.raw.len());
     }
     Ok(())
@@ -172,23 +186,26 @@ mod tests {
             AAPL,2014-06-09,92.7,93.88,91.75,93.7,75415000.0,0.0,7.0,91\n\
             AAPL,2014-08-07,0.0,,0,94.48,46711000.0,0.47,1.0,92\n\
             BRK_B,2014-08-07,1,1,1,x,1,0,1,1\n";
-        insta_like(&read_text("WIKI_PRICES.csv", text), &[
-            "price AAPL 2014-06-06 o=649.90 h=651.26 l=644.47 c=645.57 v=12497800 raw",
-            "price AAPL 2014-06-09 o=92.70 h=93.88 l=91.75 c=93.70 v=75415000 raw",
-            "price AAPL 2014-08-07 o=- h=- l=- c=94.48 v=46711000 raw",
-            "dividend AAPL 2014-08-07 0.47 USD regular raw",
-            "split AAPL 2014-06-09 1:7",
-            "reject 5 bad_number: close \"x\" is not a decimal number",
-        ]);
+        insta_like(
+            &read_text("WIKI_PRICES.csv", text),
+            &[
+                "price AAPL 2014-06-06 o=649.90 h=651.26 l=644.47 c=645.57 v=12497800 raw",
+                "price AAPL 2014-06-09 o=92.70 h=93.88 l=91.75 c=93.70 v=75415000 raw",
+                "price AAPL 2014-08-07 o=- h=- l=- c=94.48 v=46711000 raw",
+                "dividend AAPL 2014-08-07 0.47 USD regular raw",
+                "split AAPL 2014-06-09 1:7",
+                "reject 5 bad_number: close \"x\" is not a decimal number",
+            ],
+        );
     }
 
     #[test]
     fn the_symbol_may_come_from_the_file() {
         let text = "Date,Open,High,Low,Close,Volume,Ex-Dividend,Split Ratio,Adj. Open\n2012-01-03,1,2,1,2,10.0,0.0,0.1,5\n";
-        insta_like(&read_text("WIKI-yhoo-2012-quandl.csv", text), &[
-            "price YHOO 2012-01-03 o=1 h=2 l=1 c=2 v=10 raw",
-            "split YHOO 2012-01-03 10:1",
-        ]);
+        insta_like(
+            &read_text("WIKI-yhoo-2012-quandl.csv", text),
+            &["price YHOO 2012-01-03 o=1 h=2 l=1 c=2 v=10 raw", "split YHOO 2012-01-03 10:1"],
+        );
     }
 
     fn insta_like(found: &[String], expected: &[&str]) {

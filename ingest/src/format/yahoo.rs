@@ -23,7 +23,11 @@ use crate::source::{Encoding, FeedFile};
 const DATE: [&str; 2] = ["date", "datetime"];
 
 /// Whether a file is Yahoo's, and whose.
-pub(super) fn recognise(file: &FeedFile, head: &Head, symbol: Option<&Symbol>) -> Option<Result<Format, String>> {
+pub(super) fn recognise(
+    file: &FeedFile,
+    head: &Head,
+    symbol: Option<&Symbol>,
+) -> Option<Result<Format, String>> {
     if file.encoding != Encoding::Csv || !head.has(&DATE) {
         return None;
     }
@@ -63,9 +67,15 @@ struct Columns {
 
 impl Columns {
     fn new(header: &[String]) -> Self {
-        let at = |names: &[&str]| header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(usize::MAX);
+        let at = |names: &[&str]| {
+            header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(usize::MAX)
+        };
         let (adjusted_close, volume) = (at(&["adjclose"]), at(&["volume"]));
-        let basis = if volume < adjusted_close && adjusted_close != usize::MAX { Basis::Raw } else { Basis::SplitAdjusted };
+        let basis = if volume < adjusted_close && adjusted_close != usize::MAX {
+            Basis::Raw
+        } else {
+            Basis::SplitAdjusted
+        };
         Self {
             count: header.len(),
             date: at(&DATE),
@@ -90,7 +100,12 @@ struct Pending {
 }
 
 /// Reads all rows.
-pub(super) fn read(symbol: &Symbol, reader: &mut dyn Read, options: &Options, rows: &mut Collector) -> Result<(), ReadError> {
+pub(super) fn read(
+    symbol: &Symbol,
+    reader: &mut dyn Read,
+    options: &Options,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
     let mut records = Records::new(reader)?;
     let header = records.next_record()?.map(|record| {
         record.fields().map(|field| plain(&String::from_utf8_lossy(field))).collect::<Vec<_>>()
@@ -155,7 +170,15 @@ fn read_record(
     }
     if let Some((from, to)) = shares {
         let symbol = symbol.clone();
-        let split = Split { symbol, ex_date: date, from, to, declaration_date: None, payable_date: None, r#type: None };
+        let split = Split {
+            symbol,
+            ex_date: date,
+            from,
+            to,
+            declaration_date: None,
+            payable_date: None,
+            r#type: None,
+        };
         rows.split(rows.origin(record.line).row(split), record.raw.len());
     }
     Ok(())
@@ -188,7 +211,9 @@ fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
     if gaps.len() < 4 {
         return None;
     }
-    let mostly = |from: i32, to: i32| gaps.iter().filter(|gap| (from..=to).contains(*gap)).count() * 10 >= gaps.len() * 9;
+    let mostly = |from: i32, to: i32| {
+        gaps.iter().filter(|gap| (from..=to).contains(*gap)).count() * 10 >= gaps.len() * 9
+    };
     match (mostly(6, 8), mostly(26, 33)) {
         (true, _) => Some("weekly"),
         (_, true) => Some("monthly"),
@@ -209,9 +234,13 @@ fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
     if is_absent(cell) {
         return Ok(None);
     }
-    let parsed = parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| Fault::number(column, cell, error))?;
+    let parsed =
+        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| Fault::number(column, cell, error))?;
     if parsed.value < Decimal::ZERO {
-        return Err(Fault::new("non_positive_amount", format_args!("{column} {} is below zero", parsed.value)));
+        return Err(Fault::new(
+            "non_positive_amount",
+            format_args!("{column} {} is below zero", parsed.value),
+        ));
     }
     Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
 }
@@ -219,7 +248,9 @@ fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
 /// A split's shares; 0 and 1 are none.
 fn split(cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, Fault> {
     let text = String::from_utf8_lossy(trim(cell));
-    if is_absent(text.as_bytes()) || parse_decimal(&text).is_ok_and(|ratio| ratio.value.is_zero() || ratio.value == Decimal::ONE) {
+    if is_absent(text.as_bytes())
+        || parse_decimal(&text).is_ok_and(|ratio| ratio.value.is_zero() || ratio.value == Decimal::ONE)
+    {
         return Ok(None);
     }
     let message = format_args!("Stock Splits {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
@@ -236,23 +267,30 @@ mod tests {
         let text = "Datetime,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits,Repaired?\n\
             2022-01-03 00:00:00+08:00,4.45,4.45,4.4,4.42,3.5,42688622.0,0.0,0.0,True\n\
             2022-01-04 00:00:00+08:00,4.43,4.45,4.39,4.44,3.5,1.0,0.25,2.0,True\n";
-        assert_eq!(read_text("1398-HK-1d-x.csv", text), [
-            "price 1398.HK 2022-01-03 o=4.45 h=4.45 l=4.40 c=4.42 v=42688622 split_adjusted@2022-01-04",
-            "price 1398.HK 2022-01-04 o=4.43 h=4.45 l=4.39 c=4.44 v=1 split_adjusted@2022-01-04",
-            "dividend 1398.HK 2022-01-04 0.25 USD regular split_adjusted@2022-01-04",
-            "split 1398.HK 2022-01-04 1:2",
-        ]);
+        assert_eq!(
+            read_text("1398-HK-1d-x.csv", text),
+            [
+                "price 1398.HK 2022-01-03 o=4.45 h=4.45 l=4.40 c=4.42 v=42688622 split_adjusted@2022-01-04",
+                "price 1398.HK 2022-01-04 o=4.43 h=4.45 l=4.39 c=4.44 v=1 split_adjusted@2022-01-04",
+                "dividend 1398.HK 2022-01-04 0.25 USD regular split_adjusted@2022-01-04",
+                "split 1398.HK 2022-01-04 1:2",
+            ]
+        );
     }
 
     #[test]
     fn the_older_layout_is_raw() {
         let text = "Date,Open,High,Low,Close,Volume,Adj Close\n2000-03-01,118.56,132.06,118.5,130.31,38478000,31.68\n";
-        assert_eq!(read_text("AAPL.csv", text), ["price AAPL 2000-03-01 o=118.56 h=132.06 l=118.50 c=130.31 v=38478000 raw"]);
+        assert_eq!(
+            read_text("AAPL.csv", text),
+            ["price AAPL 2000-03-01 o=118.56 h=132.06 l=118.50 c=130.31 v=38478000 raw"]
+        );
     }
 
     #[test]
     fn intraday_rows_are_rejected() {
-        let text = "Datetime,Open,High,Low,Close,Adj Close,Volume\n2024-10-21 10:00:00+01:00,69,72,67,72,72,3061\n";
+        let text =
+            "Datetime,Open,High,Low,Close,Adj Close,Volume\n2024-10-21 10:00:00+01:00,69,72,67,72,72,3061\n";
         let found = read_text("ASAI.csv", text);
         assert!(found[0].starts_with("reject 2 intraday_row"), "{found:?}");
     }
@@ -265,7 +303,10 @@ mod tests {
         assert!(refused("AAPL.csv", &weekly).contains("weekly"));
         assert!(refused("table.csv", header).contains("--symbol"));
         assert!(refused("A-1wk.csv", header).contains("daily"));
-        assert!(refused("A.csv", "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n").contains("auto_adjust"));
+        assert!(
+            refused("A.csv", "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n")
+                .contains("auto_adjust")
+        );
     }
 
     #[test]

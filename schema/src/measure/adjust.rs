@@ -175,7 +175,14 @@ mod tests {
     }
 
     fn splits(rows: &[(&str, i64, i64)]) -> Splits {
-        Splits::new(rows.iter().map(|(day, from, to)| SplitEvent { ex_date: date(day), ratio: Ratio { from: (*from).into(), to: (*to).into() } }).collect())
+        Splits::new(
+            rows.iter()
+                .map(|(day, from, to)| SplitEvent {
+                    ex_date: date(day),
+                    ratio: Ratio { from: (*from).into(), to: (*to).into() },
+                })
+                .collect(),
+        )
     }
 
     #[test]
@@ -189,7 +196,10 @@ mod tests {
         check("2014-05-08", "2014-06-06", dec!(3.29), dec!(3.29));
         check("2020-09-01", "2014-05-08", dec!(0.1175), dec!(3.29));
         let there_and_back = splits(&[("2020-01-02", 1, 3), ("2021-01-04", 3, 1)]);
-        assert_eq!(there_and_back.carry(date("2019-12-31"), date("2022-01-03")).apply(dec!(100.01)), dec!(100.01));
+        assert_eq!(
+            there_and_back.carry(date("2019-12-31"), date("2022-01-03")).apply(dec!(100.01)),
+            dec!(100.01)
+        );
     }
 
     #[test]
@@ -197,7 +207,10 @@ mod tests {
         let huge = Ratio { from: Decimal::from(9_999_999_999i64), to: Decimal::ONE };
         let product = (0..50).fold(Ratio::ONE, |ratio, _| ratio.then(huge));
         assert!(product.apply(dec!(9999999999)) >= dec!(1000000));
-        assert_eq!((0..50).fold(product, |ratio, _| ratio.then(huge)).apply(dec!(0.01)), product.apply(dec!(0.01)));
+        assert_eq!(
+            (0..50).fold(product, |ratio, _| ratio.then(huge)).apply(dec!(0.01)),
+            product.apply(dec!(0.01))
+        );
     }
 
     #[test]
@@ -208,7 +221,10 @@ mod tests {
             dividend_factor,
             dividend: Decimal::ZERO,
         };
-        let steps = steps(&[factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)), factor("2024-02-10", dec!(1), dec!(2), dec!(0.5))]);
+        let steps = steps(&[
+            factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)),
+            factor("2024-02-10", dec!(1), dec!(2), dec!(0.5)),
+        ]);
         let at = |day| step_of(&steps, date(day)).map(|step| (step.split.factor(), step.dividend));
         assert_eq!(at("2024-01-09"), Some((dec!(0.5), dec!(0.495))));
         assert_eq!(at("2024-01-10"), Some((dec!(0.5), dec!(0.5))));

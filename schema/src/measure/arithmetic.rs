@@ -100,7 +100,10 @@ fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     }
     for _ in 0..200 {
         let slope = power(estimate, n - 1)?;
-        let next = quotient(estimate.checked_mul(degree - Decimal::ONE)?.checked_add(quotient(value, slope)?)?, degree)?;
+        let next = quotient(
+            estimate.checked_mul(degree - Decimal::ONE)?.checked_add(quotient(value, slope)?)?,
+            degree,
+        )?;
         if next >= estimate {
             return Some(estimate);
         }

@@ -24,7 +24,9 @@ pub struct RateChanges {
 /// The changes among the rates gone ex or declared by the as-of date.
 pub fn rate_changes(rates: &[Rate], payments_per_year: Option<i32>, as_of: NaiveDate) -> RateChanges {
     let uneven = payments_per_year == Some(2)
-        && rates.last_chunk::<2>().is_some_and(|[previous, last]| halves_differ(last.amount, previous.amount));
+        && rates
+            .last_chunk::<2>()
+            .is_some_and(|[previous, last]| halves_differ(last.amount, previous.amount));
     let back = if uneven { 2 } else { 1 };
     let decade = months_before(as_of, 120);
     let mut changes = RateChanges::default();
@@ -34,7 +36,8 @@ pub fn rate_changes(rates: &[Rate], payments_per_year: Option<i32>, as_of: Naive
             continue;
         }
         if is_increase(rate.amount, base.amount) {
-            changes.latest_increase = change_percent(rate.amount, base.amount).map(|change| (rate.ex_date, change));
+            changes.latest_increase =
+                change_percent(rate.amount, base.amount).map(|change| (rate.ex_date, change));
         } else if is_cut(rate.amount, base.amount) {
             changes.last_cut = Some(rate.ex_date);
             changes.cuts_10y += i32::from(rate.ex_date > decade);
@@ -44,7 +47,8 @@ pub fn rate_changes(rates: &[Rate], payments_per_year: Option<i32>, as_of: Naive
 }
 
 fn is_comparable(rates: &[Rate], index: usize) -> bool {
-    let gap = |from: usize, to: usize| rates.get(to).map(|rate| (rate.ex_date - rates[from].ex_date).num_days());
+    let gap =
+        |from: usize, to: usize| rates.get(to).map(|rate| (rate.ex_date - rates[from].ex_date).num_days());
     match (gap(index - 1, index), gap(index, index + 1)) {
         (Some(before), Some(after)) => 10 * after >= 6 * before && 10 * after <= 17 * before,
         _ => true,
@@ -55,9 +59,16 @@ fn is_comparable(rates: &[Rate], index: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn check(rows: &[(&str, Decimal)], payments: i32, increase: Option<(&str, Decimal)>, cut: Option<&str>, cuts: i32) {
+    fn check(
+        rows: &[(&str, Decimal)],
+        payments: i32,
+        increase: Option<(&str, Decimal)>,
+        cut: Option<&str>,
+        cuts: i32,
+    ) {
         let date = |text: &str| text.parse::<NaiveDate>().unwrap();
-        let rates: Vec<Rate> = rows.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
+        let rates: Vec<Rate> =
+            rows.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
         let found = rate_changes(&rates, Some(payments), date("2025-01-31"));
         let expected = RateChanges {
             latest_increase: increase.map(|(day, size)| (date(day), size)),
@@ -70,7 +81,12 @@ mod tests {
     #[test]
     fn raises_and_cuts() {
         check(
-            &[("2024-01-05", dec!(1)), ("2024-04-05", dec!(0.5)), ("2024-07-05", dec!(0.5)), ("2024-10-05", dec!(0.75))],
+            &[
+                ("2024-01-05", dec!(1)),
+                ("2024-04-05", dec!(0.5)),
+                ("2024-07-05", dec!(0.5)),
+                ("2024-10-05", dec!(0.75)),
+            ],
             4,
             Some(("2024-10-05", dec!(50))),
             Some("2024-04-05"),
@@ -80,9 +96,20 @@ mod tests {
 
     #[test]
     fn interim_and_final_are_not_raises_and_cuts() {
-        let rows = [("2023-05-05", dec!(0.3)), ("2023-09-07", dec!(0.1)), ("2024-05-07", dec!(0.33)), ("2024-09-05", dec!(0.1))];
+        let rows = [
+            ("2023-05-05", dec!(0.3)),
+            ("2023-09-07", dec!(0.1)),
+            ("2024-05-07", dec!(0.33)),
+            ("2024-09-05", dec!(0.1)),
+        ];
         check(&rows, 2, None, None, 0);
-        let rows = [("2023-03-16", dec!(0.6)), ("2023-09-14", dec!(0.6)), ("2024-03-13", dec!(0.31)), ("2024-06-13", dec!(0.31)), ("2024-09-12", dec!(0.31))];
+        let rows = [
+            ("2023-03-16", dec!(0.6)),
+            ("2023-09-14", dec!(0.6)),
+            ("2024-03-13", dec!(0.31)),
+            ("2024-06-13", dec!(0.31)),
+            ("2024-09-12", dec!(0.31)),
+        ];
         check(&rows, 4, None, None, 0);
     }
 }

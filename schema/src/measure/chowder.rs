@@ -15,7 +15,11 @@ pub struct Chowder {
 }
 
 /// The Chowder number of a forward yield and growth in percent.
-pub fn chowder(yield_forward: Option<Decimal>, growth_5y: Option<Decimal>, sector: Option<&str>) -> Option<Chowder> {
+pub fn chowder(
+    yield_forward: Option<Decimal>,
+    growth_5y: Option<Decimal>,
+    sector: Option<&str>,
+) -> Option<Chowder> {
     let (yield_forward, growth) = (yield_forward?, growth_5y?);
     let number = settle(yield_forward.checked_add(growth)?);
     let utility = sector.is_some_and(|sector| sector.eq_ignore_ascii_case("Utilities"));
@@ -42,7 +46,11 @@ mod tests {
             (dec!(1), dec!(7), Some("Utilities"), true),
             (dec!(3.9), dec!(6.8), Some("Industrials"), false),
         ] {
-            assert_eq!(chowder(Some(yielded), Some(growth), sector).map(|c| c.passes), Some(passes), "{yielded} {growth}");
+            assert_eq!(
+                chowder(Some(yielded), Some(growth), sector).map(|c| c.passes),
+                Some(passes),
+                "{yielded} {growth}"
+            );
         }
         assert_eq!(chowder(Some(dec!(4)), None, None), None);
     }

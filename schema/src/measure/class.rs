@@ -41,7 +41,9 @@ impl DividendType {
     pub fn class(self, frequency: Option<Frequency>) -> Class {
         match self {
             Self::Regular | Self::Irregular | Self::Unknown => Class::Regular,
-            Self::ReturnOfCapital if frequency.and_then(Frequency::payments_per_year).is_some() => Class::Regular,
+            Self::ReturnOfCapital if frequency.and_then(Frequency::payments_per_year).is_some() => {
+                Class::Regular
+            }
             Self::ReturnOfCapital | Self::Special | Self::Supplemental | Self::Liquidation => Class::Special,
             Self::CapitalGain | Self::CapitalGainLong | Self::CapitalGainShort => Class::Special,
             Self::SpinOff => Class::SpinOff,

@@ -69,7 +69,10 @@ pub fn rhythm(dates: &[TaggedDate]) -> Rhythm {
         return Rhythm { frequency: Frequency::None, source: None, conflict: false };
     }
     let gaps = newest_gaps(current);
-    let tag = current.iter().rev().find_map(|date| date.tag.filter(|tag| !matches!(tag, Frequency::Unknown | Frequency::None)));
+    let tag = current
+        .iter()
+        .rev()
+        .find_map(|date| date.tag.filter(|tag| !matches!(tag, Frequency::Unknown | Frequency::None)));
     let decided = |frequency, source, conflict| Rhythm { frequency, source: Some(source), conflict };
     match (infer(&gaps), tag) {
         (Some(inferred), Some(tag)) if inferred.is_strong(gaps.len()) && !fits_unclassed(tag, &gaps) => {
@@ -101,7 +104,8 @@ fn since_restart(dates: &[TaggedDate]) -> &[TaggedDate] {
 
 fn newest_gaps(dates: &[TaggedDate]) -> Vec<i64> {
     let gap = |pair: &[TaggedDate]| (pair[1].ex_date - pair[0].ex_date).num_days();
-    let mut gaps: Vec<i64> = dates.windows(2).rev().map(gap).filter(|days| *days > 0).take(NEWEST - 1).collect();
+    let mut gaps: Vec<i64> =
+        dates.windows(2).rev().map(gap).filter(|days| *days > 0).take(NEWEST - 1).collect();
     gaps.reverse();
     gaps
 }

@@ -37,7 +37,8 @@ impl AnnualTotals {
     /// Sums rates (in order) by year, up to the year of `as_of`, and mends slipped ex-dates.
     pub fn new(rates: &[Rate], payments_per_year: Option<i32>, as_of: NaiveDate) -> Self {
         let running = as_of.year();
-        let Some(first) = rates.first().map(|rate| rate.ex_date.year()).filter(|first| *first <= running) else {
+        let Some(first) = rates.first().map(|rate| rate.ex_date.year()).filter(|first| *first <= running)
+        else {
             return Self::default();
         };
         let mut years: Vec<YearTotal> =
@@ -132,7 +133,11 @@ mod tests {
 
     fn yearly(first: i32, amounts: &[Decimal]) -> Vec<Rate> {
         let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
-        (first..).zip(amounts).filter(|(_, a)| !a.is_zero()).map(|(year, amount)| Rate { ex_date: day(year), amount: *amount }).collect()
+        (first..)
+            .zip(amounts)
+            .filter(|(_, a)| !a.is_zero())
+            .map(|(year, amount)| Rate { ex_date: day(year), amount: *amount })
+            .collect()
     }
 
     #[test]
@@ -141,26 +146,71 @@ mod tests {
             let totals = AnnualTotals::new(&yearly(2014, amounts), Some(1), date("2025-02-01"));
             assert_eq!(totals.growth(2024, span).map(|g| round(g, 4)), expected, "{amounts:?} over {span}");
         };
-        let ten = [dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1.1), dec!(1.2), dec!(1.32), dec!(1.44), dec!(1.61051)];
+        let ten = [
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1.1),
+            dec!(1.2),
+            dec!(1.32),
+            dec!(1.44),
+            dec!(1.61051),
+        ];
         check(&ten, 1, Some(dec!(11.841)));
         check(&ten, 5, Some(dec!(10)));
         check(&ten, 10, Some(dec!(4.8809)));
         check(&ten[1..], 1, None);
-        let holed = [dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1), dec!(0), dec!(1), dec!(1), dec!(2)];
+        let holed = [
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(1),
+            dec!(0),
+            dec!(1),
+            dec!(1),
+            dec!(2),
+        ];
         check(&holed, 1, Some(dec!(100)));
         check(&holed, 5, None);
     }
 
     #[test]
     fn a_part_year_is_no_base() {
-        let rows = [("2023-08-10", dec!(1)), ("2023-11-10", dec!(1)), ("2024-02-10", dec!(1)), ("2024-05-10", dec!(1)), ("2024-08-10", dec!(1)), ("2024-11-10", dec!(1))];
-        let rates: Vec<Rate> = rows.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
+        let rows = [
+            ("2023-08-10", dec!(1)),
+            ("2023-11-10", dec!(1)),
+            ("2024-02-10", dec!(1)),
+            ("2024-05-10", dec!(1)),
+            ("2024-08-10", dec!(1)),
+            ("2024-11-10", dec!(1)),
+        ];
+        let rates: Vec<Rate> =
+            rows.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
         assert_eq!(AnnualTotals::new(&rates, Some(4), date("2025-01-31")).growth(2024, 1), None);
     }
 
     #[test]
     fn slipped_ex_dates_move_back_over_new_year() {
-        let days = ["2022-01-05", "2022-04-05", "2022-07-05", "2022-10-05", "2023-04-05", "2023-07-05", "2023-10-05", "2024-01-02", "2024-01-05", "2024-04-05", "2024-07-05", "2024-10-05"];
+        let days = [
+            "2022-01-05",
+            "2022-04-05",
+            "2022-07-05",
+            "2022-10-05",
+            "2023-04-05",
+            "2023-07-05",
+            "2023-10-05",
+            "2024-01-02",
+            "2024-01-05",
+            "2024-04-05",
+            "2024-07-05",
+            "2024-10-05",
+        ];
         let rates: Vec<Rate> = days.iter().map(|day| Rate { ex_date: date(day), amount: dec!(1) }).collect();
         let totals = AnnualTotals::new(&rates, Some(4), date("2025-01-31"));
         assert_eq!(totals.shifted, [2023]);

@@ -25,7 +25,8 @@ pub struct ListFacts {
 
 /// Whether it is a Dividend Aristocrat.
 pub fn is_aristocrat(facts: &ListFacts) -> bool {
-    let at_least = |value: Option<Decimal>, least: i64| value.is_some_and(|value| value >= Decimal::from(least));
+    let at_least =
+        |value: Option<Decimal>, least: i64| value.is_some_and(|value| value >= Decimal::from(least));
     facts.in_sp500
         && facts.streak_years >= 25
         && at_least(facts.float_market_cap, 3_000_000_000)
@@ -81,9 +82,13 @@ mod tests {
 
     #[test]
     fn tiers() {
-        for (years, expected) in
-            [(4, None), (5, Some(ListTier::Challenger)), (10, Some(ListTier::Contender)), (24, Some(ListTier::Contender)), (25, Some(ListTier::Champion))]
-        {
+        for (years, expected) in [
+            (4, None),
+            (5, Some(ListTier::Challenger)),
+            (10, Some(ListTier::Contender)),
+            (24, Some(ListTier::Contender)),
+            (25, Some(ListTier::Champion)),
+        ] {
             assert_eq!(tier(years), expected, "{years}");
         }
         assert!(is_king(50) && !is_king(49));

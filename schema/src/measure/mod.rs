@@ -25,6 +25,7 @@ pub mod ex_date;
 pub mod explain;
 mod factors;
 pub mod frequency;
+pub mod fund;
 pub mod growth;
 pub mod lists;
 mod measured;
@@ -95,10 +96,20 @@ pub fn derive(history: &History, market: &Market<'_>) -> Derived {
 }
 
 /// Total return (R12) in percent from the newest bar on or before `from` to the newest one on or before `to`.
-pub fn total_return_between(history: &History, market: &Market<'_>, from: NaiveDate, to: NaiveDate) -> Option<Decimal> {
+pub fn total_return_between(
+    history: &History,
+    market: &Market<'_>,
+    from: NaiveDate,
+    to: NaiveDate,
+) -> Option<Decimal> {
     let measured = measured::measure(history, market);
-    let series = measured.series();
-    total_return::total_return(&series, &measured.ex_days, series.at_or_before(from)?, series.at_or_before(to)?)
+    let series = measured.basis.series();
+    total_return::total_return(
+        &series,
+        &measured.basis.ex_days,
+        series.at_or_before(from)?,
+        series.at_or_before(to)?,
+    )
 }
 
 /// The month ends other securities' beta is measured against.

@@ -24,11 +24,15 @@ pub fn projected(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDat
         0 => Vec::new(),
         52 => every(last, 7, horizon),
         26 => every(last, 14, horizon),
-        _ if ex_dates.len() >= payments => {
-            ex_dates[ex_dates.len() - payments..].iter().filter_map(|date| date.checked_add_months(Months::new(12))).collect()
-        }
+        _ if ex_dates.len() >= payments => ex_dates[ex_dates.len() - payments..]
+            .iter()
+            .filter_map(|date| date.checked_add_months(Months::new(12)))
+            .collect(),
         24 => last.checked_add_days(Days::new(15)).into_iter().collect(),
-        _ => last.checked_add_months(Months::new(12 / u32::try_from(payments).unwrap_or(12))).into_iter().collect(),
+        _ => last
+            .checked_add_months(Months::new(12 / u32::try_from(payments).unwrap_or(12)))
+            .into_iter()
+            .collect(),
     };
     expected.iter_mut().for_each(|date| *date = session_on_or_after(*date));
     expected.retain(|date| *date > last && *date <= horizon);
@@ -38,9 +42,11 @@ pub fn projected(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDat
 }
 
 fn every(last: NaiveDate, days: u64, until: NaiveDate) -> Vec<NaiveDate> {
-    std::iter::successors(last.checked_add_days(Days::new(days)), |date| date.checked_add_days(Days::new(days)))
-        .take_while(|date| *date <= until)
-        .collect()
+    std::iter::successors(last.checked_add_days(Days::new(days)), |date| {
+        date.checked_add_days(Days::new(days))
+    })
+    .take_while(|date| *date <= until)
+    .collect()
 }
 
 #[cfg(test)]
@@ -48,8 +54,13 @@ mod tests {
     use super::*;
 
     fn check(ex_dates: &[&str], payments: i32, as_of: &str, expected: &[&str]) {
-        let dates = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<NaiveDate>>();
-        assert_eq!(projected(&dates(ex_dates), payments, as_of.parse().unwrap()), dates(expected), "{ex_dates:?}");
+        let dates =
+            |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<NaiveDate>>();
+        assert_eq!(
+            projected(&dates(ex_dates), payments, as_of.parse().unwrap()),
+            dates(expected),
+            "{ex_dates:?}"
+        );
     }
 
     #[test]

@@ -118,8 +118,14 @@ mod tests {
 
     #[test]
     fn cash_flow() {
-        assert_eq!(fcf_payout(Some(dec!(800)), free_cash_flow(Some(dec!(1500)), Some(dec!(500)))), Some(dec!(80)));
-        assert_eq!(fcf_payout(Some(dec!(-800)), free_cash_flow(Some(dec!(1500)), Some(dec!(-500)))), Some(dec!(80)));
+        assert_eq!(
+            fcf_payout(Some(dec!(800)), free_cash_flow(Some(dec!(1500)), Some(dec!(500)))),
+            Some(dec!(80))
+        );
+        assert_eq!(
+            fcf_payout(Some(dec!(-800)), free_cash_flow(Some(dec!(1500)), Some(dec!(-500)))),
+            Some(dec!(80))
+        );
         assert_eq!(fcf_payout(Some(dec!(800)), free_cash_flow(Some(dec!(400)), Some(dec!(500)))), None);
     }
 }

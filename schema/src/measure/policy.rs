@@ -31,7 +31,10 @@ pub(crate) fn preference<'a>(
     candidate: Candidate<'a>,
     day: NaiveDate,
 ) -> (i32, Reverse<DateTime<Utc>>, &'a str) {
-    let rank = rules(policy, kind).filter(|rule| rule.source == candidate.source && holds(rule, day)).map(|rule| rule.rank).min();
+    let rank = rules(policy, kind)
+        .filter(|rule| rule.source == candidate.source && holds(rule, day))
+        .map(|rule| rule.rank)
+        .min();
     (rank.unwrap_or(i32::MAX), Reverse(candidate.observed_at), candidate.source)
 }
 
@@ -85,17 +88,26 @@ mod tests {
             to: None,
             rank,
         };
-        let policy = SourcePolicy { rules: vec![rule("a", Some("2020-01-01"), 2), rule("b", Some("2022-01-01"), 1)] };
-        let candidate = |source, second| Candidate { source, observed_at: DateTime::from_timestamp(second, 0).unwrap() };
+        let policy =
+            SourcePolicy { rules: vec![rule("a", Some("2020-01-01"), 2), rule("b", Some("2022-01-01"), 1)] };
+        let candidate =
+            |source, second| Candidate { source, observed_at: DateTime::from_timestamp(second, 0).unwrap() };
         let all = [candidate("a", 1), candidate("b", 2), candidate("c", 3), candidate("d", 3)];
         let check = |day, expected| {
-            assert_eq!(preferred(&policy, Kind::Dividend, all, date(day)).map(|c| c.source), Some(expected), "{day}");
+            assert_eq!(
+                preferred(&policy, Kind::Dividend, all, date(day)).map(|c| c.source),
+                Some(expected),
+                "{day}"
+            );
         };
         check("2019-12-31", "c");
         check("2020-01-01", "a");
         check("2022-01-01", "b");
         assert_eq!(preferred(&policy, Kind::Split, all, date("2022-01-01")).map(|c| c.source), Some("c"));
-        assert_eq!(range_starts(&policy, Kind::Dividend), [NaiveDate::MIN, date("2020-01-01"), date("2022-01-01")]);
+        assert_eq!(
+            range_starts(&policy, Kind::Dividend),
+            [NaiveDate::MIN, date("2020-01-01"), date("2022-01-01")]
+        );
         assert_eq!(range_of(&range_starts(&policy, Kind::Dividend), date("2021-06-01")), 1);
     }
 }

@@ -46,14 +46,20 @@ fn has_silent_split(series: &Series<'_>) -> bool {
     let threshold = Decimal::new(15, 1);
     series.splits.events().iter().any(|split| {
         let expected = split.ratio.factor();
-        let large = expected >= threshold || quotient(Decimal::ONE, expected).is_some_and(|inverse| inverse >= threshold);
-        let Some((before, after)) = series.before(split.ex_date).zip(series.at_or_after(split.ex_date)).filter(|_| large) else {
+        let large = expected >= threshold
+            || quotient(Decimal::ONE, expected).is_some_and(|inverse| inverse >= threshold);
+        let Some((before, after)) =
+            series.before(split.ex_date).zip(series.at_or_after(split.ex_date)).filter(|_| large)
+        else {
             return false;
         };
         if series.bars.day[after] - series.bars.day[before] > DAYS_APART {
             return false;
         }
-        let moved = quotient(series.close(after), series.close(before)).and_then(|moved| moved.checked_mul(moved));
-        moved.is_some_and(|squared| if expected < Decimal::ONE { squared > expected } else { squared < expected })
+        let moved =
+            quotient(series.close(after), series.close(before)).and_then(|moved| moved.checked_mul(moved));
+        moved.is_some_and(
+            |squared| if expected < Decimal::ONE { squared > expected } else { squared < expected },
+        )
     })
 }

@@ -28,7 +28,8 @@ pub(crate) fn year_range(series: &Series<'_>, as_of: NaiveDate) -> Option<(Extre
         let high_of = |index: usize| present(series.bars.high[index], series.bars.close[index]);
         let low_of = |index: usize| present(series.bars.low[index], series.bars.close[index]);
         // The newest of equal extremes, so that a range touched again is dated by its last touch.
-        let (Some(highest), Some(lowest)) = ((start..end).max_by_key(|i| high_of(*i)), (start..end).rev().min_by_key(|i| low_of(*i)))
+        let (Some(highest), Some(lowest)) =
+            ((start..end).max_by_key(|i| high_of(*i)), (start..end).rev().min_by_key(|i| low_of(*i)))
         else {
             continue;
         };
@@ -39,9 +40,10 @@ pub(crate) fn year_range(series: &Series<'_>, as_of: NaiveDate) -> Option<(Extre
         let (high, low) = (extreme(highest, high_of(highest)), extreme(lowest, low_of(lowest)));
         range = Some(match range {
             None => (high, low),
-            Some((best, worst)) => {
-                (if high.price >= best.price { high } else { best }, if low.price <= worst.price { low } else { worst })
-            }
+            Some((best, worst)) => (
+                if high.price >= best.price { high } else { best },
+                if low.price <= worst.price { low } else { worst },
+            ),
         });
     }
     range
@@ -72,7 +74,9 @@ pub(crate) fn average_volume(series: &Series<'_>, count: usize, as_of: NaiveDate
         let volumes = series.bars.volume[start..end].iter().filter(|volume| **volume != MISSING);
         days += volumes.clone().count();
         let shares: i128 = volumes.map(|volume| i128::from(*volume)).sum();
-        sum = bounded(sum.checked_add(ratio.inverse().apply(Decimal::try_from_i128_with_scale(shares, 0).ok()?)));
+        sum = bounded(
+            sum.checked_add(ratio.inverse().apply(Decimal::try_from_i128_with_scale(shares, 0).ok()?)),
+        );
     }
     quotient(sum, Decimal::from(days)).and_then(whole)
 }
@@ -83,7 +87,12 @@ fn same_basis(series: &Series<'_>, from: usize, as_of: NaiveDate) -> Vec<(usize,
     let mut start = from;
     while start < series.bars.len() {
         let day = series.date(start);
-        let next = series.splits.events().iter().map(|split| split.ex_date).find(|ex_date| *ex_date > day && *ex_date <= as_of);
+        let next = series
+            .splits
+            .events()
+            .iter()
+            .map(|split| split.ex_date)
+            .find(|ex_date| *ex_date > day && *ex_date <= as_of);
         let end = next.and_then(|ex_date| series.at_or_after(ex_date)).unwrap_or(series.bars.len());
         runs.push((start, end, series.splits.carry(day, as_of)));
         start = end;

@@ -17,10 +17,15 @@ mod tests {
 
     #[test]
     fn vendors_spellings_meet_the_known_symbol() {
-        let known: BTreeSet<Symbol> = ["BRK.B", "BAC", "BAC.PRL"].iter().map(|s| Symbol::parse(s).unwrap()).collect();
-        for (query, expected) in
-            [("brk b", Some("BRK.B")), ("BAC-L", Some("BAC.PRL")), ("BAC-PL", Some("BAC.PRL")), ("BAC.PRA", None), ("ZZZZ", None)]
-        {
+        let known: BTreeSet<Symbol> =
+            ["BRK.B", "BAC", "BAC.PRL"].iter().map(|s| Symbol::parse(s).unwrap()).collect();
+        for (query, expected) in [
+            ("brk b", Some("BRK.B")),
+            ("BAC-L", Some("BAC.PRL")),
+            ("BAC-PL", Some("BAC.PRL")),
+            ("BAC.PRA", None),
+            ("ZZZZ", None),
+        ] {
             assert_eq!(resolve(query, &known).as_ref().map(Symbol::as_str), expected, "{query}");
         }
     }

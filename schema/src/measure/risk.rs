@@ -36,7 +36,8 @@ pub(crate) fn volatility(series: &Series<'_>, ex_days: &[ExDay]) -> Option<Decim
     }
     let first = bars - 1 - count;
     let mut events = Events::after(ex_days, series.date(first));
-    let returns: Option<Vec<i128>> = (first + 1..bars).map(|index| events.growth(series, index - 1, index)).collect();
+    let returns: Option<Vec<i128>> =
+        (first + 1..bars).map(|index| events.growth(series, index - 1, index)).collect();
     let returns = returns?;
     let length = i128::try_from(count).ok()?;
     let mean = returns.iter().try_fold(0i128, |sum, value| sum.checked_add(*value))? / length;
@@ -47,7 +48,10 @@ pub(crate) fn volatility(series: &Series<'_>, ex_days: &[ExDay]) -> Option<Decim
     if squares == 0 {
         return Some(Decimal::ZERO);
     }
-    let variance = quotient(squared_decimal(squares)?.checked_mul(Decimal::from(DAILY_RETURNS))?, Decimal::from(count - 1))?;
+    let variance = quotient(
+        squared_decimal(squares)?.checked_mul(Decimal::from(DAILY_RETURNS))?,
+        Decimal::from(count - 1),
+    )?;
     root(variance, 2)?.checked_mul(HUNDRED)
 }
 
@@ -129,7 +133,9 @@ impl<'a> Events<'a> {
 
     /// Growth less one of the adjusted close between two bars, in 10^-15; `None` when it cannot be held.
     fn growth(&mut self, series: &Series<'_>, from: usize, to: usize) -> Option<i128> {
-        let raw = i128::from(series.bars.close[to]).checked_mul(ONE)?.checked_div(i128::from(series.bars.close[from]))?;
+        let raw = i128::from(series.bars.close[to])
+            .checked_mul(ONE)?
+            .checked_div(i128::from(series.bars.close[from]))?;
         let Some(next) = self.ahead.first() else { return Some(raw - ONE) };
         let end = series.date(to);
         if next.ex_date > end {
@@ -158,7 +164,16 @@ mod tests {
         let first = day_number(first.parse().unwrap());
         let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
         for (day, close) in (0..).map(|i| first + i * step).zip(closes) {
-            let bar = Bar { day, open: MISSING, high: MISSING, low: MISSING, close: *close, volume: 1, vwap: MISSING, trade_count: MISSING };
+            let bar = Bar {
+                day,
+                open: MISSING,
+                high: MISSING,
+                low: MISSING,
+                close: *close,
+                volume: 1,
+                vwap: MISSING,
+                trade_count: MISSING,
+            };
             bars.push(bar, 0);
         }
         bars
@@ -170,7 +185,12 @@ mod tests {
         let splits = Splits::default();
         let check = |closes: &[i64], expected: Option<Decimal>| {
             let bars = bars(closes, "2024-01-02", 1);
-            assert_eq!(volatility(&Series::new(&bars, &splits), &[]).map(|v| round(v, 4)), expected, "{}", closes.len());
+            assert_eq!(
+                volatility(&Series::new(&bars, &splits), &[]).map(|v| round(v, 4)),
+                expected,
+                "{}",
+                closes.len()
+            );
         };
         check(&closes, Some(dec!(15.9292)));
         check(&closes[..60], None);
@@ -179,7 +199,9 @@ mod tests {
 
     #[test]
     fn twice_the_benchmarks_moves_is_a_beta_of_two() {
-        let returns = |by: i128| MonthEnds { returns: (0..24).map(|month| (month, by * (i128::from(month) - 7) * ONE / 1000)).collect() };
+        let returns = |by: i128| MonthEnds {
+            returns: (0..24).map(|month| (month, by * (i128::from(month) - 7) * ONE / 1000)).collect(),
+        };
         assert_eq!(beta(&returns(2), &returns(1)), Some(dec!(2)));
         assert_eq!(beta(&returns(-1), &returns(2)), Some(dec!(-0.5)));
         assert_eq!(beta(&MonthEnds { returns: returns(1).returns[1..].to_vec() }, &returns(1)), None);

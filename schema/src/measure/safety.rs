@@ -68,7 +68,10 @@ pub fn yield_trap_risk(facts: &SafetyFacts) -> Option<bool> {
     if facts.status == DividendState::NonPayer {
         return None;
     }
-    let falling = facts.dps_forward.zip(facts.dps_ttm).map(|(forward, ttm)| settle(forward) < settle(ttm * Decimal::new(9, 1)));
+    let falling = facts
+        .dps_forward
+        .zip(facts.dps_ttm)
+        .map(|(forward, ttm)| settle(forward) < settle(ttm * Decimal::new(9, 1)));
     let signs = [
         facts.payout_ratio.map(is_above_100),
         facts.fcf_payout_ratio.map(is_above_100),
@@ -112,7 +115,10 @@ mod tests {
             currency_mismatch: false,
         };
         assert!(passes_high_yield(&row, HIGH_YIELD_MINIMUM));
-        assert!(passes_high_yield(&ScreenFacts { dividend_yield: Some(dec!(25)), ..row }, HIGH_YIELD_MINIMUM));
+        assert!(passes_high_yield(
+            &ScreenFacts { dividend_yield: Some(dec!(25)), ..row },
+            HIGH_YIELD_MINIMUM
+        ));
         for other in [
             ScreenFacts { security_type: SecurityType::Etf, ..row },
             ScreenFacts { is_listed: false, ..row },
@@ -145,10 +151,18 @@ mod tests {
         };
         check(facts, Some(Safety::Safe), Some(false));
         check(SafetyFacts { payout_ratio: Some(dec!(75)), ..facts }, Some(Safety::Borderline), Some(false));
-        check(SafetyFacts { payout_ratio: Some(dec!(80)), is_real_estate: true, ..facts }, Some(Safety::Safe), Some(false));
+        check(
+            SafetyFacts { payout_ratio: Some(dec!(80)), is_real_estate: true, ..facts },
+            Some(Safety::Safe),
+            Some(false),
+        );
         check(SafetyFacts { payout_ratio: Some(dec!(100)), ..facts }, Some(Safety::Borderline), Some(false));
         check(SafetyFacts { fcf_payout_ratio: Some(dec!(100.1)), ..facts }, Some(Safety::Unsafe), Some(true));
-        check(SafetyFacts { at_risk: true, dps_forward: Some(dec!(0.89)), ..facts }, Some(Safety::Unsafe), Some(true));
+        check(
+            SafetyFacts { at_risk: true, dps_forward: Some(dec!(0.89)), ..facts },
+            Some(Safety::Unsafe),
+            Some(true),
+        );
         check(SafetyFacts { dps_forward: Some(dec!(0.9)), ..facts }, Some(Safety::Safe), Some(false));
         check(SafetyFacts { price_change_1y: Some(dec!(-40.1)), ..facts }, Some(Safety::Safe), Some(true));
         check(SafetyFacts { payout_ratio: None, ..facts }, None, Some(false));

@@ -88,7 +88,9 @@ pub fn sector_rows(members: &[Member], as_of: NaiveDate) -> Vec<SectorRow> {
             sectors.entry(slug(sector)).or_default().push(member);
         }
     }
-    let name = |members: &[&Member]| members.iter().filter_map(|member| member.sector.clone()).min().unwrap_or_default();
+    let name = |members: &[&Member]| {
+        members.iter().filter_map(|member| member.sector.clone()).min().unwrap_or_default()
+    };
     sectors.values().map(|members| sector_row(&name(members), members, as_of)).collect()
 }
 
@@ -96,8 +98,12 @@ pub fn sector_rows(members: &[Member], as_of: NaiveDate) -> Vec<SectorRow> {
 pub fn sector_row(sector: &str, members: &[&Member], as_of: NaiveDate) -> SectorRow {
     let counted: Vec<&Member> = members.iter().copied().filter(|member| member.is_counted()).collect();
     let yields: Vec<Decimal> = counted.iter().filter_map(|member| member.payer_yield()).collect();
-    let middle = |field: fn(&Member) -> Option<Decimal>| median(counted.iter().filter_map(|member| field(member)).collect());
-    let many = |condition: &dyn Fn(&Member) -> bool| count(counted.iter().filter(|member| condition(member)).count());
+    let middle = |field: fn(&Member) -> Option<Decimal>| {
+        median(counted.iter().filter_map(|member| field(member)).collect())
+    };
+    let many = |condition: &dyn Fn(&Member) -> bool| {
+        count(counted.iter().filter(|member| condition(member)).count())
+    };
     let last = as_of.checked_add_days(Days::new(30)).unwrap_or(as_of);
     let caps: Vec<i64> = counted.iter().filter_map(|member| member.market_cap).collect();
     SectorRow {
@@ -105,7 +111,9 @@ pub fn sector_row(sector: &str, members: &[&Member], as_of: NaiveDate) -> Sector
         slug: slug(sector),
         stock_count: count(counted.len()),
         payer_count: many(&|member| member.payer_yield().is_some()),
-        etf_count: count(members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count()),
+        etf_count: count(
+            members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count(),
+        ),
         market_cap: (!caps.is_empty()).then(|| caps.iter().fold(0i64, |sum, cap| sum.saturating_add(*cap))),
         avg_yield: mean(&yields).map(percent),
         median_yield: median(yields.clone()).map(percent),
@@ -118,7 +126,9 @@ pub fn sector_row(sector: &str, members: &[&Member], as_of: NaiveDate) -> Sector
         king_count: many(&|member| member.is_king),
         change_percent_1d: weighted(&counted, |member| member.change_percent_1d).map(percent),
         change_percent_ytd: weighted(&counted, |member| member.change_percent_ytd).map(percent),
-        ex_dates_next_30d: many(&|member| member.next_ex_date.is_some_and(|date| as_of <= date && date <= last)),
+        ex_dates_next_30d: many(&|member| {
+            member.next_ex_date.is_some_and(|date| as_of <= date && date <= last)
+        }),
         as_of,
         industries: Json(industries(&counted)),
     }
@@ -142,14 +152,16 @@ fn industries(members: &[&Member]) -> Vec<Industry> {
         .map(|(industry, members)| Industry {
             industry: industry.to_owned(),
             stock_count: count(members.len()),
-            median_yield: median(members.iter().filter_map(|member| member.payer_yield()).collect()).map(percent),
+            median_yield: median(members.iter().filter_map(|member| member.payer_yield()).collect())
+                .map(percent),
         })
         .collect()
 }
 
 /// The highest-yielding payers, best first.
 pub fn top_payers<'a>(members: &[&'a Member], count: usize) -> Vec<&'a Member> {
-    let mut payers: Vec<&Member> = members.iter().copied().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();
+    let mut payers: Vec<&Member> =
+        members.iter().copied().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();
     payers.sort_by(|a, b| {
         let key = |member: &Member| (Reverse(member.payer_yield()), Reverse(member.market_cap));
         key(a).cmp(&key(b)).then_with(|| a.symbol.cmp(&b.symbol))
@@ -205,8 +217,16 @@ mod tests {
         let fund = Member { security_type: SecurityType::Etf, ..member("F", dec!(9), 1000) };
         let suspect = Member { yield_suspect: true, ..member("S", dec!(80), 1000) };
         let gone = Member { is_active: false, ..member("G", dec!(9), 1000) };
-        let members =
-            [member("A", dec!(2), 100), member("B", dec!(3), 50), member("C", dec!(4), 25), member("D", dec!(5), 10), member("N", dec!(0), 65), fund, suspect, gone];
+        let members = [
+            member("A", dec!(2), 100),
+            member("B", dec!(3), 50),
+            member("C", dec!(4), 25),
+            member("D", dec!(5), 10),
+            member("N", dec!(0), 65),
+            fund,
+            suspect,
+            gone,
+        ];
         let rows = sector_rows(&members, as_of);
         let figures = &rows[0];
         assert_eq!((figures.stock_count, figures.payer_count, figures.etf_count), (5, 4, 1));

@@ -84,7 +84,10 @@ mod tests {
         };
         assert_eq!(status(&facts), DividendState::Suspended);
         assert_eq!(status(&StatusFacts { as_of: date("2020-03-18"), ..facts }), DividendState::Active);
-        assert_eq!(status(&StatusFacts { last_declared: Some(date("2020-04-01")), ..facts }), DividendState::Active);
+        assert_eq!(
+            status(&StatusFacts { last_declared: Some(date("2020-04-01")), ..facts }),
+            DividendState::Active
+        );
         assert_eq!(status(&StatusFacts { last_ex_date: None, ..facts }), DividendState::NonPayer);
     }
 }

@@ -50,13 +50,19 @@ pub fn streak(totals: &AnnualTotals, running: i32, seed: Option<StreakSeed>, lis
         started -= 1;
     }
     let counted = last + 1 - started;
-    if let Some(years) = seed.and_then(|seed| seeded(seed, started, last, last_complete)).filter(|years| *years >= counted) {
+    if let Some(years) =
+        seed.and_then(|seed| seeded(seed, started, last, last_complete)).filter(|years| *years >= counted)
+    {
         return Streak { years, lower_bound: false, started: (years > 0).then(|| last + 1 - years) };
     }
     // The total the first increase compares with is the oldest there is.
     let reaches_first = totals.first_year() == Some(started - 1);
     let listed_then = listed.is_some_and(|listed| listed >= started - 1);
-    Streak { years: counted, lower_bound: reaches_first && !listed_then, started: (counted > 0).then_some(started) }
+    Streak {
+        years: counted,
+        lower_bound: reaches_first && !listed_then,
+        started: (counted > 0).then_some(started),
+    }
 }
 
 /// The seed's years plus the increases since, when no year since broke the streak.
@@ -81,15 +87,19 @@ pub fn payment_years(totals: &AnnualTotals, running: i32) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use chrono::NaiveDate;
-        use super::*;
+    use super::*;
     use crate::measure::yields::Rate;
+    use chrono::NaiveDate;
 
     /// Totals of years ending with 2024; the running year is 2025.
     fn totals(amounts: &[Decimal]) -> AnnualTotals {
         let first = 2025 - i32::try_from(amounts.len()).unwrap();
         let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
-        let rates: Vec<Rate> = (first..).zip(amounts).filter(|(_, a)| !a.is_zero()).map(|(year, amount)| Rate { ex_date: day(year), amount: *amount }).collect();
+        let rates: Vec<Rate> = (first..)
+            .zip(amounts)
+            .filter(|(_, a)| !a.is_zero())
+            .map(|(year, amount)| Rate { ex_date: day(year), amount: *amount })
+            .collect();
         AnnualTotals::new(&rates, Some(1), "2025-02-01".parse().unwrap())
     }
 

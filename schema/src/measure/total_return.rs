@@ -16,7 +16,12 @@ use super::yields::months_before;
 const START_TOLERANCE: i64 = 10;
 
 /// Total return in percent between two bars.
-pub(crate) fn total_return(series: &Series<'_>, ex_days: &[ExDay], from: usize, to: usize) -> Option<Decimal> {
+pub(crate) fn total_return(
+    series: &Series<'_>,
+    ex_days: &[ExDay],
+    from: usize,
+    to: usize,
+) -> Option<Decimal> {
     let (start, end) = (series.date(from), series.date(to));
     let first = ex_days.partition_point(|day| day.ex_date <= start);
     let last = ex_days.partition_point(|day| day.ex_date <= end);

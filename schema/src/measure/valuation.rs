@@ -10,12 +10,22 @@ use super::adjust::Splits;
 use super::arithmetic::quotient;
 
 /// A per-share figure of a date on the as-of date's share basis.
-pub(crate) fn per_share(value: Option<Decimal>, basis: NaiveDate, splits: &Splits, as_of: NaiveDate) -> Option<Decimal> {
+pub(crate) fn per_share(
+    value: Option<Decimal>,
+    basis: NaiveDate,
+    splits: &Splits,
+    as_of: NaiveDate,
+) -> Option<Decimal> {
     value.map(|value| splits.carry(basis, as_of).apply(value))
 }
 
 /// A number of shares of a date on the as-of date's share basis.
-pub(crate) fn shares(value: Option<Decimal>, basis: NaiveDate, splits: &Splits, as_of: NaiveDate) -> Option<Decimal> {
+pub(crate) fn shares(
+    value: Option<Decimal>,
+    basis: NaiveDate,
+    splits: &Splits,
+    as_of: NaiveDate,
+) -> Option<Decimal> {
     value.map(|value| splits.carry(basis, as_of).inverse().apply(value))
 }
 
@@ -42,7 +52,10 @@ mod tests {
         let (reported, as_of) = (day("2024-06-30"), day("2024-09-30"));
         let outstanding = shares(Some(dec!(50000000)), reported, &splits, as_of);
         assert_eq!(market_cap(Some(dec!(40)), outstanding), Some(dec!(4000000000)));
-        assert_eq!(price_to(Some(dec!(40)), per_share(Some(dec!(5)), reported, &splits, as_of)), Some(dec!(16)));
+        assert_eq!(
+            price_to(Some(dec!(40)), per_share(Some(dec!(5)), reported, &splits, as_of)),
+            Some(dec!(16))
+        );
         assert_eq!(price_to(Some(dec!(40)), Some(dec!(-1))), None);
     }
 }

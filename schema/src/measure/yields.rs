@@ -56,7 +56,12 @@ pub struct Forward {
 }
 
 /// The indicated dividend of the next 12 months. `rates` hold every declared one, in order.
-pub fn forward(rates: &[Rate], payments_per_year: Option<i32>, status: DividendState, as_of: NaiveDate) -> Forward {
+pub fn forward(
+    rates: &[Rate],
+    payments_per_year: Option<i32>,
+    status: DividendState,
+    as_of: NaiveDate,
+) -> Forward {
     if status != DividendState::Active {
         return Forward { amount: Some(Decimal::ZERO), basis: ForwardBasis::None };
     }
@@ -115,7 +120,12 @@ const RANGE_MONTHS: i32 = 60;
 const RANGE_MINIMUM: usize = 12;
 
 /// The range of trailing yields at the last 60 month ends whose 12 months the history covers; `None` under 12 of them.
-pub(crate) fn yield_range(rates: &[Rate], series: &Series<'_>, last_month: i32, as_of: NaiveDate) -> Option<YieldRange> {
+pub(crate) fn yield_range(
+    rates: &[Rate],
+    series: &Series<'_>,
+    last_month: i32,
+    as_of: NaiveDate,
+) -> Option<YieldRange> {
     let first = rates.first()?.ex_date;
     let mut sums = Vec::with_capacity(rates.len() + 1);
     sums.push(Decimal::ZERO);
@@ -154,7 +164,12 @@ mod tests {
 
     #[test]
     fn the_window_is_open_left_and_closed_right() {
-        let rates = rates(&[("2024-02-28", dec!(1)), ("2024-02-29", dec!(2)), ("2025-02-28", dec!(4)), ("2025-03-01", dec!(8))]);
+        let rates = rates(&[
+            ("2024-02-28", dec!(1)),
+            ("2024-02-29", dec!(2)),
+            ("2025-02-28", dec!(4)),
+            ("2025-03-01", dec!(8)),
+        ]);
         assert_eq!(sum(trailing(&rates, date("2025-02-28"))), dec!(6));
         assert_eq!(sum(trailing(&rates, date("2025-02-27"))), dec!(3));
         assert_eq!(sum(trailing(&rates, date("2024-02-29"))), dec!(3));
@@ -163,7 +178,8 @@ mod tests {
 
     #[test]
     fn indicated_dividends() {
-        let history = rates(&[("2023-09-07", dec!(0.10)), ("2024-05-07", dec!(0.32)), ("2024-09-05", dec!(0.11))]);
+        let history =
+            rates(&[("2023-09-07", dec!(0.10)), ("2024-05-07", dec!(0.32)), ("2024-09-05", dec!(0.11))]);
         let even = rates(&[("2024-03-28", dec!(45)), ("2024-09-27", dec!(49.5))]);
         let check = |rates: &[Rate], payments, expected: Option<Decimal>| {
             let found = forward(rates, payments, DividendState::Active, date("2024-12-31")).amount;
@@ -190,10 +206,16 @@ mod tests {
             mismatch: false,
         };
         assert_eq!(headline(&facts), (Some(dec!(4)), Some(YieldBasis::Forward)));
-        assert_eq!(headline(&HeadlineFacts { has_forward: false, ..facts }), (Some(dec!(3)), Some(YieldBasis::Ttm)));
+        assert_eq!(
+            headline(&HeadlineFacts { has_forward: false, ..facts }),
+            (Some(dec!(3)), Some(YieldBasis::Ttm))
+        );
         assert_eq!(headline(&HeadlineFacts { mismatch: true, ..facts }), (None, None));
         assert_eq!(headline(&HeadlineFacts { status: DividendState::Lapsed, ..facts }).0, Some(dec!(0)));
-        assert_eq!(headline(&HeadlineFacts { status: DividendState::NonPayer, mismatch: true, ..facts }).0, Some(dec!(0)));
+        assert_eq!(
+            headline(&HeadlineFacts { status: DividendState::NonPayer, mismatch: true, ..facts }).0,
+            Some(dec!(0))
+        );
     }
 
     #[test]

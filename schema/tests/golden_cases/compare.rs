@@ -16,19 +16,26 @@ fn places(key: &str) -> u32 {
 /// Whether a found value is the expected one: numbers after rounding, objects and flags as subsets, lists exactly.
 pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &str) -> bool {
     match (expected, found) {
-        (Value::Object(expected), Value::Object(found)) => expected
-            .iter()
-            .all(|(name, value)| found.get(name).is_some_and(|found| matches(child(key, name), value, found, tolerance))),
-        (Value::Array(expected), Value::Array(found)) if key == "flags" => expected.iter().all(|flag| found.contains(flag)),
+        (Value::Object(expected), Value::Object(found)) => expected.iter().all(|(name, value)| {
+            found.get(name).is_some_and(|found| matches(child(key, name), value, found, tolerance))
+        }),
+        (Value::Array(expected), Value::Array(found)) if key == "flags" => {
+            expected.iter().all(|flag| found.contains(flag))
+        }
         (Value::Array(expected), Value::Array(found)) => {
             expected.len() == found.len()
-                && expected.iter().zip(found).all(|(expected, found)| matches(key, expected, found, tolerance))
+                && expected
+                    .iter()
+                    .zip(found)
+                    .all(|(expected, found)| matches(key, expected, found, tolerance))
         }
         // No payments a year is written 0 and served null.
         (Value::Number(zero), Value::Null) if key == "payments_per_year" => zero.as_i64() == Some(0),
         _ => match (number(expected), number(found)) {
             (Some(expected), Some(found)) => {
-                let round = |value: Decimal| value.round_dp_with_strategy(places(key), RoundingStrategy::MidpointAwayFromZero);
+                let round = |value: Decimal| {
+                    value.round_dp_with_strategy(places(key), RoundingStrategy::MidpointAwayFromZero)
+                };
                 let tolerance: Decimal = tolerance.parse().expect("a tolerance");
                 (round(expected) - round(found)).abs() <= tolerance
             }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate};
 use rust_decimal::Decimal;
 use schema::bars::{Bar, BarVersion, Bars, MISSING, day_number};
-use schema::event::{Action, Basis, Dividend, DividendType, FormerSymbol, Frequency, Fundamentals, ListingStatus, Security, SecurityType, Split};
+use schema::event::{
+    Action, Basis, Dividend, DividendType, FormerSymbol, Frequency, Fundamentals, ListingStatus, Security,
+    SecurityType, Split,
+};
 use schema::history::{History, Observation, SourceBars};
 use schema::measure::currency::Unit;
 use schema::symbol::Symbol;
@@ -48,14 +51,28 @@ impl Inputs {
             symbol: symbol.clone(),
             former_symbols: former_symbols(&profile),
             security: Some(observed(None, 0, Action::Put, 1, security(&profile, &symbol, &unit))),
-            dividends: dividends.iter().enumerate().map(|(index, row)| dividend(row, index, &symbol, &unit)).collect(),
-            splits: rows("splits").iter().enumerate().map(|(index, row)| split(row, index, &symbol)).collect(),
-            fundamentals: as_of.iter().map(|as_of| observed(None, 0, Action::Put, 1, fundamentals(&profile, &symbol, *as_of))).collect(),
+            dividends: dividends
+                .iter()
+                .enumerate()
+                .map(|(index, row)| dividend(row, index, &symbol, &unit))
+                .collect(),
+            splits: rows("splits")
+                .iter()
+                .enumerate()
+                .map(|(index, row)| split(row, index, &symbol))
+                .collect(),
+            fundamentals: as_of
+                .iter()
+                .map(|as_of| observed(None, 0, Action::Put, 1, fundamentals(&profile, &symbol, *as_of)))
+                .collect(),
             etf: Vec::new(),
             holdings: Vec::new(),
             prices: vec![SourceBars { source: "case".into(), bars: bars(&prices, &unit) }],
         };
-        let benchmark = ["benchmark_prices", "benchmark"].iter().find_map(|key| profile.get(*key)).or(inputs.get("benchmark_prices"));
+        let benchmark = ["benchmark_prices", "benchmark"]
+            .iter()
+            .find_map(|key| profile.get(*key))
+            .or(inputs.get("benchmark_prices"));
         let benchmark = benchmark.and_then(Value::as_array).map(|rows| History {
             dividends: Vec::new(),
             splits: Vec::new(),
@@ -77,7 +94,17 @@ fn line(row: &Value, index: usize) -> u64 {
 
 fn observed<T>(id: Option<String>, revision: i64, action: Action, line: u64, record: T) -> Observation<T> {
     let observed_at = DateTime::UNIX_EPOCH;
-    Observation { source: "case".into(), id, security_ref: None, revision, action, observed_at, line, frame: String::new(), record }
+    Observation {
+        source: "case".into(),
+        id,
+        security_ref: None,
+        revision,
+        action,
+        observed_at,
+        line,
+        frame: String::new(),
+        record,
+    }
 }
 
 fn first<'a>(profile: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a Value> {
@@ -97,15 +124,26 @@ fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Unit) -> Secur
     let seed = profile.get("streak_seed");
     let year = |key: &str| seed.and_then(|seed| seed[key].as_i64()).and_then(|year| i32::try_from(year).ok());
     let delisted_on = first(profile, &["delisted_on", "delisting_date", "delisted"]).and_then(date);
-    let suspended = first(profile, &["dividend_suspended_on", "suspended_on", "suspension_date", "suspended", "suspension_notice"]);
+    let suspended = profile
+        .iter()
+        .find(|(key, value)| key.contains("suspen") && !value.is_null())
+        .map(|(_, value)| value);
     Security {
         symbol: symbol.clone(),
         name: symbol.to_string(),
         r#type: security_type(text(profile, "asset_type").unwrap_or("stock")),
         currency: unit.currency.clone(),
-        status: if status == Some("delisted") || delisted_on.is_some() { ListingStatus::Delisted } else { ListingStatus::Active },
+        status: if status == Some("delisted") || delisted_on.is_some() {
+            ListingStatus::Delisted
+        } else {
+            ListingStatus::Active
+        },
         former_symbols: former_symbols(profile),
-        indexes: if profile.get("sp500") == Some(&Value::Bool(true)) { vec!["sp500".into()] } else { Vec::new() },
+        indexes: if profile.get("sp500") == Some(&Value::Bool(true)) {
+            vec!["sp500".into()]
+        } else {
+            Vec::new()
+        },
         exchange: None,
         sector: text(profile, "sector").map(str::to_owned),
         industry: None,
@@ -114,24 +152,39 @@ fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Unit) -> Secur
         website: None,
         ceo: None,
         employees: None,
-        ipo_date: first(profile, &["ipo_date", "listed_on", "listing_date", "listed_from", "listed"]).and_then(date),
+        ipo_date: first(profile, &["ipo_date", "listed_on", "listing_date", "listed_from", "listed"])
+            .and_then(date),
         cik: None,
         figi: None,
         isin: None,
         cusip: None,
         delisted_on,
-        dividend_suspended_on: suspended.and_then(|value| date(value).or_else(|| date(&value["date"]))),
+        dividend_suspended_on: suspended.and_then(notice_date),
         streak_seed_years: year("years"),
         streak_seed_through: year("through_year"),
         quote_unit: None,
     }
 }
 
+/// The day of a notice, however it is wrapped.
+fn notice_date(value: &Value) -> Option<NaiveDate> {
+    match value {
+        Value::Object(fields) => fields.values().find_map(notice_date),
+        Value::Array(notices) => notices.iter().find_map(notice_date),
+        value => date(value),
+    }
+}
+
 fn former_symbols(profile: &Map<String, Value>) -> Vec<FormerSymbol> {
-    let rows = first(profile, &["former_symbols", "former"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let rows =
+        first(profile, &["former_symbols", "former"]).and_then(Value::as_array).cloned().unwrap_or_default();
     let former = |row: &Value| {
         let symbol = row.as_str().or_else(|| row["symbol"].as_str())?;
-        Some(FormerSymbol { symbol: Symbol::parse(symbol).ok()?, from: date(&row["from"]), to: date(&row["to"]) })
+        Some(FormerSymbol {
+            symbol: Symbol::parse(symbol).ok()?,
+            from: date(&row["from"]),
+            to: date(&row["to"]),
+        })
     };
     rows.iter().filter_map(former).collect()
 }
@@ -183,7 +236,13 @@ fn split(row: &Value, index: usize, symbol: &Symbol) -> Observation<Split> {
         payable_date: date(&row["payable_date"]),
         r#type: None,
     };
-    observed(row["id"].as_str().map(str::to_owned), row["revision"].as_i64().unwrap_or_default(), Action::Put, line(row, index), record)
+    observed(
+        row["id"].as_str().map(str::to_owned),
+        row["revision"].as_i64().unwrap_or_default(),
+        Action::Put,
+        line(row, index),
+        record,
+    )
 }
 
 fn bars(rows: &[Value], unit: &Unit) -> Bars {

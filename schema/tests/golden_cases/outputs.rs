@@ -51,19 +51,27 @@ const NAMES: [(&str, &str); 23] = [
 impl<'a> Outputs<'a> {
     pub(crate) fn of(inputs: &'a Inputs) -> Self {
         let policy = SourcePolicy::default();
-        let months = inputs.as_of.and_then(|as_of| inputs.benchmark.as_ref().map(|history| benchmark(history, as_of, &policy)));
+        let months = inputs
+            .as_of
+            .and_then(|as_of| inputs.benchmark.as_ref().map(|history| benchmark(history, as_of, &policy)));
         let market = inputs.as_of.map(|as_of| Market { as_of, benchmark: months.as_ref(), policy: &policy });
-        let derived = market.map(|market| Box::new((derive(&inputs.history, &market), explain(&inputs.history, &market))));
+        let derived = market
+            .map(|market| Box::new((derive(&inputs.history, &market), explain(&inputs.history, &market))));
         let mut fields = Map::new();
         if let Some((derived, _)) = derived.as_deref() {
             let rows = with_decimals_as_text(|| {
-                [json!(derived.fundamentals), json!(derived.stock), json!(derived.quote), json!(derived.metrics)]
+                [
+                    json!(derived.fundamentals),
+                    json!(derived.stock),
+                    json!(derived.quote),
+                    json!(derived.metrics),
+                ]
             });
             rows.into_iter().filter_map(|row| row.as_object().cloned()).for_each(|row| fields.extend(row));
         }
-        let total_return = market.zip(inputs.first_bar).and_then(|(market, from)| {
-            total_return_between(&inputs.history, &market, from, market.as_of)
-        });
+        let total_return = market
+            .zip(inputs.first_bar)
+            .and_then(|(market, from)| total_return_between(&inputs.history, &market, from, market.as_of));
         Self { inputs, derived, fields, total_return }
     }
 
@@ -83,8 +91,12 @@ impl<'a> Outputs<'a> {
                 text(ratio * Decimal::ONE_HUNDRED)
             }
             "split_adjusted_dividends" => {
-                let live = derived.dividends.iter().filter(|d| d.amount.is_some() && d.status != DividendStatus::Cancelled);
-                let adjusted = live.map(|d| (d.ex_date.to_string(), d.adjusted_amount.map_or(Value::Null, |a| text(a.0))));
+                let live = derived
+                    .dividends
+                    .iter()
+                    .filter(|d| d.amount.is_some() && d.status != DividendStatus::Cancelled);
+                let adjusted = live
+                    .map(|d| (d.ex_date.to_string(), d.adjusted_amount.map_or(Value::Null, |a| text(a.0))));
                 Value::Object(adjusted.collect())
             }
             "annual_totals" => {
@@ -92,7 +104,10 @@ impl<'a> Outputs<'a> {
                 Value::Object(totals.map(|total| (total.year.to_string(), text(total.amount.0))).collect())
             }
             "kept_ex_dates" => {
-                let kept = derived.dividends.iter().filter(|d| matches!(d.status, DividendStatus::Declared | DividendStatus::Paid));
+                let kept = derived
+                    .dividends
+                    .iter()
+                    .filter(|d| matches!(d.status, DividendStatus::Declared | DividendStatus::Paid));
                 kept.map(|d| json!(d.ex_date)).collect()
             }
             "quarantined" => self.quarantined(derived),
@@ -107,15 +122,19 @@ impl<'a> Outputs<'a> {
             "latest_close" => self.fields.get("price")?.clone(),
             "latest_date" | "latest_close_date" | "price_as_of" => self.fields.get("price_date")?.clone(),
             "sessions_between" => json!(sessions_between(self.inputs.first_bar?, self.inputs.as_of?)),
-            "stale_sessions" | "age_sessions" | "sessions_stale" => self.fields.get("price_age_sessions")?.clone(),
+            "stale_sessions" | "age_sessions" | "sessions_stale" => {
+                self.fields.get("price_age_sessions")?.clone()
+            }
             "status" => json!(if derived.stock.is_active { "active" } else { "delisted" }),
             _ => self.fields.get(named)?.clone(),
         })
     }
 
     fn quarantined(&self, derived: &Derived) -> Value {
-        let index = |line: i64| self.inputs.dividend_lines.get(&u64::try_from(line).unwrap_or_default()).copied();
-        let mut rows: Vec<(Option<usize>, &str)> = derived.quarantined.iter().map(|row| (index(row.line), row.reason.as_str())).collect();
+        let index =
+            |line: i64| self.inputs.dividend_lines.get(&u64::try_from(line).unwrap_or_default()).copied();
+        let mut rows: Vec<(Option<usize>, &str)> =
+            derived.quarantined.iter().map(|row| (index(row.line), row.reason.as_str())).collect();
         rows.sort_unstable();
         rows.into_iter().map(|(index, reason)| json!({ "index": index, "reason": reason })).collect()
     }

@@ -32,8 +32,11 @@ pub(crate) fn value(key: &str, inputs: &Inputs) -> Option<Value> {
         return Some(instants.iter().map(|instant| json!(new_york_date(utc(instant)))).collect());
     }
     if let Some(queries) = table("query").filter(|_| key == "canonical") {
-        let known: BTreeSet<Symbol> = table("known")?.iter().filter_map(|symbol| Symbol::parse(symbol.as_str()?).ok()).collect();
-        return Some(queries.iter().map(|query| json!(resolve(query.as_str().unwrap_or_default(), &known))).collect());
+        let known: BTreeSet<Symbol> =
+            table("known")?.iter().filter_map(|symbol| Symbol::parse(symbol.as_str()?).ok()).collect();
+        return Some(
+            queries.iter().map(|query| json!(resolve(query.as_str().unwrap_or_default(), &known))).collect(),
+        );
     }
     if let Some(rows) = table("screen_rows") {
         return screen(key, rows, inputs);
@@ -71,21 +74,29 @@ fn kind(row: &Value) -> SecurityType {
 }
 
 fn flag(row: &Value, name: &str) -> bool {
-    row[name].as_bool().unwrap_or_else(|| row["flags"].as_array().is_some_and(|flags| flags.contains(&json!(name))))
+    row[name]
+        .as_bool()
+        .unwrap_or_else(|| row["flags"].as_array().is_some_and(|flags| flags.contains(&json!(name))))
 }
 
 /// Whether a row's status words say that it trades and pays.
 fn states(row: &Value) -> (bool, DividendState) {
-    let words = ["status", "dividend_status", "listing_status"].map(|key| row[key].as_str().unwrap_or("active"));
-    let listed = !words.contains(&"delisted") && row["is_active"].as_bool().unwrap_or(true) && row["active"].as_bool().unwrap_or(true);
-    let paying = words.iter().find_map(|word| word.parse::<DividendState>().ok().filter(|state| *state != DividendState::Active));
+    let words =
+        ["status", "dividend_status", "listing_status"].map(|key| row[key].as_str().unwrap_or("active"));
+    let listed = !words.contains(&"delisted")
+        && row["is_active"].as_bool().unwrap_or(true)
+        && row["active"].as_bool().unwrap_or(true);
+    let paying = words
+        .iter()
+        .find_map(|word| word.parse::<DividendState>().ok().filter(|state| *state != DividendState::Active));
     (listed, paying.unwrap_or(DividendState::Active))
 }
 
 const YIELDS: [&str; 4] = ["dividend_yield_pct", "yield_pct", "headline_yield_pct", "dividend_yield"];
 
 fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
-    let minimum = ["min_yield", "min_yield_pct"].iter().find_map(|key| inputs.profile.get(*key).and_then(decimal));
+    let minimum =
+        ["min_yield", "min_yield_pct"].iter().find_map(|key| inputs.profile.get(*key).and_then(decimal));
     let survives = |row: &&Value| {
         let (is_listed, status) = states(row);
         let currencies = [&row["price_currency"], &row["dividend_currency"]];
@@ -121,7 +132,9 @@ fn member(row: &Value) -> Member {
         is_active,
         pays_dividend: pays && status == DividendState::Active,
         dividend_yield: yielded,
-        yield_suspect: flag(row, "yield_suspect") || flag(row, "suspect") || schema::measure::safety::is_suspect(yielded),
+        yield_suspect: flag(row, "yield_suspect")
+            || flag(row, "suspect")
+            || schema::measure::safety::is_suspect(yielded),
         market_cap: cap,
         payout_ratio: number(row, &["payout_ratio_pct"]),
         growth_5y: number(row, &["growth_5y_pct"]),
@@ -150,7 +163,9 @@ fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
         "payer_count" | "payers" => json!(figures.payer_count),
         "etf_count" => json!(figures.etf_count),
         "market_cap" => json!(figures.market_cap),
-        "top_payers" => top_payers(&members, members.len()).iter().map(|member| json!(member.symbol)).collect(),
+        "top_payers" => {
+            top_payers(&members, members.len()).iter().map(|member| json!(member.symbol)).collect()
+        }
         _ => return None,
     })
 }
@@ -161,16 +176,26 @@ fn calendar(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let payments = key.contains("pay");
     let field: &[&str] = if payments { &["pay_date", "payment_date"] } else { &["ex_date"] };
     let window = inputs.profile.get("window");
-    let bound = |names: &[&str]| names.iter().find_map(|name| window.and_then(|w| date(&w[*name])).or_else(|| inputs.profile.get(*name).and_then(date)));
+    let bound = |names: &[&str]| {
+        names.iter().find_map(|name| {
+            window.and_then(|w| date(&w[*name])).or_else(|| inputs.profile.get(*name).and_then(date))
+        })
+    };
     let from = bound(&["start_date", "start", "from"]).unwrap_or(today);
     let until = bound(&["end_date", "end", "to"]).unwrap_or(from + Days::new(if payments { 30 } else { 7 }));
     let least = |name: &str| inputs.profile.get(name).and_then(decimal);
     let mut found: Vec<(NaiveDate, &str, &Value)> = rows
         .iter()
-        .filter(|row| row["status"].as_str().is_none_or(|status| !["projected", "cancelled"].contains(&status)))
-        .filter(|row| least("min_amount").is_none_or(|least| number(row, &["amount"]).is_some_and(|a| a >= least)))
+        .filter(|row| {
+            row["status"].as_str().is_none_or(|status| !["projected", "cancelled"].contains(&status))
+        })
+        .filter(|row| {
+            least("min_amount").is_none_or(|least| number(row, &["amount"]).is_some_and(|a| a >= least))
+        })
         .filter(|row| least("min_yield").is_none_or(|least| number(row, &YIELDS).is_some_and(|y| y >= least)))
-        .filter_map(|row| Some((field.iter().find_map(|name| date(&row[*name]))?, row["symbol"].as_str()?, row)))
+        .filter_map(|row| {
+            Some((field.iter().find_map(|name| date(&row[*name]))?, row["symbol"].as_str()?, row))
+        })
         .filter(|(day, ..)| from <= *day && *day <= until)
         .collect();
     found.sort_by_key(|(day, symbol, _)| (*day, *symbol));

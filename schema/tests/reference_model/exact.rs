@@ -107,18 +107,24 @@ pub(crate) fn split_adjusted(case: &Case, day: NaiveDate) -> Rational {
 
 /// Cash per share of one ex-date, on its own basis.
 fn paid_on(case: &Case, day: NaiveDate) -> Rational {
-    case.dividends.iter().filter(|paid| paid.ex_date == day).fold(zero(), |sum, paid| sum + ratio(paid.amount, 10_000))
+    case.dividends
+        .iter()
+        .filter(|paid| paid.ex_date == day)
+        .fold(zero(), |sum, paid| sum + ratio(paid.amount, 10_000))
 }
 
 pub(crate) fn adjusted(case: &Case, day: NaiveDate) -> Rational {
-    let mut ex_dates: Vec<NaiveDate> = case.dividends.iter().map(|paid| paid.ex_date).filter(|ex| *ex > day && *ex <= as_of()).collect();
+    let mut ex_dates: Vec<NaiveDate> =
+        case.dividends.iter().map(|paid| paid.ex_date).filter(|ex| *ex > day && *ex <= as_of()).collect();
     ex_dates.dedup();
-    let factor = ex_dates.iter().fold(whole(1), |product, ex_date| match case.bars.iter().rposition(|bar| bar.day < *ex_date) {
-        None => product,
-        Some(before) => {
-            let previous = close(case, before) * splits(case, case.bars[before].day, *ex_date);
-            let paid = paid_on(case, *ex_date);
-            if paid >= previous { product } else { product * (whole(1) - paid / previous) }
+    let factor = ex_dates.iter().fold(whole(1), |product, ex_date| {
+        match case.bars.iter().rposition(|bar| bar.day < *ex_date) {
+            None => product,
+            Some(before) => {
+                let previous = close(case, before) * splits(case, case.bars[before].day, *ex_date);
+                let paid = paid_on(case, *ex_date);
+                if paid >= previous { product } else { product * (whole(1) - paid / previous) }
+            }
         }
     });
     split_adjusted(case, day) * factor
@@ -129,7 +135,8 @@ pub(crate) fn total_return(case: &Case) -> Rational {
     let mut growth = whole(1);
     for index in 1..case.bars.len() {
         let (before, day) = (case.bars[index - 1].day, case.bars[index].day);
-        let mut ex_dates: Vec<NaiveDate> = case.dividends.iter().map(|p| p.ex_date).filter(|ex| before < *ex && *ex <= day).collect();
+        let mut ex_dates: Vec<NaiveDate> =
+            case.dividends.iter().map(|p| p.ex_date).filter(|ex| before < *ex && *ex <= day).collect();
         ex_dates.dedup();
         let paid = ex_dates.iter().fold(zero(), |sum, ex| sum + paid_on(case, *ex) * splits(case, *ex, day));
         growth *= (close(case, index) + paid) / splits(case, before, day) / close(case, index - 1);
@@ -148,10 +155,12 @@ pub(crate) fn is_volatility(case: &Case, found: Option<Decimal>) -> bool {
         let scale = Rational::from_integer(BigInt::from(10u8).pow(30));
         (value * scale.clone()).round() / scale
     };
-    let returns: Vec<Rational> = closes.windows(2).map(|pair| cut(pair[1].clone() / pair[0].clone() - whole(1))).collect();
+    let returns: Vec<Rational> =
+        closes.windows(2).map(|pair| cut(pair[1].clone() / pair[0].clone() - whole(1))).collect();
     let length = whole(count as i64);
     let mean = returns.iter().fold(zero(), |sum, value| sum + value) / length.clone();
-    let squares = returns.iter().fold(zero(), |sum, value| sum + (value - mean.clone()) * (value - mean.clone()));
+    let squares =
+        returns.iter().fold(zero(), |sum, value| sum + (value - mean.clone()) * (value - mean.clone()));
     let variance = squares / (length - whole(1)) * whole(252) * whole(10_000);
     let square = |value: Decimal| of_decimal(value) * of_decimal(value);
     let half = Decimal::new(5, 5) + Decimal::new(1, 10);
@@ -160,7 +169,8 @@ pub(crate) fn is_volatility(case: &Case, found: Option<Decimal>) -> bool {
 
 pub(crate) fn year_extreme(case: &Case, high: bool) -> Option<Rational> {
     let recent = case.bars.iter().filter(|bar| year_before(as_of()) < bar.day);
-    let prices = recent.map(|bar| ratio(if high { bar.high } else { bar.low }, 100) * splits(case, bar.day, as_of()));
+    let prices =
+        recent.map(|bar| ratio(if high { bar.high } else { bar.low }, 100) * splits(case, bar.day, as_of()));
     if high { prices.max() } else { prices.min() }
 }
 

@@ -38,23 +38,33 @@ pub(crate) struct Paid {
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
     let bars = prop::collection::vec((2_000i64..20_000, 0i64..300, 0i64..300), 70..420);
-    let dividends = prop::collection::vec((-4i64..5, 1_000i64..6_000), 4..34);
+    let dividends = prop::collection::vec((-4i64..5, 3_000i64..6_000), 4..34);
     let specials = prop::collection::vec((0u64..700, 1_000i64..50_000), 0..3);
-    let ratios = prop_oneof![Just((1, 2)), Just((2, 3)), Just((1, 7)), Just((10, 1)), Just((100, 105)), Just((3, 1))];
-    let splits = prop::collection::vec((0u64..2_000, ratios), 0..4);
+    // Together they change an amount by less than ten, so that none is taken for a unit error.
+    let ratios = prop_oneof![Just((1, 2)), Just((2, 3)), Just((100, 105)), Just((2, 1)), Just((7, 5))];
+    let splits = prop::collection::vec((0u64..2_000, ratios), 0..3);
     (bars, dividends, specials, splits).prop_map(|(bars, dividends, specials, splits)| {
         let back = |days: u64| as_of() - Days::new(days);
         let count = dividends.len() as u64;
         let regular = dividends.iter().enumerate().map(|(index, (shift, amount))| {
             let day = back(40 + 91 * (count - 1 - index as u64));
-            let ex_date = if *shift < 0 { day - Days::new(shift.unsigned_abs()) } else { day + Days::new(shift.unsigned_abs()) };
+            let ex_date = if *shift < 0 {
+                day - Days::new(shift.unsigned_abs())
+            } else {
+                day + Days::new(shift.unsigned_abs())
+            };
             Paid { ex_date, amount: *amount, special: false }
         });
-        let special = specials.iter().map(|(days, amount)| Paid { ex_date: back(*days), amount: *amount, special: true });
+        let special = specials.iter().map(|(days, amount)| Paid {
+            ex_date: back(*days),
+            amount: *amount,
+            special: true,
+        });
         let mut dividends: Vec<Paid> = regular.chain(special).collect();
         dividends.sort_by_key(|paid| (paid.ex_date, paid.special));
         dividends.dedup_by_key(|paid| (paid.ex_date, paid.special));
-        let mut splits: Vec<(NaiveDate, i64, i64)> = splits.into_iter().map(|(days, (from, to))| (back(days), from, to)).collect();
+        let mut splits: Vec<(NaiveDate, i64, i64)> =
+            splits.into_iter().map(|(days, (from, to))| (back(days), from, to)).collect();
         splits.sort();
         splits.dedup_by_key(|split| split.0);
         Case { bars: weekdays(&bars), dividends, splits }
@@ -63,7 +73,9 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 
 /// One bar a weekday, ending on the as-of date.
 fn weekdays(rows: &[(i64, i64, i64)]) -> Vec<DayBar> {
-    let days = (0..).map(|back| as_of() - Days::new(back)).filter(|day| !matches!(day.weekday(), Weekday::Sat | Weekday::Sun));
+    let days = (0..)
+        .map(|back| as_of() - Days::new(back))
+        .filter(|day| !matches!(day.weekday(), Weekday::Sat | Weekday::Sun));
     let mut bars: Vec<DayBar> = days
         .zip(rows)
         .map(|(day, (close, up, down))| DayBar { day, high: close + up, low: close - down, close: *close })
@@ -104,7 +116,9 @@ impl Case {
     pub(crate) fn history_adjusted(&self) -> History {
         let ratio = |day: NaiveDate| {
             let later = self.splits.iter().filter(|split| split.0 > day);
-            later.fold((Decimal::ONE, Decimal::ONE), |(from, to), split| (from * Decimal::from(split.1), to * Decimal::from(split.2)))
+            later.fold((Decimal::ONE, Decimal::ONE), |(from, to), split| {
+                (from * Decimal::from(split.1), to * Decimal::from(split.2))
+            })
         };
         self.facts(
             |day, amount| (amount * ratio(day).0 / ratio(day).1, Basis::SplitAdjusted),
@@ -138,14 +152,27 @@ impl Case {
         });
         let splits = self.splits.iter().zip(0..).map(|((ex_date, from, to), line)| {
             let (from, to) = ((*from).into(), (*to).into());
-            let record = Split { symbol: symbol(), ex_date: *ex_date, from, to, declaration_date: None, payable_date: None, r#type: None };
+            let record = Split {
+                symbol: symbol(),
+                ex_date: *ex_date,
+                from,
+                to,
+                declaration_date: None,
+                payable_date: None,
+                r#type: None,
+            };
             observed(line, record)
         });
         let scale = 12;
-        let mut bars = Bars { scale, versions: vec![BarVersion { basis_day, ..BarVersion::UNKNOWN }], ..Bars::default() };
+        let mut bars = Bars {
+            scale,
+            versions: vec![BarVersion { basis_day, ..BarVersion::UNKNOWN }],
+            ..Bars::default()
+        };
         for bar in &self.bars {
             let scaled = |cents: i64| {
-                let value = price(bar.day, Decimal::new(cents, 2)).round_dp(scale) * Decimal::from(1_000_000_000_000i64);
+                let value = price(bar.day, Decimal::new(cents, 2)).round_dp(scale)
+                    * Decimal::from(1_000_000_000_000i64);
                 i64::try_from(value.round()).expect("a price")
             };
             let row = Bar {

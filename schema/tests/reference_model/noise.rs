@@ -28,63 +28,87 @@ fn source() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just("a"), 3 => Just("b"), 1 => Just("manual")].prop_map(str::to_owned)
 }
 
+/// Source, id, revision, whether it retracts, and the second it was observed in.
+type Provenance = (String, Option<String>, i64, bool, i64);
+
 /// Provenance without a line; lines are given out in order, since a file has one row a line.
-fn provenance() -> impl Strategy<Value = (String, Option<String>, i64, bool, i64)> {
+fn provenance() -> impl Strategy<Value = Provenance> {
     let id = prop::option::of((0..4u8).prop_map(|id| format!("id{id}")));
     (source(), id, 0i64..3, prop::bool::weighted(0.2), 0i64..3)
 }
 
-fn versioned<T>(line: u64, (source, id, revision, retract, second): (String, Option<String>, i64, bool, i64), record: T) -> Observation<T> {
+fn versioned<T>(line: u64, (source, id, revision, retract, second): Provenance, record: T) -> Observation<T> {
     let action = if retract { Action::Retract } else { Action::Put };
     let observed_at = DateTime::from_timestamp(1_700_000_000 + second, 0).expect("an instant");
-    Observation { source, id, revision, action, observed_at, frame: format!("{line:032x}"), ..observed(line, record) }
+    Observation {
+        source,
+        id,
+        revision,
+        action,
+        observed_at,
+        frame: format!("{line:032x}"),
+        ..observed(line, record)
+    }
 }
 
 fn dividend() -> impl Strategy<Value = Dividend> {
-    let dates = (prop::option::weighted(0.9, day()), prop::option::of(day()), prop::option::of(day()), prop::option::weighted(0.3, day()));
+    let dates = (
+        prop::option::weighted(0.9, day()),
+        prop::option::of(day()),
+        prop::option::of(day()),
+        prop::option::weighted(0.3, day()),
+    );
     let words = (
         prop::sample::select(DividendType::ALL),
         prop::bool::weighted(0.2),
         prop::option::weighted(0.3, prop::sample::select(Frequency::ALL)),
         prop::sample::select(vec!["USD", "USD", "USD", "GBP"]),
     );
-    (number(), dates, words).prop_map(|(amount, (ex_date, record_date, payment_date, declaration_date), words)| {
-        let (kind, adjusted, frequency, currency) = words;
-        Dividend {
-            symbol: symbol(),
-            amount,
-            currency: currency.to_owned(),
-            r#type: kind,
-            amount_basis: if adjusted { Basis::SplitAdjusted } else { Basis::Raw },
-            ex_date,
-            record_date,
-            payment_date,
-            declaration_date,
-            frequency,
-            basis_as_of: payment_date.filter(|_| adjusted),
-        }
-    })
+    (number(), dates, words).prop_map(
+        |(amount, (ex_date, record_date, payment_date, declaration_date), words)| {
+            let (kind, adjusted, frequency, currency) = words;
+            Dividend {
+                symbol: symbol(),
+                amount,
+                currency: currency.to_owned(),
+                r#type: kind,
+                amount_basis: if adjusted { Basis::SplitAdjusted } else { Basis::Raw },
+                ex_date,
+                record_date,
+                payment_date,
+                declaration_date,
+                frequency,
+                basis_as_of: payment_date.filter(|_| adjusted),
+            }
+        },
+    )
 }
 
 fn split() -> impl Strategy<Value = Split> {
-    (day(), number(), number(), prop::option::weighted(0.3, day())).prop_map(|(ex_date, from, to, declaration_date)| Split {
-        symbol: symbol(),
-        ex_date,
-        from,
-        to,
-        declaration_date,
-        payable_date: None,
-        r#type: None,
-    })
+    (day(), number(), number(), prop::option::weighted(0.3, day())).prop_map(
+        |(ex_date, from, to, declaration_date)| Split {
+            symbol: symbol(),
+            ex_date,
+            from,
+            to,
+            declaration_date,
+            payable_date: None,
+            r#type: None,
+        },
+    )
 }
 
 fn fundamentals() -> impl Strategy<Value = Fundamentals> {
-    (day(), prop::option::of(number()), prop::option::of(number()), prop::option::of(number())).prop_map(|(as_of, eps, shares, paid)| {
-        let mut record: Fundamentals = serde_json::from_value(serde_json::json!({ "symbol": "TEST", "as_of": as_of })).expect("fundamentals");
-        (record.eps_ttm, record.shares_outstanding, record.dividends_paid_ttm) = (eps, shares, paid);
-        (record.operating_cash_flow_ttm, record.capital_expenditure_ttm) = (paid, eps);
-        record
-    })
+    (day(), prop::option::of(number()), prop::option::of(number()), prop::option::of(number())).prop_map(
+        |(as_of, eps, shares, paid)| {
+            let mut record: Fundamentals =
+                serde_json::from_value(serde_json::json!({ "symbol": "TEST", "as_of": as_of }))
+                    .expect("fundamentals");
+            (record.eps_ttm, record.shares_outstanding, record.dividends_paid_ttm) = (eps, shares, paid);
+            (record.operating_cash_flow_ttm, record.capital_expenditure_ttm) = (paid, eps);
+            record
+        },
+    )
 }
 
 fn bars() -> impl Strategy<Value = Bars> {
@@ -100,7 +124,19 @@ fn bars() -> impl Strategy<Value = Bars> {
             let version = dictionary.index(&mut bars.versions, &version).expect("few versions");
             let day = day_number(as_of() + Days::new(5) - Days::new(back));
             let high = high.unwrap_or(MISSING);
-            bars.push(Bar { day, open: MISSING, high, low: MISSING, close, volume: 9, vwap: MISSING, trade_count: MISSING }, version);
+            bars.push(
+                Bar {
+                    day,
+                    open: MISSING,
+                    high,
+                    low: MISSING,
+                    close,
+                    volume: 9,
+                    vwap: MISSING,
+                    trade_count: MISSING,
+                },
+                version,
+            );
         }
         bars.merge(Bars::default()).unwrap_or_default()
     })
@@ -112,7 +148,7 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
     let fundamentals = prop::collection::vec((provenance(), fundamentals()), 0..6);
     let prices = prop::collection::vec(bars(), 0..3);
     (dividends, splits, fundamentals, prices).prop_map(|(dividends, splits, fundamentals, prices)| {
-        fn lined<T>(rows: Vec<((String, Option<String>, i64, bool, i64), T)>) -> Vec<Observation<T>> {
+        fn lined<T>(rows: Vec<(Provenance, T)>) -> Vec<Observation<T>> {
             (0..).zip(rows).map(|(line, (provenance, record))| versioned(line, provenance, record)).collect()
         }
         let sources = ["a", "b", "manual"].into_iter().map(str::to_owned);
@@ -133,7 +169,10 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
 pub(crate) fn policy() -> impl Strategy<Value = SourcePolicy> {
     let kind = prop::sample::select(vec![Kind::Dividend, Kind::Split, Kind::Price, Kind::Fundamentals]);
     let rule = (kind, source(), prop::option::of(day()), prop::option::of(day()), 0i32..3);
-    let rules = prop::collection::vec(rule.prop_map(|(kind, source, from, to, rank)| PolicyRule { kind, source, from, to, rank }), 0..4);
+    let rules = prop::collection::vec(
+        rule.prop_map(|(kind, source, from, to, rank)| PolicyRule { kind, source, from, to, rank }),
+        0..4,
+    );
     rules.prop_map(|rules| SourcePolicy { rules })
 }
 

@@ -18,7 +18,8 @@ use crate::envelope::{List, ListMeta, Warning};
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SymbolList, Window,
+    Bounds, Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
+    SymbolList, Window,
 };
 use crate::projection::Version;
 use crate::render;
@@ -27,11 +28,16 @@ use crate::routes::Failures;
 const EX_DATES: &str = include_str!("../../../queries/dividends/ex_dates.sql");
 const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_dates_descending.sql");
 const PAYMENT_DATES: &str = include_str!("../../../queries/dividends/payment_dates.sql");
-const PAYMENT_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/payment_dates_descending.sql");
+const PAYMENT_DATES_DESCENDING: &str =
+    include_str!("../../../queries/dividends/payment_dates_descending.sql");
 /// Longest window, days.
 const LONGEST: i64 = 366;
-const PAGING: Paging =
-    Paging { default_limit: 100, most: 500, keys: &["event_date"], order: &[("event_date", Direction::Ascending)] };
+const PAGING: Paging = Paging {
+    default_limit: 100,
+    most: 500,
+    keys: &["event_date"],
+    order: &[("event_date", Direction::Ascending)],
+};
 
 text_enum! {
     /// What happens on the event date.
@@ -136,7 +142,11 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
 }
 
 impl CalendarRow {
-    fn of(row: &tokio_postgres::Row, event_type: EventType, today: NaiveDate) -> Result<Self, tokio_postgres::Error> {
+    fn of(
+        row: &tokio_postgres::Row,
+        event_type: EventType,
+        today: NaiveDate,
+    ) -> Result<Self, tokio_postgres::Error> {
         let dividend = DividendRow::from_row(row)?;
         let event_date = match event_type {
             EventType::ExDividend => dividend.ex_date,
@@ -148,13 +158,17 @@ impl CalendarRow {
 
     fn key(&self) -> Vec<Option<String>> {
         let id = self.dividend.id.clone().unwrap_or_default();
-        let key = [self.event_date.to_string(), self.dividend.symbol.clone(), self.dividend.r#type.to_string(), id];
+        let key =
+            [self.event_date.to_string(), self.dividend.symbol.clone(), self.dividend.r#type.to_string(), id];
         key.into_iter().map(Some).collect()
     }
 }
 
 async fn page<const DAYS: u64>(
-    ask: Ask<CalendarParameters<DAYS>>, event_type: EventType, ascending: &str, descending: &str,
+    ask: Ask<CalendarParameters<DAYS>>,
+    event_type: EventType,
+    ascending: &str,
+    descending: &str,
 ) -> Result<Made, ApiError> {
     let asked = &ask.parameters;
     let (named, warnings) = lookup::named(&ask.generation, asked.symbols.as_ref()).await?;
@@ -182,12 +196,16 @@ async fn page<const DAYS: u64>(
     let rows = lookup::query(&ask.generation, statement, &parameters).await?;
     let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
-    let rows = present.map(|row| CalendarRow::of(row, event_type, ask.today)).collect::<Result<Vec<_>, _>>()?;
+    let rows =
+        present.map(|row| CalendarRow::of(row, event_type, ask.today)).collect::<Result<Vec<_>, _>>()?;
     finish(&ask, version, rows, warnings)
 }
 
 fn finish<const DAYS: u64>(
-    ask: &Ask<CalendarParameters<DAYS>>, version: Version, mut rows: Vec<CalendarRow>, warnings: Vec<Warning>,
+    ask: &Ask<CalendarParameters<DAYS>>,
+    version: Version,
+    mut rows: Vec<CalendarRow>,
+    warnings: Vec<Warning>,
 ) -> Result<Made, ApiError> {
     let asked = &ask.parameters;
     let next_cursor = asked.page.cut(&mut rows, &ask.app.signer, CalendarRow::key);

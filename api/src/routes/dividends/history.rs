@@ -11,7 +11,8 @@ use crate::envelope::{Depth, List, ListMeta};
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SymbolList, Window,
+    Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SymbolList,
+    Window,
 };
 use crate::projection::Version;
 use crate::render;
@@ -20,8 +21,12 @@ use crate::routes::stocks::dividends::{LIVE, STATUSES};
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
-const PAGING: Paging =
-    Paging { default_limit: 100, most: 1_000, keys: &["ex_date"], order: &[("ex_date", Direction::Descending)] };
+const PAGING: Paging = Paging {
+    default_limit: 100,
+    most: 1_000,
+    keys: &["ex_date"],
+    order: &[("ex_date", Direction::Descending)],
+};
 
 /// What the history takes.
 #[derive(Debug, IntoParams)]

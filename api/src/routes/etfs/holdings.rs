@@ -15,8 +15,8 @@ use crate::access::{Access, Free, Made};
 use crate::envelope::ListMeta;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader,
-    SortValue, SymbolPath,
+    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters,
+    PathSymbol, Reader, SortValue, SymbolPath,
 };
 use crate::projection::Version;
 use crate::render;
@@ -34,7 +34,8 @@ const PAGING: Paging = Paging {
 const STALE_DAYS: i64 = 100;
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let of_row = HoldingRow::COLUMNS.iter().copied().filter(|column| !matches!(*column, "etf_symbol" | "as_of"));
+    let of_row =
+        HoldingRow::COLUMNS.iter().copied().filter(|column| !matches!(*column, "etf_symbol" | "as_of"));
     of_row.chain(["dividend_yield", "yield_contribution", "as_of"]).collect()
 });
 
@@ -134,7 +135,8 @@ impl Holding {
     fn of(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
         let it = HoldingRow::from_row(row)?;
         let dividend_yield: Option<Exact> = row.try_get("dividend_yield")?;
-        let contribution = dividend_yield.and_then(|value| value.0.checked_mul(it.weight.0)?.checked_div(Decimal::ONE_HUNDRED));
+        let contribution = dividend_yield
+            .and_then(|value| value.0.checked_mul(it.weight.0)?.checked_div(Decimal::ONE_HUNDRED));
         Ok(Self {
             rank: it.rank,
             symbol: it.symbol,
@@ -183,15 +185,19 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
     access
         .answer(async |ask| {
             let asked = &ask.parameters;
-            let rows = lookup::query(&ask.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of]).await?;
+            let rows =
+                lookup::query(&ask.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of]).await?;
             let first = rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?;
             let version = Version::of(first)?;
             first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(&asked.symbol))?;
-            let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<i32>>("rank"), Ok(Some(_))));
+            let present =
+                rows.iter().filter(|row| matches!(row.try_get::<_, Option<i32>>("rank"), Ok(Some(_))));
             let all = present.map(Holding::of).collect::<Result<Vec<_>, _>>()?;
             let snapshot = all.first().map(|holding| holding.as_of);
-            let weight_total = snapshot.map(|_| Exact::percent(all.iter().map(|holding| holding.weight.0).sum()));
-            let stale = version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
+            let weight_total =
+                snapshot.map(|_| Exact::percent(all.iter().map(|holding| holding.weight.0).sum()));
+            let stale =
+                version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
             let kept = all.into_iter().filter(|holding| asked.keeps(holding));
             let (rows, next_cursor) = asked.page.select(kept, &ask.app.signer);
             let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());

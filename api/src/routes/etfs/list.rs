@@ -13,7 +13,8 @@ use crate::envelope::List;
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SortValue,
+    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
+    SortValue,
 };
 use crate::projection::{Generation, Version};
 use crate::routes::Failures;
@@ -95,7 +96,8 @@ impl Parameters for EtfsParameters {
             category: reader.text_up_to("category", 64),
             strategy: reader.text_up_to("strategy", 64),
             // One spelling for every vendor; what is no ticker matches nothing.
-            related_symbol: related.map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
+            related_symbol: related
+                .map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
             is_leveraged: reader.flag("is_leveraged"),
             is_inverse: reader.flag("is_inverse"),
             frequency: reader.one_of("frequency", Frequency::ALL),
@@ -111,7 +113,9 @@ impl Parameters for EtfsParameters {
 
 impl EtfsParameters {
     fn keeps(&self, etf: &EtfRow) -> bool {
-        self.q.as_ref().is_none_or(|q| etf.symbol.to_lowercase().starts_with(q) || etf.name.to_lowercase().contains(q))
+        self.q
+            .as_ref()
+            .is_none_or(|q| etf.symbol.to_lowercase().starts_with(q) || etf.name.to_lowercase().contains(q))
             && is(self.issuer.as_ref(), etf.issuer.as_ref())
             && is(self.asset_class.as_ref(), etf.asset_class.as_ref())
             && is(self.category.as_ref(), etf.category.as_ref())

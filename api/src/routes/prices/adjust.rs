@@ -117,7 +117,8 @@ impl Multiplier {
 
     /// A raw price, as an integer of its scale, to millionths on the basis.
     pub(super) fn micros(&self, step: &Step, mantissa: i64) -> Micros {
-        self.fast(mantissa).unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
+        self.fast(mantissa)
+            .unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
     }
 
     fn fast(&self, mantissa: i64) -> Option<Micros> {
@@ -173,7 +174,11 @@ mod tests {
         let price: Decimal = price.parse().expect("a decimal");
         let mantissa = i64::try_from(price.mantissa()).expect("a small price");
         let found = Multiplier::new(step, basis, price.scale()).micros(step, mantissa);
-        assert_eq!(Decimal::from_i128_with_scale(found, 6).normalize(), expected.parse().expect("a decimal"), "{price} {day}");
+        assert_eq!(
+            Decimal::from_i128_with_scale(found, 6).normalize(),
+            expected.parse().expect("a decimal"),
+            "{price} {day}"
+        );
     }
 
     #[test]

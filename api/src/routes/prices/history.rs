@@ -18,8 +18,8 @@ use crate::envelope::{Depth, ListMeta};
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Direction, Format, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader, SymbolPath,
-    Window,
+    Direction, Format, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol,
+    Reader, SymbolPath, Window,
 };
 use crate::routes::Failures;
 
@@ -167,14 +167,16 @@ fn page(ask: &Ask<PricesParameters>, series: &Series, start: NaiveDate) -> Resul
     let asked = &ask.parameters;
     let bars = &series.bars;
     let first = bars.day.partition_point(|day| *day < day_number(start));
-    let end = asked.end_date.map_or(bars.len(), |end| bars.day.partition_point(|day| *day <= day_number(end)));
+    let end =
+        asked.end_date.map_or(bars.len(), |end| bars.day.partition_point(|day| *day <= day_number(end)));
     let mut periods = asked.interval.periods(&bars.day, first..end.max(first));
     if asked.page.direction() == Direction::Descending {
         periods.reverse();
     }
     let (periods, more) = cut(&periods, &bars.day, &asked.page);
     let key = |period: &Period| [Some(date_of(bars.day[period.end - 1]).to_string())];
-    let next_cursor = periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &ask.app.signer));
+    let next_cursor =
+        periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &ask.app.signer));
     let steps = Steps::new(&series.factors, series.version.as_of);
     let adjusted = Adjusted { bars, steps: &steps, factors: &series.factors, basis: asked.adjustment.into() };
     let mut body = Writer::new(&adjusted, &asked.output, periods.len()).rows(periods.iter());
@@ -192,7 +194,9 @@ fn cut<'p>(periods: &'p [Period], days: &[i32], page: &Page) -> (&'p [Period], b
     let after = page.after(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &Period| {
         let day = days[period.end - 1];
-        after.is_some_and(|after| if page.direction() == Direction::Descending { day >= after } else { day <= after })
+        after.is_some_and(
+            |after| if page.direction() == Direction::Descending { day >= after } else { day <= after },
+        )
     };
     let rest = &periods[periods.partition_point(passed)..];
     let limit = usize::try_from(page.limit).unwrap_or(usize::MAX).min(rest.len());
@@ -200,7 +204,11 @@ fn cut<'p>(periods: &'p [Period], days: &[i32], page: &Page) -> (&'p [Period], b
 }
 
 fn meta(
-    ask: &Ask<PricesParameters>, series: &Series, count: usize, start: NaiveDate, next_cursor: Option<String>,
+    ask: &Ask<PricesParameters>,
+    series: &Series,
+    count: usize,
+    start: NaiveDate,
+    next_cursor: Option<String>,
 ) -> PricesMeta {
     let asked = &ask.parameters;
     let mut list = ListMeta::new(&series.version, count, asked.page.limit, next_cursor);

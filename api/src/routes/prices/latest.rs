@@ -59,8 +59,11 @@ impl LatestPrice {
     fn of(series: &Series) -> Option<Self> {
         let last = series.bars.len().checked_sub(1)?;
         let steps = Steps::new(&series.factors, series.version.as_of);
-        let adjusted = Adjusted { bars: &series.bars, steps: &steps, factors: &series.factors, basis: Basis::Split };
-        let before = last.checked_sub(1).and_then(|before| adjusted.exact(before, series.bars.close[before], Basis::Split));
+        let adjusted =
+            Adjusted { bars: &series.bars, steps: &steps, factors: &series.factors, basis: Basis::Split };
+        let before = last
+            .checked_sub(1)
+            .and_then(|before| adjusted.exact(before, series.bars.close[before], Basis::Split));
         Some(Self {
             symbol: series.symbol.clone(),
             exchange: series.exchange.clone(),

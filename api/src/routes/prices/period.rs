@@ -56,7 +56,8 @@ mod tests {
     use super::*;
 
     fn check(interval: Interval, days: &[&str], expected: &[Period]) {
-        let days: Vec<i32> = days.iter().map(|day| day_number(day.parse::<NaiveDate>().expect("a date"))).collect();
+        let days: Vec<i32> =
+            days.iter().map(|day| day_number(day.parse::<NaiveDate>().expect("a date"))).collect();
         assert_eq!(interval.periods(&days, 0..days.len()), expected, "{interval}");
     }
 

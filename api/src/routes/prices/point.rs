@@ -117,16 +117,23 @@ impl Adjusted<'_> {
     /// The point of a period, by decimal arithmetic alone.
     pub(super) fn point(&self, period: &Period) -> PricePoint {
         let last = period.end - 1;
-        let price = |session: usize, column: &[i64]| self.exact(session, column[session], self.basis).map(Exact::amount);
+        let price = |session: usize, column: &[i64]| {
+            self.exact(session, column[session], self.basis).map(Exact::amount)
+        };
         let prices = |column: &'static str| {
-            let column = match column { "open" => &self.bars.open, "high" => &self.bars.high, _ => &self.bars.low };
+            let column = match column {
+                "open" => &self.bars.open,
+                "high" => &self.bars.high,
+                _ => &self.bars.low,
+            };
             period.clone().filter_map(|session| price(session, column)).collect::<Vec<_>>()
         };
         let close = |basis| Exact::amount(self.exact(last, self.bars.close[last], basis).unwrap_or_default());
         let step = self.steps.step(self.steps.position(self.bars.day[last]));
         let (dividend, split_ratio) = self.events(period);
         let change = self.change(period);
-        let counts = period.clone().map(|session| self.bars.trade_count[session]).filter(|count| *count != MISSING);
+        let counts =
+            period.clone().map(|session| self.bars.trade_count[session]).filter(|count| *count != MISSING);
         PricePoint {
             date: date_of(self.bars.day[last]),
             open: prices("open").first().copied(),

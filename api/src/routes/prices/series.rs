@@ -65,7 +65,8 @@ impl Series {
         let factors: Option<Json<Vec<Factor>>> = row.try_get("factors")?;
         let mut bars = Columns::default();
         for year in years(row)? {
-            bars.append(&year).map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;
+            bars.append(&year)
+                .map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;
         }
         Ok(Some(Self {
             version: Version::of(row)?,
@@ -84,6 +85,13 @@ fn years(row: &Row) -> Result<Vec<Packed>, tokio_postgres::Error> {
     let (days, close, range, volume, extra) =
         (column("days")?, column("close")?, column("range")?, column("volume")?, column("extra")?);
     let columns = days.into_iter().zip(close).zip(range).zip(volume).zip(extra);
-    let packed = columns.map(|((((days, close), range), volume), extra)| Packed { days, close, range, volume, extra, versions: vec![] });
+    let packed = columns.map(|((((days, close), range), volume), extra)| Packed {
+        days,
+        close,
+        range,
+        volume,
+        extra,
+        versions: vec![],
+    });
     Ok(packed.collect())
 }

@@ -48,7 +48,8 @@ impl<'a> Writer<'a> {
             (false, 0) => format!("{{\"{column}\":").into_bytes(),
             (false, _) => format!(",\"{column}\":").into_bytes(),
         };
-        let mut ex_days: Vec<i32> = adjusted.factors.iter().map(|factor| schema::bars::day_number(factor.ex_date)).collect();
+        let mut ex_days: Vec<i32> =
+            adjusted.factors.iter().map(|factor| schema::bars::day_number(factor.ex_date)).collect();
         ex_days.sort_unstable();
         Self {
             adjusted,
@@ -131,13 +132,20 @@ impl<'a> Writer<'a> {
         match column {
             "date" => self.date(bars.day[last]),
             "open" => self.price(period.clone().find_map(|session| self.asked(session, bars.open[session]))),
-            "high" => self.price(period.clone().filter_map(|session| self.asked(session, bars.high[session])).max()),
-            "low" => self.price(period.clone().filter_map(|session| self.asked(session, bars.low[session])).min()),
+            "high" => {
+                self.price(period.clone().filter_map(|session| self.asked(session, bars.high[session])).max())
+            }
+            "low" => {
+                self.price(period.clone().filter_map(|session| self.asked(session, bars.low[session])).min())
+            }
             "close" => self.price(self.asked(last, bars.close[last])),
-            "volume" => self.count(period.clone().filter_map(|session| adjusted.shares(session)).reduce(i64::saturating_add)),
+            "volume" => self.count(
+                period.clone().filter_map(|session| adjusted.shares(session)).reduce(i64::saturating_add),
+            ),
             "vwap" => self.vwap(period),
             "trade_count" => {
-                let counts = period.clone().map(|session| bars.trade_count[session]).filter(|count| *count != MISSING);
+                let counts =
+                    period.clone().map(|session| bars.trade_count[session]).filter(|count| *count != MISSING);
                 self.count(counts.reduce(i64::saturating_add));
             }
             "raw_close" => self.price(self.on(last, bars.close[last], Basis::Raw)),
@@ -201,7 +209,8 @@ impl<'a> Writer<'a> {
     }
 
     fn change_percent(&mut self, period: &Period) {
-        let difference = period.start.checked_sub(1).and_then(|before| self.difference(period.end - 1, before));
+        let difference =
+            period.start.checked_sub(1).and_then(|before| self.difference(period.end - 1, before));
         match difference {
             Some((difference, previous)) if previous != 0 => {
                 self.scaled(divided(i128::from(difference) * 1_000_000, i128::from(previous)), 4);
@@ -315,7 +324,9 @@ fn divided(a: i128, b: i128) -> i128 {
     let (magnitude, divisor) = (a.unsigned_abs(), b.unsigned_abs());
     let rounded = match (u64::try_from(magnitude), u64::try_from(divisor)) {
         // Most numbers are small, and their division ten times faster.
-        (Ok(magnitude), Ok(divisor)) => u128::from(magnitude / divisor + u64::from(magnitude % divisor >= divisor.div_ceil(2))),
+        (Ok(magnitude), Ok(divisor)) => {
+            u128::from(magnitude / divisor + u64::from(magnitude % divisor >= divisor.div_ceil(2)))
+        }
         _ => magnitude / divisor + u128::from(magnitude % divisor >= divisor.div_ceil(2)),
     };
     let rounded = i128::try_from(rounded).unwrap_or(i128::MAX);

@@ -141,7 +141,8 @@ pub(crate) struct Screen<P> {
 
 impl<P: Preset> Parameters for Screen<P> {
     fn read(reader: &mut Reader<'_>) -> Self {
-        let ranges = FIGURES.iter().map(|figure| reader.between(figure.min, figure.max, figure.bounds)).collect();
+        let ranges =
+            FIGURES.iter().map(|figure| reader.between(figure.min, figure.max, figure.bounds)).collect();
         let (default_limit, most) = P::LIMITS;
         let order = &[("dividend_yield", Direction::Descending)];
         let (ex_date_from, ex_date_to) = (reader.date("ex_date_from"), reader.date("ex_date_to"));
@@ -171,7 +172,10 @@ impl<P: Preset> Parameters for Screen<P> {
 impl<P: Preset> Screen<P> {
     fn apply_defaults(&mut self, reader: &mut Reader<'_>) {
         for (figure, (least, most)) in FIGURES.iter().zip(&mut self.ranges) {
-            let default = P::DEFAULTS.iter().find(|(name, _)| *name == figure.min).map(|(_, value)| Decimal::from(*value));
+            let default = P::DEFAULTS
+                .iter()
+                .find(|(name, _)| *name == figure.min)
+                .map(|(_, value)| Decimal::from(*value));
             *least = least.or(default.filter(|default| most.is_none_or(|most| *default <= most)));
             if figure.min == "min_streak" && P::FLOOR > 0 {
                 let floor = Decimal::from(P::FLOOR);

@@ -98,7 +98,11 @@ async fn page<P: Preset>(access: Access<Free, Screen<P>>) -> Response {
             let rows: Vec<ScreenerRow> = members.into_iter().map(ScreenerRow::from).collect();
             let list = ListMeta::new(&universe.version, rows.len(), screen.page.limit, next_cursor.clone());
             let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
-            Ok(Made { body: render::list(&screen.output, &rows, &meta)?, version: universe.version, next_cursor })
+            Ok(Made {
+                body: render::list(&screen.output, &rows, &meta)?,
+                version: universe.version,
+                next_cursor,
+            })
         })
         .await
 }

@@ -96,7 +96,9 @@ impl Listed for &Member {
             "next_ex_date" => self.stock.next_ex_date.map(SortValue::Day),
             "payment_streak_years" => number(self.figures.payment_streak_years.map(Decimal::from)),
             "yield_forward" => number(self.figures.yield_forward.map(|value| value.0)),
-            _ => number(FIGURES.iter().find(|figure| figure.column == key).and_then(|figure| (figure.of)(self))),
+            _ => number(
+                FIGURES.iter().find(|figure| figure.column == key).and_then(|figure| (figure.of)(self)),
+            ),
         }
     }
 

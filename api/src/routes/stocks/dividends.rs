@@ -10,8 +10,8 @@ use crate::access::{Access, Starter};
 use crate::envelope::{Depth, List};
 use crate::lookup;
 use crate::parameters::{
-    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader, SortValue,
-    SymbolPath, Window,
+    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol,
+    Reader, SortValue, SymbolPath, Window,
 };
 use crate::routes::Failures;
 
@@ -23,7 +23,8 @@ const PAGING: Paging = Paging {
     order: &[("ex_date", Direction::Descending)],
 };
 /// Statuses one can ask for; projected rows have no endpoint of their own symbol.
-pub(crate) const STATUSES: &[DividendStatus] = &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
+pub(crate) const STATUSES: &[DividendStatus] =
+    &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 /// Statuses without asking.
 pub(crate) const LIVE: &[DividendStatus] = &[DividendStatus::Declared, DividendStatus::Paid];
 

@@ -37,7 +37,8 @@ impl Parameters for FundamentalsParameters {
 pub(crate) async fn fundamentals(access: Access<Starter, FundamentalsParameters>) -> Response {
     access
         .answer(async |ask| {
-            let (version, row) = lookup::one::<FundamentalsRow>(&ask.generation, FUNDAMENTALS, &ask.parameters.symbol).await?;
+            let (version, row) =
+                lookup::one::<FundamentalsRow>(&ask.generation, FUNDAMENTALS, &ask.parameters.symbol).await?;
             ask.single(&ask.parameters.output, version, &row)
         })
         .await

@@ -13,8 +13,8 @@ use crate::access::{Access, Free};
 use crate::envelope::List;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SortValue,
-    SymbolList,
+    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
+    SortValue, SymbolList,
 };
 use crate::routes::Failures;
 
@@ -83,7 +83,8 @@ impl Parameters for ListParameters {
         let is_active = reader.flag("is_active").or(symbols.is_none().then_some(true));
         let (min_yield, max_yield) = reader.between("min_yield", "max_yield", Bounds::Percent);
         let (min_price, max_price) = reader.between("min_price", "max_price", Bounds::Amount);
-        let (min_market_cap, max_market_cap) = reader.between("min_market_cap", "max_market_cap", Bounds::Amount);
+        let (min_market_cap, max_market_cap) =
+            reader.between("min_market_cap", "max_market_cap", Bounds::Amount);
         let page = reader.page(&PAGING);
         Self {
             symbols,
@@ -169,7 +170,8 @@ pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
             let (named, warnings) = lookup::named(&ask.generation, ask.parameters.symbols.as_ref()).await?;
             let named: Option<HashSet<String>> = named.map(|named| named.into_iter().collect());
             let members = universe.members.iter().map(|member| &member.stock);
-            let wanted = members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
+            let wanted =
+                members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
             let rows = wanted.filter(|stock| ask.parameters.keeps(stock)).cloned().collect();
             let asked = &ask.parameters;
             ask.page(&asked.output, &asked.page, universe.version, rows, |meta| meta.warnings = warnings)

@@ -35,7 +35,8 @@ impl Parameters for QuoteParameters {
 pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
     access
         .answer(async |ask| {
-            let (version, quote) = lookup::one::<Quote>(&ask.generation, QUOTE, &ask.parameters.symbol).await?;
+            let (version, quote) =
+                lookup::one::<Quote>(&ask.generation, QUOTE, &ask.parameters.symbol).await?;
             ask.single(&ask.parameters.output, version, &quote)
         })
         .await

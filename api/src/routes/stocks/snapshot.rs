@@ -17,8 +17,9 @@ const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
 /// Parts a client can leave out.
 const PARTS: &[&str] = &["company", "pricing", "dividends", "coverage"];
 
-static COLUMNS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| StockRow::COLUMNS.iter().copied().chain(["identifiers"]).chain(PARTS.iter().copied()).collect());
+static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    StockRow::COLUMNS.iter().copied().chain(["identifiers"]).chain(PARTS.iter().copied()).collect()
+});
 
 /// A stock row with everything around it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,7 +53,8 @@ impl Parameters for SnapshotParameters {
         let mut output = reader.output(&COLUMNS);
         if let Some(include) = &include {
             let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.clone());
-            let kept = chosen.into_iter().filter(|column| !PARTS.contains(column) || include.contains(column));
+            let kept =
+                chosen.into_iter().filter(|column| !PARTS.contains(column) || include.contains(column));
             output.fields = Some(kept.collect());
         }
         Self { symbol, include, output }
@@ -83,7 +85,8 @@ impl From<(StockRow, Stock)> for Snapshot {
 pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Response {
     access
         .answer(async |ask| {
-            let (version, rows) = lookup::one::<Both>(&ask.generation, SNAPSHOT, &ask.parameters.symbol).await?;
+            let (version, rows) =
+                lookup::one::<Both>(&ask.generation, SNAPSHOT, &ask.parameters.symbol).await?;
             ask.single(&ask.parameters.output, version, &Snapshot::from((rows.0, rows.1)))
         })
         .await

@@ -9,8 +9,8 @@ use crate::access::{Access, Free};
 use crate::envelope::{Depth, List};
 use crate::lookup;
 use crate::parameters::{
-    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol, Reader, SortValue,
-    SymbolPath, Window,
+    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol,
+    Reader, SortValue, SymbolPath, Window,
 };
 use crate::routes::Failures;
 

@@ -40,13 +40,15 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads a record: its kind, and its cells in that kind's columns.
 pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_>), Fault> {
-    let malformed = |error: &dyn fmt::Display| Fault::new("malformed_row", format_args!("not a JSON object: {error}"));
+    let malformed =
+        |error: &dyn fmt::Display| Fault::new("malformed_row", format_args!("not a JSON object: {error}"));
     let text = std::str::from_utf8(line).map_err(|error| malformed(&error))?;
     let Members(members) = serde_json::from_str(text).map_err(|error| malformed(&error))?;
     let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
     let layout = kind.as_ref().and_then(|kind| kind.parse().ok()).and_then(Layout::of).ok_or_else(|| {
         let found = kind.map_or_else(|| "missing".to_owned(), |kind| format!("{kind:?}"));
-        let known = super::layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");
+        let known =
+            super::layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");
         Fault::new("unknown_kind", format_args!("kind is {found}: it must be one of {known}"))
     })?;
     let mut cells = Cells::new(layout.names);
@@ -55,7 +57,8 @@ pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_
             if ignore_unknown {
                 continue;
             }
-            let message = format_args!("a {} has no field {name:?}: rename it, or say --ignore-unknown", layout.kind);
+            let message =
+                format_args!("a {} has no field {name:?}: rename it, or say --ignore-unknown", layout.kind);
             return Err(Fault::new("unknown_field", message));
         };
         if let Some(value) = scalar(layout.names[index], value.get())? {
@@ -80,5 +83,9 @@ fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, Fault>
 /// The text of a JSON string.
 fn string(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') { serde_json::from_str::<String>(value).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+    if inner.contains('\\') {
+        serde_json::from_str::<String>(value).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
 }

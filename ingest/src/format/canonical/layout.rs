@@ -57,7 +57,11 @@ impl Layout {
     }
 
     /// For each column of a header the index of its name, or a message why the file cannot be read.
-    pub(super) fn columns(&self, header: &[String], ignore_unknown: bool) -> Result<Vec<Option<usize>>, String> {
+    pub(super) fn columns(
+        &self,
+        header: &[String],
+        ignore_unknown: bool,
+    ) -> Result<Vec<Option<usize>>, String> {
         let mut columns = Vec::with_capacity(header.len());
         let mut unknown = Vec::new();
         for column in header {
@@ -73,15 +77,22 @@ impl Layout {
         if !unknown.is_empty() && !ignore_unknown {
             return Err(format!(
                 "has columns a {} has not: {}. Rename or remove them, or say --ignore-unknown; known are: {}",
-                self.kind, unknown.join(", "), self.names.join(", ")
+                self.kind,
+                unknown.join(", "),
+                self.names.join(", ")
             ));
         }
         let has = |name: &&&str| header.iter().any(|column| column == **name);
-        let missing = |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
+        let missing =
+            |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
         // A file with actions may hold retractions only, which need the key alone.
         let retracting = header.iter().any(|column| column == "action");
         let absent = [missing(self.key), if retracting { String::new() } else { missing(self.required) }];
         let absent = absent.iter().filter(|names| !names.is_empty()).cloned().collect::<Vec<_>>().join(", ");
-        if absent.is_empty() { Ok(columns) } else { Err(format!("lacks the required columns of a {}: {absent}", self.kind)) }
+        if absent.is_empty() {
+            Ok(columns)
+        } else {
+            Err(format!("lacks the required columns of a {}: {absent}", self.kind))
+        }
     }
 }

@@ -25,7 +25,10 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
             let kind = kind_of(file.stem())?;
             let layout = Layout::of(kind)?;
             // A vendor's table may bear one of our names; it is ours when it has at least the natural key.
-            let ours = layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
+            let ours = layout
+                .key
+                .iter()
+                .any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
             (ours || head.looks_like().is_none()).then_some(Ok(Format::CanonicalCsv(kind)))
         }
         Encoding::Ndjson => {
@@ -39,7 +42,9 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
 /// What a canonical file of this encoding is.
 pub(super) fn expectation(file: &FeedFile) -> &'static str {
     match file.encoding {
-        Encoding::Csv => "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns",
+        Encoding::Csv => {
+            "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns"
+        }
         Encoding::Ndjson => "every line is a record with a kind",
         Encoding::Json => "write one record a line and name the file .ndjson",
     }
@@ -59,13 +64,21 @@ fn kind_of(stem: &str) -> Option<Kind> {
 }
 
 /// Reads a CSV file of one kind.
-pub(super) fn read_csv(kind: Kind, reader: &mut dyn Read, options: &Options, rows: &mut Collector) -> Result<(), ReadError> {
+pub(super) fn read_csv(
+    kind: Kind,
+    reader: &mut dyn Read,
+    options: &Options,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
     let mut records = Records::new(reader)?;
     let header: Vec<String> = match records.next_record()? {
-        Some(header) => header.fields().map(|f| String::from_utf8_lossy(f).trim().to_ascii_lowercase()).collect(),
+        Some(header) => {
+            header.fields().map(|f| String::from_utf8_lossy(f).trim().to_ascii_lowercase()).collect()
+        }
         None => return Err(ReadError::Refused("is empty: a header row is needed".to_owned())),
     };
-    let layout = Layout::of(kind).ok_or_else(|| ReadError::Refused(format!("{kind} rows cannot be loaded")))?;
+    let layout =
+        Layout::of(kind).ok_or_else(|| ReadError::Refused(format!("{kind} rows cannot be loaded")))?;
     let columns = layout.columns(&header, options.ignore_unknown).map_err(ReadError::Refused)?;
     if kind == Kind::Price {
         return price::read(&columns, &mut records, rows);
@@ -79,7 +92,12 @@ pub(super) fn read_csv(kind: Kind, reader: &mut dyn Read, options: &Options, row
     Ok(())
 }
 
-fn read_record(layout: &Layout, columns: &[Option<usize>], record: &Record<'_>, rows: &mut Collector) -> Result<(), Fault> {
+fn read_record(
+    layout: &Layout,
+    columns: &[Option<usize>],
+    record: &Record<'_>,
+    rows: &mut Collector,
+) -> Result<(), Fault> {
     let cells = cells_of(layout, columns, record)?;
     if let Some(kind) = cells.text("kind").filter(|kind| *kind != layout.kind.as_str()) {
         let message = format_args!("kind {kind:?} stands in a file of kind {}: one kind a file", layout.kind);
@@ -106,7 +124,10 @@ fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
         return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
     }
     if record.len() != columns {
-        let message = format_args!("{} fields where the header has {columns}: quote fields that hold commas", record.len());
+        let message = format_args!(
+            "{} fields where the header has {columns}: quote fields that hold commas",
+            record.len()
+        );
         return Err(Fault::new("malformed_row", message));
     }
     Ok(())
@@ -117,7 +138,11 @@ fn not_text(column: &str) -> Fault {
 }
 
 /// Reads NDJSON records of any kind.
-pub(super) fn read_ndjson(reader: &mut dyn Read, options: &Options, rows: &mut Collector) -> Result<(), ReadError> {
+pub(super) fn read_ndjson(
+    reader: &mut dyn Read,
+    options: &Options,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
     let mut lines = Lines::new(reader)?;
     while let Some((number, line)) = lines.next_line()? {
         if line.trim_ascii().is_empty() {

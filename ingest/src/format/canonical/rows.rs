@@ -3,8 +3,8 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use schema::event::{
-    Action, Basis, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind, ListingStatus,
-    Security, SecurityType, Session, Split,
+    Action, Basis, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind,
+    ListingStatus, Security, SecurityType, Session, Split,
 };
 use schema::measure::merge::{dividend_fault, dividend_key_fault, split_fault};
 use schema::symbol::Symbol;
@@ -14,7 +14,13 @@ use crate::collect::{Collector, Origin, PriceCells};
 use crate::normalize::{Cells, Currency, Fault, parse_date, session_date};
 
 /// Reads one record into `rows`; `bytes` is the length of its text.
-pub(super) fn accept(kind: Kind, cells: &Cells<'_>, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
+pub(super) fn accept(
+    kind: Kind,
+    cells: &Cells<'_>,
+    line: u64,
+    bytes: usize,
+    rows: &mut Collector,
+) -> Result<(), Fault> {
     if kind == Kind::Price {
         return accept_price(cells, line, rows);
     }
@@ -146,9 +152,10 @@ fn amount_basis(cells: &Cells<'_>) -> Result<Basis, Fault> {
     match cells.text("amount_basis") {
         None | Some("as_declared" | "raw") => Ok(Basis::Raw),
         Some("split_adjusted") => Ok(Basis::SplitAdjusted),
-        Some(text) => {
-            Err(Fault::new("bad_value", format_args!("amount_basis {text:?} must be one of: as_declared, split_adjusted")))
-        }
+        Some(text) => Err(Fault::new(
+            "bad_value",
+            format_args!("amount_basis {text:?} must be one of: as_declared, split_adjusted"),
+        )),
     }
 }
 
@@ -158,7 +165,9 @@ fn frequency(cells: &Cells<'_>) -> Result<Option<Frequency>, Fault> {
         return cells.word("frequency");
     };
     let class = text.parse().ok().and_then(Frequency::from_payments_per_year);
-    let message = format_args!("frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 24, 26 or 52");
+    let message = format_args!(
+        "frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 24, 26 or 52"
+    );
     class.map(Some).ok_or_else(|| Fault::new("bad_value", message))
 }
 
@@ -288,7 +297,10 @@ fn former_symbols(text: Option<&str>) -> Result<Vec<FormerSymbol>, Fault> {
     };
     if text.starts_with('[') {
         let list: Vec<serde_json::Value> = serde_json::from_str(text).map_err(|_| bad(text))?;
-        return list.into_iter().map(|item| former_from_json(&item).ok_or_else(|| bad(&item.to_string()))).collect();
+        return list
+            .into_iter()
+            .map(|item| former_from_json(&item).ok_or_else(|| bad(&item.to_string())))
+            .collect();
     }
     let parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
     parts.map(|part| former_from_text(part).ok_or_else(|| bad(part))).collect()
@@ -302,7 +314,11 @@ fn former_from_json(item: &serde_json::Value) -> Option<FormerSymbol> {
         None | Some(serde_json::Value::Null) => Some(None),
         Some(value) => value.as_str().and_then(|text| parse_date(text.as_bytes())).map(Some),
     };
-    Some(FormerSymbol { symbol: Symbol::parse(item.get("symbol")?.as_str()?).ok()?, from: day("from")?, to: day("to")? })
+    Some(FormerSymbol {
+        symbol: Symbol::parse(item.get("symbol")?.as_str()?).ok()?,
+        from: day("from")?,
+        to: day("to")?,
+    })
 }
 
 fn former_from_text(part: &str) -> Option<FormerSymbol> {
@@ -319,7 +335,8 @@ fn former_from_text(part: &str) -> Option<FormerSymbol> {
 fn indexes(text: Option<&str>) -> Result<Vec<String>, Fault> {
     let Some(text) = text else { return Ok(Vec::new()) };
     if text.starts_with('[') {
-        return serde_json::from_str(text).map_err(|_| Fault::new("bad_value", "indexes is not a list of names"));
+        return serde_json::from_str(text)
+            .map_err(|_| Fault::new("bad_value", "indexes is not a list of names"));
     }
     Ok(text.split(';').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

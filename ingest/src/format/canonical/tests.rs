@@ -29,11 +29,15 @@ fn names_say_kinds() {
 
 #[test]
 fn prices_in_any_column_order() {
-    let text = "close,date,symbol,volume,open\n1.10,2024-03-14,brk-b,100,\n\"2\",2024-03-15, BRK.B ,N/A,1.5\n";
-    assert_eq!(read_text("prices.csv", text), [
-        "price BRK.B 2024-03-14 o=- h=- l=- c=1.10 v=100 raw",
-        "price BRK.B 2024-03-15 o=1.50 h=- l=- c=2.00 v=- raw",
-    ]);
+    let text =
+        "close,date,symbol,volume,open\n1.10,2024-03-14,brk-b,100,\n\"2\",2024-03-15, BRK.B ,N/A,1.5\n";
+    assert_eq!(
+        read_text("prices.csv", text),
+        [
+            "price BRK.B 2024-03-14 o=- h=- l=- c=1.10 v=100 raw",
+            "price BRK.B 2024-03-15 o=1.50 h=- l=- c=2.00 v=- raw",
+        ]
+    );
 }
 
 #[test]
@@ -54,23 +58,28 @@ fn price_rows_that_cannot_be_used_are_kept_with_their_reason() {
         A,2024-03-14,1,1,1,NaN,5\n";
     let reasons: Vec<String> = read_text("prices.csv", text)
         .iter()
-        .map(|line| line.split(':').next().unwrap_or_default().split(" o=").next().unwrap_or_default().to_owned())
+        .map(|line| {
+            line.split(':').next().unwrap_or_default().split(" o=").next().unwrap_or_default().to_owned()
+        })
         .collect();
-    assert_eq!(reasons, [
-        "price A 2024-03-16",
-        "reject 3 future_date",
-        "reject 4 intraday_row",
-        "reject 5 bad_date",
-        "reject 6 non_positive_close",
-        "reject 7 high_below_low",
-        "reject 8 missing_field",
-        "reject 9 number_too_large",
-        "reject 10 bad_symbol",
-        "reject 11 malformed_row",
-        "reject 12 negative_volume",
-        "reject 13 negative_price",
-        "reject 14 bad_number",
-    ]);
+    assert_eq!(
+        reasons,
+        [
+            "price A 2024-03-16",
+            "reject 3 future_date",
+            "reject 4 intraday_row",
+            "reject 5 bad_date",
+            "reject 6 non_positive_close",
+            "reject 7 high_below_low",
+            "reject 8 missing_field",
+            "reject 9 number_too_large",
+            "reject 10 bad_symbol",
+            "reject 11 malformed_row",
+            "reject 12 negative_volume",
+            "reject 13 negative_price",
+            "reject 14 bad_number",
+        ]
+    );
 }
 
 #[test]
@@ -79,11 +88,14 @@ fn versions_and_bases_of_prices() {
         A,2024-03-13,5,,,split_adjusted,2024-03-14\n\
         A,2024-03-14,6,2,put,split_adjusted,\n\
         A,2024-03-13,,1,retract,,\n";
-    assert_eq!(read_text("prices.csv", text), [
-        "price A 2024-03-13 o=- h=- l=- c=5 v=- split_adjusted@2024-03-14",
-        "price A 2024-03-14 o=- h=- l=- c=6 v=- split_adjusted",
-        "price A 2024-03-13 o=- h=- l=- c=6 v=- raw retract",
-    ]);
+    assert_eq!(
+        read_text("prices.csv", text),
+        [
+            "price A 2024-03-13 o=- h=- l=- c=5 v=- split_adjusted@2024-03-14",
+            "price A 2024-03-14 o=- h=- l=- c=6 v=- split_adjusted",
+            "price A 2024-03-13 o=- h=- l=- c=6 v=- raw retract",
+        ]
+    );
 }
 
 #[test]
@@ -98,17 +110,20 @@ fn dividends_of_every_spelling() {
         KO,2024-03-14,,0,,,,,\n\
         KO,2024-03-14,,1,,bonus,,,\n\
         KO,2024-03-14,,1,,,5,,\n";
-    assert_eq!(read_text("dividends-2024.csv", text), [
-        "dividend KO 2024-03-14 0.485 USD regular raw",
-        "dividend VOD.L 2024-03-14 0.045 GBP special raw",
-        "dividend NPN 2024-03-14 2.5 ZAR regular raw",
-        "dividend TEVA 2024-03-14 1 ILS return_of_capital raw",
-        "dividend AAPL - 0.000424 USD regular split_adjusted@2024-03-15",
-        "reject 7 no_ex_date: neither an ex-date nor a record date is given",
-        "reject 8 non_positive_amount: the amount is 0, but a distribution is positive",
-        "reject 9 bad_value: type \"bonus\" must be one of: regular, special, supplemental, irregular, return_of_capital, capital_gain, capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown",
-        "reject 10 bad_value: frequency 5 is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 24, 26 or 52",
-    ]);
+    assert_eq!(
+        read_text("dividends-2024.csv", text),
+        [
+            "dividend KO 2024-03-14 0.485 USD regular raw",
+            "dividend VOD.L 2024-03-14 0.045 GBP special raw",
+            "dividend NPN 2024-03-14 2.5 ZAR regular raw",
+            "dividend TEVA 2024-03-14 1 ILS return_of_capital raw",
+            "dividend AAPL - 0.000424 USD regular split_adjusted@2024-03-15",
+            "reject 7 no_ex_date: neither an ex-date nor a record date is given",
+            "reject 8 non_positive_amount: the amount is 0, but a distribution is positive",
+            "reject 9 bad_value: type \"bonus\" must be one of: regular, special, supplemental, irregular, return_of_capital, capital_gain, capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown",
+            "reject 10 bad_value: frequency 5 is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 24, 26 or 52",
+        ]
+    );
 }
 
 #[test]
@@ -132,11 +147,14 @@ fn ndjson_numbers_are_exact_whether_text_or_number() {
 {"kind":"dividend","symbol":"KO","ex_date":"2024-03-15","amount":"1e-05"}
 {"kind":"price","symbol":"KO","date":"2024-03-15","close":60.12,"volume":1.5e6,"open":null}
 "#;
-    assert_eq!(read_text("feed.ndjson", text), [
-        "price KO 2024-03-15 o=- h=- l=- c=60.12 v=1500000 raw",
-        "dividend KO 2024-03-14 0.1234567891 USD regular raw",
-        "dividend KO 2024-03-15 0.00001 USD regular raw",
-    ]);
+    assert_eq!(
+        read_text("feed.ndjson", text),
+        [
+            "price KO 2024-03-15 o=- h=- l=- c=60.12 v=1500000 raw",
+            "dividend KO 2024-03-14 0.1234567891 USD regular raw",
+            "dividend KO 2024-03-15 0.00001 USD regular raw",
+        ]
+    );
 }
 
 #[test]
@@ -146,16 +164,19 @@ fn ndjson_lines_that_are_no_records() {
         {\"kind\":\"session\",\"date\":\"2024-03-18\"}\n";
     let found = read_text("feed.ndjson", text);
     let reasons: Vec<_> = found.iter().map(|line| line.split(':').next().unwrap_or_default()).collect();
-    assert_eq!(reasons, [
-        "reject 1 malformed_row",
-        "reject 2 malformed_row",
-        "reject 3 malformed_row",
-        "reject 4 unknown_kind",
-        "reject 5 unknown_kind",
-        "reject 6 unknown_field",
-        "reject 7 bad_value",
-        "reject 9 future_date",
-    ]);
+    assert_eq!(
+        reasons,
+        [
+            "reject 1 malformed_row",
+            "reject 2 malformed_row",
+            "reject 3 malformed_row",
+            "reject 4 unknown_kind",
+            "reject 5 unknown_kind",
+            "reject 6 unknown_field",
+            "reject 7 bad_value",
+            "reject 9 future_date",
+        ]
+    );
 }
 
 #[test]
@@ -189,16 +210,24 @@ fn holdings_of_a_fund_and_date_are_one_snapshot() {
 #[test]
 fn company_figures_may_be_large() {
     let text = "symbol,as_of,market_cap,eps_ttm,reported_currency\nAAPL,2024-03-14,2700000000000,6.43,USD\nB,2024-03-14,1,643,GBX\n";
-    assert_eq!(read_text("fundamentals.csv", text), [
-        r#"{"symbol":"AAPL","as_of":"2024-03-14","eps_ttm":"6.43","market_cap":"2700000000000","reported_currency":"USD"}"#,
-        r#"{"symbol":"B","as_of":"2024-03-14","eps_ttm":"6.43","market_cap":"0.01","reported_currency":"GBP"}"#,
-    ]);
+    assert_eq!(
+        read_text("fundamentals.csv", text),
+        [
+            r#"{"symbol":"AAPL","as_of":"2024-03-14","eps_ttm":"6.43","market_cap":"2700000000000","reported_currency":"USD"}"#,
+            r#"{"symbol":"B","as_of":"2024-03-14","eps_ttm":"6.43","market_cap":"0.01","reported_currency":"GBP"}"#,
+        ]
+    );
 }
 
 #[test]
 fn headers_that_cannot_be_read_refuse_the_file() {
-    assert!(refused("prices.csv", "symbol,date,price\nA,2024-03-14,1\n").contains("columns a price has not: price"));
-    assert!(refused("prices.csv", "symbol,date,open\n").contains("lacks the required columns of a price: close"));
+    assert!(
+        refused("prices.csv", "symbol,date,price\nA,2024-03-14,1\n")
+            .contains("columns a price has not: price")
+    );
+    assert!(
+        refused("prices.csv", "symbol,date,open\n").contains("lacks the required columns of a price: close")
+    );
     assert!(refused("prices.csv", "symbol,date,close,close\n").contains("twice"));
     assert!(refused("quotes.csv", "symbol,date,close\n").contains("name it by its kind"));
     assert!(refused("quotes.csv", "a;b;c\n").contains("semicolons"));
@@ -214,7 +243,10 @@ fn frames_carry_versions() {
     let [Body::Dividends(rows)] = bodies.as_slice() else { panic!("one body") };
     let row = &rows[0];
     assert_eq!((row.line, row.id.as_deref(), row.revision, row.action), (2, Some("d1"), 2, Action::Put));
-    assert_eq!((row.security_ref.as_deref(), row.observed_at.to_rfc3339().as_str()), (Some("BBG1"), "2024-03-14T10:00:00+00:00"));
+    assert_eq!(
+        (row.security_ref.as_deref(), row.observed_at.to_rfc3339().as_str()),
+        (Some("BBG1"), "2024-03-14T10:00:00+00:00")
+    );
 }
 
 proptest! {

@@ -82,14 +82,14 @@ pub fn explain(history: &History, market: &Market<'_>) -> Explanation {
     let measured = measure(history, market);
     let quarantined = super::rows::quarantined(&measured);
     let metrics = super::rows::metrics(&measured, &quarantined);
-    let is_fund = measured.security_type == crate::event::SecurityType::Etf;
+    let is_fund = measured.basis.security_type == crate::event::SecurityType::Etf;
     Explanation {
         symbol: history.symbol.to_string(),
-        as_of: measured.as_of,
+        as_of: measured.basis.as_of,
         method_version: METHOD_VERSION.to_owned(),
-        frequency_source: measured.rhythm.source.map(|source| source.as_str().to_owned()),
-        payout_status: measured.payout.err().map(|gap| gap.as_str().to_owned()),
-        payout_basis: (!is_fund).then(|| measured.payout_basis.as_str().to_owned()),
+        frequency_source: measured.basis.rhythm.source.map(|source| source.as_str().to_owned()),
+        payout_status: measured.payouts.ratio.err().map(|gap| gap.as_str().to_owned()),
+        payout_basis: (!is_fund).then(|| measured.payouts.basis.as_str().to_owned()),
         flags: metrics.flags.0.clone(),
         metrics: formulas::explained(&measured, &metrics),
         unused: observations::unused(&measured),

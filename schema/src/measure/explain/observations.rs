@@ -28,20 +28,20 @@ pub(super) fn of_payments(
     through: NaiveDate,
     counts: impl Fn(&Payment<'_>) -> bool,
 ) -> Vec<ExplainedObservation> {
-    let payments = measured.merged.dividends.payments.iter();
+    let payments = measured.basis.payments().iter();
     payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p)).map(of_payment).collect()
 }
 
 /// The latest close.
 pub(super) fn of_price(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
-    let Some(price) = measured.price else { return Vec::new() };
+    let Some(price) = measured.basis.price else { return Vec::new() };
     vec![ExplainedObservation {
         kind: Kind::Price.to_string(),
         id: None,
         date: Some(price.date),
-        amount: Some(arithmetic::amount(measured.series().close(price.index))),
-        currency: Some(measured.currency.clone()),
-        source: measured.merged.prices.latest_source.clone().unwrap_or_default(),
+        amount: Some(arithmetic::amount(measured.basis.series().close(price.index))),
+        currency: Some(measured.basis.currency.clone()),
+        source: measured.basis.merged.prices.latest_source.clone().unwrap_or_default(),
         revision: 0,
         line: 0,
         outcome: "used".to_owned(),
@@ -51,10 +51,10 @@ pub(super) fn of_price(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
 
 /// The fundamentals records used, newest first.
 pub(super) fn of_fundamentals(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
-    let used = measured.merged.fundamentals.iter().flat_map(|merged| &merged.used);
+    let used = measured.basis.merged.fundamentals.iter().flat_map(|merged| &merged.used);
     used.take(2)
         .map(|index| {
-            let row = &measured.history.fundamentals[*index];
+            let row = &measured.basis.history.fundamentals[*index];
             observation(Kind::Fundamentals, row, Some(row.record.as_of), "used", String::new())
         })
         .collect()
@@ -62,14 +62,25 @@ pub(super) fn of_fundamentals(measured: &Measured<'_>) -> Vec<ExplainedObservati
 
 /// The reference record.
 pub(super) fn of_security(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
-    measured.history.security.iter().map(|row| observation(Kind::Security, row, None, "used", String::new())).collect()
+    measured
+        .basis
+        .history
+        .security
+        .iter()
+        .map(|row| observation(Kind::Security, row, None, "used", String::new()))
+        .collect()
 }
 
 /// Dividends and splits that do not count, with the reason.
 pub(super) fn unused(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
-    let history = measured.history;
+    let history = measured.basis.history;
     let mut unused = Vec::new();
-    for (row, fate) in history.dividends.iter().zip(&measured.merged.dividends.fates).filter(|(_, fate)| **fate != Fate::Used) {
+    for (row, fate) in history
+        .dividends
+        .iter()
+        .zip(&measured.basis.merged.dividends.fates)
+        .filter(|(_, fate)| **fate != Fate::Used)
+    {
         let (outcome, reason) = told(fate, &history.dividends);
         unused.push(ExplainedObservation {
             amount: Some(exact(row.record.amount)),
@@ -77,11 +88,18 @@ pub(super) fn unused(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
             ..observation(Kind::Dividend, row, row.record.ex_date.or(row.record.record_date), outcome, reason)
         });
     }
-    for (row, fate) in history.splits.iter().zip(&measured.merged.splits.fates).filter(|(_, fate)| **fate != Fate::Used) {
+    for (row, fate) in history
+        .splits
+        .iter()
+        .zip(&measured.basis.merged.splits.fates)
+        .filter(|(_, fate)| **fate != Fate::Used)
+    {
         let (outcome, reason) = told(fate, &history.splits);
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
-    let key = |row: &ExplainedObservation| (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line);
+    let key = |row: &ExplainedObservation| {
+        (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line)
+    };
     unused.sort_by_cached_key(key);
     unused
 }
@@ -115,12 +133,17 @@ fn told<T>(fate: &Fate, rows: &[Observation<T>]) -> (&'static str, String) {
     };
     match fate {
         Fate::Used => ("used", String::new()),
-        Fate::Superseded(by) => ("superseded", format!("a greater version of the same record replaced it: {}", named(*by))),
-        Fate::Cancelled => ("cancelled", "the record was withdrawn".to_owned()),
-        Fate::Duplicate(of) => {
-            ("duplicate", format!("another row stands for the same ex-date, type and currency: {}", named(*of)))
+        Fate::Superseded(by) => {
+            ("superseded", format!("a greater version of the same record replaced it: {}", named(*by)))
         }
-        Fate::OtherSource => ("other_source", "the source policy believes another source for its dates".to_owned()),
+        Fate::Cancelled => ("cancelled", "the record was withdrawn".to_owned()),
+        Fate::Duplicate(of) => (
+            "duplicate",
+            format!("another row stands for the same ex-date, type and currency: {}", named(*of)),
+        ),
+        Fate::OtherSource => {
+            ("other_source", "the source policy believes another source for its dates".to_owned())
+        }
         Fate::Overridden => ("overridden", "a manual record replaced it".to_owned()),
         Fate::Quarantined(reason) => (reason, "it is held back; see quarantined".to_owned()),
         Fate::NotYetKnown => ("not_yet_known", "it was declared after the as-of date".to_owned()),

@@ -67,9 +67,17 @@ pub(crate) struct Basics<'a> {
 }
 
 /// First half: who won each key, and which source is believed.
-pub(crate) fn dividend_winners(history: &History, policy: &SourcePolicy, own: &dyn Fn(&Symbol) -> bool) -> DividendWinners {
+pub(crate) fn dividend_winners(
+    history: &History,
+    policy: &SourcePolicy,
+    own: &dyn Fn(&Symbol) -> bool,
+) -> DividendWinners {
     let observations = &history.dividends;
-    let mut result = DividendWinners { winners: Vec::new(), fates: vec![Fate::Used; observations.len()], held: Vec::new() };
+    let mut result = DividendWinners {
+        winners: Vec::new(),
+        fates: vec![Fate::Used; observations.len()],
+        held: Vec::new(),
+    };
     let winners = winners(observations, own, &mut result.fates, &mut result.held);
     let mut kept = believed(observations, winners, Kind::Dividend, policy, &mut result.fates);
     withdraw_by_manual(observations, &mut kept, &mut result.fates);
@@ -83,7 +91,11 @@ pub(crate) fn stock_dividends(
     winners: &DividendWinners,
     as_of: Option<NaiveDate>,
 ) -> Vec<(NaiveDate, Decimal)> {
-    let live = winners.winners.iter().filter(|winner| !winner.cancelled).map(|winner| &history.dividends[winner.index].record);
+    let live = winners
+        .winners
+        .iter()
+        .filter(|winner| !winner.cancelled)
+        .map(|winner| &history.dividends[winner.index].record);
     live.filter(|dividend| dividend.r#type.class(dividend.frequency) == Class::Stock)
         .filter(|dividend| as_of.is_none_or(|as_of| is_declared(dividend, as_of)))
         .filter_map(|dividend| dividend.date().map(|date| (date, dividend.amount)))
@@ -126,7 +138,12 @@ pub(crate) fn is_declared(dividend: &Dividend, as_of: NaiveDate) -> bool {
     dividend.declaration_date.is_none_or(|declared| declared <= as_of)
 }
 
-fn payment<'a>(history: &'a History, index: usize, basics: &Basics<'_>, flags: &mut BTreeSet<String>) -> Option<Payment<'a>> {
+fn payment<'a>(
+    history: &'a History,
+    index: usize,
+    basics: &Basics<'_>,
+    flags: &mut BTreeSet<String>,
+) -> Option<Payment<'a>> {
     let observation = &history.dividends[index];
     let record = &observation.record;
     let ordinary = record.date()?;
@@ -139,23 +156,43 @@ fn payment<'a>(history: &'a History, index: usize, basics: &Basics<'_>, flags: &
     };
     let ex_date = match (record.ex_date, record.record_date) {
         (Some(ex_date), record_date) => {
-            if record_date.is_some_and(|record_date| is_unexpected(record, ex_date, record_date, amount, basics)) {
+            if record_date
+                .is_some_and(|record_date| is_unexpected(record, ex_date, record_date, amount, basics))
+            {
                 flags.insert("ex_date_unexpected".to_owned());
             }
             ex_date
         }
         (None, Some(record_date)) => {
             flags.insert("ex_date_derived".to_owned());
-            of_distribution(record_date, record.payment_date, amount, basics.neighbours.close_for(record, ordinary))
+            of_distribution(
+                record_date,
+                record.payment_date,
+                amount,
+                basics.neighbours.close_for(record, ordinary),
+            )
         }
         (None, None) => return None,
     };
     let adjusted = basics.splits.carry(ex_date, basics.as_of).apply(amount);
-    Some(Payment { observation, index, ex_date, amount, adjusted, class: record.r#type.class(record.frequency) })
+    Some(Payment {
+        observation,
+        index,
+        ex_date,
+        amount,
+        adjusted,
+        class: record.r#type.class(record.frequency),
+    })
 }
 
 /// Whether a vendor's ex-date is neither the ordinary one nor, for a large distribution, the one after payment.
-fn is_unexpected(record: &Dividend, ex_date: NaiveDate, record_date: NaiveDate, amount: Decimal, basics: &Basics<'_>) -> bool {
+fn is_unexpected(
+    record: &Dividend,
+    ex_date: NaiveDate,
+    record_date: NaiveDate,
+    amount: Decimal,
+    basics: &Basics<'_>,
+) -> bool {
     let ordinary = from_record_date(record_date);
     ex_date != ordinary && {
         let close = basics.neighbours.close_for(record, ordinary);
@@ -178,7 +215,11 @@ fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
 }
 
 /// Makes one event of rows with the same ex-date, type and currency under different ids (R29).
-fn one_per_event<'a>(payments: Vec<Payment<'a>>, fates: &mut [Fate], flags: &mut BTreeSet<String>) -> Vec<Payment<'a>> {
+fn one_per_event<'a>(
+    payments: Vec<Payment<'a>>,
+    fates: &mut [Fate],
+    flags: &mut BTreeSet<String>,
+) -> Vec<Payment<'a>> {
     let same = |a: &Payment<'_>, b: &Payment<'_>| {
         event_key(a) == event_key(b) && a.observation.record.currency == b.observation.record.currency
     };
@@ -194,9 +235,13 @@ fn one_per_event<'a>(payments: Vec<Payment<'a>>, fates: &mut [Fate], flags: &mut
         if rows.iter().any(|row| row.amount != latest.amount) {
             flags.insert("conflicting_duplicate".to_owned());
         }
-        let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());
-        let best = rows.iter().filter(|row| row.amount == latest.amount).max_by_key(quality).unwrap_or(latest);
-        rows.iter().filter(|row| row.index != best.index).for_each(|row| fates[row.index] = Fate::Duplicate(best.index));
+        let quality =
+            |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());
+        let best =
+            rows.iter().filter(|row| row.amount == latest.amount).max_by_key(quality).unwrap_or(latest);
+        rows.iter()
+            .filter(|row| row.index != best.index)
+            .for_each(|row| fates[row.index] = Fate::Duplicate(best.index));
         events.push(*best);
     }
     events

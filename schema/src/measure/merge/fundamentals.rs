@@ -34,22 +34,32 @@ pub(crate) fn merge_fundamentals(
     policy: &SourcePolicy,
     as_of: NaiveDate,
 ) -> Option<MergedFundamentals> {
-    let live: Vec<usize> = newest_per_key(observations).into_iter().filter(|i| observations[*i].record.as_of <= as_of).collect();
+    let live: Vec<usize> =
+        newest_per_key(observations).into_iter().filter(|i| observations[*i].record.as_of <= as_of).collect();
     let newest = newest_observations(observations);
     let order = |index: &usize| {
         let observation = &observations[*index];
-        let candidate = Candidate { source: &observation.source, observed_at: newest[observation.source.as_str()] };
-        (Reverse(observation.record.as_of), preference(policy, Kind::Fundamentals, candidate, observation.record.as_of))
+        let candidate =
+            Candidate { source: &observation.source, observed_at: newest[observation.source.as_str()] };
+        (
+            Reverse(observation.record.as_of),
+            preference(policy, Kind::Fundamentals, candidate, observation.record.as_of),
+        )
     };
     let is_manual = |index: &usize| observations[*index].source == MANUAL;
     let first = live.iter().copied().filter(|index| !is_manual(index)).min_by_key(order);
     let mut chain: Vec<usize> = match first {
-        Some(first) => live.iter().copied().filter(|index| observations[*index].source == observations[first].source).collect(),
+        Some(first) => live
+            .iter()
+            .copied()
+            .filter(|index| observations[*index].source == observations[first].source)
+            .collect(),
         None => Vec::new(),
     };
     chain.sort_by_key(|index| Reverse(observations[*index].record.as_of));
     let since = first.map_or(NaiveDate::MIN, |first| observations[first].record.as_of);
-    let manual = live.iter().copied().filter(|index| is_manual(index) && observations[*index].record.as_of >= since);
+    let manual =
+        live.iter().copied().filter(|index| is_manual(index) && observations[*index].record.as_of >= since);
     let manual = manual.max_by_key(|index| observations[*index].record.as_of);
     let used: Vec<usize> = manual.into_iter().chain(chain).collect();
     let (head, rest) = used.split_first()?;
@@ -72,7 +82,14 @@ fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     };
     let version = |index: &usize| {
         let o = &observations[*index];
-        (o.revision, o.id.is_some() && o.action == Action::Retract, o.observed_at, o.action == Action::Retract, o.line, o.frame.as_str())
+        (
+            o.revision,
+            o.id.is_some() && o.action == Action::Retract,
+            o.observed_at,
+            o.action == Action::Retract,
+            o.line,
+            o.frame.as_str(),
+        )
     };
     let grouped = |index: &usize| {
         let (source, id, day) = key(index);
@@ -92,7 +109,13 @@ fn dated(record: &Fundamentals) -> MergedFundamentals {
     let mut figures = record.clone();
     figures.eps_as_of = record.eps_ttm.map(|_| record.eps_as_of.unwrap_or(as_of));
     figures.shares_as_of = record.shares_outstanding.map(|_| record.shares_as_of.unwrap_or(as_of));
-    MergedFundamentals { figures, book_value_as_of: as_of, ffo_as_of: as_of, float_as_of: as_of, used: Vec::new() }
+    MergedFundamentals {
+        figures,
+        book_value_as_of: as_of,
+        ffo_as_of: as_of,
+        float_as_of: as_of,
+        used: Vec::new(),
+    }
 }
 
 /// Fills what is absent from an earlier record.
@@ -118,9 +141,34 @@ fn fill(merged: &mut MergedFundamentals, earlier: &Fundamentals) {
         ($($field:ident),* $(,)?) => { $(figures.$field = figures.$field.take().or(from.$field);)* };
     }
     fill_absent!(
-        ffo_per_share_ttm, float_shares, market_cap, float_market_cap, avg_daily_value, revenue_ttm, net_income_ttm,
-        operating_cash_flow_ttm, capital_expenditure_ttm, free_cash_flow_ttm, dividends_paid_ttm, book_value_per_share,
-        total_debt, total_equity, enterprise_value, gross_margin, operating_margin, net_margin, roe, roa, current_ratio,
-        interest_coverage, forward_pe, peg_ratio, ps_ratio, ev_to_ebitda, beta, fiscal_period_end, reported_currency,
+        ffo_per_share_ttm,
+        float_shares,
+        market_cap,
+        float_market_cap,
+        avg_daily_value,
+        revenue_ttm,
+        net_income_ttm,
+        operating_cash_flow_ttm,
+        capital_expenditure_ttm,
+        free_cash_flow_ttm,
+        dividends_paid_ttm,
+        book_value_per_share,
+        total_debt,
+        total_equity,
+        enterprise_value,
+        gross_margin,
+        operating_margin,
+        net_margin,
+        roe,
+        roa,
+        current_ratio,
+        interest_coverage,
+        forward_pe,
+        peg_ratio,
+        ps_ratio,
+        ev_to_ebitda,
+        beta,
+        fiscal_period_end,
+        reported_currency,
     );
 }

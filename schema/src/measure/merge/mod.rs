@@ -22,7 +22,9 @@ pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use prices::MergedPrices;
 use prices::merge_prices;
 use quarantine::Neighbours;
-pub use row_rule::{PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault};
+pub use row_rule::{
+    PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault,
+};
 pub(crate) use splits::{CleanSplit, is_known};
 use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
 pub use version::{Fate, Held};
@@ -89,8 +91,16 @@ fn is_own(history: &History, symbol: &Symbol) -> bool {
 
 /// The newest ex-date of each source: the newest day of its data when it has no prices.
 fn newest_event_days(history: &History) -> BTreeMap<&str, NaiveDate> {
-    let dividends = history.dividends.iter().filter(|o| o.action == Action::Put).map(|o| (o.source.as_str(), o.record.ex_date));
-    let splits = history.splits.iter().filter(|o| o.action == Action::Put).map(|o| (o.source.as_str(), Some(o.record.ex_date)));
+    let dividends = history
+        .dividends
+        .iter()
+        .filter(|o| o.action == Action::Put)
+        .map(|o| (o.source.as_str(), o.record.ex_date));
+    let splits = history
+        .splits
+        .iter()
+        .filter(|o| o.action == Action::Put)
+        .map(|o| (o.source.as_str(), Some(o.record.ex_date)));
     let mut newest = BTreeMap::new();
     for (source, day) in dividends.chain(splits).filter_map(|(source, day)| day.map(|day| (source, day))) {
         let known = newest.entry(source).or_insert(day);

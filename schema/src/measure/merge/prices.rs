@@ -54,14 +54,22 @@ pub(crate) fn merge_prices(
     {
         bars.scale += minor_places;
         let observed_at = observed_at(&only.bars);
-        return MergedPrices { bars, held: Vec::new(), observed_at, latest_source: Some(only.source.clone()) };
+        return MergedPrices {
+            bars,
+            held: Vec::new(),
+            observed_at,
+            latest_source: Some(only.source.clone()),
+        };
     }
     let mut held = Vec::new();
     let sources: Vec<Source<'_>> = history
         .prices
         .iter()
         .map(|prices| Source {
-            candidate: Candidate { source: &prices.source, observed_at: observed_at(&prices.bars).unwrap_or_default() },
+            candidate: Candidate {
+                source: &prices.source,
+                observed_at: observed_at(&prices.bars).unwrap_or_default(),
+            },
             bars: raw_bars(
                 usable(prices, last_day, minor_places, &mut held),
                 all_splits,
@@ -141,23 +149,32 @@ fn is_unit_error(closes: &[i64], index: usize) -> bool {
         let (large, small) = (i128::from(large), i128::from(small));
         small > 0 && small * 95 <= large && large <= small * 105
     };
-    (hundredfold(close, before) && hundredfold(close, after)) || (hundredfold(before, close) && hundredfold(after, close))
+    (hundredfold(close, before) && hundredfold(close, after))
+        || (hundredfold(before, close) && hundredfold(after, close))
 }
 
 /// A source's live bars up to the last day; faulty ones are held.
 fn usable(prices: &SourceBars, last_day: i32, minor_places: u32, held: &mut Vec<HeldBar>) -> Bars {
     let bars = &prices.bars;
-    let mut kept = Bars { scale: bars.scale + minor_places, versions: bars.versions.clone(), ..Bars::default() };
+    let mut kept =
+        Bars { scale: bars.scale + minor_places, versions: bars.versions.clone(), ..Bars::default() };
     for index in (0..bars.len()).filter(|index| bars.day[*index] <= last_day) {
         let version = bars.version_of(index);
         if version.retracted {
             continue;
         }
         let bar = bars.bar(index);
-        let fault = if is_faulty(bars, index) { price_fault(&PriceValues::of(&bar, kept.scale)) } else { None };
+        let fault =
+            if is_faulty(bars, index) { price_fault(&PriceValues::of(&bar, kept.scale)) } else { None };
         match fault {
             Some((reason, message)) => {
-                held.push(HeldBar { day: bar.day, source: prices.source.clone(), line: version.line, reason, message });
+                held.push(HeldBar {
+                    day: bar.day,
+                    source: prices.source.clone(),
+                    line: version.line,
+                    reason,
+                    message,
+                });
             }
             None => kept.push(bar, bars.version[index]),
         }
@@ -212,7 +229,8 @@ fn common_scale(sources: &[Source<'_>]) -> u32 {
         sources.iter().all(|source| {
             let bars = &source.bars;
             let columns = [&bars.open, &bars.high, &bars.low, &bars.close, &bars.vwap];
-            let largest = columns.iter().filter_map(|column| column.iter().max()).max().copied().unwrap_or_default();
+            let largest =
+                columns.iter().filter_map(|column| column.iter().max()).max().copied().unwrap_or_default();
             let factor = 10i64.checked_pow(scale.saturating_sub(bars.scale));
             factor.and_then(|factor| largest.max(0).checked_mul(factor)).is_some()
         })
@@ -227,7 +245,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
         let divisor = 10i64.checked_pow(bars.scale - scale).unwrap_or(i64::MAX);
         for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close, &mut bars.vwap] {
             for value in column.iter_mut().filter(|value| **value != MISSING) {
-                *value = value.signum() * ((value.saturating_abs() + divisor / 2) / divisor);
+                *value = *value / divisor + (*value % divisor) / (divisor - divisor / 2);
             }
         }
         bars.scale = scale;
@@ -242,11 +260,18 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
 /// Bars whose close was not rounded to nothing.
 fn positive(bars: &Bars) -> Bars {
     let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
-    (0..bars.len()).filter(|index| bars.close[*index] > 0).for_each(|index| kept.push(bars.bar(index), bars.version[index]));
+    (0..bars.len())
+        .filter(|index| bars.close[*index] > 0)
+        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
     kept
 }
 
-fn without_unit_errors(mut bars: Bars, origin: &[usize], sources: &[Source<'_>], held: &mut Vec<HeldBar>) -> Bars {
+fn without_unit_errors(
+    mut bars: Bars,
+    origin: &[usize],
+    sources: &[Source<'_>],
+    held: &mut Vec<HeldBar>,
+) -> Bars {
     let wrong: BTreeSet<usize> = (0..bars.len()).filter(|index| is_unit_error(&bars.close, *index)).collect();
     if !wrong.is_empty() {
         let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
@@ -268,5 +293,11 @@ fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>) -> HeldBar {
     let close = PriceValues::of(bar, scale).close;
     let line = source.bars.day.binary_search(&bar.day).map_or(0, |index| source.bars.version_of(index).line);
     let message = format!("the close {close} is 100 times away from the sessions before and after it");
-    HeldBar { day: bar.day, source: source.candidate.source.to_owned(), line, reason: "price_unit_error", message }
+    HeldBar {
+        day: bar.day,
+        source: source.candidate.source.to_owned(),
+        line,
+        reason: "price_unit_error",
+        message,
+    }
 }

@@ -35,10 +35,16 @@ impl Neighbours<'_> {
 }
 
 /// Takes contradicted payments out of a list sorted by ex-date.
-pub(crate) fn hold_outliers(payments: &mut Vec<Payment<'_>>, basics: &Basics<'_>, fates: &mut [Fate], held: &mut Vec<Held>) {
+pub(crate) fn hold_outliers(
+    payments: &mut Vec<Payment<'_>>,
+    basics: &Basics<'_>,
+    fates: &mut [Fate],
+    held: &mut Vec<Held>,
+) {
     let mut recent: Vec<(&str, VecDeque<Decimal>)> = Vec::new();
     payments.retain(|payment| {
-        let fault = exceeds_price(payment, basics).or_else(|| outlier(payment, neighbours_of(&recent, payment)));
+        let fault =
+            exceeds_price(payment, basics).or_else(|| outlier(payment, neighbours_of(&recent, payment)));
         if let Some((reason, message)) = fault {
             fates[payment.index] = Fate::Quarantined(reason);
             held.push(Held { index: payment.index, reason, message });
@@ -53,16 +59,24 @@ pub(crate) fn hold_outliers(payments: &mut Vec<Payment<'_>>, basics: &Basics<'_>
 
 fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<(&'static str, String)> {
     let record = &payment.observation.record;
-    let exempt = record.r#type == DividendType::Liquidation || matches!(payment.class, Class::SpinOff | Class::Stock);
+    let exempt =
+        record.r#type == DividendType::Liquidation || matches!(payment.class, Class::SpinOff | Class::Stock);
     if exempt {
         return None;
     }
     let close = basics.neighbours.close_for(record, payment.ex_date)?;
-    (payment.amount >= close)
-        .then(|| ("amount_exceeds_price", format!("{} a share was paid on a share worth {close}", payment.amount.normalize())))
+    (payment.amount >= close).then(|| {
+        (
+            "amount_exceeds_price",
+            format!("{} a share was paid on a share worth {close}", payment.amount.normalize()),
+        )
+    })
 }
 
-fn neighbours_of<'a>(recent: &'a [(&str, VecDeque<Decimal>)], payment: &Payment<'_>) -> Option<&'a VecDeque<Decimal>> {
+fn neighbours_of<'a>(
+    recent: &'a [(&str, VecDeque<Decimal>)],
+    payment: &Payment<'_>,
+) -> Option<&'a VecDeque<Decimal>> {
     let currency = payment.observation.record.currency.as_str();
     recent.iter().find(|(known, _)| *known == currency).map(|(_, amounts)| amounts)
 }

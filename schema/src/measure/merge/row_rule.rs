@@ -14,8 +14,12 @@ pub type RowFault = (&'static str, String);
 /// Why a dividend row cannot be used: `no_ex_date`, `non_positive_amount`.
 pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
     dividend_key_fault(dividend).or_else(|| {
-        (dividend.amount <= Decimal::ZERO)
-            .then(|| ("non_positive_amount", format!("the amount is {}, but a distribution is positive", dividend.amount)))
+        (dividend.amount <= Decimal::ZERO).then(|| {
+            (
+                "non_positive_amount",
+                format!("the amount is {}, but a distribution is positive", dividend.amount),
+            )
+        })
     })
 }
 
@@ -28,10 +32,12 @@ pub fn dividend_key_fault(dividend: &Dividend) -> Option<RowFault> {
 /// Why a split row cannot be used: `non_positive_ratio`, `no_share_change`.
 pub fn split_fault(split: &Split) -> Option<RowFault> {
     if split.from <= Decimal::ZERO || split.to <= Decimal::ZERO {
-        let message = format!("{} old shares become {} new ones, but both numbers are positive", split.from, split.to);
+        let message =
+            format!("{} old shares become {} new ones, but both numbers are positive", split.from, split.to);
         return Some(("non_positive_ratio", message));
     }
-    (split.from == split.to).then(|| ("no_share_change", format!("{} shares stay {} shares", split.from, split.to)))
+    (split.from == split.to)
+        .then(|| ("no_share_change", format!("{} shares stay {} shares", split.from, split.to)))
 }
 
 /// Why a price row cannot be used: `non_positive_close`, `negative_price`, `high_below_low`, `negative_volume`.
@@ -115,8 +121,16 @@ mod tests {
 
     #[test]
     fn impossible_prices_have_a_reason() {
-        let good = PriceValues { open: None, high: Some(dec!(2)), low: Some(dec!(1)), close: dec!(1.5), vwap: None, volume: Some(0) };
-        let check = |bar: PriceValues, expected| assert_eq!(price_fault(&bar).map(|(code, _)| code), expected);
+        let good = PriceValues {
+            open: None,
+            high: Some(dec!(2)),
+            low: Some(dec!(1)),
+            close: dec!(1.5),
+            vwap: None,
+            volume: Some(0),
+        };
+        let check =
+            |bar: PriceValues, expected| assert_eq!(price_fault(&bar).map(|(code, _)| code), expected);
         check(good, None);
         check(PriceValues { close: dec!(0), ..good }, Some("non_positive_close"));
         check(PriceValues { open: Some(dec!(-1)), ..good }, Some("negative_price"));

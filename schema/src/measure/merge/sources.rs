@@ -22,7 +22,8 @@ pub(crate) fn believed<T: Keyed>(
     if single {
         return winners;
     }
-    let (manual, vendors): (Vec<Winner>, Vec<Winner>) = winners.into_iter().partition(|winner| source(winner) == MANUAL);
+    let (manual, vendors): (Vec<Winner>, Vec<Winner>) =
+        winners.into_iter().partition(|winner| source(winner) == MANUAL);
     let mut kept = one_source_per_range(observations, vendors, kind, policy, fates);
     for record in manual {
         override_with(observations, &mut kept, record, fates);
@@ -39,7 +40,8 @@ fn one_source_per_range<T: Keyed>(
 ) -> Vec<Winner> {
     let newest = newest_observations(observations);
     let starts = range_starts(policy, kind);
-    let range = |winner: &Winner| range_of(&starts, observations[winner.index].record.date().unwrap_or_default());
+    let range =
+        |winner: &Winner| range_of(&starts, observations[winner.index].record.date().unwrap_or_default());
     let mut present: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for winner in &winners {
         let sources = present.entry(range(winner)).or_default();
@@ -58,7 +60,8 @@ fn one_source_per_range<T: Keyed>(
     winners
         .into_iter()
         .filter(|winner| {
-            let believed = chosen.get(&range(winner)).copied() == Some(observations[winner.index].source.as_str());
+            let believed =
+                chosen.get(&range(winner)).copied() == Some(observations[winner.index].source.as_str());
             if !believed {
                 fates[winner.index] = Fate::OtherSource;
             }
@@ -79,7 +82,12 @@ pub(crate) fn newest_observations<T>(observations: &[Observation<T>]) -> BTreeMa
 
 /// A manual record replaces the vendor's record of the same id or the same natural key; a manual retraction
 /// withdraws it.
-fn override_with<T: Keyed>(observations: &[Observation<T>], kept: &mut Vec<Winner>, record: Winner, fates: &mut [Fate]) {
+fn override_with<T: Keyed>(
+    observations: &[Observation<T>],
+    kept: &mut Vec<Winner>,
+    record: Winner,
+    fates: &mut [Fate],
+) {
     let manual = &observations[record.index];
     let replaces = |winner: &Winner| {
         let vendor = &observations[winner.index];
@@ -97,7 +105,11 @@ fn override_with<T: Keyed>(observations: &[Observation<T>], kept: &mut Vec<Winne
 }
 
 /// Manual retractions that never put anything still withdraw a vendor's record: they have no winner to show.
-pub(crate) fn withdraw_by_manual<T: Keyed>(observations: &[Observation<T>], kept: &mut [Winner], fates: &mut [Fate]) {
+pub(crate) fn withdraw_by_manual<T: Keyed>(
+    observations: &[Observation<T>],
+    kept: &mut [Winner],
+    fates: &mut [Fate],
+) {
     let retractions: Vec<usize> = (0..observations.len())
         .filter(|index| observations[*index].source == MANUAL && fates[*index] == Fate::Cancelled)
         .collect();

@@ -53,9 +53,18 @@ pub(crate) fn merge_splits(
     let cancelled = kept.iter().filter(|winner| winner.cancelled).map(|winner| winner.index);
     let clean = |index: usize, cancelled: bool| {
         let record = &observations[index].record;
-        CleanSplit { index, ex_date: record.ex_date, ratio: Ratio { from: record.from, to: record.to }, cancelled }
+        CleanSplit {
+            index,
+            ex_date: record.ex_date,
+            ratio: Ratio { from: record.from, to: record.to },
+            cancelled,
+        }
     };
-    merged.splits = live.into_iter().map(|index| clean(index, false)).chain(cancelled.map(|index| clean(index, true))).collect();
+    merged.splits = live
+        .into_iter()
+        .map(|index| clean(index, false))
+        .chain(cancelled.map(|index| clean(index, true)))
+        .collect();
     merged.splits.sort_by(|a, b| {
         let key = |split: &CleanSplit| (split.ex_date, split.cancelled);
         key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
@@ -72,19 +81,31 @@ fn one_per_date(
     let mut live: Vec<Winner> = kept.iter().copied().filter(|winner| !winner.cancelled).collect();
     live.sort_by(|a, b| {
         let (a, b) = (&observations[a.index], &observations[b.index]);
-        a.record.ex_date.cmp(&b.record.ex_date).then_with(|| moment(a).cmp(&moment(b))).then_with(|| a.id.cmp(&b.id))
+        a.record
+            .ex_date
+            .cmp(&b.record.ex_date)
+            .then_with(|| moment(a).cmp(&moment(b)))
+            .then_with(|| a.id.cmp(&b.id))
     });
     let mut chosen = Vec::new();
-    for same_day in live.chunk_by(|a, b| observations[a.index].record.ex_date == observations[b.index].record.ex_date) {
+    for same_day in
+        live.chunk_by(|a, b| observations[a.index].record.ex_date == observations[b.index].record.ex_date)
+    {
         let Some(latest) = same_day.last() else { continue };
         let record = |winner: &Winner| &observations[winner.index].record;
         let differs = |winner: &Winner| !record(winner).same_content(record(latest));
         if latest.conflict || same_day.iter().any(differs) {
             flags.insert("conflicting_duplicate".to_owned());
         }
-        let best = same_day.iter().filter(|winner| !differs(winner)).max_by_key(|winner| record(winner).preference());
+        let best = same_day
+            .iter()
+            .filter(|winner| !differs(winner))
+            .max_by_key(|winner| record(winner).preference());
         let best = best.unwrap_or(latest).index;
-        same_day.iter().filter(|winner| winner.index != best).for_each(|winner| fates[winner.index] = Fate::Duplicate(best));
+        same_day
+            .iter()
+            .filter(|winner| winner.index != best)
+            .for_each(|winner| fates[winner.index] = Fate::Duplicate(best));
         chosen.push(best);
     }
     chosen
@@ -92,7 +113,13 @@ fn one_per_date(
 
 /// Every live split and stock dividend, whenever it was announced: what vendors' adjusted figures are on.
 pub(crate) fn table_of_all(splits: &[CleanSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
-    table(splits.iter().filter(|split| !split.cancelled).map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }), stock_dividends)
+    table(
+        splits
+            .iter()
+            .filter(|split| !split.cancelled)
+            .map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }),
+        stock_dividends,
+    )
 }
 
 /// The live splits known on the as-of date: those effective by then, or announced by then.
@@ -102,7 +129,8 @@ pub(crate) fn table_of_known(
     stock_dividends: &[(NaiveDate, Decimal)],
     as_of: NaiveDate,
 ) -> Splits {
-    let known = splits.iter().filter(|split| !split.cancelled && is_known(&observations[split.index].record, as_of));
+    let known =
+        splits.iter().filter(|split| !split.cancelled && is_known(&observations[split.index].record, as_of));
     table(known.map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }), stock_dividends)
 }
 

@@ -17,15 +17,19 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     if runs.iter().all(|run| run.ratio.is_one()) {
         return bars;
     }
-    let scale = (bars.scale..=PLACES.max(bars.scale)).rev().find(|scale| runs.iter().all(|run| run.fits(&bars, *scale)));
+    let scale = (bars.scale..=PLACES.max(bars.scale))
+        .rev()
+        .find(|scale| runs.iter().all(|run| run.fits(&bars, *scale)));
     let scale = scale.unwrap_or(bars.scale);
     let mut raw = Bars { scale, versions: bars.versions.clone(), ..Bars::default() };
     for run in &runs {
-        let (prices, shares) = (Multiplier::of(run.ratio, scale - bars.scale), Multiplier::of(run.ratio.inverse(), 0));
+        let (prices, shares) =
+            (Multiplier::of(run.ratio, scale - bars.scale), Multiplier::of(run.ratio.inverse(), 0));
         for index in run.start..run.end {
             let price = |value: i64| times(value, prices.as_ref());
             let mut bar = bars.bar(index);
-            (bar.open, bar.high, bar.low, bar.close) = (price(bar.open), price(bar.high), price(bar.low), price(bar.close));
+            (bar.open, bar.high, bar.low, bar.close) =
+                (price(bar.open), price(bar.high), price(bar.low), price(bar.close));
             bar.vwap = price(bar.vwap);
             bar.volume = times(bar.volume, shares.as_ref());
             if bar.close > 0 {
@@ -114,14 +118,31 @@ mod tests {
     fn check(split: (i64, i64), basis: Option<&str>, close: i64, scale: u32, expected: &str) {
         let day = |text: &str| text.parse::<NaiveDate>().unwrap();
         let basis_day = basis.map(|basis| if basis == "0" { 0 } else { day_number(day(basis)) });
-        let mut bars = Bars { scale, versions: vec![BarVersion { basis_day, ..BarVersion::UNKNOWN }], ..Bars::default() };
-        let bar = Bar { day: day_number(day("2024-01-02")), open: MISSING, high: close, low: close, close, volume: 700, vwap: MISSING, trade_count: 7 };
+        let mut bars = Bars {
+            scale,
+            versions: vec![BarVersion { basis_day, ..BarVersion::UNKNOWN }],
+            ..Bars::default()
+        };
+        let bar = Bar {
+            day: day_number(day("2024-01-02")),
+            open: MISSING,
+            high: close,
+            low: close,
+            close,
+            volume: 700,
+            vwap: MISSING,
+            trade_count: 7,
+        };
         bars.push(bar, 0);
         let ratio = Ratio { from: split.0.into(), to: split.1.into() };
         let splits = Splits::new(vec![SplitEvent { ex_date: day("2024-03-01"), ratio }]);
         let raw = raw_bars(bars, &splits, day("2024-06-28"));
         let found = Decimal::new(raw.close[0], raw.scale).normalize();
-        assert_eq!((found.to_string().as_str(), raw.open[0], raw.trade_count[0]), (expected, MISSING, 7), "{split:?} {basis:?}");
+        assert_eq!(
+            (found.to_string().as_str(), raw.open[0], raw.trade_count[0]),
+            (expected, MISSING, 7),
+            "{split:?} {basis:?}"
+        );
     }
 
     #[test]

@@ -143,12 +143,14 @@ pub(crate) fn winners<T: Keyed + SameContent>(
         }
     }
     let at = |index: usize| &observations[index];
-    order.sort_unstable_by(|a, b| compare_keys(at(*a), at(*b)).then_with(|| compare_versions(at(*a), at(*b))));
+    order
+        .sort_unstable_by(|a, b| compare_keys(at(*a), at(*b)).then_with(|| compare_versions(at(*a), at(*b))));
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
     for versions in order.chunk_by(|a, b| compare_keys(at(*a), at(*b)) == Ordering::Equal) {
         let Some((last, earlier)) = versions.split_last() else { continue };
-        let superseded = |fates: &mut [Fate], by| earlier.iter().for_each(|index| fates[*index] = Fate::Superseded(by));
+        let superseded =
+            |fates: &mut [Fate], by| earlier.iter().for_each(|index| fates[*index] = Fate::Superseded(by));
         superseded(fates, *last);
         if moved_away(observations, versions, own) {
             fates[*last] = Fate::Moved;
@@ -163,7 +165,11 @@ pub(crate) fn winners<T: Keyed + SameContent>(
             fates[*last] = Fate::Cancelled;
             fates[shown] = Fate::Cancelled;
         }
-        winners.push(Winner { index: shown, cancelled, conflict: !cancelled && conflicts(observations, versions, *last) });
+        winners.push(Winner {
+            index: shown,
+            cancelled,
+            conflict: !cancelled && conflicts(observations, versions, *last),
+        });
     }
     winners
 }
@@ -229,14 +235,24 @@ fn is_withdrawn<T: Keyed>(winner: &Observation<T>, withdrawals: &[&Observation<T
         })
 }
 
-fn moved_away<T: Keyed>(observations: &[Observation<T>], versions: &[usize], own: &dyn Fn(&Symbol) -> bool) -> bool {
+fn moved_away<T: Keyed>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    own: &dyn Fn(&Symbol) -> bool,
+) -> bool {
     let symbol = |index: &usize| observations[*index].record.symbol();
     let Some(last) = versions.last() else { return false };
-    observations[*last].id.is_some() && versions.iter().any(|index| symbol(index) != symbol(last)) && !own(symbol(last))
+    observations[*last].id.is_some()
+        && versions.iter().any(|index| symbol(index) != symbol(last))
+        && !own(symbol(last))
 }
 
 /// Without an id, another amount at the winner's revision is a conflict: nothing says that it is a correction.
-fn conflicts<T: Keyed + SameContent>(observations: &[Observation<T>], versions: &[usize], winner: usize) -> bool {
+fn conflicts<T: Keyed + SameContent>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    winner: usize,
+) -> bool {
     let best = &observations[winner];
     best.id.is_none()
         && versions.iter().map(|index| &observations[*index]).any(|other| {

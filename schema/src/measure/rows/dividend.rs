@@ -14,11 +14,13 @@ use crate::value::Exact;
 
 /// Every record by ex-date: live ones, cancelled ones, then the expected ones of the next 366 days.
 pub(super) fn dividends(measured: &Measured<'_>) -> Vec<DividendRow> {
-    let merged = &measured.merged.dividends;
-    let mut rows = Vec::with_capacity(merged.payments.len() + merged.cancelled.len() + measured.projections.len());
+    let merged = &measured.basis.merged.dividends;
+    let mut rows = Vec::with_capacity(
+        merged.payments.len() + merged.cancelled.len() + measured.upcoming.projections.len(),
+    );
     let mut previous: Option<&Payment<'_>> = None;
     for payment in &merged.payments {
-        let mut row = record(measured, payment, status(payment, measured.as_of));
+        let mut row = record(measured, payment, status(payment, measured.basis.as_of));
         row.price_factor = price_factor(measured, payment);
         row.yield_at_ex = percent(yield_at_ex(measured, payment, row.payments_per_year));
         if payment.class.is_regular() {
@@ -28,7 +30,7 @@ pub(super) fn dividends(measured: &Measured<'_>) -> Vec<DividendRow> {
         rows.push(row);
     }
     rows.extend(merged.cancelled.iter().map(|payment| record(measured, payment, DividendStatus::Cancelled)));
-    rows.extend(measured.projections.iter().map(|ex_date| projection(measured, *ex_date)));
+    rows.extend(measured.upcoming.projections.iter().map(|ex_date| projection(measured, *ex_date)));
     rows.sort_by(|a, b| (a.ex_date, a.r#type, &a.id).cmp(&(b.ex_date, b.r#type, &b.id)));
     rows
 }
@@ -37,12 +39,12 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
     let observation = payment.observation;
     let dividend = &observation.record;
     let frequency = dividend.frequency.unwrap_or(match payment.class {
-        Class::Regular => measured.rhythm.frequency,
+        Class::Regular => measured.basis.rhythm.frequency,
         _ => Frequency::Irregular,
     });
     DividendRow {
         id: Some(observation.id.clone().unwrap_or_else(|| natural_id(payment))),
-        symbol: measured.history.symbol.to_string(),
+        symbol: measured.basis.history.symbol.to_string(),
         ex_date: payment.ex_date,
         payment_date: dividend.payment_date,
         record_date: dividend.record_date,
@@ -54,7 +56,9 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
         frequency,
         payments_per_year: frequency.payments_per_year(),
         status,
-        split_factor: factor(measured.merged.split_table.carry(payment.ex_date, measured.as_of).factor()),
+        split_factor: factor(
+            measured.basis.merged.split_table.carry(payment.ex_date, measured.basis.as_of).factor(),
+        ),
         price_factor: None,
         yield_at_ex: None,
         change_percent: None,
@@ -66,7 +70,10 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
 
 /// An id for a row whose vendor gives none: its natural key.
 fn natural_id(payment: &Payment<'_>) -> String {
-    format!("{}-{}-{}", payment.ex_date, payment.observation.record.r#type, payment.observation.record.currency)
+    format!(
+        "{}-{}-{}",
+        payment.ex_date, payment.observation.record.r#type, payment.observation.record.currency
+    )
 }
 
 /// Paid once the payment date, or failing it the ex-date, has come.
@@ -80,14 +87,19 @@ fn price_factor(measured: &Measured<'_>, payment: &Payment<'_>) -> Option<Exact>
     if payment.class == Class::Stock {
         return None;
     }
-    let position = measured.ex_days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok()?;
-    measured.ex_days[position].dividend_factor.map(factor)
+    let position = measured.basis.ex_days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok()?;
+    measured.basis.ex_days[position].dividend_factor.map(factor)
 }
 
-fn yield_at_ex(measured: &Measured<'_>, payment: &Payment<'_>, payments_per_year: Option<i32>) -> Option<Decimal> {
-    let comparable = payment.class.is_regular() && payment.observation.record.currency == measured.currency;
+fn yield_at_ex(
+    measured: &Measured<'_>,
+    payment: &Payment<'_>,
+    payments_per_year: Option<i32>,
+) -> Option<Decimal> {
+    let comparable =
+        payment.class.is_regular() && payment.observation.record.currency == measured.basis.currency;
     let yearly = payment.amount.checked_mul(Decimal::from(payments_per_year.filter(|_| comparable)?))?;
-    percent_of(yearly, measured.series().close_before(payment.ex_date)?)
+    percent_of(yearly, measured.basis.series().close_before(payment.ex_date)?)
 }
 
 fn change(payment: &Payment<'_>, previous: &Payment<'_>) -> Option<Decimal> {
@@ -96,20 +108,20 @@ fn change(payment: &Payment<'_>, previous: &Payment<'_>) -> Option<Decimal> {
 }
 
 fn projection(measured: &Measured<'_>, ex_date: NaiveDate) -> DividendRow {
-    let last = measured.merged.dividends.payments.iter().rev().find(|payment| payment.class.is_regular());
+    let last = measured.basis.payments().iter().rev().find(|payment| payment.class.is_regular());
     DividendRow {
         id: None,
-        symbol: measured.history.symbol.to_string(),
+        symbol: measured.basis.history.symbol.to_string(),
         ex_date,
         payment_date: None,
         record_date: None,
         declaration_date: None,
         amount: None,
         adjusted_amount: None,
-        currency: measured.dividend_currency.clone(),
+        currency: measured.basis.dividend_currency.clone(),
         r#type: DividendType::Regular,
-        frequency: measured.rhythm.frequency,
-        payments_per_year: measured.rhythm.payments_per_year(),
+        frequency: measured.basis.rhythm.frequency,
+        payments_per_year: measured.basis.payments_per_year(),
         status: DividendStatus::Projected,
         split_factor: arithmetic::factor(Decimal::ONE),
         price_factor: None,

@@ -11,23 +11,24 @@ use crate::row::FundamentalsRow;
 
 /// Company figures; `None` for a provisional security nothing was reported about.
 pub(super) fn fundamentals(measured: &Measured<'_>) -> Option<FundamentalsRow> {
-    let reported = measured.merged.fundamentals.as_ref().map(|merged| &merged.figures);
-    let security = measured.security();
+    let reported = measured.basis.merged.fundamentals.as_ref().map(|merged| &merged.figures);
+    let security = measured.basis.security();
     if reported.is_none() && security.is_none() {
         return None;
     }
     let figure = |field: fn(&Fundamentals) -> Option<Decimal>| reported.and_then(field);
-    let company = &measured.company;
-    let price = measured.price.map(|price| price.close);
+    let company = &measured.figures;
+    let price = measured.basis.close();
     let positive = |value: Option<Decimal>| value.filter(|value| *value > Decimal::ZERO);
     let ratio = |a: Option<Decimal>, b: Option<Decimal>| a.zip(b).and_then(|(a, b)| quotient(a, b));
-    let share_of = |a: Option<Decimal>, b: Option<Decimal>| a.zip(positive(b)).and_then(|(a, b)| percent_of(a, b));
+    let share_of =
+        |a: Option<Decimal>, b: Option<Decimal>| a.zip(positive(b)).and_then(|(a, b)| percent_of(a, b));
     let (revenue, income) = (figure(|f| f.revenue_ttm), figure(|f| f.net_income_ttm));
     let equity = figure(|f| f.total_equity);
     let same_currency = |value: Option<Decimal>| value.filter(|_| !company.foreign);
     Some(FundamentalsRow {
-        symbol: measured.history.symbol.to_string(),
-        name: measured.name(),
+        symbol: measured.basis.history.symbol.to_string(),
+        name: measured.basis.name(),
         sector: security.and_then(|security| security.sector.clone()),
         industry: security.and_then(|security| security.industry.clone()),
         country: security.and_then(|security| security.country.clone()),
@@ -42,7 +43,9 @@ pub(super) fn fundamentals(measured: &Measured<'_>) -> Option<FundamentalsRow> {
         forward_pe: percent(figure(|f| f.forward_pe)),
         peg_ratio: percent(figure(|f| f.peg_ratio)),
         pb_ratio: percent(same_currency(price_to(price, company.book_value_per_share))),
-        ps_ratio: percent(figure(|f| f.ps_ratio).or_else(|| same_currency(ratio(company.market_cap, positive(revenue))))),
+        ps_ratio: percent(
+            figure(|f| f.ps_ratio).or_else(|| same_currency(ratio(company.market_cap, positive(revenue)))),
+        ),
         ev_to_ebitda: percent(figure(|f| f.ev_to_ebitda)),
         eps_ttm: amount(company.eps_ttm),
         book_value_per_share: amount(company.book_value_per_share),
@@ -55,12 +58,12 @@ pub(super) fn fundamentals(measured: &Measured<'_>) -> Option<FundamentalsRow> {
         net_margin: percent(figure(|f| f.net_margin).or_else(|| share_of(income, revenue))),
         roe: percent(figure(|f| f.roe).or_else(|| share_of(income, equity))),
         roa: percent(figure(|f| f.roa)),
-        payout_ratio: percent(measured.payout.ok()),
-        fcf_payout_ratio: percent(measured.fcf_payout),
+        payout_ratio: percent(measured.payouts.ratio.ok()),
+        fcf_payout_ratio: percent(measured.payouts.fcf),
         debt_to_equity: percent(ratio(figure(|f| f.total_debt), positive(equity))),
         current_ratio: percent(figure(|f| f.current_ratio)),
         interest_coverage: percent(figure(|f| f.interest_coverage)),
-        beta: percent(figure(|f| f.beta).or(measured.beta)),
+        beta: percent(figure(|f| f.beta).or(measured.returns.beta)),
         fiscal_period_end: reported.and_then(|figures| figures.fiscal_period_end),
         reported_currency: reported.and_then(|figures| figures.reported_currency.clone()),
         as_of: reported.map(|figures| figures.as_of),

@@ -27,8 +27,8 @@ pub(crate) fn derived(mut measured: Measured<'_>) -> Derived {
         metrics: metrics(&measured, &quarantined),
         dividends: dividend::dividends(&measured),
         splits: split::splits(&measured),
-        factors: measured.ex_days.iter().map(Factor::from).collect(),
-        bars: std::mem::take(&mut measured.merged.prices.bars),
+        factors: measured.basis.ex_days.iter().map(Factor::from).collect(),
+        bars: std::mem::take(&mut measured.basis.merged.prices.bars),
         quote,
         quarantined,
     }
@@ -44,8 +44,8 @@ fn amount(value: Option<Decimal>) -> Option<Exact> {
 
 /// The next ex-dividend date: the earliest declared one, else the first expected one.
 fn next(measured: &Measured<'_>) -> Option<NextDividend> {
-    if let Some(index) = measured.next_declared {
-        let payment = &measured.merged.dividends.payments[index];
+    if let Some(index) = measured.upcoming.declared {
+        let payment = measured.basis.payments()[index];
         return Some(NextDividend {
             ex_date: payment.ex_date,
             payment_date: payment.observation.record.payment_date,
@@ -56,6 +56,6 @@ fn next(measured: &Measured<'_>) -> Option<NextDividend> {
     if measured.flags.contains("overdue") {
         return None;
     }
-    let ex_date = *measured.projections.first()?;
+    let ex_date = *measured.upcoming.projections.first()?;
     Some(NextDividend { ex_date, payment_date: None, amount: None, status: NextStatus::Projected })
 }

@@ -9,15 +9,21 @@ use crate::row::Quarantined;
 
 /// Every row held back, dividends first, then splits and prices.
 pub(crate) fn quarantined(measured: &Measured<'_>) -> Vec<Quarantined> {
-    let symbol = measured.history.symbol.to_string();
-    let merged = &measured.merged;
+    let symbol = measured.basis.history.symbol.to_string();
+    let merged = &measured.basis.merged;
     let mut rows: Vec<Quarantined> = Vec::new();
     for held in &merged.dividends.held {
-        let observation = &measured.history.dividends[held.index];
-        rows.push(row(&symbol, Kind::Dividend, observation.record.ex_date.or(observation.record.record_date), observation, held));
+        let observation = &measured.basis.history.dividends[held.index];
+        rows.push(row(
+            &symbol,
+            Kind::Dividend,
+            observation.record.ex_date.or(observation.record.record_date),
+            observation,
+            held,
+        ));
     }
     for held in &merged.splits.held {
-        let observation = &measured.history.splits[held.index];
+        let observation = &measured.basis.history.splits[held.index];
         rows.push(row(&symbol, Kind::Split, Some(observation.record.ex_date), observation, held));
     }
     rows.extend(merged.prices.held.iter().map(|held| Quarantined {
@@ -35,7 +41,13 @@ pub(crate) fn quarantined(measured: &Measured<'_>) -> Vec<Quarantined> {
     rows
 }
 
-fn row<T>(symbol: &str, kind: Kind, date: Option<chrono::NaiveDate>, observation: &Observation<T>, held: &Held) -> Quarantined {
+fn row<T>(
+    symbol: &str,
+    kind: Kind,
+    date: Option<chrono::NaiveDate>,
+    observation: &Observation<T>,
+    held: &Held,
+) -> Quarantined {
     Quarantined {
         symbol: symbol.to_owned(),
         kind: kind.to_string(),

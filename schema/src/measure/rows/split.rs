@@ -11,9 +11,20 @@ use crate::value::Exact;
 
 /// Effective, announced and cancelled splits by ex-date; stock dividends are among them.
 pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
-    let known = |split: &&CleanSplit| is_known(&measured.history.splits[split.index].record, measured.as_of);
-    let mut rows: Vec<SplitRow> = measured.merged.splits.splits.iter().filter(known).map(|split| split_row(measured, split)).collect();
-    for payment in measured.merged.dividends.payments.iter().filter(|p| p.class == crate::measure::class::Class::Stock) {
+    let known = |split: &&CleanSplit| {
+        is_known(&measured.basis.history.splits[split.index].record, measured.basis.as_of)
+    };
+    let mut rows: Vec<SplitRow> = measured
+        .basis
+        .merged
+        .splits
+        .splits
+        .iter()
+        .filter(known)
+        .map(|split| split_row(measured, split))
+        .collect();
+    for payment in measured.basis.payments().iter().filter(|p| p.class == crate::measure::class::Class::Stock)
+    {
         if rows.iter().any(|row| row.ex_date == payment.ex_date && row.status != SplitStatus::Cancelled) {
             continue;
         }
@@ -24,7 +35,13 @@ pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
             payable_date: observation.record.payment_date,
             revision: observation.revision,
             updated_at: observation.observed_at,
-            ..base(measured, id(observation.id.as_ref(), "stock_dividend", payment.ex_date), payment.ex_date, ratio, false)
+            ..base(
+                measured,
+                id(observation.id.as_ref(), "stock_dividend", payment.ex_date),
+                payment.ex_date,
+                ratio,
+                false,
+            )
         });
     }
     rows.sort_by(|a, b| (a.ex_date, &a.id).cmp(&(b.ex_date, &b.id)));
@@ -32,28 +49,40 @@ pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
 }
 
 fn split_row(measured: &Measured<'_>, split: &CleanSplit) -> SplitRow {
-    let observation = &measured.history.splits[split.index];
+    let observation = &measured.basis.history.splits[split.index];
     SplitRow {
         declaration_date: observation.record.declaration_date,
         payable_date: observation.record.payable_date,
         revision: observation.revision,
         updated_at: observation.observed_at,
-        ..base(measured, id(observation.id.as_ref(), "split", split.ex_date), split.ex_date, split.ratio, split.cancelled)
+        ..base(
+            measured,
+            id(observation.id.as_ref(), "split", split.ex_date),
+            split.ex_date,
+            split.ratio,
+            split.cancelled,
+        )
     }
 }
 
-fn base(measured: &Measured<'_>, id: String, ex_date: chrono::NaiveDate, ratio: Ratio, cancelled: bool) -> SplitRow {
-    let status = match (cancelled, ex_date <= measured.as_of) {
+fn base(
+    measured: &Measured<'_>,
+    id: String,
+    ex_date: chrono::NaiveDate,
+    ratio: Ratio,
+    cancelled: bool,
+) -> SplitRow {
+    let status = match (cancelled, ex_date <= measured.basis.as_of) {
         (true, _) => SplitStatus::Cancelled,
         (false, true) => SplitStatus::Effective,
         (false, false) => SplitStatus::Announced,
     };
-    let later = measured.merged.split_table.between(ex_date, measured.as_of);
+    let later = measured.basis.merged.split_table.between(ex_date, measured.basis.as_of);
     let cumulative = if status == SplitStatus::Effective { ratio.then(later) } else { later };
     let number = |value: Decimal| Exact::from(value.normalize());
     SplitRow {
         id,
-        symbol: measured.history.symbol.to_string(),
+        symbol: measured.basis.history.symbol.to_string(),
         ex_date,
         declaration_date: None,
         payable_date: None,

@@ -10,51 +10,53 @@ use crate::measure::calendar::sessions_between;
 use crate::measure::lists::is_king;
 use crate::measure::measured::Measured;
 use crate::measure::safety::is_suspect;
-use crate::row::{Company, Coverage, DividendState, Identifiers, Json, LastDividend, Pricing, Quote, Stock, StockDividends};
+use crate::row::{
+    Company, Coverage, DividendState, Identifiers, Json, LastDividend, Pricing, Quote, Stock, StockDividends,
+};
 
 /// The stock row of a measured security.
 pub(super) fn stock(measured: &Measured<'_>, quote: &Quote) -> Stock {
-    let security = measured.security();
-    let [growth_1y, growth_3y, growth_5y, growth_10y] = measured.growth.map(percent);
-    let pays = measured.status == DividendState::Active && measured.is_listed;
-    let paid_ever = measured.status != DividendState::NonPayer;
+    let security = measured.basis.security();
+    let [growth_1y, growth_3y, growth_5y, growth_10y] = measured.progress.growth.map(percent);
+    let pays = measured.income.status == DividendState::Active && measured.basis.is_listed;
+    let paid_ever = measured.income.status != DividendState::NonPayer;
     Stock {
         symbol: quote.symbol.clone(),
         name: quote.name.clone(),
         exchange: quote.exchange.clone(),
-        r#type: measured.security_type,
+        r#type: measured.basis.security_type,
         sector: quote.sector.clone(),
         industry: security.and_then(|security| security.industry.clone()),
         country: security.and_then(|security| security.country.clone()),
         currency: quote.currency.clone(),
-        is_active: measured.is_listed,
-        delisted_on: security.and_then(|security| security.delisted_on).filter(|_| !measured.is_listed),
+        is_active: measured.basis.is_listed,
+        delisted_on: security.and_then(|security| security.delisted_on).filter(|_| !measured.basis.is_listed),
         price: quote.price,
         price_date: quote.price_date,
         market_cap: quote.market_cap,
         pays_dividend: pays,
         dividend_yield: quote.dividend_yield,
-        yield_basis: measured.yield_basis,
+        yield_basis: measured.income.yield_basis,
         annual_dividend: quote.annual_dividend,
         frequency: frequency(measured),
         next_ex_date: next(measured).map(|next| next.ex_date),
-        increase_streak_years: paid_ever.then_some(measured.streak.years),
+        increase_streak_years: paid_ever.then_some(measured.progress.streak.years),
         updated_at: measured.updated_at,
-        yield_ttm: percent(measured.yield_ttm),
-        yield_forward: percent(measured.yield_forward),
-        payout_ratio: percent(measured.payout.ok()),
+        yield_ttm: percent(measured.income.yield_ttm),
+        yield_forward: percent(measured.income.yield_forward),
+        payout_ratio: percent(measured.payouts.ratio.ok()),
         growth_1y,
         growth_3y,
         growth_5y,
         growth_10y,
-        payment_streak_years: paid_ever.then_some(measured.payment_years),
+        payment_streak_years: paid_ever.then_some(measured.progress.payment_years),
         pe_ratio: quote.pe_ratio,
-        beta: percent(measured.beta),
+        beta: percent(measured.returns.beta),
         volume: quote.volume,
-        is_dividend_aristocrat: measured.is_aristocrat,
-        is_dividend_king: is_king(measured.streak.years),
-        price_age_sessions: quote.price_date.map(|date| sessions_between(date, measured.as_of)),
-        yield_suspect: is_suspect(measured.dividend_yield),
+        is_dividend_aristocrat: measured.verdicts.is_aristocrat,
+        is_dividend_king: is_king(measured.progress.streak.years),
+        price_age_sessions: quote.price_date.map(|date| sessions_between(date, measured.basis.as_of)),
+        yield_suspect: is_suspect(measured.income.dividend_yield),
         change_percent: quote.change_percent,
         change_percent_ytd: percent(change_this_year(measured)),
         indexes: Json(security.map(|security| security.indexes.clone()).unwrap_or_default()),
@@ -68,31 +70,34 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote) -> Stock {
 
 /// Null when nothing was ever paid or the rhythm cannot be told.
 fn frequency(measured: &Measured<'_>) -> Option<Frequency> {
-    Some(measured.rhythm.frequency).filter(|frequency| !matches!(frequency, Frequency::None | Frequency::Unknown))
+    Some(measured.basis.rhythm.frequency)
+        .filter(|frequency| !matches!(frequency, Frequency::None | Frequency::Unknown))
 }
 
 /// Since the last close of the year before the as-of date's, on one share basis.
 fn change_this_year(measured: &Measured<'_>) -> Option<Decimal> {
-    let series = measured.series();
-    let new_year = chrono::NaiveDate::from_ymd_opt(chrono::Datelike::year(&measured.as_of), 1, 1)?;
+    let series = measured.basis.series();
+    let new_year = chrono::NaiveDate::from_ymd_opt(chrono::Datelike::year(&measured.basis.as_of), 1, 1)?;
     let start = series.before(new_year)?;
-    change_percent(measured.price?.close, series.close_on_basis(start, measured.as_of))
+    change_percent(measured.basis.price?.close, series.close_on_basis(start, measured.basis.as_of))
 }
 
 fn identifiers(measured: &Measured<'_>) -> Identifiers {
-    let security = measured.security();
-    let text = |field: fn(&crate::event::Security) -> &Option<String>| security.and_then(|security| field(security).clone());
+    let security = measured.basis.security();
+    let text = |field: fn(&crate::event::Security) -> &Option<String>| {
+        security.and_then(|security| field(security).clone())
+    };
     Identifiers {
         cik: text(|security| &security.cik),
         figi: text(|security| &security.figi),
         isin: text(|security| &security.isin),
         cusip: text(|security| &security.cusip),
-        former_symbols: measured.history.former_symbols.clone(),
+        former_symbols: measured.basis.history.former_symbols.clone(),
     }
 }
 
 fn company(measured: &Measured<'_>) -> Company {
-    let Some(security) = measured.security() else { return Company::default() };
+    let Some(security) = measured.basis.security() else { return Company::default() };
     Company {
         description: security.description.clone(),
         ceo: security.ceo.clone(),
@@ -124,15 +129,18 @@ fn pricing(quote: &Quote) -> Pricing {
 }
 
 fn dividends(measured: &Measured<'_>) -> StockDividends {
-    let payments = &measured.merged.dividends.payments;
-    let last = payments.iter().rev().find(|payment| payment.ex_date <= measured.as_of && payment.class.in_ttm_total());
+    let payments = measured.basis.payments();
+    let last = payments
+        .iter()
+        .rev()
+        .find(|payment| payment.ex_date <= measured.basis.as_of && payment.class.in_ttm_total());
     StockDividends {
-        yield_ttm: percent(measured.yield_ttm),
-        yield_forward: percent(measured.yield_forward),
+        yield_ttm: percent(measured.income.yield_ttm),
+        yield_forward: percent(measured.income.yield_forward),
         annual_amount: annual_dividend(measured),
         frequency: frequency(measured),
-        payout_ratio: percent(measured.payout.ok()),
-        growth_5y: percent(measured.growth[2]),
+        payout_ratio: percent(measured.payouts.ratio.ok()),
+        growth_5y: percent(measured.progress.growth[2]),
         next: next(measured),
         last: last.map(|payment| LastDividend {
             ex_date: payment.ex_date,
@@ -144,11 +152,11 @@ fn dividends(measured: &Measured<'_>) -> StockDividends {
 }
 
 fn coverage(measured: &Measured<'_>) -> Coverage {
-    let series = measured.series();
-    let payments = &measured.merged.dividends.payments;
+    let series = measured.basis.series();
+    let payments = measured.basis.payments();
     Coverage {
         prices_from: (!series.bars.is_empty()).then(|| series.date(0)),
-        prices_to: measured.price.map(|price| price.date),
+        prices_to: measured.basis.price.map(|price| price.date),
         dividends_from: payments.first().map(|payment| payment.ex_date),
         dividends_to: payments.last().map(|payment| payment.ex_date),
     }

@@ -1,0 +1,176 @@
+//! What every figure starts from: the merged events, the latest price, the regular rates and their rhythm.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use crate::event::{DividendType, ListingStatus, Security, SecurityType};
+use crate::history::History;
+use crate::measure::Market;
+use crate::measure::factors::{ExDay, ex_days};
+use crate::measure::frequency::{Rhythm, TaggedDate, rhythm};
+use crate::measure::merge::{Merged, Payment, currency, merge};
+use crate::measure::quality::flag_contradictions;
+use crate::measure::series::Series;
+use crate::measure::yields::Rate;
+
+/// The latest close.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Price {
+    /// Position of its bar.
+    pub index: usize,
+    pub date: NaiveDate,
+    /// Carried through the splits since.
+    pub close: Decimal,
+}
+
+/// The ground of all figures.
+#[derive(Debug)]
+pub(crate) struct Basis<'a> {
+    pub history: &'a History,
+    pub as_of: NaiveDate,
+    pub merged: Merged<'a>,
+    /// Currency of prices.
+    pub currency: String,
+    /// Currency of dividends: the newest regular one's, without any the prices'.
+    pub dividend_currency: String,
+    pub security_type: SecurityType,
+    pub is_listed: bool,
+    pub price: Option<Price>,
+    pub ex_days: Vec<ExDay>,
+    /// Regular dividends of the dividend currency by ex-date, declared future ones included.
+    pub rates: Vec<Rate>,
+    pub rhythm: Rhythm,
+}
+
+impl<'a> Basis<'a> {
+    /// Merges the facts; flags what to know about them.
+    pub(crate) fn new(history: &'a History, market: &Market<'_>, flags: &mut BTreeSet<String>) -> Self {
+        let as_of = market.as_of;
+        let mut merged = merge(history, market.policy, as_of);
+        flags.append(&mut merged.flags);
+        let security = history.security.as_ref().map(|security| &security.record);
+        let currency = currency(history).to_owned();
+        let payments = &merged.dividends.payments;
+        let dividend_currency = dividend_currency(payments, &currency);
+        let series = Series::new(&merged.prices.bars, &merged.split_table);
+        let ex_days = ex_days(payments, &series, as_of, &currency, flags);
+        flag_contradictions(&series, flags);
+        let rhythm = rhythm(&tagged_dates(payments, &dividend_currency));
+        flag_facts(history, payments, &rhythm, flags);
+        Self {
+            history,
+            as_of,
+            security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
+            is_listed: security.is_none_or(|security| is_listed(security, as_of)),
+            price: latest_price(&series, as_of),
+            ex_days,
+            rates: rates(payments, &dividend_currency),
+            rhythm,
+            currency,
+            dividend_currency,
+            merged,
+        }
+    }
+
+    /// The merged bars with the known splits.
+    pub(crate) fn series(&self) -> Series<'_> {
+        Series::new(&self.merged.prices.bars, &self.merged.split_table)
+    }
+
+    /// Live payments by ex-date.
+    pub(crate) fn payments(&self) -> &[Payment<'a>] {
+        &self.merged.dividends.payments
+    }
+
+    /// Reference data; `None` for a provisional security.
+    pub(crate) fn security(&self) -> Option<&'a Security> {
+        self.history.security.as_ref().map(|security| &security.record)
+    }
+
+    /// Company or fund name; the symbol of a provisional security.
+    pub(crate) fn name(&self) -> String {
+        self.security().map_or_else(|| self.history.symbol.to_string(), |security| security.name.clone())
+    }
+
+    /// The latest close, carried through the splits since.
+    pub(crate) fn close(&self) -> Option<Decimal> {
+        self.price.map(|price| price.close)
+    }
+
+    /// Payments a year, where known.
+    pub(crate) fn payments_per_year(&self) -> Option<i32> {
+        self.rhythm.payments_per_year()
+    }
+
+    /// Whether it is a fund, without forward figure and payout.
+    pub(crate) fn is_fund(&self) -> bool {
+        self.security_type == SecurityType::Etf
+    }
+
+    /// Whether payouts are measured and judged as real estate's.
+    pub(crate) fn is_real_estate(&self) -> bool {
+        let sector = self.security().and_then(|security| security.sector.as_deref());
+        self.security_type == SecurityType::Reit
+            || sector.is_some_and(|sector| sector.eq_ignore_ascii_case("Real Estate"))
+    }
+}
+
+fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
+    security.status == ListingStatus::Active || security.delisted_on.is_some_and(|day| day > as_of)
+}
+
+fn latest_price(series: &Series<'_>, as_of: NaiveDate) -> Option<Price> {
+    let index = series.at_or_before(as_of)?;
+    Some(Price { index, date: series.date(index), close: series.close_on_basis(index, as_of) })
+}
+
+/// The currency of the newest regular ex-date, the prices' own where it is among several.
+fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
+    let regular = |payment: &&Payment<'_>| payment.class.is_regular();
+    let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };
+    let same_day =
+        payments.iter().rev().filter(regular).take_while(|payment| payment.ex_date == newest.ex_date);
+    let currencies: BTreeSet<&str> =
+        same_day.map(|payment| payment.observation.record.currency.as_str()).collect();
+    if currencies.contains(price_currency) {
+        return price_currency.to_owned();
+    }
+    currencies.first().map_or_else(|| price_currency.to_owned(), |currency| (*currency).to_owned())
+}
+
+fn regular<'p, 'a>(payments: &'p [Payment<'a>], currency: &'p str) -> impl Iterator<Item = &'p Payment<'a>> {
+    payments
+        .iter()
+        .filter(move |payment| payment.class.is_regular() && payment.observation.record.currency == currency)
+}
+
+fn rates(payments: &[Payment<'_>], currency: &str) -> Vec<Rate> {
+    let mut rates: Vec<Rate> = Vec::with_capacity(payments.len());
+    for payment in regular(payments, currency) {
+        match rates.last_mut().filter(|rate| rate.ex_date == payment.ex_date) {
+            Some(rate) => rate.amount += payment.adjusted,
+            None => rates.push(Rate { ex_date: payment.ex_date, amount: payment.adjusted }),
+        }
+    }
+    rates
+}
+
+fn tagged_dates(payments: &[Payment<'_>], currency: &str) -> Vec<TaggedDate> {
+    regular(payments, currency)
+        .map(|payment| TaggedDate { ex_date: payment.ex_date, tag: payment.observation.record.frequency })
+        .collect()
+}
+
+fn flag_facts(history: &History, payments: &[Payment<'_>], rhythm: &Rhythm, flags: &mut BTreeSet<String>) {
+    if history.security.is_none() {
+        flags.insert("provisional".to_owned());
+    }
+    if rhythm.conflict {
+        flags.insert("frequency_conflict".to_owned());
+    }
+    if payments.iter().any(|payment| payment.observation.record.r#type == DividendType::Unknown) {
+        flags.insert("unknown_type".to_owned());
+    }
+}

@@ -1,0 +1,57 @@
+//! How the dividend developed: totals, growth, streaks, changes.
+
+use std::collections::BTreeSet;
+
+use chrono::Datelike;
+use rust_decimal::Decimal;
+
+use super::basis::Basis;
+use super::income::Income;
+use crate::measure::changes::{RateChanges, rate_changes};
+use crate::measure::class::Class;
+use crate::measure::growth::AnnualTotals;
+use crate::measure::streak::{Streak, StreakSeed, is_at_risk, payment_years, streak};
+
+/// Development over the years.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    pub totals: AnnualTotals,
+    /// Growth over 1, 3, 5 and 10 years, percent a year.
+    pub growth: [Option<Decimal>; 4],
+    pub streak: Streak,
+    pub at_risk: bool,
+    pub payment_years: i32,
+    pub changes: RateChanges,
+}
+
+/// Measures the development; flags moved payments and spin-offs.
+pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<String>) -> Progress {
+    let (running, per_year) = (basis.as_of.year(), basis.payments_per_year());
+    let totals = AnnualTotals::new(&basis.rates, per_year, basis.as_of);
+    if !totals.shifted.is_empty() {
+        flags.insert("boundary_shift".to_owned());
+    }
+    let security = basis.security();
+    let seed = security.and_then(|security| security.streak_seed_years.zip(security.streak_seed_through));
+    let seed = seed.map(|(years, through_year)| StreakSeed { years, through_year });
+    let listed = security.and_then(|security| security.ipo_date).map(|date| date.year());
+    let streak = streak(&totals, running, seed, listed);
+    if has_spin_off(basis, &streak) {
+        flags.insert("spin_off_review".to_owned());
+    }
+    Progress {
+        growth: [1, 3, 5, 10].map(|span| totals.growth(running - 1, span)),
+        streak,
+        at_risk: is_at_risk(income.forward.amount, &totals, running - 1),
+        payment_years: payment_years(&totals, running),
+        changes: rate_changes(&basis.rates, per_year, basis.as_of),
+        totals,
+    }
+}
+
+/// A spin-off within a streak: parent and child would have to be judged together.
+fn has_spin_off(basis: &Basis<'_>, streak: &Streak) -> bool {
+    let spun_off =
+        |year: i32| basis.payments().iter().any(|p| p.class == Class::SpinOff && p.ex_date.year() >= year);
+    streak.started.is_some_and(spun_off)
+}
