@@ -2,73 +2,39 @@
 //!
 //! Invariant: what leaves here depends on the rows and their order alone, never on time or on the machine.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use schema::bars::{Bar, BarVersion, MISSING, day_number};
+use schema::bars::{BarVersion, MISSING, day_number};
 use schema::event::{
     Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
 };
 use schema::frame::{Body, TARGET_BYTES};
-use schema::measure::merge::{PriceValues, latest_session_date, price_fault};
+use schema::measure::merge::latest_session_date;
 use schema::symbol::Symbol;
 
-use crate::fixed::{Fixed, parse_count, parse_price};
+use crate::bar::{PriceCells, ScaledBar};
 use crate::holdings::{Holdings, MAX_POSITIONS};
 use crate::normalize::{Fault, is_absent};
 use crate::prices::{Extra, PriceBatch, PriceRow, SymbolId};
+use crate::stats::Stats;
 
 /// A refused row is kept up to this length.
 const REJECT_BYTES: usize = 4096;
-/// Refused rows remembered for the summary.
-const EXAMPLES: usize = 10;
 /// What a JSON row takes beside the text it was read from.
 const ROW_BYTES: usize = 160;
 
 /// Rows ready to be encoded.
-pub enum Piece {
+pub(crate) enum Piece {
     Prices(PriceBatch, Vec<Symbol>),
     /// Rows of another kind, and the first one's line.
     Rows(Body, u64),
 }
 
-/// What was read of a file.
-#[derive(Debug, Default, Clone)]
-pub struct Stats {
-    /// Records read, refused ones included.
-    pub records: u64,
-    pub rows: BTreeMap<Kind, u64>,
-    pub rejects: BTreeMap<&'static str, u64>,
-    pub rounded: u64,
-    pub examples: Vec<Reject>,
-}
-
-impl Stats {
-    /// Refused records.
-    pub fn rejected(&self) -> u64 {
-        self.rejects.values().sum()
-    }
-
-    /// Accepted rows of all kinds.
-    pub fn accepted(&self) -> u64 {
-        self.rows.values().sum()
-    }
-
-    /// Adds another file's figures.
-    pub fn add(&mut self, other: &Self) {
-        self.records += other.records;
-        self.rounded += other.rounded;
-        other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);
-        other.rejects.iter().for_each(|(reason, rows)| *self.rejects.entry(reason).or_default() += rows);
-        let room = EXAMPLES.saturating_sub(self.examples.len());
-        self.examples.extend(other.examples.iter().take(room).cloned());
-    }
-}
-
 /// Version and provenance of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Origin {
+pub(crate) struct Origin {
     pub line: u64,
     pub id: Option<String>,
     pub revision: i64,
@@ -83,18 +49,6 @@ impl Origin {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
         Row { line, id, revision, action, observed_at, security_ref, record }
     }
-}
-
-/// Cells of a price row, as bytes; an empty or absent one has no value.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct PriceCells<'a> {
-    pub open: &'a [u8],
-    pub high: &'a [u8],
-    pub low: &'a [u8],
-    pub close: &'a [u8],
-    pub volume: &'a [u8],
-    pub vwap: &'a [u8],
-    pub trade_count: &'a [u8],
 }
 
 /// Rows of one kind that wait for a frame.
@@ -128,7 +82,7 @@ impl<T> Waiting<T> {
 }
 
 /// Collects the rows of one file.
-pub struct Collector {
+pub(crate) struct Collector {
     label: String,
     observed_at: DateTime<Utc>,
     today: NaiveDate,
@@ -268,7 +222,7 @@ impl Collector {
             self.flush_prices();
         }
         let symbol = self.intern(symbol)?;
-        let ScaledBar { scale, prices: [open, high, low, close, vwap], volume, trade_count, rounded } = bar;
+        let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
         let extra = (vwap != MISSING || trade_count != MISSING).then_some(Extra { vwap, trade_count });
         let row = PriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
         self.prices.push(row, extra, version);
@@ -332,10 +286,7 @@ impl Collector {
             message: fault.message,
             row: raw,
         };
-        *self.stats.rejects.entry(fault.reason).or_default() += 1;
-        if self.stats.examples.len() < EXAMPLES {
-            self.stats.examples.push(reject.clone());
-        }
+        self.stats.reject(fault.reason, &reject);
         let bytes = reject.row.len() + reject.message.len();
         if let Some((rows, line)) = self.rejects.push(line, reject, bytes) {
             self.send(Piece::Rows(Body::Rejects(rows), line));
@@ -369,98 +320,5 @@ impl Collector {
     /// A receiver that is gone has stopped the load, which the reader notices at its next read.
     fn send(&self, piece: Piece) {
         let _ = self.out.send(piece);
-    }
-}
-
-/// The values of a bar on one scale.
-struct ScaledBar {
-    scale: u8,
-    /// Open, high, low, close, vwap.
-    prices: [i64; 5],
-    volume: i64,
-    trade_count: i64,
-    rounded: u64,
-}
-
-impl ScaledBar {
-    /// A retraction's bar: no values.
-    const VOID: Self =
-        Self { scale: 0, prices: [MISSING; 5], volume: MISSING, trade_count: MISSING, rounded: 0 };
-
-    /// Reads the values and checks what a bar shows by itself.
-    fn read(cells: &PriceCells<'_>) -> Result<Self, Fault> {
-        let read = [
-            ("open", cells.open),
-            ("high", cells.high),
-            ("low", cells.low),
-            ("close", cells.close),
-            ("vwap", cells.vwap),
-        ];
-        let mut values = [None; 5];
-        let (mut scale, mut rounded) = (0, 0);
-        for (value, (column, cell)) in values.iter_mut().zip(read) {
-            let Some(price) = optional(column, cell, parse_price)? else { continue };
-            scale = scale.max(price.scale);
-            rounded += u64::from(price.rounded);
-            // Vendors write 0 for an open, high or low they do not know; a close of 0 is a fault.
-            *value = (price.mantissa != 0 || column == "close").then_some(price);
-        }
-        let mut counts = [MISSING; 2];
-        for (count, (column, cell)) in
-            counts.iter_mut().zip([("volume", cells.volume), ("trade_count", cells.trade_count)])
-        {
-            let Some(value) = optional(column, cell, parse_count)? else { continue };
-            rounded += u64::from(value.rounded);
-            *count = value.mantissa;
-        }
-        if values[3].is_none() {
-            return Err(Fault::missing("close"));
-        }
-        let prices = values.map(|price| price.map_or(Some(MISSING), |price| at_scale(price, scale)));
-        let [Some(open), Some(high), Some(low), Some(close_value), Some(vwap)] = prices else {
-            let message = "the row's prices differ so much in size and digits that they do not fit one scale: round them";
-            return Err(Fault::new("number_too_large", message));
-        };
-        let [volume, trade_count] = counts;
-        let bar = Self { scale, prices: [open, high, low, close_value, vwap], volume, trade_count, rounded };
-        bar.check()
-    }
-
-    /// Refuses a bar that is impossible by itself (R28); the integers decide, the rule says why.
-    fn check(self) -> Result<Self, Fault> {
-        let [open, high, low, close, vwap] = self.prices;
-        let negative = |value: i64| value < 0 && value != MISSING;
-        let inverted = high < low && high != MISSING;
-        let suspicious =
-            close <= 0 || inverted || [open, high, low, vwap, self.volume].into_iter().any(negative);
-        if !suspicious {
-            return Ok(self);
-        }
-        let bar =
-            Bar { day: 0, open, high, low, close, volume: self.volume, vwap, trade_count: self.trade_count };
-        price_fault(&PriceValues::of(&bar, u32::from(self.scale)))
-            .map_or(Ok(self), |fault| Err(Fault::rule(fault)))
-    }
-}
-
-fn at_scale(price: Fixed, scale: u8) -> Option<i64> {
-    price.mantissa.checked_mul(crate::fixed::POW10[usize::from(scale - price.scale)])
-}
-
-fn optional(
-    column: &str,
-    cell: &[u8],
-    parse: fn(&[u8]) -> Result<Fixed, schema::value::NumberError>,
-) -> Result<Option<Fixed>, Fault> {
-    if cell.is_empty() {
-        return Ok(None);
-    }
-    match parse(cell) {
-        Ok(value) => Ok(Some(value)),
-        Err(_) if is_absent(crate::normalize::trim(cell)) => Ok(None),
-        Err(_) if crate::normalize::trim(cell).len() < cell.len() => {
-            optional(column, crate::normalize::trim(cell), parse)
-        }
-        Err(error) => Err(Fault::number(column, cell, error)),
     }
 }

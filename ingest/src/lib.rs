@@ -3,6 +3,7 @@
 //! Invariants: a row is loaded or kept as a reject, never dropped; the same input gives the same frames; a frame is
 //! reported as published only once the log has it on disk.
 
+mod bar;
 mod collect;
 mod encode;
 mod fixed;
@@ -18,7 +19,9 @@ mod produce;
 mod publish;
 mod records;
 pub mod report;
+mod run;
 pub mod show;
 mod source;
 mod spool;
+mod stats;
 mod unpack;

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc::Sender;
 
-use crate::collect::{Collector, Piece, Stats};
+use crate::collect::{Collector, Piece};
 use crate::encode::{Encoded, Encoder};
 use crate::format::{Options, ReadError};
 use crate::holdings::Holdings;
@@ -19,6 +19,7 @@ use crate::input::{Hashing, Input};
 use crate::prices::PriceBatch;
 use crate::report::Progress;
 use crate::spool::Spool;
+use crate::stats::Stats;
 use crate::unpack;
 
 /// What happens to the inputs, in their order.
@@ -196,8 +197,12 @@ fn encode(
             .map_err(|error| error.to_string())
             .and_then(|spare| emitted.map(|()| spare).map_err(|error| error.to_string()));
         match encoded {
-            // With no room for it, or nobody to fill it, the batch is simply dropped.
-            Ok(spare) => drop(spare.map(|spare| recycle.try_send(spare))),
+            Ok(spare) => {
+                if let Some(spare) = spare {
+                    // With no room for it, or nobody to fill it, the batch is simply dropped.
+                    let _ = recycle.try_send(spare);
+                }
+            }
             Err(message) => {
                 broken.store(true, Ordering::Relaxed);
                 return Err(message);

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schema::event::{Kind, Reject, Run};
 use serde::Serialize;
 
-use crate::collect::Stats;
+use crate::stats::Stats;
 
 /// A bar on a terminal, lines elsewhere; both on standard error.
 #[derive(Debug, Clone)]
@@ -101,6 +101,28 @@ pub struct FileReport {
     /// Some rejected rows of a refused file; those of loaded ones are in the log.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
+}
+
+impl FileReport {
+    /// A file of which nothing was read.
+    pub fn refused(file: String, reason: String) -> Self {
+        Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
+    }
+
+    /// A file that was read to its end, and refused then when there is a reason.
+    pub(crate) fn of(file: &str, format: &str, stats: &Stats, refused: Option<String>) -> Self {
+        let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
+        Self {
+            file: file.to_owned(),
+            format: Some(format.to_owned()),
+            status: if refused.is_some() { FileStatus::Refused } else { FileStatus::Loaded },
+            records: stats.records,
+            rows: stats.accepted(),
+            rejects: rejects.collect(),
+            examples: if refused.is_some() { stats.examples.clone() } else { Vec::new() },
+            reason: refused,
+        }
+    }
 }
 
 /// What a load came to.

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
 use clap::Parser;
 use ingest::load::{LoadArgs, load};
 use ingest::report::{FileStatus, Summary};
@@ -27,15 +28,15 @@ fn samples() -> Option<PathBuf> {
     None
 }
 
-async fn try_out(path: &Path, more: &[&str]) -> Summary {
+async fn try_out(path: &Path, more: &[&str]) -> Result<Summary> {
     let path = path.display().to_string();
     let arguments = ["load", path.as_str(), "--source", "sample", "--dry-run"];
     let cli = Cli::parse_from(arguments.iter().chain(more));
-    load(&cli.load, &cli.stream, &Shutdown::listen().unwrap()).await.unwrap()
+    Ok(load(&cli.load, &cli.stream, &Shutdown::listen()?).await?)
 }
 
-async fn loads(path: &Path, expected: &[(&str, u64)]) {
-    let summary = try_out(path, &[]).await;
+async fn loads(path: &Path, expected: &[(&str, u64)]) -> Result<()> {
+    let summary = try_out(path, &[]).await?;
     let expected = expected.iter().map(|(kind, rows)| ((*kind).to_owned(), *rows)).collect();
     assert_eq!(summary.rows, expected, "{}\n{}", path.display(), summary.text());
     assert_eq!(
@@ -45,100 +46,111 @@ async fn loads(path: &Path, expected: &[(&str, u64)]) {
         path.display(),
         summary.text()
     );
+    Ok(())
 }
 
-async fn refuses(path: &Path, expected: &str) {
-    let summary = try_out(path, &[]).await;
+async fn refuses(path: &Path, expected: &str) -> Result<()> {
+    let summary = try_out(path, &[]).await?;
     let [file] = summary.files.as_slice() else {
         panic!("{}: one file expected\n{}", path.display(), summary.text())
     };
     assert_eq!((file.status, summary.exit_code()), (FileStatus::Refused, 2), "{}", path.display());
     let reason = file.reason.as_deref().unwrap_or_default();
     assert!(reason.contains(expected), "{}: {reason}", path.display());
+    Ok(())
 }
 
 /// Every CSV file under a folder, in name order.
-fn csv_files(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut entries = entries.collect::<Result<Vec<PathBuf>>>()?;
     entries.sort();
-    let files =
-        entries.into_iter().flat_map(|path| if path.is_dir() { csv_files(&path) } else { vec![path] });
-    files.filter(|path| path.extension().is_some_and(|ending| ending == "csv")).collect()
+    let mut files = Vec::new();
+    for path in entries {
+        if path.is_dir() {
+            files.extend(csv_files(&path)?);
+        } else if path.extension().is_some_and(|ending| ending == "csv") {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 #[tokio::test]
-async fn wiki_tables_of_many_symbols() {
-    let Some(samples) = samples() else { return };
-    loads(&samples.join("wiki-plotly/hello-world-stock.csv"), &[("price", 2261), ("dividend", 23)]).await;
+async fn wiki_tables_of_many_symbols() -> Result<()> {
+    let Some(samples) = samples() else { return Ok(()) };
+    loads(&samples.join("wiki-plotly/hello-world-stock.csv"), &[("price", 2261), ("dividend", 23)]).await?;
     loads(&samples.join("wiki-plotly/dash-stock-ticker-demo.csv"), &[("price", 3634), ("dividend", 23)])
-        .await;
+        .await?;
     let archive = samples.join("wiki-zipline/quandl_samples/QUANDL_ARCHIVE.zip");
-    loads(&archive, &[("price", 916), ("dividend", 8), ("split", 1)]).await;
+    loads(&archive, &[("price", 916), ("dividend", 8), ("split", 1)]).await?;
+    Ok(())
 }
 
 #[tokio::test]
-async fn wiki_and_older_yahoo_files_of_one_symbol_lose_no_row() {
-    let Some(samples) = samples() else { return };
-    for path in csv_files(&samples.join("wiki-pyalgotrade")) {
+async fn wiki_and_older_yahoo_files_of_one_symbol_lose_no_row() -> Result<()> {
+    let Some(samples) = samples() else { return Ok(()) };
+    for path in csv_files(&samples.join("wiki-pyalgotrade"))? {
         if path.to_string_lossy().contains("googlefinance") {
-            refuses(&path, "it looks like a Google Finance prices file").await;
+            refuses(&path, "it looks like a Google Finance prices file").await?;
             continue;
         }
-        let summary = try_out(&path, &[]).await;
-        let lines =
-            std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.is_empty()).count() as u64;
+        let summary = try_out(&path, &[]).await?;
+        let lines = std::fs::read_to_string(&path)?.lines().filter(|line| !line.is_empty()).count() as u64;
         assert_eq!(summary.rows.get("price"), Some(&(lines - 1)), "{}\n{}", path.display(), summary.text());
         assert_eq!(summary.rejects_total, 0, "{}\n{}", path.display(), summary.text());
     }
     let data = samples.join("wiki-pyalgotrade/samples/data");
-    loads(&data.join("WIKI-AAPL-2012-quandl.csv"), &[("price", 250), ("dividend", 2)]).await;
-    loads(&data.join("WIKI-AIG-2009-quandl.csv"), &[("price", 252), ("split", 1)]).await;
-    loads(&samples.join("wiki-zipline/yahoo_samples/AAPL.csv.gz"), &[("price", 252)]).await;
-    loads(&samples.join("yahoo-bokeh/AAPL.csv"), &[("price", 3270)]).await;
+    loads(&data.join("WIKI-AAPL-2012-quandl.csv"), &[("price", 250), ("dividend", 2)]).await?;
+    loads(&data.join("WIKI-AIG-2009-quandl.csv"), &[("price", 252), ("split", 1)]).await?;
+    loads(&samples.join("wiki-zipline/yahoo_samples/AAPL.csv.gz"), &[("price", 252)]).await?;
+    loads(&samples.join("yahoo-bokeh/AAPL.csv"), &[("price", 3270)]).await?;
+    Ok(())
 }
 
 #[tokio::test]
-async fn other_tables_are_refused_with_what_they_look_like() {
-    let Some(samples) = samples() else { return };
+async fn other_tables_are_refused_with_what_they_look_like() -> Result<()> {
+    let Some(samples) = samples() else { return Ok(()) };
     let zipline = samples.join("wiki-zipline");
-    refuses(&samples.join("wiki-plotly/finance-charts-apple.csv"), "a symbol in its column names").await;
-    refuses(&zipline.join("csvdir_samples/csvdir/daily/AAPL.csv.gz"), "a zipline csvdir file").await;
-    refuses(&zipline.join("pipeline_inputs/BRK-A.csv"), "a table of prices without a symbol").await;
-    refuses(&zipline.join("quandl_samples/metadata.csv.gz"), "its columns are: file.link").await;
-    refuses(&zipline.join("yahoo_samples/AAPL.adjustments.gz"), "its name does not say how to read it").await;
-    refuses(&samples.join("yahoo-scheb/historicalData.json"), "a Yahoo chart answer in JSON").await;
+    refuses(&samples.join("wiki-plotly/finance-charts-apple.csv"), "a symbol in its column names").await?;
+    refuses(&zipline.join("csvdir_samples/csvdir/daily/AAPL.csv.gz"), "a zipline csvdir file").await?;
+    refuses(&zipline.join("pipeline_inputs/BRK-A.csv"), "a table of prices without a symbol").await?;
+    refuses(&zipline.join("quandl_samples/metadata.csv.gz"), "its columns are: file.link").await?;
+    refuses(&zipline.join("yahoo_samples/AAPL.adjustments.gz"), "its name does not say how to read it")
+        .await?;
+    refuses(&samples.join("yahoo-scheb/historicalData.json"), "a Yahoo chart answer in JSON").await?;
+    Ok(())
 }
 
 #[tokio::test]
-async fn newer_yahoo_files_are_daily_or_refused() {
-    let Some(samples) = samples() else { return };
-    for path in csv_files(&samples.join("yahoo-yfinance")) {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+async fn newer_yahoo_files_are_daily_or_refused() -> Result<()> {
+    let Some(samples) = samples() else { return Ok(()) };
+    for path in csv_files(&samples.join("yahoo-yfinance"))? {
+        let name = path.file_name().context("a file has a name")?.to_string_lossy().into_owned();
         if ["-1h-", "-15m-", "-1wk-"].iter().any(|interval| name.contains(interval)) {
-            refuses(&path, "only daily rows are loaded").await;
+            refuses(&path, "only daily rows are loaded").await?;
             // A name that says nothing hides nothing: the rows themselves are refused.
             let copy = std::env::temp_dir().join(format!("{}-unnamed.csv", std::process::id()));
-            std::fs::copy(&path, &copy).unwrap();
-            let summary = try_out(&copy, &["--symbol", "X"]).await;
+            std::fs::copy(&path, &copy)?;
+            let summary = try_out(&copy, &["--symbol", "X"]).await?;
             assert_eq!(summary.exit_code(), 2, "{name}\n{}", summary.text());
             continue;
         }
-        let summary = try_out(&path, &[]).await;
-        let lines =
-            std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.is_empty()).count() as u64;
+        let summary = try_out(&path, &[]).await?;
+        let lines = std::fs::read_to_string(&path)?.lines().filter(|line| !line.is_empty()).count() as u64;
         let prices = summary.rows.get("price").copied().unwrap_or_default();
         assert_eq!(prices + summary.rejects_total, lines - 1, "{name}\n{}", summary.text());
         assert!(summary.rejects_total <= 1, "{name}\n{}", summary.text());
     }
-    let hong_kong = try_out(&samples.join("yahoo-yfinance/1398-HK-1d-bad-div.csv"), &[]).await;
+    let hong_kong = try_out(&samples.join("yahoo-yfinance/1398-HK-1d-bad-div.csv"), &[]).await?;
     assert_eq!(hong_kong.rejects.get("missing_field"), Some(&1));
     assert_eq!(hong_kong.rows.get("dividend"), Some(&3));
+    Ok(())
 }
 
 #[tokio::test]
-async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() {
-    let Some(samples) = samples() else { return };
+async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> Result<()> {
+    let Some(samples) = samples() else { return Ok(()) };
     for (name, reason) in [
         ("invalidColumnsHistoricalData.csv", "malformed_row"),
         ("invalidDateTimeFormatHistoricalData.csv", "bad_date"),
@@ -148,11 +160,12 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() {
         ("invalidColumnsSplitData.csv", "malformed_row"),
     ] {
         let path = samples.join("yahoo-scheb").join(name);
-        refuses(&path, "say --symbol").await;
-        let refused = try_out(&path, &["--symbol", "AAPL"]).await;
+        refuses(&path, "say --symbol").await?;
+        let refused = try_out(&path, &["--symbol", "AAPL"]).await?;
         assert!(refused.files[0].rejects.contains_key(reason), "{}", refused.text());
         assert_eq!(refused.exit_code(), 2, "{}", refused.text());
-        let lenient = try_out(&path, &["--symbol", "AAPL", "--max-reject-percent", "100"]).await;
+        let lenient = try_out(&path, &["--symbol", "AAPL", "--max-reject-percent", "100"]).await?;
         assert!(lenient.rejects.contains_key(reason), "{}", lenient.text());
     }
+    Ok(())
 }

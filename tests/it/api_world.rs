@@ -78,8 +78,9 @@ fn dividends() -> impl Iterator<Item = Value> {
     quarters.filter(|quarter| *quarter <= (2024, 9)).map(|(year, month)| {
         let cents = 20 + (year - 1994) * 3;
         let factor = if (year, month) <= (2024, 2) { 2 } else { 1 };
+        let declared = if (year, month) == (2024, 9) { 6 } else { month - 2 };
         json!({ "kind": "dividend", "symbol": "COLA", "id": format!("c{year}{month}"), "ex_date": format!("{year}-{month:02}-13"),
-                "payment_date": format!("{year}-{month:02}-28"), "declaration_date": format!("{year}-{:02}-01", month - 2),
+                "payment_date": format!("{year}-{month:02}-28"), "declaration_date": format!("{year}-{declared:02}-01"),
                 "amount": format!("{}.{:02}", cents * factor / 100, cents * factor % 100), "frequency": "quarterly" })
     })
 }

@@ -104,7 +104,7 @@ impl Format {
     }
 
     /// Reads all rows of a file into `rows`.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         reader: &mut dyn Read,
         options: &Options,

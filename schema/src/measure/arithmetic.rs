@@ -6,7 +6,7 @@
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use crate::value::Exact;
+use crate::value::{Exact, PLACES_PERCENT};
 
 /// 100, for percents.
 pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
@@ -46,6 +46,26 @@ pub(crate) fn quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
 /// `a / b` in percent.
 pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
     quotient(a, b)?.checked_mul(HUNDRED)
+}
+
+/// `a / b` in percent at the edge, rounded from the exact quotient in whole numbers where they fit.
+pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<Exact> {
+    rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
+}
+
+/// `100 a / b` to 4 places, half away from zero; `None` when the numbers are too long for 128 bits.
+fn rounded_quotient(a: Decimal, b: Decimal) -> Option<Exact> {
+    let shift = i64::from(PLACES_PERCENT) + 2 + i64::from(b.scale()) - i64::from(a.scale());
+    let power = 10i128.checked_pow(u32::try_from(shift.abs()).ok()?)?;
+    let (up, down) = if shift >= 0 { (power, 1) } else { (1, power) };
+    let (numerator, denominator) = (a.mantissa().checked_mul(up)?, b.mantissa().checked_mul(down)?);
+    if denominator == 0 {
+        return None;
+    }
+    let (sign, numerator, denominator) =
+        (numerator.signum() * denominator.signum(), numerator.checked_abs()?, denominator.checked_abs()?);
+    let rounded = numerator.checked_add(denominator / 2)? / denominator;
+    Decimal::try_from_i128_with_scale(sign * rounded, PLACES_PERCENT).ok().map(Exact::from)
 }
 
 /// `a / b - 1` in percent.
@@ -153,6 +173,23 @@ mod tests {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![dec!(3), dec!(1), dec!(2)]), Some(dec!(2)));
         assert_eq!(median(vec![dec!(5), dec!(2), dec!(3), dec!(4)]), Some(dec!(3.5)));
+    }
+
+    #[test]
+    fn quotients_in_whole_numbers_round_as_the_others_do() {
+        for (a, b) in [
+            (dec!(1.23445), dec!(100)),
+            (dec!(-1.23445), dec!(100)),
+            (dec!(2), dec!(3)),
+            (dec!(0.48), dec!(20.05)),
+            (dec!(0), dec!(7)),
+            (dec!(1), dec!(-3)),
+            (dec!(0.0000000001), dec!(9999999999)),
+            (dec!(9999999999.9999999999), dec!(0.0000000001)),
+        ] {
+            assert_eq!(exact_percent(a, b), percent_of(a, b).map(percent), "{a} / {b}");
+        }
+        assert_eq!(exact_percent(dec!(1), dec!(0)), None);
     }
 
     #[test]

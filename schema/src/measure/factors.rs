@@ -20,6 +20,8 @@ pub(crate) struct ExDay {
     pub cash: Decimal,
     /// Cash and spin-off value per share, on the day's basis.
     pub value: Decimal,
+    /// The last raw close before the day, on its basis; looked up where something was paid.
+    pub close_before: Option<Decimal>,
     /// 1 - value / close before; `None` when no factor applies.
     pub dividend_factor: Option<Decimal>,
     /// Whether some of it was paid in another currency than the prices'.
@@ -83,6 +85,7 @@ fn empty(ex_date: NaiveDate) -> ExDay {
         split: Ratio::ONE,
         cash: Decimal::ZERO,
         value: Decimal::ZERO,
+        close_before: None,
         dividend_factor: None,
         foreign: false,
     }
@@ -92,7 +95,8 @@ fn set_factor(day: &mut ExDay, series: &Series<'_>, flags: &mut BTreeSet<String>
     if series.bars.is_empty() {
         return;
     }
-    match series.close_before(day.ex_date) {
+    day.close_before = series.close_before(day.ex_date);
+    match day.close_before {
         None => _ = flags.insert("no_prev_close".to_owned()),
         Some(close) if day.foreign || day.value >= close => _ = flags.insert("factor_skipped".to_owned()),
         Some(close) => day.dividend_factor = quotient(day.value, close).map(|share| Decimal::ONE - share),

@@ -15,9 +15,9 @@ use super::series::Series;
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
 
-/// Sets the flags.
-pub(crate) fn flag_contradictions(series: &Series<'_>, flags: &mut BTreeSet<String>) {
-    if has_jump(series) {
+/// Sets the flags; a calm series (no close moving by half) has no jump to look for.
+pub(crate) fn flag_contradictions(series: &Series<'_>, is_calm: bool, flags: &mut BTreeSet<String>) {
+    if !is_calm && has_jump(series) {
         flags.insert("price_jump_without_split".to_owned());
     }
     if has_silent_split(series) {
@@ -29,10 +29,7 @@ fn has_jump(series: &Series<'_>) -> bool {
     let (days, closes) = (&series.bars.day, &series.bars.close);
     (1..closes.len()).any(|index| {
         let (before, after) = (closes[index - 1], closes[index]);
-        // Most sessions move by less than a third; only the rest is looked at closely.
-        let calm = after <= before.saturating_add(before / 2) && before <= after.saturating_add(after / 2);
-        !calm
-            && days[index] - days[index - 1] <= DAYS_APART
+        days[index] - days[index - 1] <= DAYS_APART
             && is_known_ratio(i128::from(before.max(after)), i128::from(before.min(after)))
             && series.splits.between(series.date(index - 1), series.date(index)).is_one()
     })

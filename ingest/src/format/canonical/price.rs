@@ -9,7 +9,8 @@ use schema::event::{Action, Basis};
 
 use super::layout::Layout;
 use super::{ReadError, cells_of, check_shape};
-use crate::collect::{Collector, PriceCells};
+use crate::bar::PriceCells;
+use crate::collect::Collector;
 use crate::normalize::{Cells, Fault, session_date, trim};
 use crate::records::{Record, Records};
 

@@ -10,7 +10,8 @@ use schema::measure::merge::{dividend_fault, dividend_key_fault, split_fault};
 use schema::symbol::Symbol;
 
 use super::price;
-use crate::collect::{Collector, Origin, PriceCells};
+use crate::bar::PriceCells;
+use crate::collect::{Collector, Origin};
 use crate::normalize::{Cells, Currency, Fault, parse_date, session_date};
 
 /// Reads one record into `rows`; `bytes` is the length of its text.

@@ -56,7 +56,7 @@ impl<'a> Basis<'a> {
         let dividend_currency = dividend_currency(payments, &currency);
         let series = Series::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
-        flag_contradictions(&series, flags);
+        flag_contradictions(&series, merged.prices.is_calm, flags);
         let rhythm = rhythm(&tagged_dates(payments, &dividend_currency));
         flag_facts(history, payments, &rhythm, flags);
         Self {

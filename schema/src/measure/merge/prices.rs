@@ -33,6 +33,8 @@ pub(crate) struct MergedPrices {
     /// Raw, sorted, canonical; versions are dropped, since the choice has been made.
     pub bars: Bars,
     pub held: Vec<HeldBar>,
+    /// Whether no close moves by half against its neighbour: nothing looks like a wrong unit or a split.
+    pub is_calm: bool,
     /// When the newest of them was observed.
     pub observed_at: Option<DateTime<Utc>>,
     /// Source of the newest bar.
@@ -54,9 +56,8 @@ pub(crate) fn merge_prices(
     {
         bars.scale += minor_places;
         let observed_at = observed_at(&only.bars);
-        return MergedPrices {
-            bars,
-            held: Vec::new(),
+        let is_calm = is_calm(&bars.close);
+        return MergedPrices { bars, is_calm, held: Vec::new(),
             observed_at,
             latest_source: Some(only.source.clone()),
         };
@@ -82,7 +83,7 @@ pub(crate) fn merge_prices(
     held.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     let observed_at = sources.iter().filter(|s| !s.bars.is_empty()).map(|s| s.candidate.observed_at).max();
     let latest_source = origin.last().map(|source| sources[*source].candidate.source.to_owned());
-    MergedPrices { bars, held, observed_at, latest_source }
+    MergedPrices { is_calm: is_calm(&bars.close), bars, held, observed_at, latest_source }
 }
 
 /// Bars of a security quoted in a minor unit (R4) are larger by this many decimal places than they say.
@@ -103,7 +104,8 @@ fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
 /// The common case, decided on integers: one source of raw, live, faultless bars is taken as it is.
 fn untouched(bars: &Bars, last_day: i32) -> Option<Bars> {
     let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
-    if !plain || (0..bars.len()).any(|index| is_faulty(bars, index) || is_unit_error(&bars.close, index)) {
+    let calm = is_calm(&bars.close);
+    if !plain || has_fault(bars) || (!calm && (0..bars.len()).any(|index| is_unit_error(&bars.close, index))) {
         return None;
     }
     let end = bars.day.partition_point(|day| *day <= last_day);
@@ -123,6 +125,23 @@ fn untouched(bars: &Bars, last_day: i32) -> Option<Bars> {
     };
     kept.canonicalize();
     Some(kept)
+}
+
+/// Whether no close is more than half above or below its neighbour: then nothing looks like a wrong unit or a split.
+fn is_calm(closes: &[i64]) -> bool {
+    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
+    pairs.fold(true, |calm, (before, after)| {
+        calm & (*after <= before.saturating_add(before >> 1)) & (*before <= after.saturating_add(after >> 1))
+    })
+}
+
+/// Whether any bar is faulty, a column at a time.
+fn has_fault(bars: &Bars) -> bool {
+    let negative = |column: &[i64]| column.iter().fold(false, |found, value| found | ((*value < 0) & (*value != MISSING)));
+    let crossed = |(high, low): (&i64, &i64)| (high < low) & (*high != MISSING) & (*low != MISSING);
+    bars.close.iter().fold(false, |found, close| found | (*close <= 0))
+        || bars.high.iter().zip(&bars.low).fold(false, |found, pair| found | crossed(pair))
+        || [&bars.open, &bars.high, &bars.low, &bars.volume].into_iter().any(|column| negative(column))
 }
 
 fn is_faulty(bars: &Bars, index: usize) -> bool {

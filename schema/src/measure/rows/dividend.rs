@@ -3,10 +3,11 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::{amount, percent};
+use super::amount;
 use crate::event::{DividendType, Frequency};
-use crate::measure::arithmetic::{self, change_percent, factor, percent_of};
+use crate::measure::arithmetic::{self, exact_percent, factor};
 use crate::measure::class::Class;
+use crate::measure::factors::ExDay;
 use crate::measure::measured::Measured;
 use crate::measure::merge::Payment;
 use crate::row::{DividendRow, DividendStatus};
@@ -22,9 +23,9 @@ pub(super) fn dividends(measured: &Measured<'_>) -> Vec<DividendRow> {
     for payment in &merged.payments {
         let mut row = record(measured, payment, status(payment, measured.basis.as_of));
         row.price_factor = price_factor(measured, payment);
-        row.yield_at_ex = percent(yield_at_ex(measured, payment, row.payments_per_year));
+        row.yield_at_ex = yield_at_ex(measured, payment, row.payments_per_year);
         if payment.class.is_regular() {
-            row.change_percent = percent(previous.and_then(|previous| change(payment, previous)));
+            row.change_percent = previous.and_then(|previous| change(payment, previous));
             previous = Some(payment);
         }
         rows.push(row);
@@ -87,24 +88,28 @@ fn price_factor(measured: &Measured<'_>, payment: &Payment<'_>) -> Option<Exact>
     if payment.class == Class::Stock {
         return None;
     }
-    let position = measured.basis.ex_days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok()?;
-    measured.basis.ex_days[position].dividend_factor.map(factor)
+    ex_day(measured, payment)?.dividend_factor.map(factor)
 }
 
-fn yield_at_ex(
-    measured: &Measured<'_>,
-    payment: &Payment<'_>,
-    payments_per_year: Option<i32>,
-) -> Option<Decimal> {
-    let comparable =
-        payment.class.is_regular() && payment.observation.record.currency == measured.basis.currency;
+fn yield_at_ex(measured: &Measured<'_>, payment: &Payment<'_>, payments_per_year: Option<i32>) -> Option<Exact> {
+    let comparable = payment.class.is_regular() && payment.observation.record.currency == measured.basis.currency;
     let yearly = payment.amount.checked_mul(Decimal::from(payments_per_year.filter(|_| comparable)?))?;
-    percent_of(yearly, measured.basis.series().close_before(payment.ex_date)?)
+    let close = match ex_day(measured, payment) {
+        Some(day) => day.close_before,
+        None => measured.basis.series().close_before(payment.ex_date),
+    };
+    exact_percent(yearly, close?)
 }
 
-fn change(payment: &Payment<'_>, previous: &Payment<'_>) -> Option<Decimal> {
+/// What happened on the payment's ex-date, once it has passed.
+fn ex_day<'m>(measured: &'m Measured<'_>, payment: &Payment<'_>) -> Option<&'m ExDay> {
+    let days = &measured.basis.ex_days;
+    days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok().map(|position| &days[position])
+}
+
+fn change(payment: &Payment<'_>, previous: &Payment<'_>) -> Option<Exact> {
     let same = payment.observation.record.currency == previous.observation.record.currency;
-    same.then(|| change_percent(payment.adjusted, previous.adjusted)).flatten()
+    same.then(|| exact_percent(payment.adjusted.checked_sub(previous.adjusted)?, previous.adjusted)).flatten()
 }
 
 fn projection(measured: &Measured<'_>, ex_date: NaiveDate) -> DividendRow {
