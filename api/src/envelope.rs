@@ -98,6 +98,14 @@ impl ListMeta {
     }
 }
 
+impl ListMeta {
+    /// Says where a range without a start begins, and that the day it is counted from is today.
+    pub(crate) fn reach(&mut self, depth: Option<Depth>, today: NaiveDate) {
+        self.depth = depth;
+        self.today = depth.map(|_| today);
+    }
+}
+
 impl Warning {
     /// A listed symbol that nothing is known of.
     pub(crate) fn unknown_symbol(symbol: &str) -> Self {

@@ -4,7 +4,7 @@
 
 use axum::Router;
 use axum::extract::{OriginalUri, State};
-use axum::http::{HeaderValue, Method, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -21,6 +21,21 @@ use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
     Document, bulk, compare, dividends, docs, etfs, health, prices, search, sectors, stocks,
 };
+
+/// Headers that scripts of allowed origins may read.
+const EXPOSED: [&str; 11] = [
+    "etag",
+    "link",
+    "retry-after",
+    "x-request-id",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "x-quota-limit",
+    "x-quota-remaining",
+    "x-quota-reset",
+    "ratelimit",
+];
 
 /// The documented routes.
 fn documented() -> OpenApiRouter<App> {
@@ -98,6 +113,7 @@ fn cors(origins: &[String]) -> tower::util::Either<CorsLayer, tower::layer::util
             header::IF_NONE_MATCH,
             "x-api-key".parse().unwrap_or(header::AUTHORIZATION),
         ])
+        .expose_headers(EXPOSED.map(HeaderName::from_static))
         .max_age(std::time::Duration::from_secs(600));
     tower::util::Either::Left(layer)
 }

@@ -45,7 +45,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The record as a row of the log.
-    pub fn row<T>(self, record: T) -> Row<T> {
+    pub(crate) fn row<T>(self, record: T) -> Row<T> {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
         Row { line, id, revision, action, observed_at, security_ref, record }
     }
@@ -110,7 +110,7 @@ pub(crate) struct Collector {
 macro_rules! collect {
     ($($(#[$meta:meta])* $name:ident, $field:ident: $record:ty, $kind:ident, $body:ident;)*) => {
         $($(#[$meta])*
-        pub fn $name(&mut self, row: Row<$record>, bytes: usize) {
+        pub(crate) fn $name(&mut self, row: Row<$record>, bytes: usize) {
             *self.stats.rows.entry(Kind::$kind).or_default() += 1;
             if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
                 self.send(Piece::Rows(Body::$body(rows), line));
@@ -128,7 +128,7 @@ macro_rules! collect {
 
 impl Collector {
     /// Collects the rows of the file `label`, whose cuts go to `out`; used batches come back through `spare`.
-    pub fn new(
+    pub(crate) fn new(
         label: &str,
         observed_at: DateTime<Utc>,
         today: NaiveDate,
@@ -160,12 +160,12 @@ impl Collector {
     }
 
     /// When rows that do not say so were observed.
-    pub fn observed_at(&self) -> DateTime<Utc> {
+    pub(crate) fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }
 
     /// The origin of a row of a format that has no versions.
-    pub fn origin(&self, line: u64) -> Origin {
+    pub(crate) fn origin(&self, line: u64) -> Origin {
         let observed_at = self.observed_at;
         Origin { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
@@ -186,14 +186,19 @@ impl Collector {
     }
 
     /// Adds a session, unless it lies ahead.
-    pub fn session(&mut self, row: Row<Session>, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn session(&mut self, row: Row<Session>, bytes: usize) -> Result<(), Fault> {
         self.not_ahead("date", row.record.date)?;
         self.session_row(row, bytes);
         Ok(())
     }
 
     /// Adds a position of a fund, or the retraction of a snapshot.
-    pub fn holding(&mut self, etf: Symbol, as_of: NaiveDate, row: Row<Option<Holding>>) -> Result<(), Fault> {
+    pub(crate) fn holding(
+        &mut self,
+        etf: Symbol,
+        as_of: NaiveDate,
+        row: Row<Option<Holding>>,
+    ) -> Result<(), Fault> {
         if !self.holdings.has_room() {
             let message =
                 format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
@@ -205,7 +210,7 @@ impl Collector {
     }
 
     /// Adds a price row of a symbol as the file spells it.
-    pub fn price(
+    pub(crate) fn price(
         &mut self,
         symbol: &[u8],
         date: NaiveDate,
@@ -232,12 +237,12 @@ impl Collector {
     }
 
     /// The price rows of a file held whole (one that says its share basis only at its end); `None` once they were cut.
-    pub fn whole_prices(&mut self) -> Option<&mut PriceBatch> {
+    pub(crate) fn whole_prices(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::prices::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
 
     /// Refuses a date later than tomorrow.
-    pub fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
+    pub(crate) fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
         if date > latest_session_date(self.today) {
             Err(Fault::future(column, date, self.today))
         } else {
@@ -277,7 +282,7 @@ impl Collector {
     }
 
     /// Keeps a row that cannot be used.
-    pub fn reject(&mut self, line: u64, raw: &[u8], fault: Fault) {
+    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], fault: Fault) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
         let reject = Reject {
             file: self.label.clone(),
@@ -305,7 +310,7 @@ impl Collector {
     }
 
     /// Sends all that waits; gives back the figures and the holdings, which belong to the whole load.
-    pub fn finish(mut self) -> (Stats, Holdings) {
+    pub(crate) fn finish(mut self) -> (Stats, Holdings) {
         self.flush_prices();
         self.flush_rows();
         if let Some((rows, line)) = self.rejects.take() {

@@ -11,7 +11,7 @@ pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
 /// Snapshots by fund, date and what is done to them.
 #[derive(Debug, Default)]
-pub struct Holdings {
+pub(crate) struct Holdings {
     snapshots: BTreeMap<(Symbol, NaiveDate, Action), Snapshot>,
     positions: usize,
 }
@@ -28,17 +28,17 @@ struct Snapshot {
 
 impl Holdings {
     /// Whether there is room for another position.
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.positions < MAX_POSITIONS
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.snapshots.is_empty()
     }
 
     /// Adds a row; a retraction has no position.
-    pub fn add(&mut self, etf: Symbol, as_of: NaiveDate, row: Row<Option<Holding>>) {
+    pub(crate) fn add(&mut self, etf: Symbol, as_of: NaiveDate, row: Row<Option<Holding>>) {
         self.positions += 1;
         let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| Snapshot {
             line: row.line,
@@ -54,7 +54,7 @@ impl Holdings {
     }
 
     /// Adds the rows of a later file.
-    pub fn append(&mut self, later: Self) {
+    pub(crate) fn append(&mut self, later: Self) {
         self.positions += later.positions;
         for (key, more) in later.snapshots {
             match self.snapshots.entry(key) {
@@ -72,7 +72,7 @@ impl Holdings {
     }
 
     /// The rows of each frame of about `target` bytes.
-    pub fn into_frames(self, target: usize) -> Vec<Vec<Row<HoldingSnapshot>>> {
+    pub(crate) fn into_frames(self, target: usize) -> Vec<Vec<Row<HoldingSnapshot>>> {
         let mut frames: Vec<Vec<Row<HoldingSnapshot>>> = Vec::new();
         let mut bytes = usize::MAX;
         for row in self.into_rows() {
@@ -90,7 +90,7 @@ impl Holdings {
     }
 
     /// The snapshots as rows of the log, by fund and date.
-    pub fn into_rows(self) -> impl Iterator<Item = Row<HoldingSnapshot>> {
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = Row<HoldingSnapshot>> {
         self.snapshots.into_iter().map(|((symbol, as_of, action), snapshot)| Row {
             line: snapshot.line,
             id: snapshot.id,

@@ -16,7 +16,7 @@ use schema::value::{NumberError, Parsed, parse_decimal, parse_figure};
 
 /// Why a row cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub(crate) struct Fault {
     /// Stable code, part of the interface.
     pub reason: &'static str,
     pub message: String,
@@ -24,7 +24,7 @@ pub struct Fault {
 
 impl Fault {
     /// A fault with its sentence.
-    pub fn new(reason: &'static str, message: impl fmt::Display) -> Self {
+    pub(crate) fn new(reason: &'static str, message: impl fmt::Display) -> Self {
         Self { reason, message: message.to_string() }
     }
 
@@ -34,12 +34,12 @@ impl Fault {
     }
 
     /// A required value that is absent.
-    pub fn missing(column: &str) -> Self {
+    pub(crate) fn missing(column: &str) -> Self {
         Self::new("missing_field", format_args!("{column} is required and empty: fill it in"))
     }
 
     /// A text that is not a number, or not one the service can hold.
-    pub fn number(column: &str, text: &[u8], error: NumberError) -> Self {
+    pub(crate) fn number(column: &str, text: &[u8], error: NumberError) -> Self {
         let reason = match error {
             NumberError::Malformed => "bad_number",
             NumberError::TooLarge => "number_too_large",
@@ -48,12 +48,12 @@ impl Fault {
     }
 
     /// A text that is not a symbol.
-    pub fn symbol(column: &str, text: &[u8]) -> Self {
+    pub(crate) fn symbol(column: &str, text: &[u8]) -> Self {
         Self::new("bad_symbol", format_args!("{column} {:?} {}", shown(text), schema::symbol::SymbolError))
     }
 
     /// A row dated after the last day a feed can know.
-    pub fn future(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
+    pub(crate) fn future(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
         let message =
             format_args!("{column} {date} is later than the day after {today}: correct it, or load it then");
         Self::new("future_date", message)

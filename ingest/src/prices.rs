@@ -24,7 +24,7 @@ pub(crate) type SymbolId = u32;
 
 /// One row; prices are `value / 10^scale`, [`MISSING`] where absent.
 #[derive(Debug, Clone, Copy)]
-pub struct PriceRow {
+pub(crate) struct PriceRow {
     pub symbol: SymbolId,
     pub day: i32,
     pub version: u16,
@@ -39,14 +39,14 @@ pub struct PriceRow {
 
 /// What few feeds have: average price (on the row's scale) and number of trades.
 #[derive(Debug, Clone, Copy)]
-pub struct Extra {
+pub(crate) struct Extra {
     pub vwap: i64,
     pub trade_count: i64,
 }
 
 /// Rows of one file, in its order.
 #[derive(Debug, Default)]
-pub struct PriceBatch {
+pub(crate) struct PriceBatch {
     rows: Vec<PriceRow>,
     /// As many as rows, or none.
     extras: Vec<Extra>,
@@ -56,7 +56,7 @@ pub struct PriceBatch {
 
 impl PriceBatch {
     /// Whether it must be cut before another row.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
@@ -69,12 +69,12 @@ impl PriceBatch {
     }
 
     /// Whether it holds nothing.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Adds a row of a version.
-    pub fn push(&mut self, row: PriceRow, extra: Option<Extra>, version: BarVersion) {
+    pub(crate) fn push(&mut self, row: PriceRow, extra: Option<Extra>, version: BarVersion) {
         let version = self.version(version);
         if let Some(extra) = extra {
             self.extras.resize(self.rows.len(), Extra { vwap: MISSING, trade_count: MISSING });
@@ -100,19 +100,14 @@ impl PriceBatch {
     }
 
     /// Names the day whose share basis split-adjusted rows are on, where it is known only at the end of the file.
-    pub fn set_basis_day(&mut self, day: i32) {
+    pub(crate) fn set_basis_day(&mut self, day: i32) {
         for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
             version.basis_day = Some(day);
         }
     }
 
-    /// Newest day of all rows.
-    pub fn newest_day(&self) -> Option<i32> {
-        self.rows.iter().map(|row| row.day).max()
-    }
-
     /// Groups the rows by symbol, in the order of the symbols' names, keeping the file's order within each.
-    pub fn cut(&self, symbols: &[Symbol]) -> Cut {
+    pub(crate) fn cut(&self, symbols: &[Symbol]) -> Cut {
         let mut counts = vec![0u32; symbols.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
         let mut present: Vec<SymbolId> =
@@ -156,7 +151,7 @@ impl PriceBatch {
 
 /// A batch cut into frames.
 #[derive(Debug, Default)]
-pub struct Cut {
+pub(crate) struct Cut {
     pub frames: Vec<PriceFrame>,
     /// Prices whose fraction digits did not fit beside much larger ones of the same symbol.
     pub rounded: u64,
@@ -164,7 +159,7 @@ pub struct Cut {
 
 /// The series of one frame.
 #[derive(Debug, Default)]
-pub struct PriceFrame {
+pub(crate) struct PriceFrame {
     pub series: Vec<PriceSeries>,
     /// First line of its rows.
     pub line: u64,

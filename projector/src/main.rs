@@ -202,7 +202,11 @@ async fn policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::
     match command {
         PolicyCommand::List(output) => {
             let found = policy::list(client).await?;
-            if output.json { report::json(&found) } else { Ok(report::policy(&found)) }
+            if output.json {
+                return report::json(&found);
+            }
+            report::policy(&found);
+            Ok(())
         }
         PolicyCommand::Set { line, rank } => policy::set(client, &line, rank).await,
         PolicyCommand::Remove { line } => policy::remove(client, &line).await,
@@ -221,7 +225,11 @@ async fn dead_letter_command(client: &Client, command: DeadLetterCommand) -> any
             return Ok(());
         }
     };
-    if json { report::json(&letters) } else { Ok(report::dead_letters(&letters, whole)) }
+    if json {
+        return report::json(&letters);
+    }
+    report::dead_letters(&letters, whole);
+    Ok(())
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {

@@ -57,8 +57,8 @@ proptest! {
         for (index, day) in derived.bars.day.iter().enumerate() {
             let close = Decimal::new(derived.bars.close[index], derived.bars.scale);
             let step = step_of(&steps, date_of(*day));
-            let split = step.map_or(close, |step| step.split.apply(close));
-            let adjusted = step.map_or(close, |step| split * step.dividend);
+            let split = step.map_or(close, |step| step.split_adjusted(close));
+            let adjusted = step.map_or(close, |step| step.fully_adjusted(close));
             prop_assert_eq!(Exact::amount(split).0, nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
             prop_assert_eq!(Exact::amount(adjusted).0, nearest(&exact::adjusted(&case, date_of(*day)), 6));
         }

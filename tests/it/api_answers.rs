@@ -39,6 +39,8 @@ async fn one_stock_from_every_side() -> Result<()> {
 
     let fundamentals = world.json("/v1/stocks/COLA/fundamentals").await?;
     check(&fundamentals["data"], json!({ "symbol": "COLA", "eps_ttm": 1.25 }));
+    let nothing = world.json("/v1/stocks/BRK.B/fundamentals").await?;
+    check(&nothing["data"], json!({ "symbol": "BRK.B", "eps_ttm": null }));
     let splits = world.json("/v1/stocks/COLA/splits").await?;
     check(
         &splits["data"][0],
@@ -133,8 +135,8 @@ async fn lists_across_securities() -> Result<()> {
     let world = World::start().await?;
     let stocks = world.json("/v1/stocks").await?;
     assert_eq!(column(&stocks, "symbol"), ["BRK.B", "COLA", "FUND", "NEWCO"].map(|symbol| json!(symbol)));
-    let named = world.json("/v1/stocks?symbols=oldco,NOPE,gone").await?;
-    assert_eq!(column(&named, "symbol"), [json!("GONE"), json!("NEWCO")]);
+    let named = world.json("/v1/stocks?symbols=oldco,NOPE,gone&is_active=false").await?;
+    assert_eq!(column(&named, "symbol"), [json!("GONE")]);
     check(&named["meta"]["warnings"][0], json!({ "code": "unknown_symbol", "param": "symbols" }));
 
     let kings = world.json("/v1/screener/dividend-kings").await?;

@@ -84,7 +84,7 @@ async fn every_endpoint_answers_in_every_form() -> Result<()> {
         let key = ("x-api-key", world.professional.clone());
         let same = world.api.send(Method::GET, &url, &[key.clone(), ("if-none-match", etag.clone())]).await?;
         assert_eq!((same.status.as_u16(), same.body.len()), (304, 0), "{url}");
-        let head = world.api.send(Method::HEAD, &url, &[key.clone()]).await?;
+        let head = world.api.send(Method::HEAD, &url, std::slice::from_ref(&key)).await?;
         assert_eq!((head.status.as_u16(), head.body.len()), (200, 0), "{url}");
         assert_eq!(head.header("etag"), Some(etag.as_str()), "{url}");
         let csv =

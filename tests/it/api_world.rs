@@ -7,23 +7,23 @@ use chrono::{Datelike, NaiveDate, Weekday};
 use harness::{Api, Reply, TestApp};
 use serde_json::{Value, json};
 
-pub const TODAY: &str = "2024-06-17";
+pub(crate) const TODAY: &str = "2024-06-17";
 
 /// An app with the market loaded, its API, and a key of each tier.
-pub struct World {
-    pub app: TestApp,
-    pub api: Api,
-    pub free: String,
-    pub starter: String,
-    pub professional: String,
+pub(crate) struct World {
+    pub(crate) app: TestApp,
+    pub(crate) api: Api,
+    pub(crate) free: String,
+    pub(crate) starter: String,
+    pub(crate) professional: String,
 }
 
-pub fn day(text: &str) -> NaiveDate {
+pub(crate) fn day(text: &str) -> NaiveDate {
     text.parse().expect("a date")
 }
 
 /// Weekdays up to the market's date, oldest first.
-pub fn sessions(from: &str) -> Vec<NaiveDate> {
+pub(crate) fn sessions(from: &str) -> Vec<NaiveDate> {
     let weekend = |day: &NaiveDate| matches!(day.weekday(), Weekday::Sat | Weekday::Sun);
     day(from)
         .iter_days()
@@ -86,11 +86,11 @@ fn dividends() -> impl Iterator<Item = Value> {
 }
 
 impl World {
-    pub async fn start() -> Result<World> {
+    pub(crate) async fn start() -> Result<World> {
         World::start_with(&[]).await
     }
 
-    pub async fn start_with(env: &[(&str, &str)]) -> Result<World> {
+    pub(crate) async fn start_with(env: &[(&str, &str)]) -> Result<World> {
         let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
         let lines: Vec<String> = records().iter().map(ToString::to_string).collect();
         let feed = app.folder().join("market.ndjson");
@@ -104,19 +104,19 @@ impl World {
     }
 
     /// `GET path` with a key of the highest tier.
-    pub async fn get(&self, path: &str) -> Result<Reply> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Reply> {
         self.api.get(path, Some(&self.professional)).await
     }
 
     /// The JSON of a 200.
-    pub async fn json(&self, path: &str) -> Result<Value> {
+    pub(crate) async fn json(&self, path: &str) -> Result<Value> {
         let reply = self.get(path).await?;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         reply.json()
     }
 
     /// The status and JSON of an answer.
-    pub async fn refused(&self, path: &str, key: &str) -> Result<(u16, Value)> {
+    pub(crate) async fn refused(&self, path: &str, key: &str) -> Result<(u16, Value)> {
         let reply = self.api.get(path, Some(key)).await?;
         Ok((reply.status.as_u16(), reply.json()?))
     }
@@ -124,13 +124,13 @@ impl World {
 
 /// The members of `actual` that `expected` names.
 #[track_caller]
-pub fn check(actual: &Value, expected: Value) {
+pub(crate) fn check(actual: &Value, expected: Value) {
     for (name, value) in expected.as_object().into_iter().flatten() {
         assert_eq!(actual.get(name), Some(value), "{name} in {actual}");
     }
 }
 
 /// One member of every row.
-pub fn column(body: &Value, name: &str) -> Vec<Value> {
+pub(crate) fn column(body: &Value, name: &str) -> Vec<Value> {
     body["data"].as_array().into_iter().flatten().map(|row| row[name].clone()).collect()
 }

@@ -3,6 +3,7 @@
 mod api_access;
 mod api_answers;
 mod api_contract;
+mod api_sql;
 mod api_world;
 mod first_answer;
 mod ingest_load;

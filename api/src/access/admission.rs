@@ -9,6 +9,7 @@ use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Row, Statement};
 
@@ -93,7 +94,7 @@ impl Admission {
             patience.as_millis()
         );
         config.options(options.trim()).connect_timeout(patience.max(Duration::from_secs(1)));
-        tokio::spawn(Worker { config, patience, store: None }.run(waiting, refunding));
+        tokio::spawn(Worker { config, patience, store: None, connecting: None }.run(waiting, refunding));
         Self { calls, refunds, patience }
     }
 
@@ -126,11 +127,15 @@ struct Worker {
     config: Config,
     patience: Duration,
     store: Option<Store>,
+    /// Goes on beyond one batch's patience, so that a slow server is reached in the end.
+    connecting: Option<JoinHandle<Result<Store, tokio_postgres::Error>>>,
 }
 
 impl Worker {
     async fn run(mut self, mut waiting: mpsc::Receiver<Waiting>, mut refunding: mpsc::Receiver<i64>) {
         let mut batch = Vec::with_capacity(BATCH);
+        // The first calls find the connection open.
+        let _ = self.store().await;
         loop {
             tokio::select! {
                 biased;
@@ -186,17 +191,24 @@ impl Worker {
         let _ = timeout(patience, refund).await;
     }
 
+    /// The open connection, or the one being opened.
     async fn store(&mut self) -> Result<&Store, tokio_postgres::Error> {
         let open = self.store.take().filter(|store| !store.client.is_closed());
         let store = match open {
             Some(store) => store,
-            None => connect(&self.config).await?,
+            None => {
+                let config = self.config.clone();
+                let connecting = self.connecting.get_or_insert_with(|| tokio::spawn(connect(config)));
+                let connected = connecting.await;
+                self.connecting = None;
+                connected.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?
+            }
         };
         Ok(self.store.insert(store))
     }
 }
 
-async fn connect(config: &Config) -> Result<Store, tokio_postgres::Error> {
+async fn connect(config: Config) -> Result<Store, tokio_postgres::Error> {
     let (client, connection) = config.connect(tokio_postgres::NoTls).await?;
     tokio::spawn(connection);
     let (admit, refund) = (client.prepare(ADMIT).await?, client.prepare(REFUND).await?);

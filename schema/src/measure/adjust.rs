@@ -13,7 +13,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::arithmetic::bounded;
+use super::arithmetic::{bounded, settle};
 
 /// `from` old shares are `to` new ones. Multiplies prices by from/to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +144,18 @@ pub struct Step {
     pub split: Ratio,
     /// Product of all later dividend factors.
     pub dividend: Decimal,
+}
+
+impl Step {
+    /// A raw price of the step's days on the share basis of the factors' last day, unrounded.
+    pub fn split_adjusted(&self, price: Decimal) -> Decimal {
+        settle(self.split.apply(price))
+    }
+
+    /// The same, lowered by every later dividend (R11), unrounded.
+    pub fn fully_adjusted(&self, price: Decimal) -> Decimal {
+        settle(bounded(self.split.apply(price).checked_mul(self.dividend)))
+    }
 }
 
 /// Cumulative products of factors, oldest first: a price of a day belongs to the first step whose `before` is later.

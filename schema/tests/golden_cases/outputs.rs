@@ -156,10 +156,10 @@ fn close(derived: &Derived, day: NaiveDate) -> Decimal {
 
 fn split_adjusted_close(derived: &Derived, day: NaiveDate) -> Decimal {
     let close = close(derived, day);
-    step(derived, day).map_or(close, |step| step.split.apply(close))
+    step(derived, day).map_or(close, |step| step.split_adjusted(close))
 }
 
 fn adjusted_close(derived: &Derived, day: NaiveDate) -> Decimal {
-    let factor = step(derived, day).map_or(Decimal::ONE, |step| step.dividend);
-    split_adjusted_close(derived, day) * factor
+    let close = close(derived, day);
+    step(derived, day).map_or(close, |step| step.fully_adjusted(close))
 }

@@ -106,7 +106,7 @@ async fn page(ask: Ask<HistoryParameters>) -> Result<Made, ApiError> {
     let next_cursor = asked.page.cut(&mut rows, &ask.app.signer, key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
     meta.warnings = warnings;
-    meta.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
+    meta.reach(asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier }), ask.today);
     Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 

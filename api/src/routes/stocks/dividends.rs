@@ -105,8 +105,9 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
                 &[&start, &asked.end_date, &asked.r#type, &statuses],
             )
             .await?;
+            let today = ask.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
-            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.depth = depth)
+            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.reach(depth, today))
         })
         .await
 }

@@ -85,8 +85,9 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
                 &[&start, &asked.end_date, &asked.r#type],
             )
             .await?;
+            let today = ask.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
-            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.depth = depth)
+            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.reach(depth, today))
         })
         .await
 }

@@ -52,11 +52,10 @@ pub(crate) fn merge_prices(
     let last_day = day_number(as_of);
     let minor_places = minor_places(history);
     if let [only] = history.prices.as_slice()
-        && let Some(mut bars) = untouched(&only.bars, last_day)
+        && let Some((mut bars, is_calm)) = untouched(&only.bars, last_day)
     {
         bars.scale += minor_places;
         let observed_at = observed_at(&only.bars);
-        let is_calm = is_calm(&bars.close);
         return MergedPrices { bars, is_calm, held: Vec::new(),
             observed_at,
             latest_source: Some(only.source.clone()),
@@ -101,8 +100,9 @@ fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
     bars.versions.iter().map(BarVersion::observed).max()
 }
 
-/// The common case, decided on integers: one source of raw, live, faultless bars is taken as it is.
-fn untouched(bars: &Bars, last_day: i32) -> Option<Bars> {
+/// The common case, decided on integers: one source of raw, live, faultless bars is taken as it is. Also says whether
+/// it is calm.
+fn untouched(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
     let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
     let calm = is_calm(&bars.close);
     if !plain || has_fault(bars) || (!calm && (0..bars.len()).any(|index| is_unit_error(&bars.close, index))) {
@@ -124,7 +124,7 @@ fn untouched(bars: &Bars, last_day: i32) -> Option<Bars> {
         versions: vec![BarVersion::UNKNOWN],
     };
     kept.canonicalize();
-    Some(kept)
+    Some((kept, calm))
 }
 
 /// Whether no close is more than half above or below its neighbour: then nothing looks like a wrong unit or a split.
