@@ -20,6 +20,9 @@ use crate::error::ApiError;
 
 const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
+const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
+const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
+
 tokio::task_local! {
     static REQUEST_ID: String;
 }
@@ -84,8 +87,8 @@ fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &
         target.insert(REQUEST_ID_HEADER, id);
     }
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    target
-        .insert(header::VARY, HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding"));
+    let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
+    target.insert(header::VARY, HeaderValue::from_static(vary));
     match ledger.entry() {
         Some(entry) => {
             headers::write(target, entry);

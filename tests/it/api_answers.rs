@@ -38,7 +38,7 @@ async fn one_stock_from_every_side() -> Result<()> {
     );
 
     let fundamentals = world.json("/v1/stocks/COLA/fundamentals").await?;
-    check(&fundamentals["data"], json!({ "symbol": "COLA", "eps_ttm": 1.25 }));
+    check(&fundamentals["data"], json!({ "symbol": "COLA", "eps_ttm": 2.5 }));
     let nothing = world.json("/v1/stocks/BRK.B/fundamentals").await?;
     check(&nothing["data"], json!({ "symbol": "BRK.B", "eps_ttm": null }));
     let splits = world.json("/v1/stocks/COLA/splits").await?;

@@ -1,10 +1,15 @@
 -- $1 spellings of the symbol, in order of preference. One row always; its columns are null for an unknown symbol.
 -- A security nothing was reported of has a row too: what its list row knows, and nulls.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, s.symbol,
-  coalesce(t.name, s.name) as name, coalesce(t.sector, s.sector) as sector, coalesce(t.industry, s.industry) as
-  industry, coalesce(t.country, s.country) as country, coalesce(t.market_cap, s.market_cap) as market_cap,
-  coalesce(t.pe_ratio, s.pe_ratio) as pe_ratio, coalesce(t.payout_ratio, s.payout_ratio) as payout_ratio,
-  coalesce(t.beta, s.beta) as beta, coalesce(t.updated_at, s.updated_at) as updated_at,
+  coalesce(t.name, s.name) as name,
+  coalesce(t.sector, s.sector) as sector,
+  coalesce(t.industry, s.industry) as industry,
+  coalesce(t.country, s.country) as country,
+  coalesce(t.market_cap, s.market_cap) as market_cap,
+  coalesce(t.pe_ratio, s.pe_ratio) as pe_ratio,
+  coalesce(t.payout_ratio, s.payout_ratio) as payout_ratio,
+  coalesce(t.beta, s.beta) as beta,
+  coalesce(t.updated_at, s.updated_at) as updated_at,
   t.website, t.employees, t.ipo_date, t.enterprise_value, t.shares_outstanding, t.float_shares, t.forward_pe,
   t.peg_ratio, t.pb_ratio, t.ps_ratio, t.ev_to_ebitda, t.eps_ttm, t.book_value_per_share, t.fcf_per_share,
   t.revenue_ttm, t.net_income_ttm, t.free_cash_flow_ttm, t.gross_margin, t.operating_margin, t.net_margin, t.roe,

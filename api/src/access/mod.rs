@@ -37,7 +37,6 @@ use crate::render;
 
 /// How long a client may use an answer without asking again, seconds.
 const MAX_AGE: &str = "private, max-age=60";
-const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
 
 /// The address a request came from.
 #[derive(Debug, Clone, Copy)]
@@ -214,7 +213,6 @@ fn cached(etag: &HeaderValue) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(header::ETAG, etag.clone());
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
-    headers.insert(header::VARY, HeaderValue::from_static(VARY));
     headers
 }
 

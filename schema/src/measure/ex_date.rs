@@ -14,6 +14,9 @@ use super::calendar::{add_sessions, next_session, session_on_or_before};
 const LAST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(2017, 9, 6).expect("a calendar date");
 const LAST_T_PLUS_2: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 28).expect("a calendar date");
 
+/// Record dates before this settled in five days; the rules here say nothing about them.
+pub(crate) const FIRST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(1995, 6, 9).expect("a calendar date");
+
 /// The ordinary ex-date of a record date (R1).
 pub fn from_record_date(record_date: NaiveDate) -> NaiveDate {
     let sessions_before = if record_date <= LAST_T_PLUS_3 {

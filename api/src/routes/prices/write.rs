@@ -412,6 +412,56 @@ mod tests {
         events.iter().map(factor).collect()
     }
 
+    #[test]
+    #[ignore]
+    fn bench_tmp() {
+        let rows: Vec<(i32, i64, i64, bool)> =
+            (0..2520).map(|i| (1, 10_000 + i * 7 % 3000, 50 + i % 100, true)).collect();
+        let bars = columns(&rows, 1);
+        let events: Vec<(usize, i64, i64, i64)> =
+            (0..44).map(|i| (i * 57, 1, if i % 15 == 0 { 2 } else { 1 }, 11 + i as i64)).collect();
+        let factors = factors(&events, &bars);
+        let steps = Steps::new(&factors, None);
+        for basis in [Basis::Raw, Basis::Split, Basis::All] {
+            let adjusted = Adjusted { bars: &bars, steps: &steps, factors: &factors, basis };
+            let periods = Interval::Daily.periods(&bars.day, 0..bars.len());
+            let output = Output { columns: PricePoint::COLUMNS, ..Output::default() };
+            let mut times = vec![];
+            let mut n = 0;
+            for _ in 0..200 {
+                let t = std::time::Instant::now();
+                let w = Writer::new(&adjusted, &output, periods.len()).rows(periods.iter());
+                times.push(t.elapsed());
+                n = w.len();
+            }
+            times.sort();
+            eprintln!("{basis:?} p50 {:?} bytes {n}", times[100]);
+        }
+        let mut packed = schema::bars::Bars { scale: 2, ..Default::default() };
+        for i in 0..bars.len() {
+            packed.push(
+                schema::bars::Bar {
+                    day: bars.day[i],
+                    open: bars.open[i],
+                    high: bars.high[i],
+                    low: bars.low[i],
+                    close: bars.close[i],
+                    volume: bars.volume[i],
+                    vwap: bars.vwap[i],
+                    trade_count: bars.trade_count[i],
+                },
+                0,
+            );
+        }
+        packed.versions = vec![schema::bars::BarVersion::UNKNOWN];
+        let p = packed.pack().unwrap();
+        let t = std::time::Instant::now();
+        for _ in 0..100 {
+            std::hint::black_box(p.unpack().unwrap());
+        }
+        eprintln!("unpack {:?}", t.elapsed() / 100);
+    }
+
     proptest! {
         #[test]
         fn bytes_equal_those_of_the_struct(

@@ -29,7 +29,7 @@ const PAGING: Paging = Paging {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParameters {
-    /// Comma-separated symbols (at most 100), delisted ones included; unknown ones are warnings.
+    /// Comma-separated symbols (at most 100); unknown ones are warnings.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
     /// Security type.
@@ -50,8 +50,9 @@ pub(crate) struct ListParameters {
     frequency: Option<Frequency>,
     /// Whether regular dividends are being paid.
     has_dividends: Option<bool>,
-    /// Whether the security still trades. Default true; with `symbols` default any.
-    is_active: Option<bool>,
+    /// Whether the security still trades.
+    #[param(value_type = Option<bool>, default = true)]
+    is_active: bool,
     /// Least headline dividend yield, percent.
     #[param(value_type = Option<Exact>)]
     min_yield: Option<Decimal>,
@@ -80,7 +81,7 @@ pub(crate) struct ListParameters {
 impl Parameters for ListParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
         let symbols = reader.symbols(100);
-        let is_active = reader.flag("is_active").or(symbols.is_none().then_some(true));
+        let is_active = reader.flag("is_active").unwrap_or(true);
         let (min_yield, max_yield) = reader.between("min_yield", "max_yield", Bounds::Percent);
         let (min_price, max_price) = reader.between("min_price", "max_price", Bounds::Amount);
         let (min_market_cap, max_market_cap) =
@@ -119,7 +120,7 @@ impl ListParameters {
             && is(self.currency.as_ref(), Some(&stock.currency))
             && self.frequency.is_none_or(|wanted| stock.frequency == Some(wanted))
             && self.has_dividends.is_none_or(|wanted| stock.pays_dividend == wanted)
-            && self.is_active.is_none_or(|wanted| stock.is_active == wanted)
+            && stock.is_active == self.is_active
             && within(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
             && within(stock.price.map(|value| value.0), self.min_price, self.max_price)
             && within(stock.market_cap.map(Decimal::from), self.min_market_cap, self.max_market_cap)

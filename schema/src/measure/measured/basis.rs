@@ -117,8 +117,9 @@ impl<'a> Basis<'a> {
     }
 }
 
+/// Whether it still trades on a day; `delisted_on` is the last day of trading.
 fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
-    security.status == ListingStatus::Active || security.delisted_on.is_some_and(|day| day > as_of)
+    security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
 }
 
 fn latest_price(series: &Series<'_>, as_of: NaiveDate) -> Option<Price> {

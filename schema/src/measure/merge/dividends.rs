@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::quarantine::{Neighbours, hold_outliers};
+use super::quarantine::{EXCEEDS_PRICE, Neighbours, hold_outliers};
 use super::sources::{believed, withdraw_by_manual};
 use super::version::{Fate, Held, Keyed, Winner, moment, winners};
 use crate::event::{Basis, Dividend, Kind};
 use crate::history::{History, Observation, SourcePolicy};
 use crate::measure::adjust::Splits;
 use crate::measure::class::Class;
-use crate::measure::ex_date::{from_record_date, of_distribution};
+use crate::measure::ex_date::{FIRST_T_PLUS_3, from_record_date, of_distribution};
 use crate::symbol::Symbol;
 
 /// One distribution as it counts.
@@ -129,6 +129,9 @@ pub(crate) fn merge_dividends<'a>(
     cancelled.sort_by(compare_events);
     let mut payments = one_per_event(payments, &mut fates, flags);
     hold_outliers(&mut payments, basics, &mut fates, &mut held);
+    if held.iter().any(|row| row.reason == EXCEEDS_PRICE) {
+        flags.insert("factor_skipped".to_owned());
+    }
     held.sort_by_key(|row| row.index);
     MergedDividends { payments, cancelled, fates, held }
 }
@@ -194,7 +197,7 @@ fn is_unexpected(
     basics: &Basics<'_>,
 ) -> bool {
     let ordinary = from_record_date(record_date);
-    ex_date != ordinary && {
+    ex_date != ordinary && record_date >= FIRST_T_PLUS_3 && {
         let close = basics.neighbours.close_for(record, ordinary);
         ex_date != of_distribution(record_date, record.payment_date, amount, close)
     }

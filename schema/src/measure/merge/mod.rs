@@ -9,6 +9,8 @@ mod quarantine;
 mod row_rule;
 mod sources;
 mod splits;
+#[cfg(test)]
+mod tests;
 mod unadjust;
 mod version;
 

@@ -56,7 +56,10 @@ pub(crate) fn merge_prices(
     {
         bars.scale += minor_places;
         let observed_at = observed_at(&only.bars);
-        return MergedPrices { bars, is_calm, held: Vec::new(),
+        return MergedPrices {
+            bars,
+            is_calm,
+            held: Vec::new(),
             observed_at,
             latest_source: Some(only.source.clone()),
         };
@@ -105,7 +108,8 @@ fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
 fn untouched(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
     let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
     let calm = is_calm(&bars.close);
-    if !plain || has_fault(bars) || (!calm && (0..bars.len()).any(|index| is_unit_error(&bars.close, index))) {
+    if !plain || has_fault(bars) || (!calm && (0..bars.len()).any(|index| is_unit_error(&bars.close, index)))
+    {
         return None;
     }
     let end = bars.day.partition_point(|day| *day <= last_day);
@@ -137,7 +141,9 @@ fn is_calm(closes: &[i64]) -> bool {
 
 /// Whether any bar is faulty, a column at a time.
 fn has_fault(bars: &Bars) -> bool {
-    let negative = |column: &[i64]| column.iter().fold(false, |found, value| found | ((*value < 0) & (*value != MISSING)));
+    let negative = |column: &[i64]| {
+        column.iter().fold(false, |found, value| found | ((*value < 0) & (*value != MISSING)))
+    };
     let crossed = |(high, low): (&i64, &i64)| (high < low) & (*high != MISSING) & (*low != MISSING);
     bars.close.iter().fold(false, |found, close| found | (*close <= 0))
         || bars.high.iter().zip(&bars.low).fold(false, |found, pair| found | crossed(pair))
@@ -155,21 +161,32 @@ fn is_faulty(bars: &Bars, index: usize) -> bool {
         || negative(bars.volume[index])
 }
 
-/// Whether the close is 95 to 105 times both its neighbours, or they are that much larger.
+/// Whether the close is 95 to 105 times both its neighbours, or they are that much larger and not errors themselves.
 fn is_unit_error(closes: &[i64], index: usize) -> bool {
-    if index == 0 || index + 1 >= closes.len() {
-        return false;
-    }
-    let (before, close, after) = (closes[index - 1], closes[index], closes[index + 1]);
-    if close / 50 < before && before / 50 < close {
-        return false;
-    }
-    let hundredfold = |large: i64, small: i64| {
-        let (large, small) = (i128::from(large), i128::from(small));
-        small > 0 && small * 95 <= large && large <= small * 105
-    };
-    (hundredfold(close, before) && hundredfold(close, after))
-        || (hundredfold(before, close) && hundredfold(after, close))
+    is_hundredfold_spike(closes, index)
+        || (is_hundredfold_dip(closes, index)
+            && !is_hundredfold_spike(closes, index - 1)
+            && !is_hundredfold_spike(closes, index + 1))
+}
+
+fn is_hundredfold_spike(closes: &[i64], index: usize) -> bool {
+    neighbours(closes, index)
+        .is_some_and(|(before, close, after)| hundredfold(close, before) && hundredfold(close, after))
+}
+
+fn is_hundredfold_dip(closes: &[i64], index: usize) -> bool {
+    neighbours(closes, index)
+        .is_some_and(|(before, close, after)| hundredfold(before, close) && hundredfold(after, close))
+}
+
+/// A close between its neighbours; the first and the last bar have only one.
+fn neighbours(closes: &[i64], index: usize) -> Option<(i64, i64, i64)> {
+    Some((*closes.get(index.checked_sub(1)?)?, *closes.get(index)?, *closes.get(index + 1)?))
+}
+
+fn hundredfold(large: i64, small: i64) -> bool {
+    let (large, small) = (i128::from(large), i128::from(small));
+    small > 0 && small * 95 <= large && large <= small * 105
 }
 
 /// A source's live bars up to the last day; faulty ones are held.

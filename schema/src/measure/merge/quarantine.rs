@@ -16,6 +16,8 @@ use crate::event::{Dividend, DividendType};
 use crate::measure::arithmetic::median;
 use crate::measure::class::Class;
 
+/// Reason code of cash of at least the close before; such a row puts no factor on prices either (R11).
+pub(crate) const EXCEEDS_PRICE: &str = "amount_exceeds_price";
 /// Regular amounts a new one is compared with.
 const COMPARED: usize = 4;
 
@@ -66,10 +68,7 @@ fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<(&'static
     }
     let close = basics.neighbours.close_for(record, payment.ex_date)?;
     (payment.amount >= close).then(|| {
-        (
-            "amount_exceeds_price",
-            format!("{} a share was paid on a share worth {close}", payment.amount.normalize()),
-        )
+        (EXCEEDS_PRICE, format!("{} a share was paid on a share worth {close}", payment.amount.normalize()))
     })
 }
 

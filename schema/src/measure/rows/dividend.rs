@@ -91,8 +91,13 @@ fn price_factor(measured: &Measured<'_>, payment: &Payment<'_>) -> Option<Exact>
     ex_day(measured, payment)?.dividend_factor.map(factor)
 }
 
-fn yield_at_ex(measured: &Measured<'_>, payment: &Payment<'_>, payments_per_year: Option<i32>) -> Option<Exact> {
-    let comparable = payment.class.is_regular() && payment.observation.record.currency == measured.basis.currency;
+fn yield_at_ex(
+    measured: &Measured<'_>,
+    payment: &Payment<'_>,
+    payments_per_year: Option<i32>,
+) -> Option<Exact> {
+    let comparable =
+        payment.class.is_regular() && payment.observation.record.currency == measured.basis.currency;
     let yearly = payment.amount.checked_mul(Decimal::from(payments_per_year.filter(|_| comparable)?))?;
     let close = match ex_day(measured, payment) {
         Some(day) => day.close_before,

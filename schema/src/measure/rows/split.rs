@@ -50,7 +50,10 @@ pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
 
 fn split_row(measured: &Measured<'_>, split: &CleanSplit) -> SplitRow {
     let observation = &measured.basis.history.splits[split.index];
+    let declared = observation.record.r#type.as_deref().and_then(|word| word.parse::<SplitType>().ok());
+    let shares_paid = declared == Some(SplitType::StockDividend) && split.ratio.to > split.ratio.from;
     SplitRow {
+        r#type: if shares_paid { SplitType::StockDividend } else { split_type(split.ratio) },
         declaration_date: observation.record.declaration_date,
         payable_date: observation.record.payable_date,
         revision: observation.revision,
