@@ -54,8 +54,9 @@ impl Fault {
 
     /// A row dated after the last day a feed can know.
     pub(crate) fn future(column: &str, date: NaiveDate, today: NaiveDate) -> Self {
-        let message =
-            format_args!("{column} {date} is later than the day after {today}: correct it, or load it then");
+        let message = format_args!(
+            "{column} {date} is later than the day after {today}: correct it, or load the row in a new file when that day has come"
+        );
         Self::new("future_date", message)
     }
 }

@@ -3,8 +3,12 @@
 use schema::symbol::Symbol;
 
 /// Names that say what a file is, not whose.
-const NO_SYMBOLS: [&str; 12] = [
+const NO_SYMBOLS: [&str; 16] = [
     "data",
+    "dividend",
+    "dividends",
+    "split",
+    "splits",
     "download",
     "history",
     "historical",

@@ -29,7 +29,7 @@ pub(super) fn recognise(
     head: &Head,
     symbol: Option<&Symbol>,
 ) -> Option<Result<Format, String>> {
-    if file.encoding != Encoding::Csv || !head.has(&DATE) {
+    if file.encoding != Encoding::Csv || !head.has(&DATE) || head.has(&["symbol", "ticker"]) {
         return None;
     }
     let prices = ["open", "high", "low", "close", "volume"].iter().all(|name| head.has(&[name]));
@@ -303,6 +303,10 @@ mod tests {
         let weekly = format!("{header}{weeks}2024-02-04,1,1,1,1,1,1\n");
         assert!(refused("AAPL.csv", &weekly).contains("weekly"));
         assert!(refused("table.csv", header).contains("--symbol"));
+        assert!(
+            refused("prices.csv", "symbol,date,open,high,low,close,adj_close,volume\n")
+                .contains("a price has not: adj_close")
+        );
         assert!(refused("A-1wk.csv", header).contains("daily"));
         assert!(
             refused("A.csv", "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n")
