@@ -17,14 +17,61 @@ const POINT: usize = 320;
 pub(super) struct Writer<'a> {
     adjusted: &'a Adjusted<'a>,
     columns: &'a [&'static str],
+    cells: Vec<Cell>,
     /// One per column: what precedes its value.
     labels: Vec<Vec<u8>>,
     quote: Option<u8>,
     csv: bool,
     steps: Vec<Option<Prepared>>,
+    /// The session at hand and its step.
+    current: (usize, usize),
     /// Days on which something went ex, in order.
     ex_days: Vec<i32>,
     out: Vec<u8>,
+}
+
+/// A column, so that a row costs no comparisons of names.
+#[derive(Debug, Clone, Copy)]
+enum Cell {
+    Date,
+    Open,
+    High,
+    Low,
+    Close,
+    Volume,
+    Vwap,
+    TradeCount,
+    RawClose,
+    AdjClose,
+    SplitFactor,
+    TotalFactor,
+    Dividend,
+    SplitRatio,
+    Change,
+    ChangePercent,
+}
+
+impl Cell {
+    fn named(column: &str) -> Self {
+        match column {
+            "date" => Self::Date,
+            "open" => Self::Open,
+            "high" => Self::High,
+            "low" => Self::Low,
+            "close" => Self::Close,
+            "volume" => Self::Volume,
+            "vwap" => Self::Vwap,
+            "trade_count" => Self::TradeCount,
+            "raw_close" => Self::RawClose,
+            "adj_close" => Self::AdjClose,
+            "split_factor" => Self::SplitFactor,
+            "total_factor" => Self::TotalFactor,
+            "dividend" => Self::Dividend,
+            "split_ratio" => Self::SplitRatio,
+            "change" => Self::Change,
+            _ => Self::ChangePercent,
+        }
+    }
 }
 
 /// What is the same for all sessions of a step.
@@ -54,10 +101,12 @@ impl<'a> Writer<'a> {
         Self {
             adjusted,
             columns,
+            cells: columns.iter().map(|column| Cell::named(column)).collect(),
             labels: columns.iter().enumerate().map(label).collect(),
             quote: (output.text_decimals && !csv).then_some(b'"'),
             csv,
             steps: vec![None; adjusted.steps.len()],
+            current: (usize::MAX, 0),
             ex_days,
             out: Vec::with_capacity(points * POINT + 512),
         }
@@ -85,16 +134,14 @@ impl<'a> Writer<'a> {
 
     fn row(&mut self, period: &Period) {
         let position = self.prepare(period);
-        let columns = self.columns;
-        for (index, column) in columns.iter().enumerate() {
-            let label = std::mem::take(&mut self.labels[index]);
-            self.out.extend_from_slice(&label);
-            self.labels[index] = label;
-            self.value(column, period, position);
+        self.current = (period.end - 1, position);
+        for index in 0..self.cells.len() {
+            self.out.extend_from_slice(&self.labels[index]);
+            self.value(self.cells[index], period, position);
         }
         if self.csv {
             self.out.extend_from_slice(b"\r\n");
-        } else if columns.is_empty() {
+        } else if self.cells.is_empty() {
             self.out.extend_from_slice(b"{}");
         } else {
             self.out.push(b'}');
@@ -126,36 +173,38 @@ impl<'a> Writer<'a> {
         position
     }
 
-    fn value(&mut self, column: &str, period: &Period, position: usize) {
+    fn value(&mut self, cell: Cell, period: &Period, position: usize) {
         let (adjusted, last) = (self.adjusted, period.end - 1);
         let bars = adjusted.bars;
-        match column {
-            "date" => self.date(bars.day[last]),
-            "open" => self.price(period.clone().find_map(|session| self.asked(session, bars.open[session]))),
-            "high" => {
+        match cell {
+            Cell::Date => self.date(bars.day[last]),
+            Cell::Open => {
+                self.price(period.clone().find_map(|session| self.asked(session, bars.open[session])))
+            }
+            Cell::High => {
                 self.price(period.clone().filter_map(|session| self.asked(session, bars.high[session])).max())
             }
-            "low" => {
+            Cell::Low => {
                 self.price(period.clone().filter_map(|session| self.asked(session, bars.low[session])).min())
             }
-            "close" => self.price(self.asked(last, bars.close[last])),
-            "volume" => self.count(
+            Cell::Close => self.price(self.asked(last, bars.close[last])),
+            Cell::Volume => self.count(
                 period.clone().filter_map(|session| adjusted.shares(session)).reduce(i64::saturating_add),
             ),
-            "vwap" => self.vwap(period),
-            "trade_count" => {
+            Cell::Vwap => self.vwap(period),
+            Cell::TradeCount => {
                 let counts =
                     period.clone().map(|session| bars.trade_count[session]).filter(|count| *count != MISSING);
                 self.count(counts.reduce(i64::saturating_add));
             }
-            "raw_close" => self.price(self.on(last, bars.close[last], Basis::Raw)),
-            "adj_close" => self.price(self.on(last, bars.close[last], Basis::All)),
-            "split_factor" => self.factor(position, |prepared| &prepared.split_factor),
-            "total_factor" => self.factor(position, |prepared| &prepared.total_factor),
-            "dividend" => self.decimal(self.event(period).0),
-            "split_ratio" => self.decimal(self.event(period).1),
-            "change" => self.price(self.change(period)),
-            _ => self.change_percent(period),
+            Cell::RawClose => self.price(self.on(last, bars.close[last], Basis::Raw)),
+            Cell::AdjClose => self.price(self.on(last, bars.close[last], Basis::All)),
+            Cell::SplitFactor => self.factor(position, |prepared| &prepared.split_factor),
+            Cell::TotalFactor => self.factor(position, |prepared| &prepared.total_factor),
+            Cell::Dividend => self.decimal(self.event(period).0),
+            Cell::SplitRatio => self.decimal(self.event(period).1),
+            Cell::Change => self.price(self.change(period)),
+            Cell::ChangePercent => self.change_percent(period),
         }
     }
 
@@ -185,6 +234,9 @@ impl<'a> Writer<'a> {
     }
 
     fn position(&self, session: usize) -> usize {
+        if session == self.current.0 {
+            return self.current.1;
+        }
         self.adjusted.steps.position(self.adjusted.bars.day[session])
     }
 
@@ -410,56 +462,6 @@ mod tests {
             dividend: Decimal::new(*cash, 3),
         };
         events.iter().map(factor).collect()
-    }
-
-    #[test]
-    #[ignore]
-    fn bench_tmp() {
-        let rows: Vec<(i32, i64, i64, bool)> =
-            (0..2520).map(|i| (1, 10_000 + i * 7 % 3000, 50 + i % 100, true)).collect();
-        let bars = columns(&rows, 1);
-        let events: Vec<(usize, i64, i64, i64)> =
-            (0..44).map(|i| (i * 57, 1, if i % 15 == 0 { 2 } else { 1 }, 11 + i as i64)).collect();
-        let factors = factors(&events, &bars);
-        let steps = Steps::new(&factors, None);
-        for basis in [Basis::Raw, Basis::Split, Basis::All] {
-            let adjusted = Adjusted { bars: &bars, steps: &steps, factors: &factors, basis };
-            let periods = Interval::Daily.periods(&bars.day, 0..bars.len());
-            let output = Output { columns: PricePoint::COLUMNS, ..Output::default() };
-            let mut times = vec![];
-            let mut n = 0;
-            for _ in 0..200 {
-                let t = std::time::Instant::now();
-                let w = Writer::new(&adjusted, &output, periods.len()).rows(periods.iter());
-                times.push(t.elapsed());
-                n = w.len();
-            }
-            times.sort();
-            eprintln!("{basis:?} p50 {:?} bytes {n}", times[100]);
-        }
-        let mut packed = schema::bars::Bars { scale: 2, ..Default::default() };
-        for i in 0..bars.len() {
-            packed.push(
-                schema::bars::Bar {
-                    day: bars.day[i],
-                    open: bars.open[i],
-                    high: bars.high[i],
-                    low: bars.low[i],
-                    close: bars.close[i],
-                    volume: bars.volume[i],
-                    vwap: bars.vwap[i],
-                    trade_count: bars.trade_count[i],
-                },
-                0,
-            );
-        }
-        packed.versions = vec![schema::bars::BarVersion::UNKNOWN];
-        let p = packed.pack().unwrap();
-        let t = std::time::Instant::now();
-        for _ in 0..100 {
-            std::hint::black_box(p.unpack().unwrap());
-        }
-        eprintln!("unpack {:?}", t.elapsed() / 100);
     }
 
     proptest! {
