@@ -121,6 +121,7 @@ async fn mistakes_are_named_all_at_once() -> Result<()> {
         ("/v1/screener/dividend-kings?min_streak=49", &["min_streak"]),
         ("/v1/screener/dividend-kings?limit=501", &["limit"]),
         ("/v1/search?q=", &["q"]),
+        ("/v1/dividends/ex-dates?sector=%00", &["sector"]),
         ("/v1/compare?symbols=A,B,C,D,E,F,G,H,I,J,K", &["symbols"]),
         ("/v1/stocks/COLA/metrics?as_of=2030-01-01", &["as_of"]),
     ] {

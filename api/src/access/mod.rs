@@ -103,8 +103,12 @@ async fn read<P: Parameters>(
 ) -> (P, Format, Result<(), ApiError>) {
     let path = match RawPathParams::from_request_parts(parts, app).await {
         Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        // Not UTF-8, so no name of anything.
-        Err(_) => vec![],
+        // Not UTF-8, so no name of anything; shown as it can be.
+        Err(_) => {
+            let shown =
+                percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
+            vec![("symbol".to_owned(), shown.clone()), ("sector".to_owned(), shown)]
+        }
     };
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
     let mut reader = Reader::new(path, query, &parts.headers, &app.signer, route, today);

@@ -148,6 +148,11 @@ impl<'a> Reader<'a> {
             self.refuse(name, "is empty", None);
             return None;
         }
+        // Postgres holds no NUL, and no name has any other control character.
+        if value.chars().any(char::is_control) {
+            self.refuse(name, "has control characters", None);
+            return None;
+        }
         Some(value)
     }
 
@@ -202,7 +207,7 @@ impl<'a> Reader<'a> {
             self.refuse(
                 name,
                 format!("is not a number from {low} to {high}"),
-                Some(json!({ "minimum": low, "maximum": high })),
+                Some(json!({ "minimum": plain_number(low), "maximum": plain_number(high) })),
             );
         }
         number
@@ -262,6 +267,11 @@ impl<'a> Reader<'a> {
 /// A name from the client, cut so that messages stay short.
 fn shortened(name: &str) -> String {
     name.chars().take(64).collect()
+}
+
+/// A bound as a JSON number; bounds are short enough to survive as one.
+fn plain_number(value: Decimal) -> Value {
+    serde_json::from_str(&value.normalize().to_string()).unwrap_or(Value::Null)
 }
 
 fn plain_integer(text: &str) -> Option<i64> {
