@@ -30,6 +30,7 @@ mod embedded {
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
+const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
 /// Why the database cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +112,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     // One migration at a time, whoever starts them.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
     embedded::migrations::runner().run_async(&mut client).await?;
+    grant_database(&client).await?;
     let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
     if first.is_none() {
         let transaction = client.transaction().await?;
@@ -122,6 +124,11 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     }
     client.batch_execute("select pg_advisory_unlock(7401)").await?;
     Ok(())
+}
+
+/// Lets the roles use this database; part of [`migrate`], and due after a database was copied.
+pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
+    Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }
 
 /// The schema that holds a generation's read tables.

@@ -67,7 +67,8 @@ impl Servers {
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
         if self.postgres.is_own() {
             let template = self.template.get_or_try_init(|| self.migrated_template()).await?;
-            return self.postgres.create_database(name, Some(template)).await;
+            self.postgres.create_database(name, Some(template)).await?;
+            return Ok(schema::db::grant_database(&self.postgres.connect(name).await?).await?);
         }
         self.postgres.create_database(name, None).await?;
         self.migrate(name).await

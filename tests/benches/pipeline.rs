@@ -1,0 +1,284 @@
+//! From feed files to served answers, timed beside Postgres's own COPY of the same bars as rows with their key.
+//!
+//! ```sh
+//! cargo bench -p tests --bench pipeline -- --symbols 1000 --years 30
+//! ```
+//!
+//! Everything runs in one go on private servers that keep what they acknowledge, so the ratios hold although absolute
+//! figures drift with the machine. It prints figures and judges nothing.
+
+#![expect(clippy::print_stdout, reason = "the figures are the program's output")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use chrono::{DateTime, NaiveDate, Utc};
+use clap::Parser;
+use harness::{Api, Program, Servers, TestApp, eventually};
+use rust_decimal::Decimal;
+use schema::db::copy_values;
+use tokio_postgres::types::{ToSql, Type};
+
+const PATIENCE: Duration = Duration::from_secs(1200);
+const LIVE_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Times ingest, projection, rebuilds and live updates.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Securities of the synthetic market
+    #[arg(long, default_value_t = 1000)]
+    symbols: u32,
+    /// Years of daily bars each
+    #[arg(long, default_value_t = 30)]
+    years: u32,
+    /// Corrections of one dividend each, for the latency of one event
+    #[arg(long, default_value_t = 50)]
+    corrections: u32,
+    /// Bars of the market that are also copied as rows
+    #[arg(long, default_value_t = 2_000_000)]
+    rows: usize,
+    /// Given by Cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// One price bar as a row.
+struct BarRow {
+    symbol: String,
+    date: NaiveDate,
+    prices: [Decimal; 4],
+    volume: i64,
+}
+
+/// What the price files hold.
+#[derive(Default)]
+struct Market {
+    bars: u64,
+    rows: Vec<BarRow>,
+    /// Last price line of each symbol.
+    last: BTreeMap<String, String>,
+}
+
+/// A program's run: how long, and its largest memory.
+struct Timed {
+    seconds: f64,
+    peak_megabytes: u64,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let folder = app.folder().join("market");
+    let until = NaiveDate::from_ymd_opt(2024, 6, 28).context("a date")?;
+    let generated = generate(&app, &arguments, &folder, until).await?;
+    let market = read(&folder, arguments.rows)?;
+    println!("market: {} symbols, {} bars", arguments.symbols, market.bars);
+    report("generate files", &generated, market.bars, None);
+
+    let copied = copy_as_rows(&app, &market.rows).await?;
+    println!("{:32} {:>8.2} M rows/s", "copy of bars as rows with key", copied / 1e6);
+    let bars = market.bars;
+    let loaded = timed(&app, Program::Ingest, &["load", &folder.display().to_string(), "--source", "bench"]).await?;
+    report("files -> durable log", &loaded, bars, Some(copied));
+    println!("{:32} {:>8.1} bytes a bar", "  log", per_bar(log_bytes(&app).await?, bars));
+    let projected = timed(&app, Program::Projector, &["run", "--until-caught-up"]).await?;
+    report("log -> served read tables", &projected, bars, Some(copied));
+    let size: i64 = app.sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')").await?;
+    println!("{:32} {:>8.1} bytes a bar", "  postgres, facts and tables", per_bar(size.unsigned_abs(), bars));
+    for from in ["log", "facts"] {
+        let rebuilt = timed(&app, Program::Projector, &["rebuild", "--from", from]).await?;
+        report(&format!("rebuild from {from}"), &rebuilt, bars, Some(copied));
+    }
+    for generation in ["2", "3"] {
+        app.projector(&["drop", generation]).await?.success()?;
+    }
+    live(&app, &arguments, &market, until).await
+}
+
+async fn generate(app: &TestApp, arguments: &Arguments, folder: &Path, until: NaiveDate) -> Result<Timed> {
+    let (symbols, years) = (arguments.symbols.to_string(), arguments.years.to_string());
+    let (until, folder) = (until.to_string(), folder.display().to_string());
+    let arguments =
+        ["generate", "--symbols", &symbols, "--years", &years, "--seed", "7", "--until", &until, "--out", &folder];
+    timed(app, Program::Ingest, &arguments).await
+}
+
+/// Counts the bars, keeps the first ones as rows, and the last line of each symbol.
+fn read(folder: &Path, rows: usize) -> Result<Market> {
+    let mut market = Market::default();
+    for path in price_files(folder)? {
+        let text = fs::read_to_string(&path)?;
+        for line in text.lines().skip(1) {
+            market.bars += 1;
+            let (symbol, _) = line.split_once(',').context("a price line")?;
+            if market.rows.len() < rows {
+                market.rows.push(bar_row(line)?);
+            }
+            match market.last.get_mut(symbol) {
+                Some(last) => line.clone_into(last),
+                None => drop(market.last.insert(symbol.to_owned(), line.to_owned())),
+            }
+        }
+    }
+    Ok(market)
+}
+
+fn price_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    files.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("prices")));
+    files.sort();
+    Ok(files)
+}
+
+fn bar_row(line: &str) -> Result<BarRow> {
+    let mut fields = line.split(',');
+    let mut next = || fields.next().context("a field");
+    let (symbol, date) = (next()?.to_owned(), next()?.parse()?);
+    let prices = [next()?.parse()?, next()?.parse()?, next()?.parse()?, next()?.parse()?];
+    Ok(BarRow { symbol, date, prices, volume: next()?.parse()? })
+}
+
+/// Rows a second of Postgres's binary COPY into a table with its key: the yardstick.
+async fn copy_as_rows(app: &TestApp, rows: &[BarRow]) -> Result<f64> {
+    let table = "create table public.bar_rows (symbol text, date date, open numeric, high numeric, low numeric, \
+                 close numeric, volume bigint, primary key (symbol, date))";
+    app.sql(table, &[]).await?;
+    let mut client = app.servers().postgres.connect(app.database()).await?;
+    let types =
+        [Type::TEXT, Type::DATE, Type::NUMERIC, Type::NUMERIC, Type::NUMERIC, Type::NUMERIC, Type::INT8];
+    let tuples = rows.iter().map(|row| {
+        let [open, high, low, close] = &row.prices;
+        let tuple: Vec<&(dyn ToSql + Sync)> = vec![&row.symbol, &row.date, open, high, low, close, &row.volume];
+        tuple
+    });
+    let started = Instant::now();
+    let transaction = client.transaction().await?;
+    copy_values(&transaction, "copy public.bar_rows from stdin binary", &types, tuples).await?;
+    transaction.commit().await?;
+    Ok(rows.len() as f64 / started.elapsed().as_secs_f64())
+}
+
+/// Runs a program to its successful end.
+async fn timed(app: &TestApp, program: Program, arguments: &[&str]) -> Result<Timed> {
+    let started = Instant::now();
+    let mut process = app.spawn(program, arguments).await?;
+    let status = format!("/proc/{}/status", process.pid());
+    let mut peak_megabytes = 0;
+    while process.exited()?.is_none() {
+        peak_megabytes = peak_megabytes.max(peak_memory(&status));
+        anyhow::ensure!(started.elapsed() < PATIENCE, "{program} takes too long");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    let ended = process.wait(PATIENCE).await?;
+    anyhow::ensure!(ended.success(), "{program} {arguments:?}: {ended}\n{}", process.log_tail(20));
+    Ok(Timed { seconds, peak_megabytes })
+}
+
+fn peak_memory(status: &str) -> u64 {
+    let status = fs::read_to_string(status).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() / 1024
+}
+
+async fn log_bytes(app: &TestApp) -> Result<u64> {
+    let context = async_nats::jetstream::new(app.nats().await?);
+    let mut stream = context.get_stream(&app.endpoints().stream).await?;
+    Ok(stream.info().await?.state.bytes)
+}
+
+/// A day's bars of every symbol, then corrections of one dividend each, until the API answers with them.
+async fn live(app: &TestApp, arguments: &Arguments, market: &Market, until: NaiveDate) -> Result<()> {
+    let _projector = app.spawn(Program::Projector, &["run"]).await?;
+    let api = app.api_serve().await?;
+    let key = app.key("professional").await?;
+    let day = until + chrono::Days::new(3);
+    let file = app.folder().join("day.csv");
+    let lines = market.last.values().map(|line| {
+        let mut fields: Vec<&str> = line.split(',').collect();
+        let day = day.to_string();
+        fields[1] = &day;
+        fields.join(",")
+    });
+    let lines: Vec<String> = lines.collect();
+    fs::write(&file, format!("symbol,date,open,high,low,close,volume\n{}\n", lines.join("\n")))?;
+    let started = Instant::now();
+    load(app, &file, Utc::now()).await?;
+    let in_log = started.elapsed();
+    eventually(LIVE_PATIENCE, async || {
+        let answer = api.get("/v1/health", None).await?.json()?;
+        let served = answer["data"]["components"]["projection"]["as_of"].as_str().map(str::to_owned);
+        anyhow::ensure!(served == Some(day.to_string()), "as of {served:?}");
+        Ok(())
+    })
+    .await?;
+    println!(
+        "{:32} {:>8.2} s, of which {:.2} s into the log",
+        format!("live: a day of {} bars", lines.len()),
+        started.elapsed().as_secs_f64(),
+        in_log.as_secs_f64()
+    );
+    corrections(app, arguments, &api, &key, market).await
+}
+
+async fn load(app: &TestApp, file: &Path, observed: DateTime<Utc>) -> Result<()> {
+    let (file, observed) = (file.display().to_string(), observed.to_rfc3339());
+    app.ingest(&["load", &file, "--source", "bench", "--observed-at", &observed]).await?.success()?;
+    Ok(())
+}
+
+async fn corrections(
+    app: &TestApp,
+    arguments: &Arguments,
+    api: &Api,
+    key: &str,
+    market: &Market,
+) -> Result<()> {
+    let symbols: Vec<&String> = market.last.keys().collect();
+    let mut delays = Vec::new();
+    for number in 0..arguments.corrections {
+        let symbol = symbols[number as usize * 7 % symbols.len()];
+        let file = app.folder().join(format!("correction-{number}.csv"));
+        let amount = format!("0.{:04}", 1000 + number);
+        fs::write(&file, format!("symbol,ex_date,amount\n{symbol},2024-06-27,{amount}\n"))?;
+        load(app, &file, Utc::now()).await?;
+        let started = Instant::now();
+        eventually(LIVE_PATIENCE, async || {
+            let path = format!("/v1/stocks/{symbol}/dividends?start_date=2024-06-27&limit=5");
+            let answer = api.get(&path, Some(key)).await?.text();
+            anyhow::ensure!(answer.contains(&amount), "{answer}");
+            Ok(())
+        })
+        .await?;
+        delays.push(started.elapsed().as_secs_f64() * 1000.0);
+    }
+    delays.sort_by(f64::total_cmp);
+    let at = |share: f64| delays.get(((delays.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default();
+    println!(
+        "{:32} {:>8.0} ms p50, {:.0} ms p99 after the load returned",
+        format!("live: {} corrections", delays.len()),
+        at(0.5),
+        at(0.99)
+    );
+    Ok(())
+}
+
+fn per_bar(bytes: u64, bars: u64) -> f64 {
+    bytes as f64 / bars as f64
+}
+
+fn report(what: &str, timed: &Timed, bars: u64, copied: Option<f64>) {
+    let speed = bars as f64 / timed.seconds;
+    let ratio = copied.map_or_else(String::new, |copied| format!("{:>6.2} x copy", speed / copied));
+    println!(
+        "{what:32} {:>8.2} M bars/s {ratio:>14} {:>8.1} s {:>6} MB at most",
+        speed / 1e6,
+        timed.seconds,
+        timed.peak_megabytes
+    );
+}
