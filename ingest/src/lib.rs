@@ -3,6 +3,7 @@
 //! Invariants: a row is loaded or kept as a reject, never dropped; the same input gives the same frames; a frame is
 //! reported as published only once the log has it on disk.
 
+pub mod archive;
 mod bar;
 mod collect;
 mod encode;
@@ -25,3 +26,4 @@ mod source;
 mod spool;
 mod stats;
 mod unpack;
+pub mod verify;

@@ -66,9 +66,47 @@ pub struct LoadArgs {
     /// Print the summary as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Publish what the log has lost of files that were loaded completely (see `ingest verify`)
+    #[arg(long, conflicts_with = "dry_run")]
+    pub repair: bool,
     /// Today, for historical data (YYYY-MM-DD); default: the date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
+}
+
+impl LoadArgs {
+    /// The arguments of `ingest` that load the same again, wherever and whenever they are given.
+    pub(crate) fn command(&self, options: &Options) -> Vec<String> {
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let mut command = vec!["load".to_owned()];
+        command.extend(self.paths.iter().map(|path| absolute(path).display().to_string()));
+        let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
+        option("--source", self.source.clone());
+        option("--format", format!("{:?}", self.format).to_ascii_lowercase());
+        option("--currency", self.currency.clone());
+        option("--max-reject-percent", self.max_reject_percent.to_string());
+        // What is in the future of one day is not of the next, so the day is part of the command.
+        option("--today", options.today.to_string());
+        if let Some(symbol) = &self.symbol {
+            option("--symbol", symbol.to_string());
+        }
+        if let Some(observed_at) = &self.observed_at {
+            option("--observed-at", observed_at.to_rfc3339());
+        }
+        command.extend(self.ignore_unknown.then(|| "--ignore-unknown".to_owned()));
+        command.extend(self.no_precheck.then(|| "--no-precheck".to_owned()));
+        command
+    }
+
+    /// Reads what [`LoadArgs::command`] wrote.
+    pub(crate) fn of_command(command: &[String]) -> Result<Self, clap::Error> {
+        #[derive(clap::Parser)]
+        struct Load {
+            #[command(flatten)]
+            args: LoadArgs,
+        }
+        Ok(<Load as clap::Parser>::try_parse_from(command)?.args)
+    }
 }
 
 fn parse_source(text: &str) -> Result<String, String> {

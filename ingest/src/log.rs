@@ -89,6 +89,26 @@ impl Log {
         .await
     }
 
+    /// First and last sequence there are now; none while the log is empty.
+    pub fn range(&self) -> Option<std::ops::RangeInclusive<u64>> {
+        let state = &self.stream.cached_info().state;
+        (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
+    }
+
+    /// The stream's identity.
+    pub fn genesis(&self) -> Result<String, LogError> {
+        Ok(genesis(&self.stream)?)
+    }
+
+    /// Every message there is now, in order, as it is stored.
+    pub async fn messages(
+        &self,
+        each: impl FnMut(u64, &Message) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        let subjects = Kind::ALL.iter().map(|kind| self.subject(*kind)).collect();
+        self.scan(subjects, 1, false, each).await
+    }
+
     /// The frame at a sequence.
     pub async fn frame(&self, sequence: u64) -> Result<Frame, LogError> {
         let message =
@@ -193,6 +213,8 @@ mod tests {
             rejects: 0,
             rounded: 0,
             digest: String::new(),
+            frames: Vec::new(),
+            command: Vec::new(),
         }
     }
 

@@ -3,10 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ingest::archive::{ArchiveError, Copied, ExportArgs, ImportArgs};
 use ingest::generate::GenerateArgs;
 use ingest::load::{LoadArgs, load};
 use ingest::log::LogError;
+use ingest::report::{Summary, print};
 use ingest::show::{RejectsArgs, RunsArgs, ShowArgs};
+use ingest::verify::{ResumeArgs, VerifyArgs};
+use ingest::{archive, verify};
 use schema::process::{Shutdown, init_logging};
 use schema::stream::StreamSettings;
 
@@ -30,6 +34,10 @@ struct Cli {
 enum Command {
     Load(Box<LoadArgs>),
     Runs(RunsArgs),
+    Verify(VerifyArgs),
+    Resume(ResumeArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
     Rejects(RejectsArgs),
     Show(ShowArgs),
     Generate(GenerateArgs),
@@ -39,8 +47,34 @@ enum Command {
 async fn main() -> ExitCode {
     init_logging("warn,ingest=info");
     let Cli { stream, command } = Cli::parse();
+    let shutdown = match Shutdown::listen() {
+        Ok(shutdown) => shutdown,
+        Err(error) => return failed(format_args!("cannot listen for signals: {error}"), 2),
+    };
     match command {
-        Command::Load(args) => run_load(&args, &stream).await,
+        Command::Load(args) => match load(&args, &stream, &shutdown).await {
+            Ok(summary) => {
+                print(&summary, &summary.text(), args.json);
+                ExitCode::from(summary.exit_code())
+            }
+            Err(error) => failed(format_args!("{error}"), error.exit_code()),
+        },
+        Command::Resume(args) => match verify::resume(&args, &stream, &shutdown).await {
+            Ok(summaries) => {
+                summaries.iter().for_each(|summary| print(summary, &summary.text(), args.json));
+                ExitCode::from(summaries.iter().map(Summary::exit_code).max().unwrap_or_default())
+            }
+            Err(error) => failed(format_args!("{error}"), error.exit_code()),
+        },
+        Command::Verify(args) => match verify::verify(&args, &stream, &shutdown).await {
+            Ok(findings) => {
+                print(&findings, &findings.text(), args.json);
+                ExitCode::from(findings.exit_code())
+            }
+            Err(error) => failed(format_args!("{error}"), 3),
+        },
+        Command::Export(args) => copied(archive::export(&args, &stream).await, args.json),
+        Command::Import(args) => copied(archive::import(&args, &stream).await, args.json),
         Command::Runs(args) => read(ingest::show::runs(&args, &stream).await),
         Command::Rejects(args) => read(ingest::show::rejects(&args, &stream).await),
         Command::Show(args) => read(ingest::show::show(&args, &stream).await),
@@ -51,17 +85,16 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> ExitCode {
-    let shutdown = match Shutdown::listen() {
-        Ok(shutdown) => shutdown,
-        Err(error) => return failed(format_args!("cannot listen for signals: {error}"), 2),
-    };
-    match load(args, stream, &shutdown).await {
-        Ok(summary) => {
-            summary.print(args.json);
-            ExitCode::from(summary.exit_code())
+fn copied(result: Result<Copied, ArchiveError>, json: bool) -> ExitCode {
+    match result {
+        Ok(copied) => {
+            print(&copied, &copied.text(), json);
+            ExitCode::SUCCESS
         }
-        Err(error) => failed(format_args!("{error}"), error.exit_code()),
+        Err(error @ (ArchiveError::Log(_) | ArchiveError::Stream(_) | ArchiveError::Publish { .. })) => {
+            failed(format_args!("{error}"), 3)
+        }
+        Err(error) => failed(format_args!("{error}"), 2),
     }
 }
 

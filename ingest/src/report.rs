@@ -13,6 +13,15 @@ use serde::Serialize;
 
 use crate::stats::Stats;
 
+/// Prints a command's result: one JSON object for scripts, its text for people.
+pub fn print(result: &impl Serialize, text: &str, json: bool) {
+    if json {
+        println!("{}", serde_json::to_string(result).unwrap_or_default());
+    } else {
+        print!("{text}");
+    }
+}
+
 /// A bar on a terminal, lines elsewhere; both on standard error.
 #[derive(Debug, Clone)]
 pub struct Progress {
@@ -187,15 +196,6 @@ impl Summary {
             (true, _) => 2,
             (false, true) => 1,
             (false, false) => 0,
-        }
-    }
-
-    /// Prints the summary to standard output.
-    pub fn print(&self, json: bool) {
-        if json {
-            println!("{}", serde_json::to_string(self).unwrap_or_default());
-        } else {
-            print!("{}", self.text());
         }
     }
 

@@ -4,12 +4,12 @@
 //! frame ids; the completion comes last, when everything before it is on disk. Both name the inputs by digest, by
 //! which a later load finds what it need not publish again.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use schema::event::{Kind, Run as Manifest, RunState};
+use schema::event::{InputFrames, Kind, Run as Manifest, RunState};
 use schema::frame::{Body, Envelope, Frame, FrameId, TARGET_BYTES, schema_name};
 use schema::process::Shutdown;
 use schema::stream::StreamSettings;
@@ -37,6 +37,10 @@ pub(crate) struct Run {
     inputs: Vec<Input>,
     options: Options,
     max_reject_percent: Option<f64>,
+    /// Looks for missing frames of a run that was completed.
+    repair: bool,
+    /// How to load the same again.
+    command: Vec<String>,
     progress: Progress,
     shutdown: Shutdown,
     stop: Arc<AtomicBool>,
@@ -61,8 +65,10 @@ impl Run {
             format: format!("{:?}", args.format).to_ascii_lowercase(),
             observed_at: args.observed_at,
             inputs,
-            options,
             max_reject_percent: (!args.no_precheck).then_some(args.max_reject_percent),
+            repair: args.repair,
+            command: args.command(&options),
+            options,
             progress,
             shutdown,
             stop: Arc::default(),
@@ -103,8 +109,8 @@ impl Run {
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
         let Known { completed, started, earlier } =
             known(log.manifests().await?, &self.id, &self.source, &digests);
-        if let Some(completed) = completed {
-            summary.loaded_before(&completed);
+        if let Some(completed) = completed.as_ref().filter(|_| !self.repair) {
+            summary.loaded_before(completed);
             return Ok(());
         }
         let in_log = match earlier {
@@ -124,7 +130,10 @@ impl Run {
         let drained = publication.publisher.drain().await;
         published?;
         drained?;
-        publication.manifest(RunState::Completed).await?;
+        // A repaired run has its manifest already.
+        if completed.is_none() {
+            publication.manifest(RunState::Completed).await?;
+        }
         summary.total(&publication.total);
         Ok(())
     }
@@ -174,6 +183,8 @@ struct Publication<'a> {
     in_log: HashSet<FrameId>,
     digest: blake3::Hasher,
     chunks: u64,
+    /// Frames by input and kind.
+    frames: BTreeMap<(String, Kind), u64>,
     total: Stats,
     /// Inputs that were loaded.
     loaded: Vec<usize>,
@@ -192,6 +203,7 @@ impl<'a> Publication<'a> {
             in_log,
             digest: blake3::Hasher::new(),
             chunks: 0,
+            frames: BTreeMap::new(),
             total: Stats::default(),
             loaded: Vec::new(),
             holdings: Holdings::default(),
@@ -260,6 +272,7 @@ impl<'a> Publication<'a> {
         let number = self.chunks;
         self.digest.update(&id.0);
         self.chunks += 1;
+        *self.frames.entry((input_digest.to_owned(), kind)).or_default() += 1;
         if !self.in_log.insert(id) {
             summary.frames_in_log += 1;
             return Ok(());
@@ -270,6 +283,15 @@ impl<'a> Publication<'a> {
         summary.frames += 1;
         let message = Outgoing { subject: self.log.subject(kind), headers: envelope.headers(), body };
         Ok(self.publisher.send(message).await?)
+    }
+
+    fn input_frames(&self) -> Vec<InputFrames> {
+        let one = |((input, kind), frames): (&(String, Kind), &u64)| InputFrames {
+            input: input.clone(),
+            kind: *kind,
+            frames: *frames,
+        };
+        self.frames.iter().map(one).collect()
     }
 
     /// Publishes a manifest and waits until it is on disk.
@@ -292,6 +314,8 @@ impl<'a> Publication<'a> {
             rejects: self.total.rejected(),
             rounded: self.total.rounded,
             digest: self.digest.finalize().to_hex().to_string(),
+            frames: self.input_frames(),
+            command: self.run.command.clone(),
         };
         // A run completed once more, with a file that was refused before, is another message.
         let identity = format!("{run}/{}", manifest.digest);

@@ -76,16 +76,41 @@ pub async fn apply_messages(
     let fresh = without_known(transaction, frames).await?;
     let pairs: Vec<(u64, &Frame)> = fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     record_frames(transaction, &pairs).await?;
-    let mut open = vec![fresh.clone()];
-    while let Some(group) = open.pop() {
+    letters.extend(apply_frames(transaction, fact_set, fresh).await?);
+    record(transaction, fact_set, &letters).await?;
+    Ok(())
+}
+
+/// Applies a message again, whole, for the sake of its dead letters, and gives those that still stand. Facts are a set,
+/// so what was applied the first time stays as it is.
+pub async fn apply_again(
+    transaction: &mut Transaction<'_>,
+    fact_set: &str,
+    message: &Message,
+) -> Result<Vec<DeadLetter>, ApplyError> {
+    let (frames, mut letters) = decode(std::slice::from_ref(message))?;
+    let missing = without_known(transaction, frames.clone()).await?;
+    let pairs: Vec<(u64, &Frame)> = missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
+    record_frames(transaction, &pairs).await?;
+    letters.extend(apply_frames(transaction, fact_set, frames).await?);
+    Ok(letters)
+}
+
+/// Applies frames, bisecting what is refused down to the rows that cannot be applied.
+async fn apply_frames(
+    transaction: &mut Transaction<'_>,
+    fact_set: &str,
+    frames: Vec<Placed>,
+) -> Result<Vec<DeadLetter>, ApplyError> {
+    let (mut open, mut letters) = (vec![frames], Vec::new());
+    while let Some(group) = open.pop().filter(|group| !group.is_empty()) {
         let Some((error, code)) = try_group(transaction, fact_set, &group).await? else { continue };
         match split(group) {
             Split::Halves(left, right) => open.extend([right, left]),
             Split::Single(placed) => letters.push(dead(&placed, code, error_chain(&error))),
         }
     }
-    record(transaction, fact_set, &letters).await?;
-    Ok(())
+    Ok(letters)
 }
 
 /// Applies a group under a savepoint; a deterministic refusal is undone and returned.
@@ -122,7 +147,7 @@ async fn apply_group(
     apply_prices(savepoint, fact_set, &frames).await?;
     apply_bookkeeping(savepoint, &pairs).await?;
     // The next group of this transaction stages its own rows.
-    savepoint.batch_execute("truncate staged_observations, staged_bars, staged_rejects").await?;
+    savepoint.batch_execute("truncate staged_observations, staged_rejects").await?;
     Ok(())
 }
 
@@ -254,7 +279,7 @@ fn dead(placed: &Placed, code: String, reason: String) -> DeadLetter {
         source: Some(printable(frame.source.as_bytes())),
         file: Some(printable(frame.file.as_bytes())),
         line: row_line(&frame.body),
-        payload: printable(format!("{:?}", frame.body).as_bytes()),
+        payload: printable(frame.body.rows_json().to_string().as_bytes()),
     }
 }
 

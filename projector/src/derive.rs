@@ -3,6 +3,7 @@
 //! When the market's as-of date or the benchmark moves, every security is touched (R33).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 use rayon::prelude::*;
@@ -10,17 +11,17 @@ use schema::db::DbError;
 use schema::facts::{FactsError, load_histories, load_known_symbols, load_securities};
 use schema::history::{History, SourcePolicy};
 use schema::identity::{Directory, Identity};
-use schema::measure::fund::{Fund, fund};
-use schema::measure::{self, Derived, Market, MonthEnds};
+use schema::measure::fund::fund;
+use schema::measure::{self, Market, MonthEnds};
 use schema::row::Json;
 use schema::symbol::Symbol;
-use tokio_postgres::Transaction;
+use tokio_postgres::{GenericClient, Transaction};
 
 use crate::generation::Generation;
-use crate::read_tables;
+use crate::read_tables::{self, Built};
 
-/// Securities derived and written at a time; bounds memory.
-const CHUNK: usize = 200;
+/// Securities derived and written at a time: three such chunks are in memory at most.
+pub const CHUNK: usize = 100;
 
 const DIRTY: &str = include_str!("../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
@@ -36,6 +37,8 @@ pub enum DeriveError {
     Facts(#[from] FactsError),
     #[error("deriving {symbol} failed: {message}")]
     Measure { symbol: Symbol, message: String },
+    #[error("deriving ended unexpectedly: {0}")]
+    Ended(String),
     #[error("the benchmark {0:?} is not a ticker symbol")]
     Benchmark(String),
     #[error("a derived value cannot be packed: {0}")]
@@ -67,21 +70,34 @@ pub struct Outcome {
 }
 
 impl Deriver {
-    /// Derives what the generation's dirty symbols touch, then advances the generation's version to `sequence`.
+    /// Derives the securities that [`Deriver::touched`] gave, then advances the generation's version to `sequence`.
     ///
-    /// The transaction's `search_path` names the generation first. On any error the caller must drop this deriver.
+    /// The transaction's `search_path` names the generation first; `reader` sees the facts, as committed or as the
+    /// transaction itself has them. On any error the caller must drop this deriver.
     pub async fn derive(
-        &mut self,
+        &self,
         transaction: &Transaction<'_>,
+        reader: &impl GenericClient,
         generation: &Generation,
+        touched: &BTreeSet<Symbol>,
         sequence: u64,
     ) -> Result<Outcome, DeriveError> {
-        let touched = self.touched(transaction, generation).await?;
-        let securities = self.derive_symbols(transaction, &touched).await?;
+        let securities = self.derive_symbols(transaction, reader, touched).await?;
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
         let sequence = i64::try_from(sequence).unwrap_or(i64::MAX);
         transaction.execute(ADVANCE, &[&sequence, &self.as_of, &Json(&self.policy)]).await?;
         Ok(Outcome { securities, as_of: self.as_of })
+    }
+
+    /// Brings a generation up to its facts within one transaction.
+    pub async fn catch_up(
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+        sequence: u64,
+    ) -> Result<Outcome, DeriveError> {
+        let mut deriver = Self::default();
+        let touched = deriver.touched(transaction, generation).await?;
+        deriver.derive(transaction, transaction, generation, &touched, sequence).await
     }
 
     /// Reads what derivation depends on and notes it in the generation's version; nothing is derived yet.
@@ -110,6 +126,7 @@ impl Deriver {
     pub async fn derive_symbols(
         &self,
         transaction: &Transaction<'_>,
+        reader: &impl GenericClient,
         symbols: &BTreeSet<Symbol>,
     ) -> Result<usize, DeriveError> {
         // Without any session there is no market date and so nothing to say yet; the first one touches everything.
@@ -121,8 +138,9 @@ impl Deriver {
                 None => gone.push(symbol.as_str()),
             }
         }
-        let market = Market { as_of, benchmark: self.benchmark.as_ref(), policy: &self.policy };
-        derive_all(transaction, &identities, &market).await?;
+        let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
+        let market = Arc::new(MarketNow { as_of, benchmark, policy });
+        derive_all(transaction, reader, &identities, &market).await?;
         read_tables::remove(transaction, &gone).await?;
         read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?;
         if !symbols.is_empty() {
@@ -132,7 +150,7 @@ impl Deriver {
     }
 
     /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date.
-    async fn touched(
+    pub async fn touched(
         &mut self,
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -204,45 +222,87 @@ fn changed(before: &BTreeMap<Symbol, Identity>, after: &BTreeMap<Symbol, Identit
     before.keys().chain(after.keys()).filter(differs).cloned().collect()
 }
 
-/// Derives chunk after chunk; while one is on the cores the next is read.
+/// Derives chunk after chunk: while one is on the cores, the one after it is read and the one before it written.
 async fn derive_all(
     transaction: &Transaction<'_>,
+    reader: &impl GenericClient,
     identities: &[&Identity],
-    market: &Market<'_>,
+    market: &Arc<MarketNow>,
 ) -> Result<(), DeriveError> {
-    for chunk in identities.chunks(CHUNK) {
-        let histories = load_histories(transaction, chunk).await?;
-        let derived = tokio::task::block_in_place(|| derive_chunk(&histories, market))?;
-        read_tables::replace(transaction, chunk, &derived).await?;
+    let mut chunks = identities.chunks(CHUNK);
+    let mut read = load(reader, chunks.next()).await?;
+    let mut built: Option<(&[&Identity], Vec<Built>)> = None;
+    while read.is_some() || built.is_some() {
+        let next = load(reader, chunks.next());
+        let write = async {
+            match built.take() {
+                Some((chunk, built)) => read_tables::replace(transaction, chunk, &built).await,
+                None => Ok(()),
+            }
+        };
+        let (next, derived, ()) = tokio::try_join!(next, derive_chunk(read.take(), market), write)?;
+        (read, built) = (next, derived);
     }
     Ok(())
 }
 
+/// Securities and their histories.
+type Read<'a> = Option<(&'a [&'a Identity], Vec<History>)>;
+
+async fn load<'a>(
+    reader: &impl GenericClient,
+    chunk: Option<&'a [&'a Identity]>,
+) -> Result<Read<'a>, DeriveError> {
+    let Some(chunk) = chunk else { return Ok(None) };
+    Ok(Some((chunk, load_histories(reader, chunk).await?)))
+}
+
+async fn derive_chunk<'a>(
+    read: Read<'a>,
+    market: &Arc<MarketNow>,
+) -> Result<Option<(&'a [&'a Identity], Vec<Built>)>, DeriveError> {
+    let Some((chunk, histories)) = read else { return Ok(None) };
+    let market = Arc::clone(market);
+    let derive =
+        move || histories.into_par_iter().map(|history| build(&history, &market)).collect::<Result<_, _>>();
+    let built = tokio::task::spawn_blocking(derive)
+        .await
+        .map_err(|error| DeriveError::Ended(error.to_string()))??;
+    Ok(Some((chunk, built)))
+}
+
 /// A bug in a measure must name its security and stop, rather than take the process down with a bare panic.
-fn derive_chunk(
-    histories: &[History],
-    market: &Market<'_>,
-) -> Result<Vec<(Derived, Option<Fund>)>, DeriveError> {
-    let derive = |history: &History| {
-        let derived = measure::derive(history, market);
-        let fund = fund(history, market, &derived.stock, &derived.metrics);
-        (derived, fund)
+fn build(history: &History, market: &MarketNow) -> Result<Built, DeriveError> {
+    let derive = || {
+        let market = market.borrowed();
+        let derived = measure::derive(history, &market);
+        let fund = fund(history, &market, &derived.stock, &derived.metrics);
+        Built::of(derived, fund)
     };
-    histories
-        .par_iter()
-        .map(|history| {
-            std::panic::catch_unwind(|| derive(history)).map_err(|panic| {
-                let message = panic
-                    .downcast_ref::<String>()
-                    .map(String::as_str)
-                    .or_else(|| panic.downcast_ref::<&str>().copied());
-                DeriveError::Measure {
-                    symbol: history.symbol.clone(),
-                    message: message.unwrap_or("it panicked").to_owned(),
-                }
-            })
-        })
-        .collect()
+    let built = std::panic::catch_unwind(derive).map_err(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        DeriveError::Measure {
+            symbol: history.symbol.clone(),
+            message: message.unwrap_or("it panicked").to_owned(),
+        }
+    })?;
+    Ok(built?)
+}
+
+/// What every security is derived with.
+struct MarketNow {
+    as_of: NaiveDate,
+    benchmark: Option<MonthEnds>,
+    policy: SourcePolicy,
+}
+
+impl MarketNow {
+    fn borrowed(&self) -> Market<'_> {
+        Market { as_of: self.as_of, benchmark: self.benchmark.as_ref(), policy: &self.policy }
+    }
 }
 
 /// Derivers by generation.

@@ -4,14 +4,16 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use projector::diff::diff;
+use projector::explain::explain;
 use projector::policy::PolicyLine;
 use projector::rebuild::{RebuildArgs, rebuild};
 use projector::run::{LIVE_FACTS, RunError, run};
 use projector::settings::ProjectorSettings;
 use projector::status::status;
-use projector::{dead_letters, policy, promote, report};
+use projector::{dead_letters, policy, promote, report, retry};
 use schema::db::{self, DbError};
 use schema::process::{Shutdown, init_logging};
+use schema::symbol::Symbol;
 use tokio_postgres::Client;
 
 #[global_allocator]
@@ -52,6 +54,18 @@ enum Command {
         /// Differing rows to show per table
         #[arg(long, default_value_t = 20)]
         limit: i64,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Say why a figure is what it is: observations, winners, formula
+    Explain {
+        #[arg(value_parser = Symbol::parse)]
+        symbol: Symbol,
+        /// Field of the metrics, for example increase_streak_years; all when it is left out
+        metric: Option<String>,
+        /// In this generation instead of the served one
+        #[arg(long, value_name = "N")]
+        generation: Option<i32>,
         #[command(flatten)]
         output: Output,
     },
@@ -121,8 +135,12 @@ enum DeadLetterCommand {
         #[command(flatten)]
         output: Output,
     },
+    /// Apply held letters again, of one message or all of them
+    Retry { sequence: Option<i64> },
     /// Mark a letter as not wanted; it stays on record
     Discard { sequence: i64, item: i32 },
+    /// Print the held rows as canonical NDJSON, to be mended and loaded
+    Export,
 }
 
 fn main() -> ExitCode {
@@ -177,6 +195,10 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
             let found = diff(&mut client, a, b, limit).await?;
             if output.json { report::json(&found)? } else { report::diff(&found) }
         }
+        Command::Explain { symbol, metric, generation, output } => {
+            let found = explain(&mut client, &symbol, metric.as_deref(), generation).await?;
+            if output.json { report::json(&found)? } else { report::explanation(&found) }
+        }
         Command::Promote { generation, accept_diff, output } => {
             let switched = promote::promote(&mut client, generation, accept_diff).await?;
             if output.json { report::json(&switched)? } else { report::switched(&switched) }
@@ -192,7 +214,7 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
         Command::Pause => promote::pause(&client, true).await?,
         Command::Resume => promote::pause(&client, false).await?,
         Command::Policy(command) => policy_command(&mut client, command).await?,
-        Command::DeadLetters(command) => dead_letter_command(&client, command).await?,
+        Command::DeadLetters(command) => dead_letter_command(settings, &client, command).await?,
         Command::Migrate | Command::Run { .. } | Command::Status(_) | Command::Rebuild(_) => {}
     }
     Ok(())
@@ -213,7 +235,11 @@ async fn policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::
     }
 }
 
-async fn dead_letter_command(client: &Client, command: DeadLetterCommand) -> anyhow::Result<()> {
+async fn dead_letter_command(
+    settings: &ProjectorSettings,
+    client: &Client,
+    command: DeadLetterCommand,
+) -> anyhow::Result<()> {
     let (letters, whole, json) = match command {
         DeadLetterCommand::List(output) => (dead_letters::list(client, None).await?, false, output.json),
         DeadLetterCommand::Show { sequence, output } => {
@@ -222,6 +248,26 @@ async fn dead_letter_command(client: &Client, command: DeadLetterCommand) -> any
         DeadLetterCommand::Discard { sequence, item } => {
             let found = dead_letters::discard(client, sequence, item).await?;
             anyhow::ensure!(found, "no letter {sequence}/{item} is held; see: projector dead-letters list");
+            return Ok(());
+        }
+        DeadLetterCommand::Retry { sequence } => {
+            let mut held = dead_letters::list(client, sequence).await?;
+            held.retain(|letter| letter.status == "held");
+            let applied = retry::retry(settings, &held).await?;
+            report::say(&format!("{applied} of {} letters were applied", held.len()));
+            return Ok(());
+        }
+        DeadLetterCommand::Export => {
+            let held = dead_letters::list(client, None).await?;
+            let (records, unreadable) = retry::export(settings, &held).await?;
+            records.iter().for_each(|record| report::say(&record.to_string()));
+            for letter in unreadable {
+                tracing::warn!(
+                    sequence = letter.sequence,
+                    reason = letter.reason,
+                    "no row of it can be read"
+                );
+            }
             return Ok(());
         }
     };

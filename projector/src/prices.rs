@@ -14,8 +14,8 @@ use tokio_postgres::types::{ToSql, Type};
 type Key = (String, String, i32);
 
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
-const STAGE: &str = "copy staged_bars (symbol, source, year, last_day, days, close, range, volume, extra, versions) from stdin binary";
-const UPSERT: &str = include_str!("../queries/bars_upsert.sql");
+const COPY: &str = "copy bars (symbol, source, year, last_day, days, close, range, volume, extra, versions) from stdin binary";
+const DELETE: &str = include_str!("../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../queries/bars_mark_dirty.sql");
 
 /// Why bars could not be merged.
@@ -35,6 +35,7 @@ impl From<tokio_postgres::Error> for PricesError {
 
 struct Merged {
     key: Key,
+    replaces: bool,
     last_day: Option<i32>,
     packed: Packed,
 }
@@ -50,18 +51,35 @@ pub async fn apply_prices(
         return Ok(());
     }
     let mut existing = existing(transaction, &years).await?;
-    let work: Vec<(Key, Vec<Bars>, Option<Packed>)> = years
+    let mut work: Vec<(Key, Vec<Bars>, Option<Packed>)> = years
         .into_iter()
         .map(|(key, parts)| {
             let stored = existing.remove(&key);
             (key, parts, stored)
         })
         .collect();
+    // In the key's order, a symbol's years lie together, where they are read together.
+    work.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let merged: Vec<Merged> = tokio::task::block_in_place(|| {
         work.into_par_iter()
             .filter_map(|(key, parts, stored)| merge(key, parts, stored).transpose())
             .collect::<Result<_, _>>()
     })?;
+    write(transaction, &merged).await?;
+    let symbols: Vec<&str> = merged.iter().map(|m| m.key.0.as_str()).collect();
+    transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
+    Ok(())
+}
+
+/// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.
+async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), PricesError> {
+    let replaced: Vec<&Key> = merged.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
+    if !replaced.is_empty() {
+        let symbols: Vec<&str> = replaced.iter().map(|key| key.0.as_str()).collect();
+        let sources: Vec<&str> = replaced.iter().map(|key| key.1.as_str()).collect();
+        let years: Vec<i32> = replaced.iter().map(|key| key.2).collect();
+        transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
+    }
     let tuples = merged.iter().map(|m| {
         let tuple: Vec<&(dyn ToSql + Sync)> = vec![
             &m.key.0,
@@ -89,9 +107,7 @@ pub async fn apply_prices(
         Type::BYTEA,
         Type::BYTEA,
     ];
-    copy_values(transaction, STAGE, &types, tuples).await?;
-    transaction.execute(UPSERT, &[]).await?;
-    transaction.execute(MARK_DIRTY, &[&fact_set]).await?;
+    copy_values(transaction, COPY, &types, tuples).await?;
     Ok(())
 }
 
@@ -148,5 +164,5 @@ fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Optio
     if stored.as_ref() == Some(&packed) {
         return Ok(None);
     }
-    Ok(Some(Merged { last_day: bars.last_live_day(), key, packed }))
+    Ok(Some(Merged { last_day: bars.last_live_day(), key, replaces: stored.is_some(), packed }))
 }

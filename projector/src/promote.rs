@@ -63,7 +63,7 @@ pub async fn promote(client: &mut Client, id: i32, accept_diff: bool) -> anyhow:
             );
         }
         generation.enter(&transaction).await?;
-        Deriver::default().derive(&transaction, &generation, u64::try_from(checkpoint)?).await?;
+        Deriver::catch_up(&transaction, &generation, u64::try_from(checkpoint)?).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
     flip(&transaction, id, active).await?;

@@ -5,8 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
-use rayon::prelude::*;
-use schema::bars::Packed;
+use schema::bars::{Bars, BarsError, Packed};
 use schema::db::{DbError, copy_rows, copy_values};
 use schema::identity::Identity;
 use schema::measure::Derived;
@@ -54,9 +53,9 @@ pub async fn remove(transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(
 pub async fn replace(
     transaction: &Transaction<'_>,
     identities: &[&Identity],
-    built: &[(Derived, Option<Fund>)],
+    built: &[Built],
 ) -> Result<(), DeriveError> {
-    let derived: Vec<&Derived> = built.iter().map(|(derived, _)| derived).collect();
+    let derived: Vec<&Derived> = built.iter().map(|built| &built.derived).collect();
     let derived = derived.as_slice();
     let symbols: Vec<&str> = identities.iter().map(|identity| identity.symbol.as_str()).collect();
     execute_each(transaction, DELETE, &symbols).await?;
@@ -67,12 +66,12 @@ pub async fn replace(
     copy(transaction, "dividends", derived.iter().flat_map(|d| &d.dividends)).await?;
     copy(transaction, "splits", derived.iter().flat_map(|d| &d.splits)).await?;
     copy::<Quarantined>(transaction, "quarantine", derived.iter().flat_map(|d| &d.quarantined)).await?;
-    let funds = || built.iter().filter_map(|(_, fund)| fund.as_ref());
+    let funds = || built.iter().filter_map(|built| built.fund.as_ref());
     copy(transaction, "etfs", funds().map(|fund| &fund.etf)).await?;
     copy(transaction, "holdings", funds().flat_map(|fund| &fund.holdings)).await?;
     copy_identities(transaction, identities).await?;
     copy_factors(transaction, derived).await?;
-    replace_prices(transaction, &symbols, derived).await
+    replace_prices(transaction, &symbols, built).await
 }
 
 async fn copy<'a, T: TableRow + 'a>(
@@ -119,44 +118,67 @@ async fn copy_factors(transaction: &Transaction<'_>, derived: &[&Derived]) -> Re
     Ok(())
 }
 
+/// One security, ready to be written.
+pub struct Built {
+    derived: Derived,
+    fund: Option<Fund>,
+    years: Vec<Year>,
+}
+
 /// One packed year on its way to the table.
-struct Year<'a> {
-    symbol: &'a str,
+struct Year {
     year: i32,
     digest: i64,
     packed: Packed,
 }
 
+impl Built {
+    /// Packs the security's prices, which are needed in no other form from here on.
+    pub fn of(mut derived: Derived, fund: Option<Fund>) -> Result<Self, BarsError> {
+        let years = std::mem::take(&mut derived.bars).by_year().into_iter();
+        let years = years.map(|(year, bars)| Year::of(year, bars)).collect::<Result<_, _>>()?;
+        Ok(Self { derived, fund, years })
+    }
+}
+
+impl Year {
+    fn of(year: i32, mut bars: Bars) -> Result<Self, BarsError> {
+        bars.canonicalize();
+        let packed = Packed { versions: Vec::new(), ..bars.pack()? };
+        Ok(Self { year, digest: digest(&packed), packed })
+    }
+}
+
 async fn replace_prices(
     transaction: &Transaction<'_>,
     symbols: &[&str],
-    derived: &[&Derived],
+    built: &[Built],
 ) -> Result<(), DeriveError> {
-    let years = tokio::task::block_in_place(|| {
-        derived.par_iter().map(|derived| pack_years(derived)).collect::<Result<Vec<_>, _>>()
-    })?;
-    let years: Vec<Year<'_>> = years.into_iter().flatten().collect();
+    let years: Vec<(&str, &Year)> = built
+        .iter()
+        .flat_map(|built| built.years.iter().map(|year| (built.derived.stock.symbol.as_str(), year)))
+        .collect();
     let mut stored: HashMap<(String, i32), i64> = HashMap::new();
     for row in transaction.query(DIGESTS, &[&symbols]).await? {
         stored.insert((row.try_get("symbol")?, row.try_get("year")?), row.try_get("digest")?);
     }
     let mut written = Vec::new();
-    for year in &years {
-        if stored.remove(&(year.symbol.to_owned(), year.year)) != Some(year.digest) {
-            written.push(year);
+    for (symbol, year) in years {
+        if stored.remove(&(symbol.to_owned(), year.year)) != Some(year.digest) {
+            written.push((symbol, year));
         }
     }
     // Years to be replaced, and years that are no longer there.
     let stale = written
         .iter()
-        .map(|y| (y.symbol, y.year))
+        .map(|(symbol, year)| (*symbol, year.year))
         .chain(stored.keys().map(|(symbol, year)| (symbol.as_str(), *year)));
     let (stale_symbols, stale_years): (Vec<&str>, Vec<i32>) = stale.unzip();
     transaction.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
-    let tuples = written.iter().map(|y| {
+    let tuples = written.iter().map(|(symbol, y)| {
         let p = &y.packed;
         let tuple: Vec<&(dyn ToSql + Sync)> =
-            vec![&y.symbol, &y.year, &y.digest, &p.days, &p.close, &p.range, &p.volume, &p.extra];
+            vec![symbol, &y.year, &y.digest, &p.days, &p.close, &p.range, &p.volume, &p.extra];
         tuple
     });
     let types =
@@ -164,19 +186,6 @@ async fn replace_prices(
     let statement = "copy prices (symbol, year, digest, days, close, range, volume, extra) from stdin binary";
     copy_values(transaction, statement, &types, tuples).await?;
     Ok(())
-}
-
-fn pack_years(derived: &Derived) -> Result<Vec<Year<'_>>, schema::bars::BarsError> {
-    derived
-        .bars
-        .by_year()
-        .into_iter()
-        .map(|(year, mut bars)| {
-            bars.canonicalize();
-            let packed = Packed { versions: Vec::new(), ..bars.pack()? };
-            Ok(Year { symbol: &derived.stock.symbol, year, digest: digest(&packed), packed })
-        })
-        .collect()
 }
 
 /// 64 bits that tell one year's bytes from another's.

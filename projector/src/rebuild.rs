@@ -21,11 +21,11 @@ use tokio_postgres::Client;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
-use crate::run::{LIVE_FACTS, fold};
+use crate::run::{ANALYZE, LIVE_FACTS, fold};
 use crate::settings::ProjectorSettings;
 
-/// Securities committed at a time.
-const CHUNK: usize = 200;
+/// Securities committed at a time: a killed rebuild repeats so many.
+const COMMITTED: usize = 1000;
 
 const PENDING: &str = include_str!("../queries/generation_building.sql");
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
@@ -33,6 +33,7 @@ const DESCRIBE: &str = include_str!("../queries/generation_describe.sql");
 const PROGRESS: &str = include_str!("../queries/generation_progress.sql");
 const FINISH: &str = include_str!("../queries/generation_finish.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
+const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
 const NEXT_ID: &str = "select coalesce(max(id), 0) + 1 from generations";
 
 /// What the new generation is derived from.
@@ -90,8 +91,11 @@ pub async fn rebuild(
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
         fold(settings, &generation.fact_set, shutdown.clone()).await?;
+        // A table that has just grown from nothing is read by its key only when its statistics say so.
+        let facts = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
+        facts.batch_execute(ANALYZE).await?;
     }
-    let securities = derive(&mut client, &generation, &shutdown).await?;
+    let securities = derive(settings, &mut client, &generation, &shutdown).await?;
     if shutdown.requested() {
         bail!("interrupted; run the same command again to go on with generation {id}");
     }
@@ -161,7 +165,13 @@ async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> a
 }
 
 /// Derives chunk after chunk from where the rebuild stood.
-async fn derive(client: &mut Client, generation: &Generation, shutdown: &Shutdown) -> anyhow::Result<usize> {
+async fn derive(
+    settings: &ProjectorSettings,
+    client: &mut Client,
+    generation: &Generation,
+    shutdown: &Shutdown,
+) -> anyhow::Result<usize> {
+    let reader = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
     let mut deriver = Deriver::default();
     let transaction = client.transaction().await?;
     let checkpoint: i64 =
@@ -172,17 +182,23 @@ async fn derive(client: &mut Client, generation: &Generation, shutdown: &Shutdow
     let (symbols, same) = deriver.prepare(&transaction, generation, checkpoint).await?;
     // What was derived for another market date or policy is derived again.
     let reached = reached.filter(|_| same);
+    if reached.is_none() {
+        // Everything is derived from here on; only what changes meanwhile is dirty.
+        transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
+    }
     transaction.commit().await?;
     let left: Vec<Symbol> =
         symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
     let bar = progress(left.len());
-    for chunk in left.chunks(CHUNK) {
+    for chunk in left.chunks(COMMITTED) {
         if shutdown.requested() {
             break;
         }
         let transaction = client.transaction().await?;
         generation.enter(&transaction).await?;
-        deriver.derive_symbols(&transaction, &chunk.iter().cloned().collect::<BTreeSet<_>>()).await?;
+        deriver
+            .derive_symbols(&transaction, &reader, &chunk.iter().cloned().collect::<BTreeSet<_>>())
+            .await?;
         transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
         transaction.commit().await?;
         bar.inc(chunk.len() as u64);
@@ -202,7 +218,7 @@ async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
     generation.enter(&transaction).await?;
-    Deriver::default().derive(&transaction, generation, u64::try_from(checkpoint)?).await?;
+    Deriver::catch_up(&transaction, generation, u64::try_from(checkpoint)?).await?;
     crate::diff::copy_others(&transaction, generation.id).await?;
     transaction.execute(FINISH, &[&generation.id]).await?;
     transaction.commit().await?;

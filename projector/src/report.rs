@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "reports are these commands' output")]
 
 use schema::history::SourcePolicy;
+use schema::measure::{ExplainedObservation, Explanation};
 use serde::Serialize;
 
 use crate::dead_letters::Held;
@@ -119,4 +120,39 @@ pub fn dead_letters(letters: &[Held], whole: bool) {
             println!("    {}", one.payload);
         }
     }
+}
+
+/// `projector explain`.
+pub fn explanation(explanation: &Explanation) {
+    println!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
+    for metric in &explanation.metrics {
+        println!("\n{} = {}", metric.metric, metric.value.as_deref().unwrap_or("null"));
+        println!("  {}: {}", metric.rule, metric.formula);
+        println!("  {}", metric.rounding);
+        metric.observations.iter().for_each(observation);
+    }
+    if !explanation.unused.is_empty() {
+        println!("\nnot used:");
+        explanation.unused.iter().for_each(observation);
+    }
+    for row in &explanation.quarantined {
+        println!("\nquarantined: {} {}", row.kind, serde_json::to_string(row).unwrap_or_default());
+    }
+    if !explanation.flags.is_empty() {
+        println!("\nflags: {}", explanation.flags.join(", "));
+    }
+}
+
+fn observation(seen: &ExplainedObservation) {
+    let amount = seen.amount.as_ref().map(ToString::to_string).unwrap_or_default();
+    let date = seen.date.map(|date| date.to_string()).unwrap_or_default();
+    println!(
+        "    {:<12} {date:<10} {amount:>12} {} from {} (id {}, revision {}): {}",
+        seen.kind,
+        seen.currency.as_deref().unwrap_or_default(),
+        seen.source,
+        seen.id.as_deref().unwrap_or("none"),
+        seen.revision,
+        seen.reason
+    );
 }

@@ -3,7 +3,7 @@
 //! Transient failures (a restarted Postgres, a lost connection) are retried with back-off from the last committed
 //! position; what cannot heal by itself halts with the reason and what to do, and is written to the fact set.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use async_nats::jetstream::stream::Stream;
@@ -13,12 +13,13 @@ use futures::stream::FuturesUnordered;
 use schema::db::{self, DbError, error_chain};
 use schema::process::Shutdown;
 use schema::stream::{self, StreamError};
+use schema::symbol::Symbol;
 use tokio_postgres::{Client, Transaction};
 use tokio_util::sync::CancellationToken;
 
 use crate::apply::{ApplyError, apply_messages};
 use crate::consume::{Batch, ConsumeError, LogReader};
-use crate::derive::{DeriveError, Derivers};
+use crate::derive::{CHUNK, DeriveError, Derivers};
 use crate::generation::Generation;
 use crate::lease::{self, Lease, LeaseLost};
 use crate::settings::ProjectorSettings;
@@ -32,6 +33,8 @@ const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const ATTENTION: &str = include_str!("../queries/attention.sql");
 const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
 const HALT: &str = include_str!("../queries/halt.sql");
+/// Statistics of the facts, which a large change has made untrue.
+pub const ANALYZE: &str = "analyze observations; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 /// How often pauses and policy changes are looked for while the log is quiet.
@@ -234,6 +237,7 @@ async fn work(
         length: settings.lease(),
         derivers: Derivers::new(),
         derived: tokio::time::Instant::now(),
+        reader: db::connect(&settings.projector_config(&lease.fact_set)?).await?,
     };
     let mut sequence = lease.checkpoint;
     // Dirty symbols of an earlier life are served before anything new.
@@ -302,6 +306,8 @@ struct Writer {
     length: Duration,
     derivers: Derivers,
     derived: tokio::time::Instant,
+    /// Reads committed facts while the transaction writes tables.
+    reader: Client,
 }
 
 impl Writer {
@@ -321,36 +327,71 @@ impl Writer {
         let mut transaction = client.transaction().await?;
         lease::confirm(&transaction, &self.lease).await??;
         apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages).await?;
-        let derive = batch.pending == 0 || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY;
-        let mut securities = 0;
-        if derive {
-            securities = self.derive(&transaction, sequence).await.inspect_err(|_| self.derivers.clear())?;
-        }
         let position = i64::try_from(sequence).unwrap_or(i64::MAX);
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
             [&self.lease.fact_set, &position, &self.genesis, &self.length.as_secs_f64()];
         transaction.execute(ADVANCE, &values).await?;
+        let mut securities = 0;
+        if batch.pending == 0 || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY {
+            let plans = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
+            let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
+            if facts_first {
+                // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
+                transaction.commit().await?;
+                self.reader.batch_execute(ANALYZE).await?;
+                transaction = client.transaction().await?;
+                lease::confirm(&transaction, &self.lease).await??;
+            }
+            let derived = self.derive(&transaction, &plans, facts_first, sequence).await;
+            securities = derived.inspect_err(|_| self.derivers.clear())?;
+            self.derived = tokio::time::Instant::now();
+        }
         if let Err(error) = transaction.commit().await {
             self.derivers.clear();
             return Err(error.into());
-        }
-        if derive {
-            self.derived = tokio::time::Instant::now();
         }
         tracing::info!(sequence, messages = batch.messages.len(), pending = batch.pending, securities, elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 
-    async fn derive(&mut self, transaction: &Transaction<'_>, sequence: u64) -> Result<usize, RunError> {
-        let mut securities = 0;
+    /// What every generation that follows these facts has to derive.
+    async fn plans(&mut self, transaction: &Transaction<'_>) -> Result<Vec<Plan>, RunError> {
+        let mut plans = Vec::new();
         for generation in Generation::tailing(transaction, &self.lease.fact_set).await? {
             generation.enter(transaction).await?;
             let deriver = self.derivers.entry(generation.id).or_default();
-            securities += deriver.derive(transaction, &generation, sequence).await?.securities;
+            let touched = deriver.touched(transaction, &generation).await?;
+            plans.push(Plan { generation, touched });
+        }
+        Ok(plans)
+    }
+
+    async fn derive(
+        &self,
+        transaction: &Transaction<'_>,
+        plans: &[Plan],
+        facts_first: bool,
+        sequence: u64,
+    ) -> Result<usize, RunError> {
+        let mut securities = 0;
+        for Plan { generation, touched } in plans {
+            let Some(deriver) = self.derivers.get(&generation.id) else { continue };
+            generation.enter(transaction).await?;
+            let derived = match facts_first {
+                true => deriver.derive(transaction, &self.reader, generation, touched, sequence).await,
+                false => deriver.derive(transaction, transaction, generation, touched, sequence).await,
+            };
+            securities += derived?.securities;
             transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
         }
         Ok(securities)
     }
+}
+
+/// What one generation has to derive.
+struct Plan {
+    generation: Generation,
+    touched: BTreeSet<Symbol>,
 }
 
 /// Leaves the reason where `projector status` and a person find it.

@@ -266,4 +266,19 @@ pub struct Run {
     pub rounded: u64,
     /// BLAKE3 over the frame ids in order.
     pub digest: String,
+    /// The frames cut from each input, from which their ids follow; only a completed run knows them all.
+    #[serde(default)]
+    pub frames: Vec<InputFrames>,
+    /// Arguments of `ingest` that load the same again, with absolute paths; nothing secret.
+    #[serde(default)]
+    pub command: Vec<String>,
+}
+
+/// How many frames of one kind were cut from one input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputFrames {
+    /// Digest of the input.
+    pub input: String,
+    pub kind: Kind,
+    pub frames: u64,
 }

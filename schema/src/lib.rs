@@ -7,6 +7,7 @@ pub mod db;
 pub mod event;
 pub mod facts;
 pub mod frame;
+mod frame_json;
 pub mod history;
 pub mod identity;
 pub mod measure;

@@ -29,6 +29,10 @@ pub struct StreamSettings {
 
 /// Oldest NATS server whose guarantees the service relies on.
 pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
+/// How long a message sent again is recognised by its id.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+/// The same while an exported log is written back.
+pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
 /// Metadata key under which the stream's identity is kept.
 pub const GENESIS: &str = "genesis_id";
 
@@ -88,6 +92,38 @@ impl StreamSettings {
         }
     }
 
+    /// The stream an exported log is written into: one with the log's identity, made when there is none.
+    ///
+    /// Until [`StreamSettings::restored`], repetitions are recognised for a moment only: a log may hold a message twice.
+    pub async fn restore(
+        &self,
+        context: &jetstream::Context,
+        genesis_id: &str,
+    ) -> Result<stream::Stream, StreamError> {
+        let mut config = self.config();
+        config.duplicate_window = RESTORE_WINDOW;
+        config.metadata.insert(GENESIS.to_owned(), genesis_id.to_owned());
+        match context.get_stream(&self.nats_stream).await {
+            Ok(stream) if genesis(&stream)? != genesis_id => {
+                Err(self.unavailable("it is another log; import into a stream that does not exist yet"))
+            }
+            Ok(_) => {
+                context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
+                context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))
+            }
+            Err(_) => context.create_stream(config).await.map_err(|error| self.unavailable(error)),
+        }
+    }
+
+    /// Ends what [`StreamSettings::restore`] began.
+    pub async fn restored(&self, context: &jetstream::Context) -> Result<(), StreamError> {
+        let stream = context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))?;
+        let config =
+            stream::Config { duplicate_window: DUPLICATE_WINDOW, ..stream.cached_info().config.clone() };
+        context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
+        Ok(())
+    }
+
     fn unavailable(&self, error: impl std::fmt::Display) -> StreamError {
         StreamError::JetStream { stream: self.nats_stream.clone(), reason: error.to_string() }
     }
@@ -107,7 +143,7 @@ impl StreamSettings {
             deny_purge: true,
             compression: Some(stream::Compression::S2),
             num_replicas: self.nats_replicas,
-            duplicate_window: Duration::from_secs(120),
+            duplicate_window: DUPLICATE_WINDOW,
             metadata: [(GENESIS.to_owned(), genesis), ("layout".to_owned(), "1".to_owned())].into(),
             ..stream::Config::default()
         }

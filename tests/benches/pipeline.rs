@@ -83,12 +83,15 @@ async fn main() -> Result<()> {
     let copied = copy_as_rows(&app, &market.rows).await?;
     println!("{:32} {:>8.2} M rows/s", "copy of bars as rows with key", copied / 1e6);
     let bars = market.bars;
-    let loaded = timed(&app, Program::Ingest, &["load", &folder.display().to_string(), "--source", "bench"]).await?;
+    let loaded =
+        timed(&app, Program::Ingest, &["load", &folder.display().to_string(), "--source", "bench"]).await?;
     report("files -> durable log", &loaded, bars, Some(copied));
     println!("{:32} {:>8.1} bytes a bar", "  log", per_bar(log_bytes(&app).await?, bars));
     let projected = timed(&app, Program::Projector, &["run", "--until-caught-up"]).await?;
     report("log -> served read tables", &projected, bars, Some(copied));
-    let size: i64 = app.sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')").await?;
+    let size: i64 = app
+        .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")
+        .await?;
     println!("{:32} {:>8.1} bytes a bar", "  postgres, facts and tables", per_bar(size.unsigned_abs(), bars));
     for from in ["log", "facts"] {
         let rebuilt = timed(&app, Program::Projector, &["rebuild", "--from", from]).await?;
@@ -103,8 +106,19 @@ async fn main() -> Result<()> {
 async fn generate(app: &TestApp, arguments: &Arguments, folder: &Path, until: NaiveDate) -> Result<Timed> {
     let (symbols, years) = (arguments.symbols.to_string(), arguments.years.to_string());
     let (until, folder) = (until.to_string(), folder.display().to_string());
-    let arguments =
-        ["generate", "--symbols", &symbols, "--years", &years, "--seed", "7", "--until", &until, "--out", &folder];
+    let arguments = [
+        "generate",
+        "--symbols",
+        &symbols,
+        "--years",
+        &years,
+        "--seed",
+        "7",
+        "--until",
+        &until,
+        "--out",
+        &folder,
+    ];
     timed(app, Program::Ingest, &arguments).await
 }
 
@@ -129,7 +143,8 @@ fn read(folder: &Path, rows: usize) -> Result<Market> {
 }
 
 fn price_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("prices")));
     files.sort();
     Ok(files)
@@ -153,7 +168,8 @@ async fn copy_as_rows(app: &TestApp, rows: &[BarRow]) -> Result<f64> {
         [Type::TEXT, Type::DATE, Type::NUMERIC, Type::NUMERIC, Type::NUMERIC, Type::NUMERIC, Type::INT8];
     let tuples = rows.iter().map(|row| {
         let [open, high, low, close] = &row.prices;
-        let tuple: Vec<&(dyn ToSql + Sync)> = vec![&row.symbol, &row.date, open, high, low, close, &row.volume];
+        let tuple: Vec<&(dyn ToSql + Sync)> =
+            vec![&row.symbol, &row.date, open, high, low, close, &row.volume];
         tuple
     });
     let started = Instant::now();
@@ -198,7 +214,7 @@ async fn live(app: &TestApp, arguments: &Arguments, market: &Market, until: Naiv
     let api = app.api_serve().await?;
     let key = app.key("professional").await?;
     let day = until + chrono::Days::new(3);
-    let file = app.folder().join("day.csv");
+    let file = app.folder().join("prices-day.csv");
     let lines = market.last.values().map(|line| {
         let mut fields: Vec<&str> = line.split(',').collect();
         let day = day.to_string();
@@ -243,7 +259,7 @@ async fn corrections(
     let mut delays = Vec::new();
     for number in 0..arguments.corrections {
         let symbol = symbols[number as usize * 7 % symbols.len()];
-        let file = app.folder().join(format!("correction-{number}.csv"));
+        let file = app.folder().join(format!("dividends-correction-{number}.csv"));
         let amount = format!("0.{:04}", 1000 + number);
         fs::write(&file, format!("symbol,ex_date,amount\n{symbol},2024-06-27,{amount}\n"))?;
         load(app, &file, Utc::now()).await?;
@@ -258,7 +274,8 @@ async fn corrections(
         delays.push(started.elapsed().as_secs_f64() * 1000.0);
     }
     delays.sort_by(f64::total_cmp);
-    let at = |share: f64| delays.get(((delays.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default();
+    let at =
+        |share: f64| delays.get(((delays.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default();
     println!(
         "{:32} {:>8.0} ms p50, {:.0} ms p99 after the load returned",
         format!("live: {} corrections", delays.len()),

@@ -51,7 +51,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 pub use adjust::Factor;
-pub use explain::{Explanation, explain};
+pub use explain::{ExplainedObservation, Explanation, explain};
 pub use risk::MonthEnds;
 
 use crate::bars::Bars;

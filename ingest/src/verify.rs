@@ -1,0 +1,266 @@
+//! `ingest verify` and `ingest resume`: what the manifests promise against what the log has.
+//!
+//! A completed run's manifest names how many frames of each kind were cut from each input; cutting is deterministic,
+//! so their ids follow, and a frame that is missing is published again from the same files.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use schema::event::{Run, RunState};
+use schema::frame::{Frame, FrameId, schema_name};
+use schema::process::Shutdown;
+use schema::stream::StreamSettings;
+use serde::Serialize;
+
+use crate::load::{LoadArgs, LoadError, load};
+use crate::log::{Log, LogError};
+use crate::report::Summary;
+
+/// Compares the log with the manifests of its runs, and publishes again what is missing.
+///
+/// Every message is read and decoded, so that damage shows. Missing frames are cut again from the files the run was
+/// loaded from, when those are where they were. Runs that were interrupted are named; `ingest resume` ends them.
+///
+/// Exit codes: 0 the log is whole, or is again; 1 something is missing or damaged; 3 NATS unreachable.
+#[derive(Debug, Clone, Args)]
+pub struct VerifyArgs {
+    /// Only report, publish nothing
+    #[arg(long)]
+    pub check_only: bool,
+    /// Print the findings as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Goes on with interrupted runs, from the files they were loading.
+///
+/// Exit codes: as for `ingest load`; 0 when no run was interrupted.
+#[derive(Debug, Clone, Args)]
+pub struct ResumeArgs {
+    /// Only this run
+    pub run: Option<String>,
+    /// Print each run's summary as one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a verification found.
+#[derive(Debug, Default, Serialize)]
+pub struct Findings {
+    pub messages: u64,
+    /// Sequences the stream should have and has not.
+    pub gaps: Vec<u64>,
+    pub damaged: Vec<Damaged>,
+    /// Completed runs with frames that are not in the log.
+    pub incomplete: Vec<Incomplete>,
+    /// Runs that were begun and did not end.
+    pub interrupted: Vec<String>,
+    /// Nothing is missing now; gaps in the numbering stay.
+    pub whole: bool,
+}
+
+/// A message that cannot be read.
+#[derive(Debug, Serialize)]
+pub struct Damaged {
+    pub sequence: u64,
+    pub reason: String,
+}
+
+/// A completed run that lost frames.
+#[derive(Debug, Serialize)]
+pub struct Incomplete {
+    pub run: String,
+    pub source: String,
+    pub files: Vec<String>,
+    pub missing: usize,
+    pub published_again: u64,
+    /// Why frames could not be published again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip)]
+    command: Vec<String>,
+}
+
+/// Frames a completed run promises.
+fn promised(run: &Run) -> impl Iterator<Item = FrameId> {
+    run.frames.iter().flat_map(move |cut| {
+        let schema = schema_name(cut.kind);
+        (0..cut.frames).map(move |chunk| FrameId::of(&run.source, &cut.input, chunk, &schema))
+    })
+}
+
+/// Compares the log with its manifests.
+async fn examine(log: &Log) -> Result<Findings, LogError> {
+    let mut findings = Findings::default();
+    let (mut ids, mut next) = (HashSet::new(), 1);
+    log.messages(|sequence, message| {
+        findings.gaps.extend(next..sequence);
+        (next, findings.messages) = (sequence + 1, findings.messages + 1);
+        match Frame::decode(message.headers.as_ref(), &message.payload) {
+            Ok(frame) => drop(ids.insert(frame.id)),
+            Err(error) => findings.damaged.push(Damaged { sequence, reason: error.to_string() }),
+        }
+        Ok(())
+    })
+    .await?;
+    if let Some(range) = log.range() {
+        findings.gaps.extend(next..=*range.end());
+    }
+    let runs: Vec<Run> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
+    let completed: HashSet<&str> =
+        runs.iter().filter(|run| run.state == RunState::Completed).map(|run| run.run.as_str()).collect();
+    for run in &runs {
+        let missing = promised(run).filter(|id| !ids.contains(id)).count();
+        if run.state == RunState::Completed && missing > 0 {
+            findings.incomplete.push(Incomplete {
+                run: run.run.clone(),
+                source: run.source.clone(),
+                files: run.files.clone(),
+                missing,
+                published_again: 0,
+                reason: None,
+                command: run.command.clone(),
+            });
+        }
+        if run.state == RunState::Started && !completed.contains(run.run.as_str()) {
+            findings.interrupted.push(run.run.clone());
+        }
+    }
+    Ok(findings)
+}
+
+/// Verifies, and repairs unless told not to.
+pub async fn verify(
+    args: &VerifyArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<Findings, LogError> {
+    let mut findings = examine(&Log::open(settings).await?).await?;
+    if !args.check_only {
+        for incomplete in &mut findings.incomplete {
+            match repair(&incomplete.command, settings, shutdown).await {
+                Ok(summary) => {
+                    incomplete.published_again = summary.frames;
+                    let files = summary.text();
+                    incomplete.reason = (summary.frames < incomplete.missing as u64).then_some(files);
+                }
+                Err(error) => incomplete.reason = Some(error.to_string()),
+            }
+        }
+    }
+    let restored = |run: &Incomplete| run.published_again >= run.missing as u64;
+    findings.whole = findings.damaged.is_empty()
+        && findings.interrupted.is_empty()
+        && findings.incomplete.iter().all(restored);
+    Ok(findings)
+}
+
+async fn repair(
+    command: &[String],
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<Summary, LoadError> {
+    let mut args = again(command)?;
+    args.repair = true;
+    load(&args, settings, shutdown).await
+}
+
+fn again(command: &[String]) -> Result<LoadArgs, LoadError> {
+    LoadArgs::of_command(command).map_err(|error| {
+        LoadError::Failed(format!("its manifest does not say how to load it again: {error}"))
+    })
+}
+
+impl Findings {
+    /// 0 whole, 1 not.
+    pub fn exit_code(&self) -> u8 {
+        u8::from(!self.whole)
+    }
+
+    /// The findings for people.
+    pub fn text(&self) -> String {
+        let mut lines = vec![format!("{} messages read", self.messages)];
+        if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
+            lines.push(format!(
+                "{} sequences are gone, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
+                self.gaps.len()
+            ));
+        }
+        lines.extend(
+            self.damaged.iter().map(|d| format!("message {} cannot be read: {}", d.sequence, d.reason)),
+        );
+        lines.extend(self.incomplete.iter().map(|run| {
+            let files = run.files.join(", ");
+            let reason =
+                run.reason.as_deref().map(|reason| format!(": {}", reason.trim_end())).unwrap_or_default();
+            format!(
+                "run {} ({files}): {} frames were missing, {} published again{reason}",
+                run.run, run.missing, run.published_again
+            )
+        }));
+        lines.extend(
+            self.interrupted.iter().map(|run| format!("run {run} was interrupted: ingest resume {run}")),
+        );
+        lines.push(if self.whole { "the log is whole" } else { "the log is not whole" }.to_owned());
+        lines.join("\n") + "\n"
+    }
+}
+
+/// Ends interrupted runs; gives their summaries.
+pub async fn resume(
+    args: &ResumeArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<Vec<Summary>, LoadError> {
+    let manifests = Log::open(settings).await?.manifests().await?;
+    let completed: HashSet<String> = manifests
+        .iter()
+        .filter(|(_, run)| run.state == RunState::Completed)
+        .map(|(_, run)| run.run.clone())
+        .collect();
+    let wanted = |run: &Run| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
+    if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
+        return Err(LoadError::Failed(format!("the log has no run {unknown}; see: ingest runs")));
+    }
+    let mut seen = HashSet::new();
+    let mut summaries = Vec::new();
+    for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains(&run.run)) {
+        if seen.insert(run.run.as_str()) {
+            summaries.push(load(&again(&run.command)?, settings, shutdown).await?);
+        }
+    }
+    Ok(summaries)
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::event::{InputFrames, Kind};
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_promises_the_ids_of_its_frames() {
+        let run = Run {
+            run: "r".to_owned(),
+            state: RunState::Completed,
+            source: "eod".to_owned(),
+            format: "auto".to_owned(),
+            files: Vec::new(),
+            observed_at: chrono::DateTime::UNIX_EPOCH,
+            inputs: vec!["a".to_owned()],
+            chunks: 3,
+            rows: 0,
+            rejects: 0,
+            rounded: 0,
+            digest: String::new(),
+            frames: vec![
+                InputFrames { input: "a".to_owned(), kind: Kind::Price, frames: 2 },
+                InputFrames { input: "a".to_owned(), kind: Kind::Split, frames: 1 },
+            ],
+            command: Vec::new(),
+        };
+        let ids: Vec<FrameId> = promised(&run).collect();
+        let of = |chunk, kind| FrameId::of("eod", "a", chunk, &schema_name(kind));
+        assert_eq!(ids, [of(0, Kind::Price), of(1, Kind::Price), of(0, Kind::Split)]);
+    }
+}

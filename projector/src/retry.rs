@@ -1,0 +1,100 @@
+//! `projector dead-letters retry` and `export`: another try for what was set aside, from the log, where it still is.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+use async_nats::jetstream::stream::Stream;
+use schema::db;
+use schema::frame::{Body, Frame};
+use serde_json::{Map, Value};
+
+use crate::apply::apply_again;
+use crate::consume::Message;
+use crate::dead_letters::Held;
+use crate::settings::ProjectorSettings;
+
+const STAGING: &str = include_str!("../queries/staging.sql");
+const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
+const APPLIED: &str = include_str!("../queries/dead_letters_applied.sql");
+
+/// Applies the messages of these letters again and gives how many letters were applied. The projector that follows the
+/// log derives what they touch.
+pub async fn retry(settings: &ProjectorSettings, letters: &[Held]) -> anyhow::Result<u64> {
+    let stream = open(settings).await?;
+    let messages: BTreeSet<(&str, i64)> =
+        letters.iter().map(|letter| (letter.fact_set.as_str(), letter.sequence)).collect();
+    let mut applied = 0;
+    for (fact_set, sequence) in messages {
+        let mut client = db::connect(&settings.projector_config(fact_set)?).await?;
+        client.batch_execute(STAGING).await?;
+        let mut transaction = client.transaction().await?;
+        transaction.query_one(LOCK, &[&fact_set]).await?;
+        let failed = apply_again(&mut transaction, fact_set, &message(&stream, sequence).await?).await?;
+        let failed: Vec<i32> = failed.iter().map(|letter| letter.item).collect();
+        applied += transaction.execute(APPLIED, &[&fact_set, &sequence, &failed]).await?;
+        transaction.commit().await?;
+    }
+    Ok(applied)
+}
+
+/// The rows of these letters as canonical NDJSON records, to be mended and loaded; whole messages that cannot be read
+/// have no rows and are given apart.
+pub async fn export<'a>(
+    settings: &ProjectorSettings,
+    letters: &'a [Held],
+) -> anyhow::Result<(Vec<Value>, Vec<&'a Held>)> {
+    let stream = open(settings).await?;
+    let (mut records, mut unreadable) = (Vec::new(), Vec::new());
+    for letter in letters {
+        let message = message(&stream, letter.sequence).await?;
+        let frame = Frame::decode(message.headers.as_ref(), &message.payload).ok();
+        let item = usize::try_from(letter.item).ok().and_then(|item| item.checked_sub(1));
+        match frame.zip(item) {
+            Some((frame, item)) => records.extend(rows(&frame.body, item)),
+            None => unreadable.push(letter),
+        }
+    }
+    Ok((records, unreadable))
+}
+
+/// What the item of a message stands for: a row, or all bars of one symbol.
+fn rows(body: &Body, item: usize) -> Vec<Value> {
+    let kind = body.kind();
+    let rows = match body {
+        Body::Prices(series) => Body::Prices(series.get(item).cloned().into_iter().collect()).rows_json(),
+        _ => body.rows_json().get(item).cloned().into_iter().collect(),
+    };
+    rows.as_array().into_iter().flatten().map(|row| canonical(kind.as_str(), row)).collect()
+}
+
+/// A row as a feed would write it: the record's fields beside the common ones.
+fn canonical(kind: &str, row: &Value) -> Value {
+    let mut record = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
+    for (name, value) in row.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        match (name.as_str(), value) {
+            ("record", Value::Object(fields)) => {
+                record.extend(fields.clone().into_iter().filter(|(_, value)| !value.is_null()));
+            }
+            ("line", _) => {}
+            _ => drop(record.insert(name.clone(), value.clone())),
+        }
+    }
+    Value::Object(record)
+}
+
+async fn open(settings: &ProjectorSettings) -> anyhow::Result<Stream> {
+    let context = settings.stream.connect("projector-dead-letters").await?;
+    Ok(settings.stream.open(&context).await?)
+}
+
+async fn message(stream: &Stream, sequence: i64) -> anyhow::Result<Message> {
+    let wanted = u64::try_from(sequence)?;
+    let found = stream.get_raw_message(wanted).await;
+    let found = found.with_context(|| format!("the log does not give message {sequence}"))?;
+    Ok(Message {
+        sequence: found.sequence,
+        subject: found.subject.to_string(),
+        headers: Some(found.headers),
+        payload: found.payload,
+    })
+}
