@@ -69,7 +69,8 @@ pub(crate) fn list<T: Serialize>(
     }
 }
 
-fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+/// A value as JSON, decimals as the request wants them.
+pub(crate) fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     // CSV cells have no quotes to tell text from numbers, so they stay numbers.
     if output.text_decimals && output.format == Format::Json {
         schema::value::with_decimals_as_text(|| serde_json::to_vec(value))

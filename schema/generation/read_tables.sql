@@ -170,6 +170,7 @@ create table metrics (
   yield_5y_high numeric,
   yield_5y_low numeric,
   ttm_payment_count integer not null,
+  ttm_complete boolean not null,
   frequency text not null,
   payments_per_year integer,
   payout_ratio numeric,

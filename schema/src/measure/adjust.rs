@@ -133,6 +133,10 @@ pub struct Factor {
     pub dividend_factor: Decimal,
     /// Cash paid per share on the day's basis, specials included, spin-off values not; 0 when there is none.
     pub dividend: Decimal,
+    /// Cash and spin-off value per share on the day's basis, which total return reinvests; `None` when some of it was
+    /// paid in another currency than the prices'.
+    #[serde(default)]
+    pub value: Option<Decimal>,
 }
 
 /// What to multiply into prices of a run of days: all days from the step before up to the day before `before`.
@@ -232,6 +236,7 @@ mod tests {
             split: Ratio { from, to },
             dividend_factor,
             dividend: Decimal::ZERO,
+            value: Some(Decimal::ZERO),
         };
         let steps = steps(&[
             factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)),

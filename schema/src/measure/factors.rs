@@ -37,7 +37,13 @@ impl ExDay {
 
 impl From<&ExDay> for Factor {
     fn from(day: &ExDay) -> Self {
-        Self { ex_date: day.ex_date, split: day.split, dividend_factor: day.factor(), dividend: day.cash }
+        Self {
+            ex_date: day.ex_date,
+            split: day.split,
+            dividend_factor: day.factor(),
+            dividend: day.cash,
+            value: (!day.foreign).then_some(day.value),
+        }
     }
 }
 

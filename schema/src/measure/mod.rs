@@ -53,13 +53,14 @@ use rust_decimal::Decimal;
 pub use adjust::Factor;
 pub use explain::{ExplainedObservation, Explanation, explain};
 pub use risk::MonthEnds;
+pub use total_return::{Closes, total_return};
 
 use crate::bars::Bars;
 use crate::history::{History, SourcePolicy};
 use crate::row;
 
 /// Version of the rules: changes whenever the same facts would give another number.
-pub const METHOD_VERSION: &str = "2026.1";
+pub const METHOD_VERSION: &str = "2026.2";
 
 /// What every security is measured against.
 #[derive(Debug, Clone, Copy)]
@@ -104,12 +105,9 @@ pub fn total_return_between(
 ) -> Option<Decimal> {
     let measured = measured::measure(history, market);
     let series = measured.basis.series();
-    total_return::total_return(
-        &series,
-        &measured.basis.ex_days,
-        series.at_or_before(from)?,
-        series.at_or_before(to)?,
-    )
+    let factors: Vec<Factor> = measured.basis.ex_days.iter().map(Factor::from).collect();
+    let closes = Closes { days: &series.bars.day, close: &|index| series.close(index), factors: &factors };
+    total_return(&closes, series.at_or_before(from)?, series.at_or_before(to)?)
 }
 
 /// The month ends other securities' beta is measured against.

@@ -2,61 +2,119 @@
 //!
 //! The product over bars of (P_t + D_t) x s_t / P_(t-1), less 1; s_t is to/from of a split on t. Between ex-dates closes
 //! cancel, so only the first and last close and those of ex-dates are touched. A distribution whose ex-date has no bar is
-//! reinvested at the next one. It is not the ratio of adjusted closes. Null when some cash is in another currency.
+//! reinvested at the next one. It is not the ratio of adjusted closes. Null when some of it is in another currency.
+//! Source: CRSP's definition of holding-period returns.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::adjust::{Factor, Ratio};
 use super::arithmetic::{HUNDRED, quotient};
-use super::factors::ExDay;
 use super::series::Series;
 use super::yields::months_before;
+use crate::bars::{date_of, day_number};
 
 /// Calendar days a start price may be older than the start of the window.
 const START_TOLERANCE: i64 = 10;
 
-/// Total return in percent between two bars.
-pub(crate) fn total_return(
-    series: &Series<'_>,
-    ex_days: &[ExDay],
-    from: usize,
-    to: usize,
-) -> Option<Decimal> {
-    let (start, end) = (series.date(from), series.date(to));
-    let first = ex_days.partition_point(|day| day.ex_date <= start);
-    let last = ex_days.partition_point(|day| day.ex_date <= end);
-    let mut growth = quotient(series.close(to), series.close(from))?;
-    let split = series.splits.between(start, end).inverse();
-    growth = split.apply(growth);
-    let mut reinvested: Option<(usize, Decimal)> = None;
-    for day in ex_days.get(first..last)?.iter().filter(|day| day.foreign || !day.value.is_zero()) {
-        if day.foreign {
-            return None;
-        }
-        let bar = series.at_or_after(day.ex_date)?;
-        let value = series.splits.carry(day.ex_date, series.date(bar)).apply(day.value);
-        reinvested = match reinvested {
-            Some((same, sum)) if same == bar => Some((bar, sum.checked_add(value)?)),
-            Some((other, sum)) => {
-                growth = grown(series, growth, other, sum)?;
-                Some((bar, value))
-            }
-            None => Some((bar, value)),
-        };
+/// Raw closes of sorted sessions, and what happened between them.
+#[derive(Clone, Copy)]
+pub struct Closes<'a> {
+    /// Day numbers, ascending.
+    pub days: &'a [i32],
+    /// Raw close of a session by position; positive.
+    pub close: &'a dyn Fn(usize) -> Decimal,
+    /// By ex-date.
+    pub factors: &'a [Factor],
+}
+
+impl std::fmt::Debug for Closes<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Closes").field("days", &self.days.len()).field("factors", &self.factors).finish()
     }
-    if let Some((bar, sum)) = reinvested {
-        growth = grown(series, growth, bar, sum)?;
+}
+
+/// Total return in percent between the sessions at two positions.
+pub fn total_return(closes: &Closes<'_>, from: usize, to: usize) -> Option<Decimal> {
+    let (start, end) = (date_of(*closes.days.get(from)?), date_of(*closes.days.get(to)?));
+    let first = closes.factors.partition_point(|day| day.ex_date <= start);
+    let last = closes.factors.partition_point(|day| day.ex_date <= end);
+    let passed = closes.factors.get(first..last)?;
+    let mut growth = quotient((closes.close)(to), (closes.close)(from))?;
+    growth = splits_of(passed).inverse().apply(growth);
+    for same_bar in passed.chunk_by(|a, b| closes.session(a) == closes.session(b)) {
+        growth = growth.checked_mul(reinvested(closes, same_bar)?)?;
     }
     growth.checked_sub(Decimal::ONE)?.checked_mul(HUNDRED)
 }
 
-fn grown(series: &Series<'_>, growth: Decimal, bar: usize, value: Decimal) -> Option<Decimal> {
-    let close = series.close(bar);
-    growth.checked_mul(quotient(close.checked_add(value)?, close)?)
+impl Closes<'_> {
+    /// The session a day's distributions are reinvested at.
+    fn session(&self, day: &Factor) -> usize {
+        self.days.partition_point(|bar| *bar < day_number(day.ex_date))
+    }
+}
+
+fn splits_of(days: &[Factor]) -> Ratio {
+    days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.split))
+}
+
+/// (P + D) / P of the session these ex-dates share, amounts on its share basis.
+fn reinvested(closes: &Closes<'_>, days: &[Factor]) -> Option<Decimal> {
+    let close = (closes.close)(closes.session(days.first()?));
+    let mut value = Decimal::ZERO;
+    for (index, day) in days.iter().enumerate() {
+        let later = splits_of(days.get(index + 1..).unwrap_or_default());
+        value = value.checked_add(later.apply(day.value?))?;
+    }
+    if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
 }
 
 /// The newest bar on or before `months` before the as-of date, if no more than ten days before it.
 pub(crate) fn start_bar(series: &Series<'_>, as_of: NaiveDate, months: u32) -> Option<usize> {
     let start = months_before(as_of, months);
     series.at_or_before(start).filter(|index| (start - series.date(*index)).num_days() <= START_TOLERANCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::round;
+
+    fn check(
+        closes: &[(&str, i64)],
+        events: &[(&str, i64, i64, Option<Decimal>)],
+        expected: Option<Decimal>,
+    ) {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let days: Vec<i32> = closes.iter().map(|(date, _)| day_number(day(date))).collect();
+        let factors: Vec<Factor> = events
+            .iter()
+            .map(|(date, from, to, value)| Factor {
+                ex_date: day(date),
+                split: Ratio { from: (*from).into(), to: (*to).into() },
+                dividend_factor: Decimal::ONE,
+                dividend: Decimal::ZERO,
+                value: *value,
+            })
+            .collect();
+        let close = |index: usize| Decimal::from(closes[index].1);
+        let found =
+            total_return(&Closes { days: &days, close: &close, factors: &factors }, 0, days.len() - 1);
+        assert_eq!(found.map(|found| round(found, 4)), expected, "{events:?}");
+    }
+
+    #[test]
+    fn dividends_buy_shares_at_the_close_of_their_ex_date() {
+        let closes = [("2024-01-02", 100), ("2024-01-03", 99), ("2024-01-05", 101)];
+        let paid = Some(dec!(2));
+        check(&closes, &[], Some(dec!(1)));
+        check(&closes, &[("2024-01-03", 1, 1, paid)], Some(dec!(3.0404)));
+        check(&closes, &[("2024-01-02", 1, 1, paid), ("2024-01-08", 1, 1, paid)], Some(dec!(1)));
+        check(&closes, &[("2024-01-04", 1, 1, paid)], Some(dec!(3)));
+        check(&closes, &[("2024-01-03", 1, 1, None)], None);
+        // Per new share on the split's own day; before it, half as much a new share.
+        check(&closes, &[("2024-01-03", 1, 2, paid)], Some(dec!(106.0808)));
+        check(&closes, &[("2024-01-04", 1, 1, paid), ("2024-01-05", 1, 2, Some(dec!(0)))], Some(dec!(104)));
+    }
 }

@@ -94,6 +94,8 @@ row! {
         "yield_5y_low" yield_5y_low: Option<Exact>,
         /// Regular ex-dates in the TTM window.
         "ttm_payment_count" ttm_payment_count: i32,
+        /// Whether the TTM window is covered whole; false when listed, or known, for less than 12 months. Nothing is annualised.
+        "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
         /// Payments a year; null when irregular, none or unknown.

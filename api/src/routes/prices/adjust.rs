@@ -165,7 +165,7 @@ mod tests {
 
     fn factor(day: i32, from: i64, to: i64, dividend_factor: Decimal) -> Factor {
         let split = Ratio { from: from.into(), to: to.into() };
-        Factor { ex_date: date_of(day), split, dividend_factor, dividend: Decimal::ZERO }
+        Factor { ex_date: date_of(day), split, dividend_factor, dividend: Decimal::ZERO, value: None }
     }
 
     fn check(factors: &[Factor], day: i32, price: &str, basis: Basis, expected: &str) {

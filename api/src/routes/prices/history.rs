@@ -1,10 +1,15 @@
 //! `GET /v1/prices/{symbol}`
 
+use std::ops::Range;
+
 use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate};
+use rust_decimal::Decimal;
 use schema::bars::{date_of, day_number};
+use schema::measure::Closes;
 use schema::row::TableRow;
 use schema::text_enum;
+use schema::value::{Exact, round};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -21,6 +26,7 @@ use crate::parameters::{
     Direction, Format, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol,
     Reader, SymbolPath, Window,
 };
+use crate::render::json;
 use crate::routes::Failures;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
@@ -139,6 +145,9 @@ pub(crate) struct PricesMeta {
     currency: Option<String>,
     interval: Interval,
     adjustment: Adjustment,
+    /// Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
+    /// their ex-date; null without a bar, and when a distribution was paid in another currency.
+    total_return: Option<Exact>,
 }
 
 /// Historical prices
@@ -181,9 +190,10 @@ fn page(ask: &Ask<PricesParameters>, series: &Series, start: NaiveDate) -> Resul
     let adjusted = Adjusted { bars, steps: &steps, factors: &series.factors, basis: asked.adjustment.into() };
     let mut body = Writer::new(&adjusted, &asked.output, periods.len()).rows(periods.iter());
     if asked.output.format == Format::Json {
-        let meta = meta(ask, series, periods.len(), start, next_cursor.clone());
+        let total_return = total_return(series, first..end.max(first));
+        let meta = meta(ask, series, periods.len(), start, next_cursor.clone(), total_return);
         body.extend_from_slice(b",\"meta\":");
-        serde_json::to_writer(&mut body, &meta).map_err(|error| ApiError::Internal(error.into()))?;
+        body.extend(json(&asked.output, &meta).map_err(|error| ApiError::Internal(error.into()))?);
         body.push(b'}');
     }
     Ok(Made { body: body.into(), version: series.version, next_cursor })
@@ -209,6 +219,7 @@ fn meta(
     count: usize,
     start: NaiveDate,
     next_cursor: Option<String>,
+    total_return: Option<Exact>,
 ) -> PricesMeta {
     let asked = &ask.parameters;
     let mut list = ListMeta::new(&series.version, count, asked.page.limit, next_cursor);
@@ -220,5 +231,14 @@ fn meta(
         currency: series.currency.clone(),
         interval: asked.interval,
         adjustment: asked.adjustment,
+        total_return,
     }
+}
+
+fn total_return(series: &Series, range: Range<usize>) -> Option<Exact> {
+    let bars = &series.bars;
+    let close = |index: usize| Decimal::new(bars.close[index], bars.scale[index].into());
+    let closes = Closes { days: &bars.day, close: &close, factors: &series.factors };
+    let last = range.end.checked_sub(1).filter(|last| *last >= range.start)?;
+    schema::measure::total_return(&closes, range.start, last).map(|value| Exact::percent(round(value, 18)))
 }

@@ -460,6 +460,7 @@ mod tests {
             split: Ratio { from: (*from).into(), to: (*to).into() },
             dividend_factor: Decimal::ONE - Decimal::from(*cash) / Decimal::from(7_001),
             dividend: Decimal::new(*cash, 3),
+            value: None,
         };
         events.iter().map(factor).collect()
     }

@@ -3,10 +3,10 @@
 use rust_decimal::Decimal;
 
 use super::basis::Basis;
-use crate::measure::Market;
 use crate::measure::arithmetic::change_percent;
 use crate::measure::risk::{beta, month_ends, volatility};
-use crate::measure::total_return::{start_bar, total_return};
+use crate::measure::total_return::{Closes, start_bar, total_return};
+use crate::measure::{Factor, Market};
 
 /// Returns in percent, beta plain.
 #[derive(Debug)]
@@ -21,7 +21,9 @@ pub(crate) struct Returns {
 /// Measures returns.
 pub(crate) fn returns(basis: &Basis<'_>, market: &Market<'_>) -> Returns {
     let (series, as_of) = (basis.series(), basis.as_of);
-    let since = |start: Option<usize>| total_return(&series, &basis.ex_days, start?, basis.price?.index);
+    let factors: Vec<Factor> = basis.ex_days.iter().map(Factor::from).collect();
+    let closes = Closes { days: &series.bars.day, close: &|index| series.close(index), factors: &factors };
+    let since = |start: Option<usize>| total_return(&closes, start?, basis.price?.index);
     let year_ago = start_bar(&series, as_of, 12);
     let old_close = year_ago.map(|index| series.close_on_basis(index, as_of));
     Returns {

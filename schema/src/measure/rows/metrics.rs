@@ -35,6 +35,7 @@ pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> M
         yield_5y_high: percent(measured.income.yield_range.map(|range| range.highest)),
         yield_5y_low: percent(measured.income.yield_range.map(|range| range.lowest)),
         ttm_payment_count: measured.income.ttm_payment_count,
+        ttm_complete: !measured.flags.contains("ttm_incomplete"),
         frequency: measured.basis.rhythm.frequency,
         payments_per_year: measured.basis.payments_per_year(),
         payout_ratio: percent(measured.payouts.ratio.ok()),
