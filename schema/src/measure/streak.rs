@@ -4,6 +4,8 @@
 //! more than 0.05 % (which absorbs split rounding); n increases need n + 1 totals. An equal total is a freeze and ends
 //! it. The running year counts early once its declared total beats Y0's. Specials never count. A cut declared this year
 //! leaves the number until year-end but puts it at risk: forward dividend below D[Y0] by more than that tolerance.
+//! A year of a spin-off neither counts nor breaks a streak when its total did not rise, since part of the payer left;
+//! it is flagged for review. Source: calendar-year practice of published dividend champions lists.
 //!
 //! A streak that reaches the first total may be longer (`lower_bound`), unless the company was listed in that year or
 //! later, or an operator's seed (`years` through `through_year`) covers what lies before: with every year after
@@ -40,16 +42,33 @@ pub fn is_cut(new: Decimal, old: Decimal) -> bool {
     new < old.saturating_mul(Decimal::new(9_995, 4))
 }
 
-/// The streak of increases. `running` is the as-of date's year, `listed` the year of listing when known.
-pub fn streak(totals: &AnnualTotals, running: i32, seed: Option<StreakSeed>, listed: Option<i32>) -> Streak {
+/// What a streak is told from besides the totals.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StreakFacts<'a> {
+    /// The as-of date's year.
+    pub running: i32,
+    pub seed: Option<StreakSeed>,
+    /// Year of listing, when known.
+    pub listed: Option<i32>,
+    /// Years with a spin-off.
+    pub spin_offs: &'a [i32],
+}
+
+/// The streak of increases.
+pub fn streak(totals: &AnnualTotals, facts: &StreakFacts<'_>) -> Streak {
+    let StreakFacts { running, seed, listed, spin_offs } = *facts;
     let increased = |year: i32| is_increase(totals.amount(year), totals.amount(year - 1));
+    let excused = |year: i32| spin_offs.contains(&year) && totals.amount(year) > Decimal::ZERO;
     let last_complete = running - 1;
     let last = if increased(running) { running } else { last_complete };
-    let mut started = last + 1;
-    while increased(started - 1) {
-        started -= 1;
+    let (mut started, mut counted) = (last + 1, 0);
+    let mut year = last;
+    while increased(year) || excused(year) {
+        if increased(year) {
+            (started, counted) = (year, counted + 1);
+        }
+        year -= 1;
     }
-    let counted = last + 1 - started;
     if let Some(years) =
         seed.and_then(|seed| seeded(seed, started, last, last_complete)).filter(|years| *years >= counted)
     {
@@ -106,7 +125,7 @@ mod tests {
     #[test]
     fn increases() {
         let check = |amounts: &[Decimal], years, lower_bound| {
-            let found = streak(&totals(amounts), 2025, None, None);
+            let found = streak(&totals(amounts), &StreakFacts { running: 2025, ..StreakFacts::default() });
             assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{amounts:?}");
         };
         check(&[], 0, false);
@@ -117,21 +136,40 @@ mod tests {
         check(&[dec!(1), dec!(1.0005)], 0, false);
         check(&[dec!(1), dec!(1.00051)], 1, true);
         check(&[dec!(1), dec!(0), dec!(1), dec!(2)], 1, false);
-        assert!(!streak(&totals(&[dec!(1), dec!(2)]), 2025, None, Some(2023)).lower_bound);
+        let listed = StreakFacts { running: 2025, listed: Some(2023), ..StreakFacts::default() };
+        assert!(!streak(&totals(&[dec!(1), dec!(2)]), &listed).lower_bound);
     }
 
     #[test]
     fn a_running_year_counts_early_but_never_against() {
-        let found = |amounts: &[Decimal]| streak(&totals(amounts), 2024, None, None).years;
+        let facts = StreakFacts { running: 2024, ..StreakFacts::default() };
+        let found = |amounts: &[Decimal]| streak(&totals(amounts), &facts).years;
         assert_eq!(found(&[dec!(1), dec!(1.1), dec!(1.12)]), 2);
         assert_eq!(found(&[dec!(1), dec!(1.1), dec!(0.6)]), 1);
+    }
+
+    #[test]
+    fn a_spin_off_year_does_not_end_a_streak() {
+        let check = |amounts: &[Decimal], spin_offs: &[i32], years, started| {
+            let found =
+                streak(&totals(amounts), &StreakFacts { running: 2025, spin_offs, ..StreakFacts::default() });
+            assert_eq!((found.years, found.started), (years, started), "{amounts:?} {spin_offs:?}");
+        };
+        let halved = [dec!(1), dec!(1.1), dec!(1.2), dec!(0.6), dec!(0.7)];
+        check(&halved, &[], 1, Some(2024));
+        check(&halved, &[2023], 3, Some(2021));
+        check(&halved, &[2022], 1, Some(2024));
+        check(&halved[..4], &[2024], 2, Some(2022));
+        check(&[dec!(1), dec!(1.1), dec!(1.2)], &[2024], 2, Some(2023));
+        check(&[dec!(1), dec!(0)], &[2024], 0, None);
     }
 
     #[test]
     fn seeds() {
         let rising = totals(&[dec!(1), dec!(2), dec!(3)]);
         let check = |years, through_year, expected: (i32, bool)| {
-            let found = streak(&rising, 2025, Some(StreakSeed { years, through_year }), None);
+            let seed = Some(StreakSeed { years, through_year });
+            let found = streak(&rising, &StreakFacts { running: 2025, seed, ..StreakFacts::default() });
             assert_eq!((found.years, found.lower_bound), expected, "{years} through {through_year}");
         };
         check(43, 2022, (45, false));

@@ -10,7 +10,7 @@ use super::income::Income;
 use crate::measure::changes::{RateChanges, rate_changes};
 use crate::measure::class::Class;
 use crate::measure::growth::AnnualTotals;
-use crate::measure::streak::{Streak, StreakSeed, is_at_risk, payment_years, streak};
+use crate::measure::streak::{Streak, StreakFacts, StreakSeed, is_at_risk, payment_years, streak};
 
 /// Development over the years.
 #[derive(Debug)]
@@ -35,8 +35,9 @@ pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<
     let seed = security.and_then(|security| security.streak_seed_years.zip(security.streak_seed_through));
     let seed = seed.map(|(years, through_year)| StreakSeed { years, through_year });
     let listed = security.and_then(|security| security.ipo_date).map(|date| date.year());
-    let streak = streak(&totals, running, seed, listed);
-    if has_spin_off(basis, &streak) {
+    let spin_offs = spin_off_years(basis);
+    let streak = streak(&totals, &StreakFacts { running, seed, listed, spin_offs: &spin_offs });
+    if streak.started.is_some_and(|started| spin_offs.iter().any(|year| *year >= started)) {
         flags.insert("spin_off_review".to_owned());
     }
     Progress {
@@ -49,9 +50,11 @@ pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<
     }
 }
 
-/// A spin-off within a streak: parent and child would have to be judged together.
-fn has_spin_off(basis: &Basis<'_>, streak: &Streak) -> bool {
-    let spun_off =
-        |year: i32| basis.payments().iter().any(|p| p.class == Class::SpinOff && p.ex_date.year() >= year);
-    streak.started.is_some_and(spun_off)
+/// Years with a spin-off: parent and child would have to be judged together.
+fn spin_off_years(basis: &Basis<'_>) -> Vec<i32> {
+    let spin_offs = basis
+        .payments()
+        .iter()
+        .filter(|payment| payment.class == Class::SpinOff && payment.ex_date <= basis.as_of);
+    spin_offs.map(|payment| payment.ex_date.year()).collect()
 }
