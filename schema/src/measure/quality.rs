@@ -1,7 +1,8 @@
 //! Flags on prices that contradict splits (R30).
 //!
 //! `price_jump_without_split`: between sessions at most 7 days apart, closes in a ratio within 3 % of a known split ratio
-//! (2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 or their inverse) and no split between them.
+//! (2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100, that of a split of the security itself if at least 3 for 2, or
+//! their inverse) and no split between them.
 //! `split_not_in_price`: a split of at least 3 for 2 (or its inverse) over which the raw close moved less than half way,
 //! on a ratio scale, to from/to. Both are only flags: prices and splits stay as they are.
 
@@ -9,6 +10,7 @@ use std::collections::BTreeSet;
 
 use rust_decimal::Decimal;
 
+use super::adjust::Ratio;
 use super::arithmetic::quotient;
 use super::series::Series;
 
@@ -26,17 +28,33 @@ pub(crate) fn flag_contradictions(series: &Series<'_>, is_calm: bool, flags: &mu
 }
 
 fn has_jump(series: &Series<'_>) -> bool {
+    let own: Vec<Decimal> = series.splits.events().iter().filter_map(|split| size_of(split.ratio)).collect();
     let (days, closes) = (&series.bars.day, &series.bars.close);
     (1..closes.len()).any(|index| {
         let (before, after) = (closes[index - 1], closes[index]);
         days[index] - days[index - 1] <= DAYS_APART
-            && is_known_ratio(i128::from(before.max(after)), i128::from(before.min(after)))
+            && is_known_ratio(before.max(after), before.min(after), &own)
             && series.splits.between(series.date(index - 1), series.date(index)).is_one()
     })
 }
 
-fn is_known_ratio(large: i128, small: i128) -> bool {
-    RATIOS.iter().any(|ratio| small * ratio * 97 <= large * 100 && large * 100 <= small * ratio * 103)
+fn is_known_ratio(large: i64, small: i64, own: &[Decimal]) -> bool {
+    let (wide, narrow) = (i128::from(large), i128::from(small));
+    let common =
+        RATIOS.iter().any(|ratio| narrow * ratio * 97 <= wide * 100 && wide * 100 <= narrow * ratio * 103);
+    common
+        || quotient(large.into(), small.into()).is_some_and(|moved| {
+            own.iter().any(|ratio| {
+                let apart = moved.checked_sub(*ratio).map(|apart| apart.abs());
+                apart.is_some_and(|apart| apart <= ratio.saturating_mul(Decimal::new(3, 2)))
+            })
+        })
+}
+
+/// How many times a split multiplies or divides prices; `None` under 3 for 2, where nothing can be told.
+fn size_of(ratio: Ratio) -> Option<Decimal> {
+    let (more, fewer) = (ratio.from.max(ratio.to), ratio.from.min(ratio.to));
+    quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }
 
 fn has_silent_split(series: &Series<'_>) -> bool {
@@ -59,4 +77,38 @@ fn has_silent_split(series: &Series<'_>) -> bool {
             |squared| if expected < Decimal::ONE { squared > expected } else { squared < expected },
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
+    use crate::measure::adjust::{SplitEvent, Splits};
+
+    fn check(closes: &[i64], split: Option<(i32, Ratio)>, expected: &[&str]) {
+        let first = day_number("2024-01-02".parse().unwrap());
+        let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        for (day, close) in (first..).zip(closes) {
+            let missing = MISSING;
+            let (open, high, low, vwap, trade_count) = (missing, missing, missing, missing, missing);
+            bars.push(Bar { day, open, high, low, close: *close, volume: 1, vwap, trade_count }, 0);
+        }
+        let event = |(day, ratio)| SplitEvent { ex_date: crate::bars::date_of(first + day), ratio };
+        let splits = Splits::new(split.map(event).into_iter().collect());
+        let mut flags = BTreeSet::new();
+        flag_contradictions(&Series::new(&bars, &splits), false, &mut flags);
+        assert_eq!(flags.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{closes:?}");
+    }
+
+    #[test]
+    fn prices_and_splits_that_contradict_each_other() {
+        let ratio = |from: Decimal, to: Decimal| Ratio { from, to };
+        let (halved, odd) = (ratio(dec!(1), dec!(2)), ratio(dec!(1), dec!(0.4406)));
+        check(&[100, 101, 50, 51], None, &["price_jump_without_split"]);
+        check(&[100, 101, 50, 51], Some((2, halved)), &[]);
+        check(&[100, 101, 102, 103], Some((2, halved)), &["split_not_in_price"]);
+        check(&[100, 101, 46, 45], None, &[]);
+        check(&[53, 120, 120, 272], Some((3, odd)), &["price_jump_without_split"]);
+        check(&[53, 53, 120, 272], None, &[]);
+    }
 }
