@@ -2,6 +2,7 @@
 //!
 //! `…,Adj Close,Volume[,Dividends,Stock Splits]` has prices and dividends adjusted for the splits up to the file's
 //! newest date; the older `…,Volume,Adj Close` has raw prices. `Adj Close` itself and `Repaired?` are not read.
+//! `Dividends` of a fund are all it paid that day: `Capital Gains` are a part of it and are taken out, unless they are more.
 
 use std::io::Read;
 
@@ -137,6 +138,7 @@ fn read_record(
     let date = local_date(record.field(columns.date))?;
     let dividend = amount("Dividends", record.field(columns.dividends))?;
     let capital_gain = amount("Capital Gains", record.field(columns.capital_gains))?;
+    let dividend = without_gain(dividend, capital_gain);
     let shares = split(record.field(columns.splits))?;
     if columns.close != usize::MAX {
         let cells = PriceCells {
@@ -246,6 +248,16 @@ fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
     Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
 }
 
+/// The dividend less the capital gain that is a part of it; a gain larger than the dividend stands beside it.
+fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Option<Decimal> {
+    match (dividend, capital_gain) {
+        (Some(dividend), Some(gain)) if gain <= dividend => {
+            Some(dividend - gain).filter(|rest| !rest.is_zero())
+        }
+        _ => dividend,
+    }
+}
+
 /// A split's shares; 0 and 1 are none.
 fn split(cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, Fault> {
     let text = String::from_utf8_lossy(trim(cell));
@@ -277,6 +289,23 @@ mod tests {
                 "split 1398.HK 2022-01-04 1:2",
             ]
         );
+    }
+
+    #[test]
+    fn capital_gains_are_a_part_of_dividends_unless_they_are_more() {
+        let row = |dividends: &str, gains: &str| {
+            let text = format!(
+                "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits,Capital Gains\n\
+                2025-12-18,16,16,16,16,16,0,{dividends},0,{gains}\n"
+            );
+            read_text("FUND.csv", &text).split_off(1)
+        };
+        let paid = |amount: &str, kind: &str| {
+            format!("dividend FUND 2025-12-18 {amount} USD {kind} split_adjusted@2025-12-18")
+        };
+        assert_eq!(row("0.837", "0.417"), [paid("0.42", "regular"), paid("0.417", "capital_gain")]);
+        assert_eq!(row("0.417", "0.417"), [paid("0.417", "capital_gain")]);
+        assert_eq!(row("1.437", "6.42"), [paid("1.437", "regular"), paid("6.42", "capital_gain")]);
     }
 
     #[test]
