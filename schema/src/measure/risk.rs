@@ -15,7 +15,8 @@ use super::series::{Series, month_number};
 
 /// One in returns' fixed point.
 const ONE: i128 = 1_000_000_000_000_000;
-const DAILY_RETURNS: usize = 252;
+/// Returns a volatility is made of at most.
+pub(crate) const DAILY_RETURNS: usize = 252;
 const DAILY_MINIMUM: usize = 60;
 const MONTHS: i32 = 60;
 const MONTHS_MINIMUM: usize = 24;

@@ -2,8 +2,11 @@
 //!
 //! Told from the same computation that makes the rows; nothing is calculated a second time.
 
+mod development;
 mod formulas;
+mod judged;
 mod observations;
+mod paid;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};

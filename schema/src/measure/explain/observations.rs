@@ -7,6 +7,7 @@ use super::ExplainedObservation;
 use crate::event::Kind;
 use crate::history::Observation;
 use crate::measure::arithmetic;
+use crate::measure::class::Class;
 use crate::measure::measured::Measured;
 use crate::measure::merge::{Fate, Payment};
 use crate::value::Exact;
@@ -21,32 +22,56 @@ pub(super) fn of_payment(payment: &Payment<'_>) -> ExplainedObservation {
     }
 }
 
-/// The regular payments with an ex-date in (after, through].
-pub(super) fn of_payments(
+/// The payments of some classes with an ex-date in (after, through], and the splits since, which bring them to today's
+/// share basis.
+pub(super) fn of_dividends(
     measured: &Measured<'_>,
     after: NaiveDate,
     through: NaiveDate,
-    counts: impl Fn(&Payment<'_>) -> bool,
+    counts: fn(Class) -> bool,
 ) -> Vec<ExplainedObservation> {
     let payments = measured.basis.payments().iter();
-    payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p)).map(of_payment).collect()
+    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+    let mut used: Vec<ExplainedObservation> = counted.map(of_payment).collect();
+    if let Some(first) = used.first().and_then(|payment| payment.date) {
+        used.extend(of_splits(measured, first));
+    }
+    used
+}
+
+/// The splits that count, after a day and up to the as-of date.
+fn of_splits(measured: &Measured<'_>, after: NaiveDate) -> impl Iterator<Item = ExplainedObservation> {
+    let splits = measured.basis.merged.splits.splits.iter();
+    let passed = splits.filter(move |split| {
+        !split.cancelled && after < split.ex_date && split.ex_date <= measured.basis.as_of
+    });
+    passed.map(|split| {
+        let row = &measured.basis.history.splits[split.index];
+        let shares = format!("{} shares became {}", row.record.from.normalize(), row.record.to.normalize());
+        observation(Kind::Split, row, Some(split.ex_date), "used", shares)
+    })
 }
 
 /// The latest close.
 pub(super) fn of_price(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
-    let Some(price) = measured.basis.price else { return Vec::new() };
-    vec![ExplainedObservation {
+    measured.basis.price.iter().map(|price| of_bar(measured, price.index)).collect()
+}
+
+/// The raw close of a bar.
+pub(super) fn of_bar(measured: &Measured<'_>, index: usize) -> ExplainedObservation {
+    let series = measured.basis.series();
+    ExplainedObservation {
         kind: Kind::Price.to_string(),
         id: None,
-        date: Some(price.date),
-        amount: Some(arithmetic::amount(measured.basis.series().close(price.index))),
+        date: Some(series.date(index)),
+        amount: Some(arithmetic::amount(series.close(index))),
         currency: Some(measured.basis.currency.clone()),
         source: measured.basis.merged.prices.latest_source.clone().unwrap_or_default(),
         revision: 0,
         line: 0,
         outcome: "used".to_owned(),
         reason: String::new(),
-    }]
+    }
 }
 
 /// The fundamentals records used, newest first.

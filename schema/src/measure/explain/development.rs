@@ -1,0 +1,140 @@
+//! How the dividend developed, explained: totals, growth, streaks, raises and cuts.
+
+use chrono::{Datelike, NaiveDate};
+
+use super::formulas::Rounding::{Amount, Exact, Percent};
+use super::formulas::{date, entry, number};
+use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
+use super::{ExplainedMetric, ExplainedObservation};
+use crate::measure::class::Class;
+use crate::measure::measured::Measured;
+
+pub(super) fn explained(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
+    [growth(measured), streaks(measured), changes(measured), counts(measured)].concat()
+}
+
+/// D[year] in a formula.
+fn total(measured: &Measured<'_>, year: i32) -> String {
+    let total = measured.progress.totals.total(year);
+    total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
+}
+
+/// Regular payments with an ex-date in these years.
+fn of_years(measured: &Measured<'_>, first: i32, last: i32) -> Vec<ExplainedObservation> {
+    let day_before = |year: i32| NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN);
+    of_dividends(measured, day_before(first), day_before(last + 1), Class::is_regular)
+}
+
+fn growth(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
+    let last = measured.basis.as_of.year() - 1;
+    let span_of = |span: i32| {
+        let base = last - span;
+        let (ended, began) = (total(measured, last), total(measured, base));
+        let formula = format!("(D[{last}] {ended} / D[{base}] {began}) ^ (1/{span}) - 1, x 100");
+        let payments = [of_years(measured, base, base), of_years(measured, last, last)].concat();
+        entry(&format!("growth_{span}y"), "R13", Percent, formula, payments)
+    };
+    let mut entries: Vec<ExplainedMetric> = [1, 3, 5, 10].map(span_of).into();
+    let shifted = &measured.progress.totals.shifted;
+    let moved = if shifted.is_empty() {
+        String::new()
+    } else {
+        format!("; payments moved over New Year into {shifted:?}")
+    };
+    let totals = format!("regular amounts by year of the ex-date, on today's share basis{moved}");
+    let first = measured.progress.totals.first_year().unwrap_or(last);
+    entries.push(entry("annual_totals", "R13", Amount, totals, of_years(measured, first, last + 1)));
+    entries
+}
+
+fn streaks(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
+    let (streak, running) = (&measured.progress.streak, measured.basis.as_of.year());
+    let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
+    let years: Vec<String> =
+        (first..=running).map(|year| format!("{year}: {}", total(measured, year))).collect();
+    let formula =
+        format!("consecutive years above the year before by more than 0.05 %: {}", years.join(", "));
+    let forward = number(measured.income.forward.amount);
+    let risk = format!("forward {forward} below D[{last}] {}", total(measured, last));
+    let began =
+        measured.progress.totals.first_year().map_or_else(|| "none".to_owned(), |year| year.to_string());
+    let bound = format!(
+        "whether the streak reaches the first year known, {began}, with no seed and no listing since"
+    );
+    let observations = [of_years(measured, first, running), of_security(measured)].concat();
+    let paid = format!("consecutive years with a regular payment up to {running}");
+    let started = format!("first year of the streak of {}", streak.years);
+    let years = format!("streak of {} years", streak.years);
+    let payment_years = measured.progress.payment_years;
+    let aristocrat = format!(
+        "S&P 500 member, {years} of 25, float cap 3 bn, daily value 5 m, paying, at risk: {}",
+        measured.progress.at_risk
+    );
+    vec![
+        entry("increase_streak_years", "R14", Exact, formula, observations.clone()),
+        entry("streak_lower_bound", "R14", Exact, bound, of_security(measured)),
+        entry("streak_at_risk", "R14", Exact, risk, of_years(measured, last, running)),
+        entry("streak_started", "R14", Exact, started, observations.clone()),
+        entry(
+            "payment_streak_years",
+            "R14",
+            Exact,
+            paid,
+            of_years(measured, running + 1 - payment_years.max(1), running),
+        ),
+        entry(
+            "is_dividend_aristocrat",
+            "R15",
+            Exact,
+            aristocrat,
+            [of_security(measured), of_fundamentals(measured)].concat(),
+        ),
+        entry("is_dividend_king", "R15", Exact, format!("{years} of 50"), observations.clone()),
+        entry(
+            "tier",
+            "R15",
+            Exact,
+            format!("{years}: champion from 25, contender from 10, challenger from 5"),
+            observations,
+        ),
+    ]
+}
+
+fn changes(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
+    let changes = &measured.progress.changes;
+    let around = |day: Option<NaiveDate>| {
+        let payments = measured.basis.payments().iter().rev().filter(|payment| payment.class.is_regular());
+        payments.skip_while(|payment| Some(payment.ex_date) > day).take(2).map(of_payment).collect::<Vec<_>>()
+    };
+    let raised = changes.latest_increase.map(|(day, _)| day);
+    let raise = format!("newest rate above the one before by more than 0.05 %: {}", date(raised));
+    let cut = format!("newest rate below the one before by more than 0.05 %: {}", date(changes.last_cut));
+    let size = format!("rate of {} over the comparable one before, less 1, x 100", date(raised));
+    vec![
+        entry("latest_increase_date", "R13", Exact, raise, around(raised)),
+        entry("latest_increase_percent", "R13", Percent, size, around(raised)),
+        entry("last_cut_date", "R13", Exact, cut, around(changes.last_cut)),
+        entry(
+            "cuts_10y",
+            "R13",
+            Exact,
+            "number of such cuts in the last ten years",
+            around(changes.last_cut),
+        ),
+    ]
+}
+
+fn counts(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
+    let all = of_dividends(measured, NaiveDate::MIN, measured.basis.as_of, Class::is_regular);
+    let count = format!("number of regular ex-dates up to {}", measured.basis.as_of);
+    vec![
+        entry(
+            "first_payment_date",
+            "R14",
+            Exact,
+            "first regular ex-date known",
+            all.first().cloned().into_iter().collect(),
+        ),
+        entry("payment_count", "R14", Exact, count, all),
+    ]
+}
