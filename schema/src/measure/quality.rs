@@ -16,6 +16,8 @@ use super::series::Series;
 
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
+/// No known ratio less its 3 % is below this many hundredths, so most sessions need no division.
+const LEAST_JUMP: i128 = 145;
 
 /// Sets the flags; a calm series (no close moving by half) has no jump to look for.
 pub(crate) fn flag_contradictions(series: &Series<'_>, is_calm: bool, flags: &mut BTreeSet<String>) {
@@ -40,6 +42,9 @@ fn has_jump(series: &Series<'_>) -> bool {
 
 fn is_known_ratio(large: i64, small: i64, own: &[Decimal]) -> bool {
     let (wide, narrow) = (i128::from(large), i128::from(small));
+    if wide * 100 < narrow * LEAST_JUMP {
+        return false;
+    }
     let common =
         RATIOS.iter().any(|ratio| narrow * ratio * 97 <= wide * 100 && wide * 100 <= narrow * ratio * 103);
     common

@@ -108,8 +108,8 @@ fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
 fn untouched(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
     let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
     let calm = is_calm(&bars.close);
-    if !plain || has_fault(bars) || (!calm && (0..bars.len()).any(|index| is_unit_error(&bars.close, index)))
-    {
+    let has_unit_error = || (0..bars.len()).any(|index| is_unit_error(&bars.close, index));
+    if !plain || has_fault(bars) || (!calm && has_leap(&bars.close) && has_unit_error()) {
         return None;
     }
     let end = bars.day.partition_point(|day| *day <= last_day);
@@ -137,6 +137,12 @@ fn is_calm(closes: &[i64]) -> bool {
     pairs.fold(true, |calm, (before, after)| {
         calm & (*after <= before.saturating_add(before >> 1)) & (*before <= after.saturating_add(after >> 1))
     })
+}
+
+/// Whether any close is more than 64 times its neighbour, as every unit error is.
+fn has_leap(closes: &[i64]) -> bool {
+    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
+    pairs.fold(false, |leap, (before, after)| leap | ((after >> 6) > *before) | ((before >> 6) > *after))
 }
 
 /// Whether any bar is faulty, a column at a time.
