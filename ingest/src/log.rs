@@ -10,6 +10,10 @@ use schema::event::{Kind, Reject, Run, RunState};
 use schema::frame::{Body, Frame, FrameError, FrameId};
 use schema::stream::{StreamError, StreamSettings, genesis};
 
+/// How often reading is tried, and the pause before another try: a cluster that lost a node elects another leader.
+const ATTEMPTS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(500);
+
 /// Why the log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -117,8 +121,33 @@ impl Log {
             .map_err(|error| LogError::Frame { sequence, error })
     }
 
-    /// Reads all messages of some subjects there are now, from a sequence on.
+    /// Reads all messages of some subjects there are now, from a sequence on. When a server goes away meanwhile, it goes
+    /// on with another one where it was.
     async fn scan(
+        &self,
+        subjects: Vec<String>,
+        from: u64,
+        headers_only: bool,
+        mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
+    ) -> Result<(), LogError> {
+        let mut next = from;
+        for attempt in 1.. {
+            let read = self.scan_once(subjects.clone(), next, headers_only, |sequence, message| {
+                next = sequence + 1;
+                each(sequence, message)
+            });
+            match read.await {
+                Err(LogError::Read(reason)) if attempt < ATTEMPTS => {
+                    tracing::debug!(reason, next, "reading the log is tried again");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                ended => return ended,
+            }
+        }
+        Ok(())
+    }
+
+    async fn scan_once(
         &self,
         subjects: Vec<String>,
         from: u64,

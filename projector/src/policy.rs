@@ -9,7 +9,7 @@ use tokio_postgres::Client;
 
 const SET: &str = include_str!("../queries/policy_set.sql");
 const REMOVE: &str = include_str!("../queries/policy_remove.sql");
-const RECOMPUTE: &str = include_str!("../queries/policy_recompute.sql");
+const RECOMPUTE: &str = include_str!("../queries/recompute.sql");
 
 /// One line of the policy.
 #[derive(Debug, Clone, Args)]

@@ -16,6 +16,7 @@ use crate::settings::ProjectorSettings;
 const STAGING: &str = include_str!("../queries/staging.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
 const APPLIED: &str = include_str!("../queries/dead_letters_applied.sql");
+const RECOMPUTE: &str = include_str!("../queries/recompute.sql");
 
 /// Applies the messages of these letters again and gives how many letters were applied. The projector that follows the
 /// log derives what they touch.
@@ -32,6 +33,7 @@ pub async fn retry(settings: &ProjectorSettings, letters: &[Held]) -> anyhow::Re
         let failed = apply_again(&mut transaction, fact_set, &message(&stream, sequence).await?).await?;
         let failed: Vec<i32> = failed.iter().map(|letter| letter.item).collect();
         applied += transaction.execute(APPLIED, &[&fact_set, &sequence, &failed]).await?;
+        transaction.execute(RECOMPUTE, &[]).await?;
         transaction.commit().await?;
     }
     Ok(applied)

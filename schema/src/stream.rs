@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
+use backon::{ConstantBuilder, Retryable};
 use clap::Args;
 
 use crate::event::Kind;
@@ -53,6 +54,13 @@ pub enum StreamError {
     NotOurs { stream: String },
 }
 
+impl StreamError {
+    /// Whether the same may succeed a moment later.
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::JetStream { reason, .. } if reason.contains("timed out") || reason.contains("no responders"))
+    }
+}
+
 impl StreamSettings {
     /// The subject of a kind.
     pub fn subject(&self, kind: Kind) -> String {
@@ -72,12 +80,19 @@ impl StreamSettings {
             return Err(StreamError::TooOld { found });
         }
         let mut context = jetstream::new(client);
-        context.set_timeout(Duration::from_secs(10));
+        context.set_timeout(Duration::from_secs(5));
         Ok(context)
     }
 
     /// The stream, created when it does not exist yet; its identity is drawn once.
+    ///
+    /// A request that no server answers is made again for a while: a cluster that lost a node elects another leader.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+        let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
+        (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await
+    }
+
+    async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         match context.get_stream(&self.nats_stream).await {
             Ok(stream) => Ok(stream),
             Err(error) if error.to_string().contains("not found") => {

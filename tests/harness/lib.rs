@@ -26,7 +26,7 @@ pub use app::{TestApp, TestAppBuilder};
 pub use binaries::{Binaries, Program};
 pub use endpoints::Endpoints;
 pub use eventually::eventually;
-pub use nats::NatsServer;
+pub use nats::{NatsCluster, NatsServer};
 pub use postgres::PostgresServer;
 pub use process::{Daemon, Output, Signal};
 pub use servers::Servers;

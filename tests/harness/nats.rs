@@ -12,7 +12,10 @@ use crate::port;
 use crate::process::{Daemon, Signal, leashed};
 use crate::release::Release;
 
+mod cluster;
 mod find;
+
+pub use cluster::NatsCluster;
 
 /// 2.9 ignores `filter_subjects` and does not know `sync_interval`.
 const OLDEST: Release = Release(2, 10);

@@ -11,7 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
     let out = app.folder().join("market").display().to_string();
-    let generate = ["generate", "--symbols", symbols, "--years", years, "--until", "2024-06-28", "--out", &out];
+    let generate =
+        ["generate", "--symbols", symbols, "--years", years, "--until", "2024-06-28", "--out", &out];
     app.ingest(&generate).await?.success()?;
     Ok(out)
 }
@@ -80,7 +81,10 @@ async fn verify_says_which_file_it_needs_when_it_is_gone() -> Result<()> {
     std::fs::remove_file(&path)?;
     let (code, found) = verify(&damaged, &[]).await?;
     assert_eq!((code, &found["whole"]), (1, &json!(false)));
-    assert!(found["incomplete"][0]["reason"].as_str().is_some_and(|reason| reason.contains("prices.csv")), "{found}");
+    assert!(
+        found["incomplete"][0]["reason"].as_str().is_some_and(|reason| reason.contains("prices.csv")),
+        "{found}"
+    );
     Ok(())
 }
 
@@ -129,12 +133,17 @@ async fn an_exported_log_is_imported_whole_with_its_identity() -> Result<()> {
 
     for there_before in [json!(0), exported["messages"].clone()] {
         let imported = copy.ingest(&["import", &file, "--json"]).await?.success()?.json()?;
-        assert_eq!((&imported["messages"], &imported["there_before"]), (&exported["messages"], &there_before));
+        assert_eq!(
+            (&imported["messages"], &imported["there_before"]),
+            (&exported["messages"], &there_before)
+        );
     }
     let plain = |messages: Vec<(String, async_nats::HeaderMap, Vec<u8>)>| {
         messages
             .into_iter()
-            .map(|(kind, headers, payload)| (kind, headers.get("Nats-Msg-Id").map(ToString::to_string), payload))
+            .map(|(kind, headers, payload)| {
+                (kind, headers.get("Nats-Msg-Id").map(ToString::to_string), payload)
+            })
             .collect::<Vec<_>>()
     };
     assert!(plain(messages(&original).await?) == plain(messages(&copy).await?), "the copy differs");
@@ -158,7 +167,11 @@ async fn a_log_made_again_halts_the_projector_with_what_to_do() -> Result<()> {
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     let halted = app.projector(&["run", "--until-caught-up"]).await?;
     assert_eq!(halted.code, 2, "{}", halted.stderr);
-    assert!(halted.stderr.contains("deleted and made again") && halted.stderr.contains("ingest import"), "{}", halted.stderr);
+    assert!(
+        halted.stderr.contains("deleted and made again") && halted.stderr.contains("ingest import"),
+        "{}",
+        halted.stderr
+    );
     let status = app.projector(&["status", "--json"]).await?;
     assert!(status.stdout.contains("made again"), "{}", status.stdout);
     Ok(())
