@@ -5,6 +5,7 @@ mod api_answers;
 mod api_contract;
 mod api_sql;
 mod api_world;
+mod exact;
 mod faults;
 mod first_answer;
 mod generations;
