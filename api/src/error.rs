@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
 
-use crate::access::Tier;
+use crate::access::{Tier, scrub};
 use crate::layers::request_id;
 
 /// Where a refused client can change its plan.
@@ -85,7 +85,7 @@ impl ApiError {
             }
             Self::RateLimited { retry_after } => format!("Rate limit exceeded; retry in {retry_after} s"),
             Self::QuotaExceeded { .. } => "Monthly quota exceeded".to_owned(),
-            Self::NotFound(message) => message.clone(),
+            Self::NotFound(message) => scrub(message).into_owned(),
             Self::MethodNotAllowed => "Method not allowed; use GET or HEAD".to_owned(),
             Self::Parameters(errors) => parameters_message(errors),
             Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
@@ -202,9 +202,10 @@ fn parameters_message(errors: &[ParameterError]) -> String {
     format!("Invalid parameter: {}", all.join("; "))
 }
 
-/// 100 x current / limit with two places, as an exact JSON number.
-fn percentage(current: i64, limit: i64) -> Value {
-    let hundredths = i128::from(current) * 10_000 / i128::from(limit.max(1));
+/// 100 x current / limit, rounded to two places, as an exact JSON number.
+pub(crate) fn percentage(current: i64, limit: i64) -> Value {
+    let limit = i128::from(limit.max(1));
+    let hundredths = (i128::from(current) * 20_000 + limit) / (limit * 2);
     let text = rust_decimal::Decimal::from_i128_with_scale(hundredths, 2).normalize().to_string();
     serde_json::from_str(&text).unwrap_or(Value::Null)
 }

@@ -3,6 +3,7 @@
 //! Invariants: every response passes here, so every response has these headers; a panic is a 500, not a dropped
 //! connection.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -14,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 
 use crate::access::throttle::Left;
-use crate::access::{Client, Ledger, headers, scrub, throttle};
+use crate::access::{Client, Entry, Ledger, headers, scrub, throttle};
 use crate::app::App;
 use crate::error::ApiError;
 
@@ -41,14 +42,16 @@ pub(crate) async fn around(State(app): State<App>, request: Request, next: Next)
 /// The client's own id, when it is one.
 fn given_id(request: &Request) -> Option<String> {
     let id = request.headers().get(&REQUEST_ID_HEADER)?.to_str().ok()?;
+    // A key sent here by mistake would end up in logs.
     let sane = (8..=64).contains(&id.len())
-        && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        && matches!(scrub(id), Cow::Borrowed(_));
     sane.then(|| id.to_owned())
 }
 
 async fn answer(app: App, mut request: Request, next: Next, id: String) -> Response {
     let started = Instant::now();
-    let (method, path) = (request.method().clone(), scrub(request.uri().path()));
+    let (method, path) = (request.method().clone(), scrub(request.uri().path()).into_owned());
     let (ledger, client) = (Ledger::default(), client_of(&request, &app));
     request.extensions_mut().insert(ledger.clone());
     request.extensions_mut().insert(Client(client));
@@ -90,13 +93,13 @@ fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
     target.insert(header::VARY, HeaderValue::from_static(vary));
     match ledger.entry() {
-        Some(entry) => {
-            headers::write(target, entry);
-            if failed && entry.counted {
-                app.admission.refund(entry.account);
+        Some(Entry::Account(charge)) => {
+            headers::write(target, charge);
+            if failed && charge.counted {
+                app.admission.refund(charge);
             }
         }
-        // Without an account the address's bucket governs.
+        Some(Entry::Failures(left)) => headers::write_address(target, *left, chrono::Utc::now()),
         None => headers::write_address(target, left, chrono::Utc::now()),
     }
 }

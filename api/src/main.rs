@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use api::account::{AccountCommand, KeyCommand};
+use api::account::{AccountCommand, Audit, KeyCommand, Usage};
 use api::settings::ServeSettings;
 use clap::{Parser, Subcommand};
 use schema::db::DatabaseSettings;
@@ -30,6 +30,10 @@ enum Command {
     /// Keys: what requests are signed with
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Shows what an account has used of its month and its minute
+    Usage(Usage),
+    /// Shows what was done to an account and its keys, by whom
+    Audit(Audit),
 }
 
 fn main() -> ExitCode {
@@ -56,5 +60,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         Command::Account(command) => api::account::run_account(command, &arguments.database).await,
         Command::Key(command) => api::account::run_key(command, &arguments.database).await,
+        Command::Usage(usage) => api::account::run_usage(usage, &arguments.database).await,
+        Command::Audit(audit) => api::account::run_audit(audit, &arguments.database).await,
     }
 }

@@ -6,9 +6,23 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use clap::Args;
 use ipnet::IpNet;
+use schema::text_enum;
 use secrecy::SecretString;
 
+use crate::access::Tier;
 use crate::access::throttle::Allowance;
+
+text_enum! {
+    /// Which calls count against the monthly quota.
+    pub enum QuotaCheck { All = "all", MinTier = "min_tier" }
+}
+
+impl QuotaCheck {
+    /// Whether calls of endpoints that need this tier count.
+    pub(crate) fn covers(self, tier: Tier) -> bool {
+        self == Self::All || tier > Tier::Free
+    }
+}
 
 /// Settings of the server.
 #[derive(Debug, Clone, Args)]
@@ -50,6 +64,10 @@ pub struct ServeSettings {
     /// Failed credentials of one address at once
     #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240)]
     pub address_failures_burst: u64,
+    /// Which calls count against the monthly quota: all with a key, or min_tier: those of endpoints that need a paid
+    /// tier
+    #[arg(long, env = "QUOTA_CHECK", default_value = "all")]
+    pub quota_check: QuotaCheck,
     /// Rendered answers kept in memory, in MiB
     #[arg(long, env = "API_CACHE_MIB", default_value_t = 64)]
     pub cache_mib: u64,

@@ -1,7 +1,6 @@
-//! Keys, tiers, depth, rate and quota, over several instances of the API.
+//! Keys, tiers and depth.
 
 use anyhow::Result;
-use futures::future::join_all;
 use reqwest::Method;
 use serde_json::json;
 
@@ -108,56 +107,6 @@ async fn history_reaches_as_far_as_the_tier() -> Result<()> {
         world.refused("/v1/stocks/COLA/dividends?start_date=2018-01-01", &world.starter).await?.0,
         403
     );
-    Ok(())
-}
-
-#[tokio::test]
-async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Result<()> {
-    let world = World::start().await?;
-    let (second, third) = (world.app.api_serve().await?, world.app.api_serve().await?);
-    let key = world.app.key("free").await?;
-    let apis = [&world.api, &second, &third];
-    let started = std::time::Instant::now();
-    let replies =
-        join_all((0..200).map(|call| apis[call % 3].get("/v1/stocks/COLA/quote", Some(&key)))).await;
-    let took = started.elapsed().as_secs();
-    let replies = replies.into_iter().collect::<Result<Vec<_>>>()?;
-    let passed = replies.iter().filter(|reply| reply.status == 200).count();
-    let refilled = usize::try_from(took / 6)?;
-    assert!((20..=20 + refilled).contains(&passed), "{passed} passed in {took} s");
-    assert!(replies.iter().all(|reply| [200, 429].contains(&reply.status.as_u16())));
-    let refused = replies.iter().find(|reply| reply.status == 429).expect("some are refused");
-    check(&refused.json()?, json!({ "code": "RATE_LIMITED" }));
-    assert_eq!(
-        refused.header("retry-after").map(str::to_owned),
-        refused.json()?["retryAfter"].as_i64().map(|s| s.to_string())
-    );
-    assert_eq!(refused.header("x-ratelimit-limit"), Some("10"));
-    assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
-    let world = World::start().await?;
-    let key = world.professional.clone();
-    let last = "update accounts.limiter l set used = 999999, tokens = 600 from accounts.accounts a where a.id = l.account_id and a.tier = 'professional'";
-    world.app.sql(last, &[]).await?;
-    let replies = join_all((0..50).map(|_| world.api.get("/v1/stocks/COLA/quote", Some(&key)))).await;
-    let replies = replies.into_iter().collect::<Result<Vec<_>>>()?;
-    assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 1);
-    let refused = replies.iter().find(|reply| reply.status == 429).expect("all but one are refused");
-    let body = refused.json()?;
-    check(&body, json!({ "code": "QUOTA_EXCEEDED", "upgrade_url": "/plans" }));
-    check(&body["usage"], json!({ "current": 1_000_000, "limit": 1_000_000 }));
-    assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
-    // What is not answered with data does not count.
-    world.app.sql("update accounts.limiter set used = 0", &[]).await?;
-    for path in ["/v1/nope", "/v1/stocks?limit=0"] {
-        world.get(path).await?;
-    }
-    let counted = world.get("/v1/stocks/NOPE/quote").await?;
-    assert_eq!((counted.status.as_u16(), counted.header("x-quota-remaining")), (404, Some("999999")));
     Ok(())
 }
 

@@ -1,16 +1,21 @@
 //! Every integration test in one program, one file per area: one link, and one pair of servers for all.
 
+mod accounts;
 mod api_access;
 mod api_answers;
 mod api_contract;
 mod api_sql;
 mod api_world;
+mod attacks;
 mod exact;
 mod faults;
 mod first_answer;
 mod generations;
 mod ingest_load;
+mod limits;
+mod limits_model;
 mod log_copies;
+mod outage;
 mod replay;
 mod roles;
 mod servers;

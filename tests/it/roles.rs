@@ -29,7 +29,21 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
         "delete from control.fact_sets",
         "insert into control.source_policy values ('price', 'x', null, null, 1)",
         "update accounts.accounts set tier = 'professional'",
+        "update accounts.accounts set paid_until = null",
+        "insert into accounts.accounts (email) values ('a@b.c')",
+        "delete from accounts.accounts",
         "insert into accounts.tiers values ('x', 9, 1, 1, 1, 1)",
+        "update accounts.tiers set monthly_quota = 1",
+        "insert into accounts.api_keys (account_id, hash, name, last_four) values (1, 'x', 'x', 'x')",
+        "update accounts.api_keys set revoked_at = null",
+        "update accounts.api_keys set rate_per_minute = null",
+        "delete from accounts.api_keys",
+        "delete from accounts.limiter",
+        "insert into accounts.limiter (account_id, tokens, cap) values (1, 1, 1)",
+        "update accounts.audit set action = 'nothing'",
+        "delete from accounts.audit",
+        "truncate accounts.audit",
+        "alter table accounts.audit disable trigger append_only",
         "create schema mine",
         "create table public.mine (n int)",
     ] {
@@ -44,11 +58,34 @@ async fn the_projector_cannot_touch_accounts() -> Result<()> {
     for statement in [
         "select * from accounts.accounts",
         "select * from accounts.api_keys",
+        "select * from accounts.limiter",
+        "select * from accounts.audit",
+        "insert into accounts.audit (account_id, action) values (1, 'x')",
         "update accounts.tiers set rate_per_minute = 1",
         "insert into accounts.accounts (email) values ('a@b.c')",
         "drop schema accounts cascade",
     ] {
         refused(&app, "dds_projector", statement).await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_rewrites_the_audit_log() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.create_account("kept@example.com", "free").await?;
+    let entry = "insert into accounts.audit (account_id, action) select id, 'test' from accounts.accounts";
+    let client = app.servers().postgres.connect(app.database()).await?;
+    client.batch_execute(&format!("set role dds_api; {entry}; reset role")).await?;
+    for statement in
+        ["update accounts.audit set action = 'x'", "delete from accounts.audit", "truncate accounts.audit"]
+    {
+        let error = client.batch_execute(statement).await.err();
+        ensure!(
+            error.as_ref().and_then(|error| error.code()) == Some(&SqlState::INSUFFICIENT_PRIVILEGE),
+            "{statement}: {error:?}"
+        );
+    }
+    assert_eq!(app.sql_value::<i64>("select count(*) from accounts.audit").await?, 2);
     Ok(())
 }

@@ -7,8 +7,8 @@ with request as materialized (
 ),
 keyed as materialized (
   -- After the paid period the account counts as free; no job has to run for that.
-  select r.place, r.need, r.counted, r.calls, k.account_id, t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
-    t.rank >= r.need as included
+  select r.place, r.need, r.counted, r.calls, k.id as key_id, k.rate_per_minute as key_rate, k.account_id, t.tier,
+    t.rate_per_minute, t.burst, t.monthly_quota, t.rank >= r.need as included
   from request r
   join accounts.api_keys k on k.hash = r.hash
   join accounts.accounts a on a.id = k.account_id
@@ -23,10 +23,17 @@ locked as materialized (
   order by l.account_id
   for update
 ),
+capped as materialized (
+  -- Keys with a rate of their own, which whoever holds the account's lock may take.
+  select k.id as key_id, k.tokens, k.at from accounts.api_keys k
+  where k.id in (select c.key_id from keyed c where c.key_rate is not null and (select count(*) from locked) > 0)
+  order by k.id
+  for update
+),
 clock as materialized (
   -- Read after the locks are held; a month never goes back.
-  select clock_timestamp() as now, date_trunc('month', clock_timestamp() at time zone 'utc')::date as month, count(*)
-  from locked
+  select clock_timestamp() as now, date_trunc('month', clock_timestamp() at time zone 'utc')::date as month,
+    (select count(*) from locked), (select count(*) from capped)
 ),
 state as (
   select k.*, c.now, greatest(c.month, l.month) as month,
@@ -36,22 +43,35 @@ state as (
       greatest(0, k.burst - (l.cap - l.tokens))
         + k.rate_per_minute / 60.0::double precision * greatest(0, extract(epoch from c.now - l.at)::double precision)
     ) as available,
+    least(
+      k.key_rate,
+      coalesce(o.tokens, k.key_rate)
+        + k.key_rate / 60.0::double precision * greatest(0, extract(epoch from c.now - o.at)::double precision)
+    ) as key_available,
     case when c.month > l.month then 0 else l.used end as used,
-    coalesce(sum(k.calls) over (
-      partition by k.account_id order by k.place rows between unbounded preceding and 1 preceding), 0) as ahead
-  from keyed k join locked l using (account_id) cross join clock c
+    sum(k.calls) over (partition by k.key_id order by k.place) - k.calls as key_calls_ahead
+  from keyed k join locked l using (account_id) left join capped o using (key_id) cross join clock c
+),
+allowed as (
+  -- A millionth of a call absorbs binary rounding at the very moment a token is full.
+  select s.*,
+    case when s.key_rate is null then s.calls
+      else greatest(0, least(s.calls, floor(s.key_available + 1e-6) - s.key_calls_ahead))::integer end as allowed
+  from state s
 ),
 rated as (
-  -- A millionth of a call absorbs binary rounding at the very moment a token is full.
-  select s.*, floor(s.available + 1e-6)::integer as whole,
-    greatest(0, least(s.calls, floor(s.available + 1e-6)::integer - s.ahead))::integer as granted
-  from state s
+  select a.*,
+    greatest(0, least(a.allowed, floor(a.available + 1e-6)
+      - (sum(a.allowed) over (partition by a.account_id order by a.place) - a.allowed)))::integer as granted
+  from allowed a
 ),
 counted as (
   select r.*,
+    (sum(r.granted) over account - r.granted)::integer as ahead,
+    (sum(r.granted) over (partition by r.key_id order by r.place) - r.granted)::integer as key_ahead,
     coalesce(sum(r.granted) filter (where r.included and r.counted) over (
-      partition by r.account_id order by r.place rows between unbounded preceding and 1 preceding), 0)::bigint as counted_ahead
-  from rated r
+      account rows between unbounded preceding and 1 preceding), 0)::bigint as counted_ahead
+  from rated r window account as (partition by r.account_id order by r.place)
 ),
 decided as (
   select c.*,
@@ -68,10 +88,21 @@ charged as (
     from decided d group by d.account_id
   ) z
   where l.account_id = z.account_id
+),
+charged_keys as (
+  update accounts.api_keys k
+  set tokens = z.tokens, at = z.now
+  from (
+    select d.key_id, min(d.key_available) - sum(d.granted) as tokens, min(d.now) as now
+    from decided d where d.key_rate is not null group by d.key_id
+  ) z
+  where k.id = z.key_id
 )
-select d.place, d.account_id, d.tier, d.included, d.granted, d.passed, d.available,
-  least(d.ahead, d.whole)::integer as ahead, d.used, d.counted_ahead, d.burst, d.rate_per_minute, d.monthly_quota,
+select d.place, d.account_id, d.tier, d.included, d.granted, d.passed,
+  d.rate_per_minute, d.burst, d.available - d.ahead as tokens,
+  d.key_rate, d.key_available - d.key_ahead as key_tokens,
+  d.monthly_quota, least(d.used + d.counted_ahead, greatest(d.used, d.monthly_quota)) as used,
   extract(epoch from d.now)::double precision as now,
-  extract(epoch from (d.month + interval '1 month') at time zone 'utc')::double precision as month_end,
-  extract(epoch from d.month at time zone 'utc')::double precision as month_start
+  extract(epoch from d.month at time zone 'utc')::double precision as month_start,
+  extract(epoch from (d.month + interval '1 month') at time zone 'utc')::double precision as month_end
 from decided d

@@ -1,4 +1,4 @@
-select a.id,
+select a.id, a.tier, a.paid_until,
   (select count(*) from accounts.api_keys k
    where k.account_id = a.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as active_keys
 from accounts.accounts a

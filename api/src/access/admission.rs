@@ -14,6 +14,8 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Row, Statement};
 
 use super::Tier;
+use super::bucket::{Bucket, Usage};
+use super::ledger::Charge;
 use crate::error::ApiError;
 
 const ADMIT: &str = include_str!("../../queries/access/admit.sql");
@@ -54,21 +56,6 @@ pub(crate) struct Admitted {
     pub(crate) usage: Usage,
 }
 
-/// What an account has left after a call, on the store's clock (Unix seconds).
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Usage {
-    pub(crate) rate_per_minute: i32,
-    pub(crate) burst: i32,
-    /// Calls left in the bucket.
-    pub(crate) tokens: f64,
-    pub(crate) now: f64,
-    pub(crate) quota: i64,
-    /// Calls counted this month.
-    pub(crate) used: i64,
-    pub(crate) month_start: f64,
-    pub(crate) month_end: f64,
-}
-
 #[derive(Debug)]
 struct Waiting {
     call: Call,
@@ -79,7 +66,7 @@ struct Waiting {
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
     calls: mpsc::Sender<Waiting>,
-    refunds: mpsc::Sender<i64>,
+    refunds: mpsc::Sender<Refund>,
     patience: Duration,
 }
 
@@ -112,9 +99,17 @@ impl Admission {
     }
 
     /// Gives an account a counted call back, best effort.
-    pub(crate) fn refund(&self, account: i64) {
-        let _ = self.refunds.try_send(account);
+    pub(crate) fn refund(&self, charge: &Charge) {
+        let refund = Refund { account: charge.account, month_start: charge.usage.month_start };
+        let _ = self.refunds.try_send(refund);
     }
+}
+
+/// A counted call to give back, in the month it was counted in.
+#[derive(Debug)]
+struct Refund {
+    account: i64,
+    month_start: f64,
 }
 
 struct Store {
@@ -132,20 +127,19 @@ struct Worker {
 }
 
 impl Worker {
-    async fn run(mut self, mut waiting: mpsc::Receiver<Waiting>, mut refunding: mpsc::Receiver<i64>) {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Waiting>, mut refunding: mpsc::Receiver<Refund>) {
         let mut batch = Vec::with_capacity(BATCH);
         // The first calls find the connection open.
         let _ = self.store().await;
         loop {
             tokio::select! {
-                biased;
                 received = waiting.recv_many(&mut batch, BATCH) => {
                     if received == 0 {
                         return;
                     }
                     self.settle(std::mem::take(&mut batch)).await;
                 }
-                Some(account) = refunding.recv() => self.give_back(account).await,
+                Some(refund) = refunding.recv() => self.give_back(refund).await,
             }
         }
     }
@@ -182,13 +176,13 @@ impl Worker {
         store.client.query(&store.admit, &[&hashes, &needs, &counted, &sizes]).await
     }
 
-    async fn give_back(&mut self, account: i64) {
+    async fn give_back(&mut self, refund: Refund) {
         let patience = self.patience;
-        let refund = async {
+        let giving = async {
             let store = self.store().await?;
-            store.client.execute(&store.refund, &[&account, &1i64]).await
+            store.client.execute(&store.refund, &[&refund.account, &refund.month_start]).await
         };
-        let _ = timeout(patience, refund).await;
+        let _ = timeout(patience, giving).await;
     }
 
     /// The open connection, or the one being opened.
@@ -278,14 +272,26 @@ struct Outcome {
     granted: i32,
     /// Calls the quota lets through.
     passed: i32,
-    /// Usage before the group's first call.
+    /// Usage before the group's first call, by the account's bucket.
     before: Usage,
+    /// The key's own bucket before the group's first call.
+    key: Option<Bucket>,
 }
 
 impl Outcome {
     fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        let ahead: i32 = row.try_get("ahead")?;
         let place: i64 = row.try_get("place")?;
+        let bucket = Bucket {
+            rate_per_minute: row.try_get("rate_per_minute")?,
+            burst: row.try_get("burst")?,
+            tokens: row.try_get("tokens")?,
+        };
+        let key = match row.try_get::<_, Option<i32>>("key_rate")? {
+            Some(rate) => {
+                Some(Bucket { rate_per_minute: rate, burst: rate, tokens: row.try_get("key_tokens")? })
+            }
+            None => None,
+        };
         Ok(Self {
             group: usize::try_from(place - 1).unwrap_or(usize::MAX),
             account: row.try_get("account_id")?,
@@ -294,21 +300,19 @@ impl Outcome {
             granted: row.try_get("granted")?,
             passed: row.try_get("passed")?,
             before: Usage {
-                rate_per_minute: row.try_get("rate_per_minute")?,
-                burst: row.try_get("burst")?,
-                tokens: row.try_get::<_, f64>("available")? - f64::from(ahead),
+                bucket,
                 now: row.try_get("now")?,
                 quota: row.try_get("monthly_quota")?,
-                used: row.try_get::<_, i64>("used")? + row.try_get::<_, i64>("counted_ahead")?,
+                used: row.try_get("used")?,
                 month_start: row.try_get("month_start")?,
                 month_end: row.try_get("month_end")?,
             },
+            key,
         })
     }
 
     /// The decision on the group's call number `turn`, from 0.
     fn decide(&self, turn: i32, counted: bool) -> Admitted {
-        let charged = (turn + 1).min(self.granted);
         let counts = counted && self.included;
         let verdict = match () {
             () if !self.included => Verdict::Tier,
@@ -316,14 +320,18 @@ impl Outcome {
             () if counts && turn >= self.passed => Verdict::Quota,
             () => Verdict::Passed,
         };
-        let used = if counts { (turn + 1).min(self.passed) } else { 0 };
-        let usage = Usage {
-            tokens: self.before.tokens - f64::from(charged),
-            used: self.before.used + i64::from(used),
-            ..self.before.clone()
-        };
         let counted = counts && verdict == Verdict::Passed;
+        let usage = self.usage(turn, counts);
         Admitted { account: self.account, tier: self.tier, verdict, counted, usage }
+    }
+
+    /// What is left after the group's call number `turn`.
+    fn usage(&self, turn: i32, counts: bool) -> Usage {
+        let charged = (turn + 1).min(self.granted);
+        let account = self.before.bucket.less(charged);
+        let bucket = self.key.map_or(account, |key| key.less(charged).tighter(account));
+        let used = if counts { (turn + 1).min(self.passed) } else { 0 };
+        Usage { bucket, used: self.before.used + i64::from(used), ..self.before.clone() }
     }
 }
 
@@ -333,16 +341,14 @@ mod tests {
 
     fn outcome(included: bool, granted: i32, passed: i32) -> Outcome {
         let before = Usage {
-            rate_per_minute: 10,
-            burst: 20,
-            tokens: 20.0,
+            bucket: Bucket { rate_per_minute: 10, burst: 20, tokens: 20.0 },
             now: 1_000.0,
             quota: 5_000,
             used: 0,
             month_start: 0.0,
             month_end: 2_000.0,
         };
-        Outcome { group: 0, account: 1, tier: Tier::Free, included, granted, passed, before }
+        Outcome { group: 0, account: 1, tier: Tier::Free, included, granted, passed, before, key: None }
     }
 
     fn verdicts(outcome: &Outcome, counted: bool, calls: i32) -> Vec<Verdict> {
@@ -360,8 +366,10 @@ mod tests {
     #[test]
     fn each_call_sees_its_own_remainder() {
         let outcome = outcome(true, 2, 2);
-        let usages: Vec<(f64, i64)> =
-            (0..3).map(|turn| outcome.decide(turn, true).usage).map(|u| (u.tokens, u.used)).collect();
+        let usages: Vec<(f64, i64)> = (0..3)
+            .map(|turn| outcome.decide(turn, true).usage)
+            .map(|usage| (usage.bucket.tokens, usage.used))
+            .collect();
         assert_eq!(usages, [(19.0, 1), (18.0, 2), (18.0, 2)]);
     }
 

@@ -3,6 +3,8 @@
 //! Invariants: a key that fails its checksum costs no look-up; every defect looks the same to the client; the
 //! secret is never stored and never printed after its creation.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 use rand::Rng;
 use secrecy::SecretString;
@@ -96,19 +98,21 @@ fn bearer_token(value: &str) -> Option<&str> {
 
 /// Whether a query string carries a key, under any usual name or by its look.
 fn names_a_key(query: &str) -> bool {
-    form_urlencoded::parse(query.as_bytes()).any(|(name, value)| {
+    form_urlencoded::parse(query.as_bytes()).any(|(given, value)| {
         let name: String =
-            name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+            given.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         value.contains(PREFIX)
+            || given.contains(PREFIX)
             || matches!(name.as_str(), "apikey" | "xapikey" | "accesstoken" | "authorization")
     })
 }
 
-/// A path for logs, without anything that looks like a key.
-pub(crate) fn scrub(path: &str) -> String {
-    match path.find("dds_") {
-        Some(start) => format!("{}dds_***", &path[..start]),
-        None => path.to_owned(),
+/// A path or a message for logs and answers, without anything that looks like a key, percent-encoded or not.
+pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+    match decoded.find(PREFIX) {
+        Some(start) => format!("{}dds_***", &decoded[..start]).into(),
+        None => text.into(),
     }
 }
 
@@ -156,6 +160,8 @@ mod tests {
         }
         assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?key={one}")));
         assert!(!accepted(&[("x-api-key", one)], "/v1/stocks?api_key=x"));
+        assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?{one}")));
+        assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?a={}", one.replace('_', "%5f"))));
     }
 
     #[test]
@@ -173,6 +179,8 @@ mod tests {
         let secret = Secret::draw();
         assert!(!format!("{secret:?}").contains(secret.text.expose_secret()));
         assert_eq!(scrub("/v1/dds_live_abc"), "/v1/dds_***");
+        assert_eq!(scrub("/v1/dds%5flive%5Fabc"), "/v1/dds_***");
+        assert_eq!(scrub("/v1/sectors/a%20b"), "/v1/sectors/a%20b");
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! charged and reported after; when the store does not decide, the answer is 503, never data.
 
 mod admission;
+mod bucket;
 mod credential;
 pub(crate) mod headers;
 mod ledger;
@@ -13,7 +14,7 @@ mod tier;
 pub(crate) use admission::{Admission, Admitted, Verdict};
 pub(crate) use credential::Secret;
 pub(crate) use credential::scrub;
-pub(crate) use ledger::Ledger;
+pub(crate) use ledger::{Entry, Ledger};
 pub(crate) use tier::{Free, Gate, Professional, Starter};
 pub(crate) use tier::{Tier, Tiers};
 
@@ -129,26 +130,27 @@ async fn admit<G: Gate, P: Parameters>(
     let client =
         parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
     let hash = credential::read(&parts.headers, &parts.uri);
+    let ledger = parts.extensions.get::<Ledger>().cloned().unwrap_or_default();
     if let Some(refused) = app.throttle.blocked(client, hash) {
+        ledger.fail(refused.left);
         return Err(ApiError::RateLimited { retry_after: refused.retry_after });
     }
     let failed = || {
-        app.throttle.fail(client);
+        ledger.fail(app.throttle.fail(client));
         ApiError::InvalidKey
     };
     let hash = hash.ok_or_else(failed)?;
     let tiers = app.projection.tiers();
     let depth = parameters.oldest().filter(|_| valid).map_or(0, |oldest| tiers.rank_reaching(oldest, today));
-    let call = admission::Call { hash, need: depth.max(G::TIER.rank()), counted: valid && P::ROUTED };
+    let counted = valid && P::ROUTED && app.settings.quota_check.covers(G::TIER);
+    let call = admission::Call { hash, need: depth.max(G::TIER.rank()), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
     app.throttle.succeed(hash);
-    if let Some(ledger) = parts.extensions.get::<Ledger>() {
-        ledger.enter(&admitted);
-    }
+    ledger.enter(&admitted);
     match admitted.verdict {
         Verdict::Passed => Ok(admitted),
         Verdict::Tier => Err(not_available::<G, P>(&tiers, admitted.tier, today)),
-        Verdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.retry_after() }),
+        Verdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after() }),
         Verdict::Quota => Err(admitted.usage.quota_exceeded()),
     }
 }

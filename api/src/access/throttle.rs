@@ -139,7 +139,7 @@ impl Throttle {
         }
     }
 
-    /// Charges a call to an address.
+    /// Charges a call to an address; what is left is that of the tighter of its buckets.
     pub(crate) fn call(&self, address: IpAddr) -> Result<Left, Refused> {
         charge(&self.called, self.calls, address, self.now())
     }
@@ -154,9 +154,10 @@ impl Throttle {
         self.failed.update(place, now, |full_at| (full_at, take(self.failures, full_at, now).err()))
     }
 
-    /// Notes a failed credential.
-    pub(super) fn fail(&self, address: IpAddr) {
-        let _ = charge(&self.failed, self.failures, address, self.now());
+    /// Notes a failed credential; gives what is left for more of them.
+    pub(super) fn fail(&self, address: IpAddr) -> Left {
+        let charged = charge(&self.failed, self.failures, address, self.now());
+        charged.unwrap_or_else(|refused| refused.left)
     }
 
     /// Notes a valid key.
@@ -177,10 +178,12 @@ fn charge(
     now: u64,
 ) -> Result<Left, Refused> {
     let (place, wider) = Place::of(address);
-    if let Some(wider) = wider {
-        moments.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?;
-    }
-    moments.update(place, now, |full_at| settle(allowance, full_at, now))
+    let wider = match wider {
+        Some(wider) => Some(moments.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?),
+        None => None,
+    };
+    let left = moments.update(place, now, |full_at| settle(allowance, full_at, now))?;
+    Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
 fn settle(allowance: Allowance, full_at: u64, now: u64) -> (u64, Result<Left, Refused>) {
@@ -195,12 +198,9 @@ fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Ref
     let (interval, full_at) = (allowance.interval(), full_at.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
-        let remaining = allowance.burst.saturating_sub(used);
-        Left {
-            limit: allowance.per_minute,
-            remaining: remaining.min(allowance.per_minute),
-            until_full: full_at - now,
-        }
+        // As for accounts, what a burst may take beyond the minute's calls is not shown.
+        let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
+        Left { limit: allowance.per_minute, remaining, until_full: full_at - now }
     };
     let room = allowance.burst.saturating_sub(1) * interval;
     match (full_at - now).checked_sub(room) {
@@ -213,6 +213,9 @@ fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Ref
 pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
     let mut client = peer.ip().to_canonical();
+    if !is_trusted(client) {
+        return client;
+    }
     let lines: Vec<&str> =
         headers.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap_or("?")).collect();
     let joined = lines.join(",");
@@ -290,7 +293,8 @@ mod tests {
         let throttle = Throttle::new(FEW, FEW);
         let (client, key) = (address("1.2.3.4"), [7; 32]);
         throttle.succeed(key);
-        (0..3).for_each(|_| throttle.fail(client));
+        let left: Vec<u64> = (0..3).map(|_| throttle.fail(client).remaining).collect();
+        assert_eq!(left, [2, 1, 0]);
         assert!(throttle.blocked(client, None).is_some());
         assert!(throttle.blocked(client, Some([8; 32])).is_some());
         assert!(throttle.blocked(client, Some(key)).is_none());

@@ -5,8 +5,10 @@ use clap::{Args, Subcommand};
 use schema::db::DatabaseSettings;
 use serde_json::{Value, json};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Row};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row, Transaction};
 
+use super::audit::record;
 use super::{AccountError, email, owner, report};
 use crate::access::Tier;
 
@@ -15,6 +17,7 @@ const SHOW: &str = include_str!("../../queries/accounts/show_account.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_accounts.sql");
 const SET_TIER: &str = include_str!("../../queries/accounts/set_tier.sql");
 const CANCEL: &str = include_str!("../../queries/accounts/cancel.sql");
+const LOCK: &str = include_str!("../../queries/accounts/lock_account.sql");
 const DELETE: &str = include_str!("../../queries/accounts/delete_account.sql");
 
 /// Accounts: who may use the service, on which tier.
@@ -109,55 +112,99 @@ pub(super) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
 
 /// Runs an account command.
 pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let client = owner(database).await?;
+    let mut client = owner(database).await?;
     match command {
-        AccountCommand::Create(it) => create(&client, &it).await,
+        AccountCommand::Create(it) => create(&mut client, &it).await,
         AccountCommand::Show(it) => show(&client, &it.email, it.json).await,
         AccountCommand::SetTier(it) => {
-            change(&client, &it.email, SET_TIER, &[&email(&it.email)?, &it.tier, &it.paid_until], it.json)
-                .await
+            let change = Change { action: "account.set_tier", statement: SET_TIER };
+            change.make(&mut client, &it.email, &[&it.tier, &it.paid_until], it.json).await
         }
         AccountCommand::Cancel(it) => {
-            change(&client, &it.email, CANCEL, &[&email(&it.email)?, &it.paid_until], it.json).await
+            let change = Change { action: "account.cancel", statement: CANCEL };
+            change.make(&mut client, &it.email, &[&it.paid_until], it.json).await
         }
-        AccountCommand::Delete(it) => delete(&client, &it).await,
+        AccountCommand::Delete(it) => delete(&mut client, &it).await,
         AccountCommand::List(it) => list(&client, it.json).await,
     }
 }
 
-async fn create(client: &Client, it: &Create) -> anyhow::Result<()> {
+async fn create(client: &mut Client, it: &Create) -> anyhow::Result<()> {
     let email = email(&it.email)?;
-    match client.execute(CREATE, &[&email, &it.tier, &it.paid_until]).await {
-        Ok(_) => show(client, &email, it.json).await,
+    let transaction = client.transaction().await?;
+    let created = match transaction.query_one(CREATE, &[&email, &it.tier, &it.paid_until]).await {
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
-            Err(AccountError::Taken(email).into())
+            return Err(AccountError::Taken(email).into());
         }
-        Err(error) => Err(error.into()),
+        created => created?,
+    };
+    let details = json!({ "email": email, "tier": it.tier, "paid_until": it.paid_until });
+    record(&transaction, created.try_get("id")?, "account.create", details).await?;
+    transaction.commit().await?;
+    show(client, &email, it.json).await
+}
+
+/// A change of an account's subscription.
+struct Change {
+    action: &'static str,
+    /// Takes the account's id first; gives the tier and the end of the paid period.
+    statement: &'static str,
+}
+
+impl Change {
+    async fn make(
+        &self,
+        client: &mut Client,
+        address: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        json: bool,
+    ) -> anyhow::Result<()> {
+        let address = email(address)?;
+        let transaction = client.transaction().await?;
+        let account = lock(&transaction, &address).await?;
+        let mut all: Vec<&(dyn ToSql + Sync)> = vec![&account.id];
+        all.extend(parameters);
+        let after = subscription(&transaction.query_one(self.statement, &all).await?)?;
+        let details = json!({ "before": account.subscription, "after": after });
+        record(&transaction, account.id, self.action, details).await?;
+        transaction.commit().await?;
+        show(client, &address, json).await
     }
 }
 
-async fn change(
-    client: &Client,
-    address: &str,
-    statement: &str,
-    parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],
-    json: bool,
-) -> anyhow::Result<()> {
-    match client.execute(statement, parameters).await? {
-        0 => Err(AccountError::NoAccount(address.to_owned()).into()),
-        _ => show(client, address, json).await,
-    }
-}
-
-async fn delete(client: &Client, it: &Named) -> anyhow::Result<()> {
+async fn delete(client: &mut Client, it: &Named) -> anyhow::Result<()> {
     let email = email(&it.email)?;
-    match client.execute(DELETE, &[&email]).await? {
-        0 => Err(AccountError::NoAccount(email).into()),
-        _ => {
-            report::object(&json!({ "email": email, "deleted": true }), it.json);
-            Ok(())
-        }
-    }
+    let transaction = client.transaction().await?;
+    let account = lock(&transaction, &email).await?;
+    transaction.execute(DELETE, &[&account.id]).await?;
+    record(&transaction, account.id, "account.delete", json!({ "keys": account.active_keys })).await?;
+    transaction.commit().await?;
+    report::object(&json!({ "email": email, "deleted": true }), it.json);
+    Ok(())
+}
+
+/// An account whose row is locked until the transaction ends, so that changes of it follow each other.
+pub(super) struct Locked {
+    pub(super) id: i64,
+    pub(super) active_keys: i64,
+    subscription: Value,
+}
+
+pub(super) async fn lock(transaction: &Transaction<'_>, email: &str) -> anyhow::Result<Locked> {
+    let row = transaction.query_opt(LOCK, &[&email]).await?;
+    let row = row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?;
+    Ok(Locked {
+        id: row.try_get("id")?,
+        active_keys: row.try_get("active_keys")?,
+        subscription: subscription(&row)?,
+    })
+}
+
+fn subscription(row: &Row) -> Result<Value, tokio_postgres::Error> {
+    Ok(json!({
+        "tier": row.try_get::<_, Tier>("tier")?,
+        "paid_until": row.try_get::<_, Option<DateTime<Utc>>>("paid_until")?,
+    }))
 }
 
 async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {

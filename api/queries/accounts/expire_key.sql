@@ -1,0 +1,3 @@
+-- The overlap never outlives the old expiry.
+update accounts.api_keys set expires_at = least(expires_at, now() + $2::integer * interval '1 hour') where id = $1
+returning expires_at

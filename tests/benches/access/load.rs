@@ -1,0 +1,130 @@
+//! A load of keep-alive connections, each with one request in flight, and what came of it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use futures::future::try_join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Requests to send, over connections to one or more servers.
+pub(crate) struct Load {
+    addresses: Vec<String>,
+    pub(crate) connections: usize,
+    /// Whole requests; each connection begins at another one.
+    requests: Arc<Vec<Vec<u8>>>,
+}
+
+/// Times of answered requests.
+pub(crate) struct Figures {
+    /// Microseconds, sorted.
+    times: Vec<u32>,
+    seconds: f64,
+}
+
+impl Figures {
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    pub(crate) fn rate(&self) -> f64 {
+        self.times.len() as f64 / self.seconds
+    }
+
+    /// Milliseconds within which this share of the requests was answered.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index below the length"
+    )]
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
+        let index = (self.times.len().saturating_sub(1) as f64 * share) as usize;
+        self.times.get(index).map_or(f64::NAN, |time| f64::from(*time) / 1_000.0)
+    }
+}
+
+impl Load {
+    pub(crate) fn new(addresses: &[&String], connections: usize, requests: Arc<Vec<Vec<u8>>>) -> Load {
+        let addresses =
+            addresses.iter().map(|address| address.trim_start_matches("http://").to_owned()).collect();
+        Load { addresses, connections, requests }
+    }
+
+    /// Sends every request once, so that whatever is kept is kept.
+    pub(crate) async fn once(&self) -> Result<()> {
+        let share = self.requests.len().div_ceil(self.connections);
+        self.drive(share, None).await?;
+        Ok(())
+    }
+
+    /// Sends requests for so long, after a short run that is not counted.
+    pub(crate) async fn run(&self, duration: Duration) -> Result<Figures> {
+        self.drive(usize::MAX, Some(duration / 5)).await?;
+        let started = Instant::now();
+        let mut times = self.drive(usize::MAX, Some(duration)).await?;
+        let seconds = started.elapsed().as_secs_f64();
+        ensure!(!times.is_empty(), "nothing was answered");
+        times.sort_unstable();
+        Ok(Figures { times, seconds })
+    }
+
+    async fn drive(&self, most: usize, duration: Option<Duration>) -> Result<Vec<u32>> {
+        let share = self.requests.len().div_ceil(self.connections);
+        let tasks = (0..self.connections).map(|number| {
+            let address = self.addresses[number % self.addresses.len()].clone();
+            let requests = Arc::clone(&self.requests);
+            tokio::spawn(connection(address, requests, number * share, most, duration))
+        });
+        let all = try_join_all(tasks).await?;
+        Ok(all.into_iter().collect::<Result<Vec<_>>>()?.concat())
+    }
+}
+
+async fn connection(
+    address: String,
+    requests: Arc<Vec<Vec<u8>>>,
+    first: usize,
+    most: usize,
+    duration: Option<Duration>,
+) -> Result<Vec<u32>> {
+    let mut stream = TcpStream::connect(&address).await.context(address)?;
+    stream.set_nodelay(true)?;
+    let (mut buffer, mut times) = (Vec::with_capacity(1 << 16), Vec::new());
+    let started = Instant::now();
+    for turn in 0..most {
+        if duration.is_some_and(|duration| started.elapsed() >= duration) {
+            break;
+        }
+        let sent = Instant::now();
+        stream.write_all(&requests[(first + turn) % requests.len()]).await?;
+        answer(&mut stream, &mut buffer).await?;
+        times.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
+    }
+    Ok(times)
+}
+
+/// Reads one answer to its end.
+async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
+    buffer.clear();
+    let mut end = None;
+    while end.is_none_or(|end| buffer.len() < end) {
+        ensure!(stream.read_buf(buffer).await? > 0, "the connection was closed");
+        if end.is_none() {
+            end = end_of_answer(buffer)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the answer ends, once its head is there.
+fn end_of_answer(buffer: &[u8]) -> Result<Option<usize>> {
+    let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+    let text = std::str::from_utf8(&buffer[..head])?;
+    if !text.starts_with("HTTP/1.1 2") {
+        bail!("{}", String::from_utf8_lossy(buffer));
+    }
+    let length = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    Ok(Some(head + 4 + length.context("an answer without a length")?))
+}

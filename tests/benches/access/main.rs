@@ -1,0 +1,228 @@
+//! The API under load, beside what bounds it and what it replaces: axum answering a static body of the same size, and
+//! the naive design with a key look-up, a counter update and a data query per request.
+//!
+//! ```sh
+//! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
+//! ```
+//!
+//! Everything runs in one go on one machine, the generator of the load included, so the ratios hold although absolute
+//! figures drift. Rates, quotas and address limits are raised by configuration; an answer that is not 2xx stops the run.
+//! It prints figures and judges nothing.
+
+#![expect(clippy::print_stdout, reason = "the figures are the program's output")]
+
+mod load;
+mod rivals;
+mod seed;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use harness::{Api, Servers, TestApp};
+
+use load::{Figures, Load};
+use rivals::Rival;
+use seed::Seeded;
+
+/// Times requests.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Securities of the synthetic market
+    #[arg(long, default_value_t = 10_000)]
+    symbols: u32,
+    /// Accounts, over all tiers
+    #[arg(long, default_value_t = 2_000)]
+    accounts: u32,
+    /// Seconds of each measurement
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// Times each measurement is taken; the median is printed
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// Measures only lines whose name contains this, and what they are compared with
+    #[arg(long)]
+    only: Option<String>,
+    /// Serves one of the designs to compare with; the benchmark starts itself so
+    #[command(flatten)]
+    rival: rivals::RivalArguments,
+    /// Given by Cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What every measurement needs.
+struct Bench {
+    arguments: Arguments,
+    app: TestApp,
+    seeded: Seeded,
+    /// Requests a second of the static body, by connections.
+    limits: Vec<(usize, f64)>,
+}
+
+const UNLIMITED: [(&str, &str); 5] = [
+    ("ADDRESS_CALLS_PER_MINUTE", "1000000000"),
+    ("ADDRESS_CALLS_BURST", "1000000000"),
+    ("ADDRESS_FAILURES_PER_MINUTE", "1000000000"),
+    ("API_ADMISSION_TIMEOUT_MS", "5000"),
+    ("SERVICE_DATE", "2024-07-01"),
+];
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if arguments.rival.is_asked() {
+        return runtime.block_on(rivals::serve(arguments.rival));
+    }
+    runtime.block_on(run(arguments))
+}
+
+async fn run(arguments: Arguments) -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let seeded = seed::seed(&app, arguments.symbols, arguments.accounts).await?;
+    println!(
+        "{} symbols, {} accounts, {} s a line",
+        seeded.symbols.len(),
+        seeded.keys.len(),
+        arguments.seconds
+    );
+    let mut bench = Bench { arguments, app, seeded, limits: vec![] };
+    bench.static_bodies().await?;
+    bench.quotes().await?;
+    bench.uncached().await?;
+    bench.naive().await?;
+    bench.prices().await
+}
+
+impl Bench {
+    fn seconds(&self) -> Duration {
+        Duration::from_secs(self.arguments.seconds)
+    }
+
+    fn asked(&self, name: &str) -> bool {
+        self.arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
+    }
+
+    /// Measures and prints one line, with its share of the static body's.
+    async fn line(&mut self, name: &str, load: &Load) -> Result<Option<Figures>> {
+        if !self.asked(name) && !name.starts_with("static") {
+            return Ok(None);
+        }
+        let mut rounds = Vec::new();
+        for _ in 0..self.arguments.rounds.max(1) {
+            rounds.push(load.run(self.seconds()).await.with_context(|| name.to_owned())?);
+        }
+        rounds.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
+        let figures = rounds.swap_remove(rounds.len() / 2);
+        if name.starts_with("static") {
+            self.limits.push((load.connections, figures.rate()));
+        }
+        let limit = self.limits.iter().find(|(connections, _)| *connections == load.connections);
+        let share = limit.map_or_else(String::new, |(_, limit)| format!("{:.2}", figures.rate() / limit));
+        println!(
+            "{name:44} {:>4} {:>9.0}/s {share:>6} {:>8.2} ms {:>8.2} ms",
+            load.connections,
+            figures.rate(),
+            figures.quantile(0.5),
+            figures.quantile(0.99)
+        );
+        Ok(Some(figures))
+    }
+
+    async fn api(&self, cache_mib: &str) -> Result<Api> {
+        let mut env = UNLIMITED.to_vec();
+        env.push(("API_CACHE_MIB", cache_mib));
+        self.app.api_serve_with(&env).await
+    }
+
+    async fn static_bodies(&mut self) -> Result<()> {
+        let api = self.api("64").await?;
+        let path = format!("/v1/stocks/{}/quote", self.seeded.symbols[0]);
+        let reply = api.get(&path, Some(&self.seeded.keys[0])).await?;
+        ensure!(reply.status == 200, "{path}: {}", reply.text());
+        println!("a quote has {} bytes, a process idles at {} MB", reply.body.len(), memory(&api, "VmRSS:")?);
+        drop(api);
+        println!("{:44} {:>4} {:>11} {:>6} {:>11} {:>11}", "", "con.", "requests", "share", "p50", "p99");
+        let rival = Rival::start(&self.app, &["--static-bytes", &reply.body.len().to_string()]).await?;
+        for connections in [64, 256] {
+            let load = Load::new(&[&rival.address], connections, self.seeded.requests("quote"));
+            self.line("static body by axum", &load).await?;
+        }
+        Ok(())
+    }
+
+    async fn quotes(&mut self) -> Result<()> {
+        let one = self.api("64").await?;
+        for (what, endpoint) in [("quote, cached", "quote"), ("metrics, cached", "metrics")] {
+            let requests = self.seeded.requests(endpoint);
+            Load::new(&[&one.base_url], 64, requests.clone()).once().await?;
+            for connections in [64, 256] {
+                let load = Load::new(&[&one.base_url], connections, requests.clone());
+                self.line(what, &load).await?;
+            }
+        }
+        println!("{:44} {} MB at most", "  memory of the process", memory(&one, "VmHWM:")?);
+        let (two, three) = (self.api("64").await?, self.api("64").await?);
+        let addresses = [&one.base_url, &two.base_url, &three.base_url];
+        for address in addresses {
+            Load::new(&[address], 64, self.seeded.requests("quote")).once().await?;
+        }
+        for connections in [64, 256] {
+            let load = Load::new(&addresses, connections, self.seeded.requests("quote"));
+            self.line("quote, cached, 3 instances", &load).await?;
+        }
+        Ok(())
+    }
+
+    async fn uncached(&mut self) -> Result<()> {
+        let api = self.api("0").await?;
+        for (what, endpoint) in [("quote, not cached", "quote"), ("metrics, not cached", "metrics")] {
+            for connections in [64, 256] {
+                let load = Load::new(&[&api.base_url], connections, self.seeded.requests(endpoint));
+                self.line(what, &load).await?;
+            }
+        }
+        println!("{:44} {} MB at most", "  memory of the process", memory(&api, "VmHWM:")?);
+        Ok(())
+    }
+
+    async fn naive(&mut self) -> Result<()> {
+        let database = self.app.endpoints().database_url.clone();
+        let rival = Rival::start(&self.app, &["--naive-database", &database]).await?;
+        for connections in [64, 256] {
+            let load = Load::new(&[&rival.address], connections, self.seeded.requests("quote"));
+            self.line("quote, naive: three statements a request", &load).await?;
+        }
+        let path = format!("/rows/{}", self.seeded.long);
+        for connections in [1, 16] {
+            let load = Load::new(&[&rival.address], connections, self.seeded.same(&path));
+            self.line("ten years of prices, bar rows through serde", &load).await?;
+        }
+        Ok(())
+    }
+
+    async fn prices(&mut self) -> Result<()> {
+        let api = self.api("0").await?;
+        let path = format!("/v1/prices/{}?range=10y&limit=5000", self.seeded.long);
+        let reply = api.get(&path, Some(&self.seeded.keys[3])).await?;
+        ensure!(reply.status == 200, "{path}: {}", reply.text());
+        let points = reply.json()?["data"].as_array().map_or(0, Vec::len);
+        for connections in [1, 16] {
+            let load = Load::new(&[&api.base_url], connections, self.seeded.same(&path));
+            if let Some(figures) = self.line("ten years of prices, not cached", &load).await? {
+                #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+                let megabytes = reply.body.len() as f64 * figures.rate() / 1e6;
+                println!("{:44} {megabytes:.0} MB/s, {points} points a page, {} bytes", "", reply.body.len());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A figure of the process's memory, MB.
+fn memory(api: &Api, name: &str) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", api.process.pid()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).context("a figure of memory")?;
+    Ok(line.split_whitespace().next().context("a number")?.parse::<u64>()? / 1024)
+}

@@ -1,0 +1,112 @@
+//! The market and the accounts under the load.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use chrono::NaiveDate;
+use harness::TestApp;
+use rand::Rng;
+use sha2::{Digest, Sha256};
+
+const TIERS: [&str; 4] = ["free", "starter", "premium", "professional"];
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const UNTIL: &str = "2024-06-28";
+
+/// What there is to ask for, and with which keys.
+pub(crate) struct Seeded {
+    pub(crate) symbols: Vec<String>,
+    /// One per account; the fourth is the first of the highest tier.
+    pub(crate) keys: Vec<String>,
+    /// A symbol with more than ten years of bars.
+    pub(crate) long: String,
+}
+
+impl Seeded {
+    /// One request per symbol, each with the next account's key.
+    pub(crate) fn requests(&self, endpoint: &str) -> Arc<Vec<Vec<u8>>> {
+        let keys = self.keys.iter().cycle();
+        let path = |symbol: &String| format!("/v1/stocks/{symbol}/{endpoint}");
+        Arc::new(self.symbols.iter().zip(keys).map(|(symbol, key)| request(&path(symbol), key)).collect())
+    }
+
+    /// One request for the same thing with each key of the highest tier.
+    pub(crate) fn same(&self, path: &str) -> Arc<Vec<Vec<u8>>> {
+        Arc::new(self.keys.iter().skip(3).step_by(4).map(|key| request(path, key)).collect())
+    }
+}
+
+fn request(path: &str, key: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\r\n").into_bytes()
+}
+
+pub(crate) async fn seed(app: &TestApp, symbols: u32, accounts: u32) -> Result<Seeded> {
+    let long = market(app, symbols).await?;
+    let rows = app.sql("select symbol from read_g1.quotes order by md5(symbol)", &[]).await?;
+    let symbols = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<String>>>()?;
+    let bars = "create table public.bar_rows as select $1::text as symbol, date '2024-06-28' - day as date, \
+                101.25::numeric + day as open, 103.5::numeric + day as high, 99.75::numeric + day as low, \
+                102.01::numeric + day as close, 1000000::bigint + day as volume from generate_series(0, 2519) day";
+    app.sql(&bars.replace("$1", &format!("'{long}'")), &[]).await?;
+    app.sql("alter table public.bar_rows add primary key (symbol, date)", &[]).await?;
+    let keys = keys(app, accounts).await?;
+    app.sql("vacuum analyze", &[]).await?;
+    Ok(Seeded { symbols, keys, long })
+}
+
+/// Two years of every symbol, and more than ten of a few.
+async fn market(app: &TestApp, symbols: u32) -> Result<String> {
+    let all = symbols.to_string();
+    for (folder, symbols, years) in [("all", all.as_str(), "2"), ("few", "20", "11")] {
+        let out = app.folder().join(folder).display().to_string();
+        let generate = [
+            "generate",
+            "--symbols",
+            symbols,
+            "--years",
+            years,
+            "--seed",
+            "7",
+            "--until",
+            UNTIL,
+            "--out",
+            &out,
+        ];
+        app.ingest(&generate).await?.success()?;
+        app.ingest(&["load", &out, "--source", folder]).await?.success()?;
+    }
+    app.catch_up().await?;
+    let until: NaiveDate = UNTIL.parse()?;
+    let longest = "select symbol from read_g1.prices where year <= extract(year from $1::date) - 10 group by symbol order by count(*) desc, symbol limit 1";
+    let rows = app.sql(longest, &[&until]).await?;
+    Ok(rows.first().context("a symbol with ten years")?.try_get(0)?)
+}
+
+/// Accounts of all tiers with a key each, and limits nobody reaches.
+async fn keys(app: &TestApp, accounts: u32) -> Result<Vec<String>> {
+    let keys: Vec<String> = (0..accounts).map(|_| draw()).collect();
+    let hashes: Vec<Vec<u8>> = keys.iter().map(|key| Sha256::digest(key.as_bytes()).to_vec()).collect();
+    let tiers: Vec<&str> = TIERS.iter().copied().cycle().take(keys.len()).collect();
+    app.sql("update accounts.tiers set rate_per_minute = 100000000, burst = 200000000, monthly_quota = 1000000000", &[])
+        .await?;
+    let insert = "with new as (insert into accounts.accounts (email, tier) \
+                  select place || '@example.com', tier from unnest($1::text[]) with ordinality as t (tier, place) returning id, email) \
+                  insert into accounts.api_keys (account_id, hash, name, last_four) \
+                  select new.id, k.hash, 'bench', '0000' from unnest($2::bytea[]) with ordinality as k (hash, place) \
+                  join new on new.email = k.place || '@example.com'";
+    app.sql(insert, &[&tiers, &hashes]).await?;
+    Ok(keys)
+}
+
+/// A key of the published form: a prefix, thirty random characters, their checksum.
+fn draw() -> String {
+    let mut generator = rand::rng();
+    let random: String =
+        (0..30).map(|_| char::from(BASE62[generator.random_range(0..BASE62.len())])).collect();
+    let mut rest = crc32fast::hash(random.as_bytes());
+    let mut check = [b'0'; 6];
+    for digit in check.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    format!("dds_live_{random}{}", String::from_utf8_lossy(&check))
+}

@@ -1,0 +1,88 @@
+//! When the store that decides is gone: no data without a decision, an answer within a second, recovery by itself.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use harness::{Api, Reply, Servers, Signal, TestApp, eventually};
+use serde_json::json;
+
+use crate::api_world::check;
+
+const CALL: &str = "/v1/stocks?limit=1";
+
+/// A refusal that came within a second.
+async fn refused_quickly(api: &Api, key: &str) -> Result<Reply> {
+    let started = Instant::now();
+    let reply = api.get(CALL, Some(key)).await?;
+    let took = started.elapsed();
+    ensure!(took < Duration::from_secs(1), "{} after {took:?}", reply.status);
+    ensure!(reply.status == 503, "{}: {}", reply.status, reply.text());
+    check(&reply.json()?, json!({ "code": "SERVICE_UNAVAILABLE" }));
+    ensure!(reply.header("retry-after") == Some("1"), "{reply:?}");
+    ensure!(reply.header("x-ratelimit-limit").is_some(), "{reply:?}");
+    Ok(reply)
+}
+
+async fn serves_again(api: &Api, key: &str) -> Result<Reply> {
+    eventually(Duration::from_secs(30), async || {
+        let reply = api.get(CALL, Some(key)).await?;
+        ensure!(reply.status == 200, "{}", reply.status);
+        Ok(reply)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let (one, two) = (app.api_serve().await?, app.api_serve().await?);
+    let key = app.key("professional").await?;
+    assert_eq!(one.get(CALL, Some(&key)).await?.status, 200);
+
+    servers.postgres.kill9().await?;
+    for _ in 0..5 {
+        refused_quickly(&one, &key).await?;
+        refused_quickly(&two, &key).await?;
+    }
+    // A key that cannot be looked up is not refused as wrong; one that cannot be a key is.
+    assert_eq!(one.get(CALL, Some("dds_live_nonsense")).await?.status, 401);
+    eventually(Duration::from_secs(10), async || {
+        let health = one.get("/v1/health", None).await?;
+        ensure!(health.status == 503, "{}", health.text());
+        check(&health.json()?["data"], json!({ "status": "down" }));
+        Ok(())
+    })
+    .await?;
+
+    servers.postgres.restart().await?;
+    serves_again(&one, &key).await?;
+    let reply = serves_again(&two, &key).await?;
+    let left: i64 = reply.header("x-quota-remaining").unwrap_or_default().parse()?;
+    assert!((999_990..=999_998).contains(&left), "{left}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_is_a_store_that_is_gone() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let api = app.api_serve().await?;
+    let key = app.key("professional").await?;
+    assert_eq!(api.get(CALL, Some(&key)).await?.status, 200);
+    // A lock that nobody gives back stands for any statement that does not end.
+    let holder = servers.postgres.connect(app.database()).await?;
+    holder.batch_execute("begin; select * from accounts.limiter for update").await?;
+    for _ in 0..3 {
+        refused_quickly(&api, &key).await?;
+    }
+    holder.batch_execute("rollback").await?;
+    serves_again(&api, &key).await?;
+    // And the whole server stands still.
+    servers.postgres.signal(Signal::STOP).await?;
+    let health = api.get("/v1/health", None).await?;
+    assert_eq!(health.status, 200, "liveness costs no look-up");
+    servers.postgres.signal(Signal::CONT).await?;
+    serves_again(&api, &key).await?;
+    Ok(())
+}
