@@ -116,8 +116,8 @@ impl Model {
                 self.settle(account);
             }
         }
-        for key in 0..KEYS.len() {
-            if let (true, Some(rate)) = (active.contains(&key), KEYS[key].1) {
+        for (key, (_, rate)) in KEYS.iter().enumerate() {
+            if let (true, Some(rate)) = (active.contains(&key), rate) {
                 let (units, at) = self.keys[key].units.unwrap_or((rate * CALL, self.now));
                 let flowed = rate * (self.now - at).max(0);
                 self.keys[key].units = Some(((units + flowed).min(rate * CALL), self.now));

@@ -9,6 +9,8 @@ use serde_json::json;
 use crate::api_world::check;
 
 const CALL: &str = "/v1/stocks?limit=1";
+/// The default, which tests of other things raise.
+const PATIENCE: [(&str, &str); 1] = [("API_ADMISSION_TIMEOUT_MS", "250")];
 
 /// A refusal that came within a second.
 async fn refused_quickly(api: &Api, key: &str) -> Result<Reply> {
@@ -36,7 +38,7 @@ async fn serves_again(api: &Api, key: &str) -> Result<Reply> {
 async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Result<()> {
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
-    let (one, two) = (app.api_serve().await?, app.api_serve().await?);
+    let (one, two) = (app.api_serve_with(&PATIENCE).await?, app.api_serve_with(&PATIENCE).await?);
     let key = app.key("professional").await?;
     assert_eq!(one.get(CALL, Some(&key)).await?.status, 200);
 
@@ -67,7 +69,7 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
 async fn a_store_that_hangs_is_a_store_that_is_gone() -> Result<()> {
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
-    let api = app.api_serve().await?;
+    let api = app.api_serve_with(&PATIENCE).await?;
     let key = app.key("professional").await?;
     assert_eq!(api.get(CALL, Some(&key)).await?.status, 200);
     // A lock that nobody gives back stands for any statement that does not end.
