@@ -120,3 +120,23 @@ async fn health_needs_no_key_and_tells_nothing_secret() -> Result<()> {
     assert_eq!(world.api.send(Method::POST, "/v1/health", &[]).await?.status, 401);
     Ok(())
 }
+
+#[tokio::test]
+async fn the_upgrade_url_leads_to_the_plans() -> Result<()> {
+    let world = World::start().await?;
+    let (_, refused) = world.refused("/v1/bulk/quotes?symbols=COLA", &world.free).await?;
+    let path = refused["upgrade_url"].as_str().unwrap_or_default().to_owned();
+    world.app.sql("update accounts.tiers set monthly_quota = 5001 where tier = 'free'", &[]).await?;
+    let api = world.app.api_serve().await?;
+    let page = api.get(&path, None).await?;
+    assert_eq!(page.status, 200);
+    assert!(page.header("content-type").is_some_and(|kind| kind.starts_with("text/html")));
+    let policy = page.header("content-security-policy").unwrap_or_default();
+    assert!(policy.contains("default-src 'none'") && !policy.contains("script-src"), "{policy}");
+    let text = page.text();
+    for shown in ["free", "starter", "premium", "professional", "5001", "250000", "upgrade", "<table>"] {
+        assert!(text.to_lowercase().contains(shown), "{shown} in {text}");
+    }
+    assert!(!text.contains("<script"), "{text}");
+    Ok(())
+}

@@ -46,8 +46,10 @@ pub(crate) async fn plans(State(app): State<App>) -> Response {
         })
         .collect();
     let table = "<tr><th>Plan</th><th>Rate</th><th>Burst</th><th>Calls a month</th><th>History</th></tr>";
-    let how = "<p>Fundamentals and dividend history need Starter or higher, bulk endpoints Professional. \
-               To change the plan, ask the operator of this service; the change holds from the next request on.</p>";
+    let how = "<h2>Upgrade</h2><p>Fundamentals and dividend history need Starter or higher, bulk endpoints Professional. \
+               To upgrade, ask the operator of this service; the change holds from the next request on, and what is used \
+               of the minute and the month stays used. After a cancellation the paid plan holds until the end of its \
+               period.</p>";
     html(Bytes::from(format!("{HEAD}<h1>Plans</h1><table>{table}{rows}</table>{how}</body></html>")))
 }
 
