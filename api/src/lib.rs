@@ -6,6 +6,7 @@
 mod access;
 pub mod account;
 mod app;
+mod batch;
 mod cache;
 mod cursor;
 mod envelope;

@@ -32,16 +32,20 @@ pub(crate) async fn query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// The one row of a symbol. The statement takes the candidates, and selects the version and the row or nulls.
+/// The one row of a symbol. The statement answers many at a time (see [`crate::batch`]), and selects the version and the
+/// row or nulls.
 pub(crate) async fn one<T: TableRow>(
     generation: &Generation,
-    statement: &str,
+    statement: &'static str,
     symbol: &PathSymbol,
 ) -> Result<(Version, T), ApiError> {
-    let rows = query(generation, statement, &[&symbol.candidates()]).await?;
-    let row = rows.first().ok_or_else(|| unversioned(generation))?;
+    let candidates = symbol.candidates();
+    if candidates.is_empty() {
+        return Err(unknown(symbol));
+    }
+    let row = generation.one(statement, candidates).await?.ok_or_else(|| unversioned(generation))?;
     match row.try_get::<_, Option<&str>>("symbol")? {
-        Some(_) => Ok((Version::of(row)?, T::from_row(row)?)),
+        Some(_) => Ok((Version::of(&row)?, T::from_row(&row)?)),
         None => Err(unknown(symbol)),
     }
 }

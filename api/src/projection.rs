@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Config, NoTls, Row};
 
 use crate::access::Tiers;
+use crate::batch::Batches;
 use crate::error::ApiError;
 
 const ACTIVE: &str = include_str!("../queries/projection/active.sql");
@@ -54,6 +55,7 @@ impl fmt::Display for Version {
 pub(crate) struct Generation {
     pub(crate) id: i32,
     pool: Pool,
+    batches: Batches,
     version: RwLock<Version>,
 }
 
@@ -61,6 +63,15 @@ impl Generation {
     /// A connection whose tables are this generation's.
     pub(crate) async fn client(&self) -> Result<Object, ApiError> {
         Ok(self.pool.get().await?)
+    }
+
+    /// The row of one symbol, looked up together with others'.
+    pub(crate) async fn one(
+        &self,
+        statement: &'static str,
+        candidates: Vec<String>,
+    ) -> Result<Option<Row>, ApiError> {
+        self.batches.one(&self.pool, statement, candidates).await
     }
 
     /// The newest version seen.
@@ -167,7 +178,7 @@ impl Projection {
     fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ApiError> {
         let pool = connecting.pool(id).map_err(|error| ApiError::Internal(error.into()))?;
         let version = RwLock::new(Version { generation: id, sequence: -1, as_of: None });
-        Ok(Arc::new(Generation { id, pool, version }))
+        Ok(Arc::new(Generation { id, pool, batches: Batches::default(), version }))
     }
 }
 

@@ -12,6 +12,9 @@ use secrecy::SecretString;
 use crate::access::Tier;
 use crate::access::throttle::Allowance;
 
+/// One call a microsecond, which is the throttle's unit of time.
+const MOST_CALLS: u64 = 60_000_000;
+
 text_enum! {
     /// Which calls count against the monthly quota.
     pub enum QuotaCheck { All = "all", MinTier = "min_tier" }
@@ -53,16 +56,16 @@ pub struct ServeSettings {
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
     /// Calls a minute of one address, keys or not
-    #[arg(long, env = "ADDRESS_CALLS_PER_MINUTE", default_value_t = 6_000)]
+    #[arg(long, env = "ADDRESS_CALLS_PER_MINUTE", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_calls_per_minute: u64,
     /// Calls of one address at once
-    #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000)]
+    #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_calls_burst: u64,
     /// Failed credentials a minute of one address
-    #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120)]
+    #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_failures_per_minute: u64,
     /// Failed credentials of one address at once
-    #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240)]
+    #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
     pub address_failures_burst: u64,
     /// Which calls count against the monthly quota: all with a key, or min_tier: those of endpoints that need a paid
     /// tier

@@ -1,9 +1,11 @@
--- $1 spellings of the symbol, in order of preference. One row always; its columns are null for an unknown symbol.
-select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, t.*
+-- $1 positions in the queue and $2 spellings of their symbols, in order of preference. One row per position; its
+-- columns are null for an unknown symbol.
+select asked.place, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, t.*
 from version v
-left join lateral (
-  select s.canonical
-  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)
-  order by c.place limit 1
-) found on true
-left join etfs t on t.symbol = found.canonical
+cross join (
+  select distinct on (c.place) c.place, n.canonical
+  from unnest($1::integer[], $2::text[]) with ordinality as c (place, symbol, preference)
+  left join symbols n using (symbol)
+  order by c.place, n.canonical is null, c.preference
+) asked
+left join etfs t on t.symbol = asked.canonical

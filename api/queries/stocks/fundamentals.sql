@@ -1,6 +1,7 @@
--- $1 spellings of the symbol, in order of preference. One row always; its columns are null for an unknown symbol.
+-- $1 positions in the queue and $2 spellings of their symbols, in order of preference. One row per position; its
+-- columns are null for an unknown symbol.
 -- A security nothing was reported of has a row too: what its list row knows, and nulls.
-select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, s.symbol,
+select asked.place, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, s.symbol,
   coalesce(t.name, s.name) as name,
   coalesce(t.sector, s.sector) as sector,
   coalesce(t.industry, s.industry) as industry,
@@ -16,10 +17,11 @@ select v.generation as version_generation, v.sequence as version_sequence, v.as_
   t.roa, t.fcf_payout_ratio, t.debt_to_equity, t.current_ratio, t.interest_coverage, t.fiscal_period_end,
   t.reported_currency, t.as_of
 from version v
-left join lateral (
-  select n.canonical
-  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols n using (symbol)
-  order by c.place limit 1
-) found on true
-left join stocks s on s.symbol = found.canonical
-left join fundamentals t on t.symbol = found.canonical
+cross join (
+  select distinct on (c.place) c.place, n.canonical
+  from unnest($1::integer[], $2::text[]) with ordinality as c (place, symbol, preference)
+  left join symbols n using (symbol)
+  order by c.place, n.canonical is null, c.preference
+) asked
+left join stocks s on s.symbol = asked.canonical
+left join fundamentals t on t.symbol = asked.canonical

@@ -26,9 +26,9 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Microseconds that one call takes up.
+    /// Microseconds that one call takes up, at least one.
     fn interval(self) -> u64 {
-        60_000_000 / self.per_minute.max(1)
+        (60_000_000 / self.per_minute.max(1)).max(1)
     }
 
     fn tenfold(self) -> Self {

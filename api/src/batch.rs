@@ -1,0 +1,87 @@
+//! Look-ups of one row each, many at a time: while a statement is in flight, arrivals queue; then one statement answers
+//! the whole queue.
+//!
+//! Invariants: every waiting look-up gets a row or an error; what no longer waits is not looked up; the queues end with
+//! their generation.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use deadpool_postgres::Pool;
+use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::Row;
+
+use crate::error::ApiError;
+
+/// Look-ups that may wait for one statement; more are refused at once.
+const QUEUE: usize = 16_384;
+/// Look-ups of one statement at most.
+const BATCH: usize = 256;
+
+type Found = Result<Option<Row>, ApiError>;
+
+struct Waiting {
+    /// Spellings of the symbol, in order of preference.
+    candidates: Vec<String>,
+    found: oneshot::Sender<Found>,
+}
+
+/// One queue per statement, started when first asked.
+#[derive(Debug, Default)]
+pub(crate) struct Batches(Mutex<HashMap<&'static str, mpsc::Sender<Waiting>>>);
+
+impl Batches {
+    /// The row of the first candidate that is known. The statement takes positions and spellings side by side and
+    /// gives one row per position, which it names `place`.
+    pub(crate) async fn one(&self, pool: &Pool, statement: &'static str, candidates: Vec<String>) -> Found {
+        let (found, answer) = oneshot::channel();
+        let full = |_| ApiError::Unavailable("too many look-ups wait".to_owned());
+        self.queue(pool, statement).try_send(Waiting { candidates, found }).map_err(full)?;
+        answer.await.map_err(|_| ApiError::Unavailable("the look-up was given up".to_owned()))?
+    }
+
+    fn queue(&self, pool: &Pool, statement: &'static str) -> mpsc::Sender<Waiting> {
+        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = || {
+            let (sender, waiting) = mpsc::channel(QUEUE);
+            tokio::spawn(work(pool.clone(), statement, waiting));
+            sender
+        };
+        queues.entry(statement).or_insert_with(start).clone()
+    }
+}
+
+async fn work(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<Waiting>) {
+    let mut queue = Vec::new();
+    while waiting.recv_many(&mut queue, BATCH).await > 0 {
+        queue.retain(|waiting| !waiting.found.is_closed());
+        match look_up(&pool, statement, &queue).await {
+            Ok(rows) => {
+                queue.drain(..).zip(rows).for_each(|(waiting, row)| drop(waiting.found.send(Ok(row))))
+            }
+            Err(error) => queue.drain(..).for_each(|waiting| drop(waiting.found.send(Err(error.repeated())))),
+        }
+    }
+}
+
+/// The rows of a queue, in its order.
+async fn look_up(
+    pool: &Pool,
+    statement: &'static str,
+    queue: &[Waiting],
+) -> Result<Vec<Option<Row>>, ApiError> {
+    let spelled = queue.iter().zip(0i32..).flat_map(|(waiting, place)| {
+        waiting.candidates.iter().map(move |candidate| (place, candidate.as_str()))
+    });
+    let (places, candidates): (Vec<i32>, Vec<&str>) = spelled.unzip();
+    let client = pool.get().await?;
+    let statement = client.prepare_cached(statement).await?;
+    let mut found: Vec<Option<Row>> = queue.iter().map(|_| None).collect();
+    for row in client.query(&statement, &[&places, &candidates]).await? {
+        let place: i32 = row.try_get("place")?;
+        if let Some(slot) = usize::try_from(place).ok().and_then(|place| found.get_mut(place)) {
+            *slot = Some(row);
+        }
+    }
+    Ok(found)
+}
