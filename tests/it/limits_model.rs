@@ -123,7 +123,14 @@ impl Model {
                 self.keys[key].units = Some(((units + flowed).min(rate * CALL), self.now));
             }
         }
-        groups.iter().map(|group| self.group(*group)).collect()
+        // By key, as the statement does; equal keys in the order of the queue.
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_by_key(|index| groups[*index].0);
+        let mut decisions = vec![None; groups.len()];
+        for index in order {
+            decisions[index] = self.group(groups[index]);
+        }
+        decisions
     }
 
     /// Brings an account to now: its tier, its month, what flowed in.
