@@ -134,7 +134,9 @@ async fn the_upgrade_url_leads_to_the_plans() -> Result<()> {
     let policy = page.header("content-security-policy").unwrap_or_default();
     assert!(policy.contains("default-src 'none'") && !policy.contains("script-src"), "{policy}");
     let text = page.text();
-    for shown in ["free", "starter", "premium", "professional", "5001", "250000", "upgrade", "<table>"] {
+    for shown in
+        ["free", "starter", "premium", "professional", "5,001", "250,000", "1 year<", "upgrade", "<table>"]
+    {
         assert!(text.to_lowercase().contains(shown), "{shown} in {text}");
     }
     assert!(!text.contains("<script"), "{text}");

@@ -40,8 +40,13 @@ pub(crate) async fn plans(State(app): State<App>) -> Response {
         .iter()
         .map(|plan| {
             format!(
-                "<tr><td>{}</td><td>{} a minute</td><td>{}</td><td>{}</td><td>{} years</td></tr>",
-                plan.tier, plan.rate_per_minute, plan.burst, plan.monthly_quota, plan.depth_years
+                "<tr><td>{}</td><td>{} a minute</td><td>{}</td><td>{}</td><td>{} year{}</td></tr>",
+                plan.tier,
+                plan.rate_per_minute,
+                plan.burst,
+                grouped(plan.monthly_quota),
+                plan.depth_years,
+                if plan.depth_years == 1 { "" } else { "s" }
             )
         })
         .collect();
@@ -51,6 +56,14 @@ pub(crate) async fn plans(State(app): State<App>) -> Response {
                of the minute and the month stays used. After a cancellation the paid plan holds until the end of its \
                period.</p>";
     html(Bytes::from(format!("{HEAD}<h1>Plans</h1><table>{table}{rows}</table>{how}</body></html>")))
+}
+
+/// A whole number with its thousands apart.
+fn grouped(number: i64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
 }
 
 fn html(body: Bytes) -> Response {
