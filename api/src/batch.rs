@@ -55,6 +55,9 @@ async fn work(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<W
     let mut queue = Vec::new();
     while waiting.recv_many(&mut queue, BATCH).await > 0 {
         queue.retain(|waiting| !waiting.found.is_closed());
+        if queue.is_empty() {
+            continue;
+        }
         match look_up(&pool, statement, &queue).await {
             Ok(rows) => {
                 queue.drain(..).zip(rows).for_each(|(waiting, row)| drop(waiting.found.send(Ok(row))))
