@@ -9,7 +9,7 @@ use axum::extract::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use schema::db::{API_ROLE, DatabaseSettings, config_for};
+use schema::db::{API_ROLE, DatabaseSettings, config_for, replicas_config};
 use schema::process::Shutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -76,8 +76,12 @@ fn start(settings: ServeSettings, database: &DatabaseSettings) -> anyhow::Result
         API_ROLE,
         "API_DATABASE_URL",
     )?;
+    let reading = match settings.database_read_urls.is_empty() {
+        true => config.clone(),
+        false => replicas_config(&settings.database_read_urls, "DATABASE_READ_URLS")?,
+    };
     let connecting = Connecting {
-        config: config.clone(),
+        config: reading,
         connections: settings.read_connections.max(1),
         timeout: settings.read_timeout(),
     };

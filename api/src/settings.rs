@@ -36,6 +36,9 @@ pub struct ServeSettings {
     /// Postgres of the API's role; without it DATABASE_URL with the user dds_api
     #[arg(long, env = "API_DATABASE_URL", hide_env_values = true)]
     pub api_database_url: Option<String>,
+    /// Postgres replicas that reads go to, comma-separated; keys and limits stay with the primary
+    #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true, value_delimiter = ',')]
+    pub database_read_urls: Vec<String>,
     /// NATS server whose stream the lag in /v1/health is measured against; reads are served without it
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: Option<String>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use futures::pin_mut;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, GenericClient, NoTls, Transaction};
 
@@ -73,6 +74,28 @@ pub fn config_for(
         config.user(role);
     }
     Ok(bounded(config, role))
+}
+
+/// Connection settings for reads from any of some servers of one database: replicas, of which one is taken at random for
+/// each connection. User, password and database are those of the first address.
+pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config, DbError> {
+    let parse = |url: &String| Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source });
+    let (first, others) = urls.split_first().ok_or(DbError::NotConfigured { variable })?;
+    let mut config = parse(first)?;
+    for other in others {
+        let other = parse(other)?;
+        for (index, host) in other.get_hosts().iter().enumerate() {
+            match host {
+                Host::Tcp(name) => config.host(name),
+                Host::Unix(path) => config.host_path(path),
+            };
+            // One port may stand for all hosts of an address.
+            let port = other.get_ports().get(index).or(other.get_ports().first());
+            config.port(port.copied().unwrap_or(5432));
+        }
+    }
+    config.load_balance_hosts(LoadBalanceHosts::Random);
+    Ok(bounded(config, API_ROLE))
 }
 
 /// The owner's connection settings.
@@ -214,6 +237,15 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
 mod tests {
     use super::*;
     use crate::row;
+
+    #[test]
+    fn replicas_become_one_address_of_many_hosts() {
+        let urls = ["postgres://reader:secret@one:1/d".to_owned(), "postgres://two/other".to_owned()];
+        let config = replicas_config(&urls, "DATABASE_READ_URLS").unwrap();
+        assert_eq!((config.get_hosts().len(), config.get_ports()), (2, &[1, 5432][..]));
+        assert_eq!((config.get_user(), config.get_dbname()), (Some("reader"), Some("d")));
+        assert!(replicas_config(&[], "DATABASE_READ_URLS").is_err());
+    }
 
     /// Columns of a table in the generation's DDL, in order.
     fn columns(table: &str) -> Vec<String> {

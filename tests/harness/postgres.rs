@@ -8,6 +8,7 @@ use reqwest::Url;
 use tokio::sync::Mutex;
 use tokio_postgres::{Client, NoTls};
 
+use crate::folder;
 use crate::process::{Daemon, Signal};
 use cluster::Cluster;
 
@@ -57,7 +58,17 @@ impl PostgresServer {
     pub(crate) async fn start(folder: &Path, durability: Durability) -> Result<PostgresServer> {
         let folder = folder.to_owned();
         let prepare = move || Cluster::prepare(find::programs()?, &folder, durability);
-        let mut cluster = tokio::task::spawn_blocking(prepare).await??;
+        Self::serve(tokio::task::spawn_blocking(prepare).await??).await
+    }
+
+    /// A streaming replica of our own server.
+    pub async fn replica(&self) -> Result<PostgresServer> {
+        let folder = folder::ephemeral("replica")?;
+        let cluster = self.own()?.lock().await.cluster.replicate(&folder)?;
+        Self::serve(cluster).await
+    }
+
+    async fn serve(mut cluster: Cluster) -> Result<PostgresServer> {
         let mut attempt = 1;
         loop {
             match launch(&cluster).await {

@@ -17,5 +17,6 @@ mod limits_model;
 mod log_copies;
 mod outage;
 mod replay;
+mod replica;
 mod roles;
 mod servers;

@@ -53,6 +53,24 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// A copy of this cluster in `folder` that follows it as it goes on.
+    pub(super) fn replicate(&self, folder: &Path) -> Result<Cluster> {
+        fs::create_dir_all(folder)?;
+        if let Some(user) = self.user {
+            user.own(folder)?;
+        }
+        let data = folder.join("data");
+        let mut command = self.as_user("pg_basebackup", "KILL");
+        command.arg("--dbname").arg(self.url()).arg("--pgdata").arg(&data);
+        let output = command.args(["--write-recovery-conf", "--checkpoint=fast"]).output();
+        let output = output.context("running pg_basebackup")?;
+        if !output.status.success() {
+            bail!("pg_basebackup: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let (programs, log) = (self.programs.clone(), folder.join("postgres.log"));
+        Ok(Cluster { programs, data, log, port: port::free()?, user: self.user, durability: self.durability })
+    }
+
     pub(super) fn change_port(&mut self) -> Result<()> {
         self.port = port::free()?;
         Ok(())
