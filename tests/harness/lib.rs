@@ -45,3 +45,13 @@ pub fn samples() -> Option<std::path::PathBuf> {
     eprintln!("skipped: the optional sample data (../shared/samples) is not here");
     None
 }
+
+/// The optional worked cases of the domain rules beside the workspace; says when its tests skip.
+pub fn golden() -> Option<std::path::PathBuf> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/golden/domain-cases.json");
+    if path.is_file() {
+        return Some(path);
+    }
+    eprintln!("skipped: the optional worked cases (../shared/golden/domain-cases.json) are not here");
+    None
+}

@@ -1,0 +1,113 @@
+//! The worked cases of the domain rules, from a feed to the API's answer.
+//!
+//! One market lives through the cases in the order of their dates: each date's cases are loaded under symbols of their own
+//! with a session that moves the market there, and asked for while it is today's. At the end the same metrics are asked
+//! for again as of their past date. The published cases lie beside the workspace; without them the test says so and runs
+//! those of the fixtures, which explore each rule's bounds.
+
+mod answers;
+#[path = "../../schema/tests/golden_cases/compare.rs"]
+mod compare;
+mod feed;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::{Api, TestApp, eventually};
+use serde_json::Value;
+
+use answers::Answers;
+use feed::Case;
+
+/// Today, after the newest case.
+const TODAY: &str = "2025-07-01";
+
+/// Cases that no feed can say, with the reason.
+const NOT_EXPRESSIBLE: [(&str, &str); 1] =
+    [("Z01", "it gives instants of the clock, which no feed sets; `today` is tested where the calendar is")];
+
+fn cases(path: &Path) -> Result<Vec<Value>> {
+    let file: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
+    Ok(file["cases"].as_array().context("the file has no cases")?.clone())
+}
+
+#[tokio::test]
+async fn every_case_is_served() -> Result<()> {
+    let mut cases = cases(Path::new(&harness::fixture("domain-cases.json")))?;
+    if let Some(path) = harness::golden() {
+        cases.extend(self::cases(&path)?);
+    }
+    let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
+    let (mut by_date, mut left_out) = (BTreeMap::<String, Vec<Case>>::new(), Vec::new());
+    for case in &cases {
+        let case = Case::new(case);
+        match NOT_EXPRESSIBLE.iter().find(|(id, _)| *id == case.id) {
+            Some((id, reason)) => left_out.push(format!("{id}: {reason}")),
+            None => by_date.entry(case.as_of.clone()).or_default().push(case),
+        }
+    }
+    eprintln!("not expressible as a feed: {}", left_out.join("; "));
+    let (mut failures, mut api) = (Vec::new(), None);
+    for (date, cases) in &by_date {
+        load(&app, date, cases).await?;
+        if api.is_none() {
+            api = Some((app.api_serve().await?, app.key("professional").await?));
+        }
+        let Some((api, key)) = &api else { continue };
+        arrived(api, date).await?;
+        for case in cases {
+            failures.extend(check(case, &Answers::new(&app, api, key, case, None)).await?);
+        }
+    }
+    let Some((api, _)) = &api else { return Ok(()) };
+    let key = app.key("professional").await?;
+    for (date, cases) in &by_date {
+        for case in cases {
+            failures.extend(check(case, &Answers::new(&app, api, &key, case, Some(date))).await?);
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    Ok(())
+}
+
+/// Loads the cases of one date, and the session that moves the market to it.
+async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
+    let folder = app.folder().join(date);
+    std::fs::create_dir(&folder)?;
+    for case in cases {
+        std::fs::write(folder.join(format!("{}.ndjson", case.id)), case.feed())?;
+    }
+    std::fs::write(folder.join("session.csv"), format!("date\n{date}\n"))?;
+    let folder = folder.display().to_string();
+    let arguments = ["load", &folder, "--source", "golden", "--max-reject-percent", "100", "--today", TODAY];
+    let loaded = app.ingest(&arguments).await?;
+    ensure!([0, 1].contains(&loaded.code), "{date}: {}\n{}", loaded.stdout, loaded.stderr);
+    app.catch_up().await
+}
+
+/// Waits until the API follows the market to its date.
+async fn arrived(api: &Api, date: &str) -> Result<()> {
+    eventually(Duration::from_secs(20), async || {
+        let health = api.get("/v1/health", None).await?.json()?;
+        let as_of = &health["data"]["components"]["projection"]["as_of"];
+        ensure!(as_of == date, "the market is at {as_of}, not at {date}");
+        Ok(())
+    })
+    .await
+}
+
+/// Every expectation of a case that does not hold; figures that are served for today only are left out in the past.
+async fn check(case: &Case, answers: &Answers<'_>) -> Result<Vec<String>> {
+    let mut failures = Vec::new();
+    for (key, expected) in case.expected() {
+        let Some(found) = answers.value(key).await.with_context(|| format!("{}: {key}", case.id))? else {
+            continue;
+        };
+        if !compare::matches(key, expected, &found, case.tolerance()) {
+            failures.push(format!("{} {}: {key} is {found}, expected {expected}", case.id, answers.when()));
+        }
+    }
+    Ok(failures)
+}

@@ -1,0 +1,216 @@
+//! A case as lines of the canonical feed, under symbols of its own.
+
+use rust_decimal::{Decimal, MathematicalOps};
+use serde_json::{Map, Value, json};
+
+/// The date of cases that have none: after every record date they name.
+const UNDATED: &str = "2025-06-30";
+
+/// What a case with a table of its own becomes.
+type Records = fn(&Case) -> Vec<Value>;
+
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) as_of: String,
+    case: Value,
+}
+
+impl Case {
+    pub(crate) fn new(case: &Value) -> Self {
+        Self {
+            id: case["id"].as_str().expect("a case has an id").to_owned(),
+            as_of: case["as_of"].as_str().unwrap_or(UNDATED).to_owned(),
+            case: case.clone(),
+        }
+    }
+
+    pub(crate) fn expected(&self) -> &Map<String, Value> {
+        self.case["expected"].as_object().expect("a case expects something")
+    }
+
+    pub(crate) fn tolerance(&self) -> &str {
+        self.case["tolerance"].as_str().unwrap_or("0")
+    }
+
+    pub(crate) fn profile(&self, name: &str) -> &Value {
+        &self.case["inputs"]["profile"][name]
+    }
+
+    pub(crate) fn rows(&self, name: &str) -> &[Value] {
+        self.case["inputs"][name].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// The symbol of the case, or of one row of its table.
+    pub(crate) fn symbol(&self, row: usize) -> String {
+        if row == 0 { self.id.clone() } else { format!("{}.{}", self.id, row) }
+    }
+
+    /// The case's records, dividends first, so that a line's number is a dividend's position and one.
+    pub(crate) fn feed(&self) -> String {
+        let tables: [(&str, Records); 4] = [
+            ("record_dates", Self::record_dates),
+            ("distributions", Self::distributions),
+            ("rows", Self::chowder_rows),
+            ("known", Self::known_symbols),
+        ];
+        let table = tables.iter().find(|(name, _)| self.profile(name).is_array());
+        let records = table.map_or_else(|| self.plain(), |(_, records)| records(self));
+        records.iter().map(|record| format!("{record}\n")).collect()
+    }
+
+    fn plain(&self) -> Vec<Value> {
+        let symbol = self.symbol(0);
+        let mut rows: Vec<&Value> = self.rows("dividends").iter().collect();
+        rows.sort_by_key(|row| row["seq"].as_i64());
+        let dividends = rows.into_iter().map(|row| self.dividend(row));
+        let splits = self.rows("splits").iter().map(|row| with(row, "split", &symbol));
+        let prices = self.rows("prices").iter().map(|row| with(row, "price", &symbol));
+        dividends
+            .chain(splits)
+            .chain(prices)
+            .chain([self.security(&symbol)])
+            .chain(self.fundamentals())
+            .collect()
+    }
+
+    fn dividend(&self, row: &Value) -> Value {
+        let mut record = with(row, "dividend", &self.symbol(0));
+        let fields = record.as_object_mut().expect("a row is an object");
+        fields.remove("seq");
+        for (from, to) in [("pay_date", "payment_date"), ("vendor_frequency", "frequency")] {
+            if let Some(value) = fields.remove(from) {
+                fields.insert(to.to_owned(), value);
+            }
+        }
+        for (field, words) in [
+            (
+                "type",
+                &[
+                    ("spinoff", "spin_off"),
+                    ("capital_gain_lt", "capital_gain_long"),
+                    ("capital_gain_st", "capital_gain_short"),
+                ][..],
+            ),
+            ("action", &[("insert", "put"), ("update", "put"), ("cancel", "retract"), ("delete", "retract")]),
+        ] {
+            let word = fields.get(field).and_then(Value::as_str).unwrap_or_default();
+            if let Some((_, canonical)) = words.iter().find(|(theirs, _)| *theirs == word) {
+                fields.insert(field.to_owned(), json!(canonical));
+            }
+        }
+        // Ids are the vendor's, whose one feed holds all cases.
+        if let Some(id) = fields.get("id").and_then(Value::as_str).map(|id| self.own_id(id)) {
+            fields.insert("id".to_owned(), json!(id));
+        }
+        record
+    }
+
+    pub(crate) fn own_id(&self, id: &str) -> String {
+        format!("{}:{id}", self.id)
+    }
+
+    fn security(&self, symbol: &str) -> Value {
+        let mut record = json!({
+            "kind": "security", "symbol": symbol, "name": symbol,
+            "type": self.profile("asset_type").as_str().unwrap_or("stock"), "currency": self.profile("currency"),
+        });
+        let seed = self.profile("streak_seed");
+        let fields = [
+            ("sector", self.profile("sector")),
+            ("ipo_date", self.profile("ipo_date")),
+            ("status", self.profile("status")),
+            ("delisted_on", self.profile("delisted_on")),
+            ("dividend_suspended_on", self.profile("dividend_suspended_on")),
+            ("streak_seed_years", &seed["years"]),
+            ("streak_seed_through", &seed["through_year"]),
+        ];
+        for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
+            record[name] = value.clone();
+        }
+        if self.profile("sp500") == &json!(true) {
+            record["indexes"] = json!(["sp500"]);
+        }
+        record
+    }
+
+    /// Figures of the profile, known as of their own date.
+    fn fundamentals(&self) -> Option<Value> {
+        let named = [
+            ("eps_ttm", "eps_ttm"),
+            ("eps_as_of", "eps_as_of"),
+            ("ffo_per_share_ttm", "ffo_per_share_ttm"),
+            ("ffo_per_share", "ffo_per_share_ttm"),
+            ("shares_outstanding", "shares_outstanding"),
+            ("shares_as_of", "shares_as_of"),
+            ("float_market_cap", "float_market_cap"),
+            ("advt_3m", "avg_daily_value"),
+            ("dividends_paid_ttm", "dividends_paid_ttm"),
+            ("operating_cash_flow_ttm", "operating_cash_flow_ttm"),
+            ("capital_expenditure_ttm", "capital_expenditure_ttm"),
+        ];
+        let given: Vec<_> = named.iter().filter(|(theirs, _)| !self.profile(theirs).is_null()).collect();
+        let mut record = json!({ "kind": "fundamentals", "symbol": self.symbol(0), "as_of": self.as_of });
+        given.iter().for_each(|(theirs, canonical)| record[*canonical] = self.profile(theirs).clone());
+        (!given.is_empty()).then_some(record)
+    }
+
+    fn record_dates(&self) -> Vec<Value> {
+        let dates = self.profile("record_dates").as_array().into_iter().flatten();
+        let dividend = |date| json!({ "kind": "dividend", "symbol": self.symbol(0), "record_date": date, "amount": "0.1" });
+        dates.map(dividend).collect()
+    }
+
+    fn distributions(&self) -> Vec<Value> {
+        let rows = self.profile("distributions").as_array().into_iter().flatten().enumerate();
+        let records = |(index, row): (usize, &Value)| {
+            let symbol = self.symbol(index);
+            [
+                json!({ "kind": "dividend", "symbol": symbol, "record_date": row["record_date"], "payment_date": row["pay_date"],
+                        "amount": row["amount"], "type": "special" }),
+                json!({ "kind": "price", "symbol": symbol, "date": "2024-12-02", "close": row["price"] }),
+            ]
+        };
+        rows.flat_map(records).collect()
+    }
+
+    /// An annual payer of each row's growth and yield: totals 1 to (1 + g)^5 over five years, on a price that gives the yield.
+    fn chowder_rows(&self) -> Vec<Value> {
+        let rows = self.profile("rows").as_array().into_iter().flatten().enumerate();
+        rows.flat_map(|(index, row)| self.chowder_row(index, row)).collect()
+    }
+
+    fn chowder_row(&self, index: usize, row: &Value) -> Vec<Value> {
+        let symbol = self.symbol(index);
+        let percent = |value: &Value| {
+            value.as_str().map(|text| text.parse::<Decimal>().expect("a percent") / Decimal::ONE_HUNDRED)
+        };
+        let growth = percent(&row["growth_5y_pct"]);
+        let (first, last) = match growth {
+            Some(growth) => (2019, (Decimal::ONE + growth).powi(5).round_dp(10)),
+            None => (2023, Decimal::ONE),
+        };
+        let price = (last / percent(&row["yield_pct"]).expect("a yield")).round_dp(10);
+        let amount = |year| if year == 2024 { last } else { Decimal::ONE };
+        let dividends = (first..=2024).map(|year| {
+            json!({ "kind": "dividend", "symbol": symbol, "ex_date": format!("{year}-11-15"), "amount": amount(year), "frequency": "annual" })
+        });
+        let security = json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "sector": row["sector"] });
+        let price = json!({ "kind": "price", "symbol": symbol, "date": "2025-06-27", "close": price });
+        dividends.chain([security, price]).collect()
+    }
+
+    fn known_symbols(&self) -> Vec<Value> {
+        let known = self.profile("known").as_array().into_iter().flatten();
+        known
+            .map(|symbol| json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": "stock" }))
+            .collect()
+    }
+}
+
+/// A row of the case as a record.
+fn with(row: &Value, kind: &str, symbol: &str) -> Value {
+    let mut record = row.clone();
+    record["kind"] = json!(kind);
+    record["symbol"] = json!(symbol);
+    record
+}
