@@ -16,6 +16,7 @@ mod golden;
 mod ingest_load;
 mod limits;
 mod limits_model;
+mod lists_by_rule;
 mod log_copies;
 mod outage;
 mod replay;
