@@ -252,7 +252,7 @@ fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
 fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Option<Decimal> {
     match (dividend, capital_gain) {
         (Some(dividend), Some(gain)) if gain <= dividend => {
-            Some(dividend - gain).filter(|rest| !rest.is_zero())
+            Some((dividend - gain).normalize()).filter(|rest| !rest.is_zero())
         }
         _ => dividend,
     }
