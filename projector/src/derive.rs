@@ -301,7 +301,12 @@ struct MarketNow {
 
 impl MarketNow {
     fn borrowed(&self) -> Market<'_> {
-        Market { as_of: self.as_of, benchmark: self.benchmark.as_ref(), policy: &self.policy }
+        Market {
+            as_of: self.as_of,
+            newest: self.as_of,
+            benchmark: self.benchmark.as_ref(),
+            policy: &self.policy,
+        }
     }
 }
 

@@ -67,7 +67,10 @@ async fn explained(
     let histories = load_histories(transaction, &wanted).await?;
     let history = histories.first().context("the security has no history")?;
     let benchmark = histories.get(1).map(|history| measure::benchmark(history, as_of, &policy.0));
-    Ok(measure::explain(history, &Market { as_of, benchmark: benchmark.as_ref(), policy: &policy.0 }))
+    Ok(measure::explain(
+        history,
+        &Market { as_of, newest: as_of, benchmark: benchmark.as_ref(), policy: &policy.0 },
+    ))
 }
 
 async fn identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow::Result<Option<Identity>> {

@@ -138,7 +138,7 @@ fn main() -> anyhow::Result<()> {
         (0..distinct).map(|number| history(number, &sessions, first, last)).collect::<anyhow::Result<_>>()?;
     let policy = SourcePolicy::default();
     let months = benchmark(&histories[0], as_of, &policy);
-    let market = Market { as_of, benchmark: Some(&months), policy: &policy };
+    let market = Market { as_of, newest: as_of, benchmark: Some(&months), policy: &policy };
     let threads = std::thread::available_parallelism()?.get();
     for round in 1..=3 {
         let started = Instant::now();

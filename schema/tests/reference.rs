@@ -28,7 +28,7 @@ proptest! {
     #[test]
     fn sums_yields_and_growth_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let derived = derive(&case.history(), &Market { as_of: as_of(), benchmark: None, policy: &policy });
+        let derived = derive(&case.history(), &Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy });
         let metrics = &derived.metrics;
         prop_assert_eq!(decimal(metrics.dps_ttm), rounded(Some(exact::trailing(&case, false)), 6));
         prop_assert_eq!(decimal(metrics.dps_ttm_total), rounded(Some(exact::trailing(&case, true)), 6));
@@ -51,7 +51,7 @@ proptest! {
     #[test]
     fn adjusted_prices_and_returns_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let market = Market { as_of: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
         let derived = derive(&case.history(), &market);
         let steps = steps(&derived.factors);
         for (index, day) in derived.bars.day.iter().enumerate() {
@@ -76,7 +76,7 @@ proptest! {
     #[test]
     fn split_adjusted_feeds_give_the_same_numbers(case in case()) {
         let policy = SourcePolicy::default();
-        let market = Market { as_of: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
         let plain = derive(&case.history(), &market);
         let adjusted = derive(&case.history_adjusted(), &market);
         prop_assert_eq!(plain.metrics.dps_ttm, adjusted.metrics.dps_ttm);
@@ -95,7 +95,7 @@ proptest! {
 
     #[test]
     fn the_order_of_observations_never_matters(history in noise(), policy in policy(), seed in any::<u64>()) {
-        let market = Market { as_of: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
         let other = shuffled(&history, seed);
         prop_assert_eq!(derive(&history, &market), derive(&other, &market));
         prop_assert_eq!(explain(&history, &market), explain(&other, &market));
@@ -103,7 +103,7 @@ proptest! {
 
     #[test]
     fn seeing_an_observation_twice_changes_nothing(history in noise(), policy in policy()) {
-        let market = Market { as_of: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
         let mut twice = history.clone();
         twice.dividends.extend(history.dividends.iter().cloned());
         twice.splits.extend(history.splits.iter().cloned());
@@ -117,6 +117,6 @@ proptest! {
 fn a_case_is_deterministic() {
     let case = Case::simple();
     let policy = SourcePolicy::default();
-    let market = Market { as_of: as_of(), benchmark: None, policy: &policy };
+    let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
     assert_eq!(derive(&case.history(), &market), derive(&case.history(), &market));
 }

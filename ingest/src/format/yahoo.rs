@@ -296,12 +296,12 @@ mod tests {
         let row = |dividends: &str, gains: &str| {
             let text = format!(
                 "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits,Capital Gains\n\
-                2025-12-18,16,16,16,16,16,0,{dividends},0,{gains}\n"
+                2023-12-18,16,16,16,16,16,0,{dividends},0,{gains}\n"
             );
             read_text("FUND.csv", &text).split_off(1)
         };
         let paid = |amount: &str, kind: &str| {
-            format!("dividend FUND 2025-12-18 {amount} USD {kind} split_adjusted@2025-12-18")
+            format!("dividend FUND 2023-12-18 {amount} USD {kind} split_adjusted@2023-12-18")
         };
         assert_eq!(row("0.837", "0.417"), [paid("0.42", "regular"), paid("0.417", "capital_gain")]);
         assert_eq!(row("0.417", "0.417"), [paid("0.417", "capital_gain")]);

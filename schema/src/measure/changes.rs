@@ -3,6 +3,7 @@
 //! A change is more than 0.05 % on one share basis. Payers of unequal halves are compared with the same half a year
 //! before. Around a change of rhythm (the gap after an ex-date under 0.6 or over 1.7 of the gap before) rates are not
 //! comparable and say nothing.
+//! Source: the 0.05 % and the comparisons are this service's own.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

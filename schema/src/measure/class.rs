@@ -9,6 +9,7 @@
 //!
 //! A return of capital is scheduled when its frequency is a number (R31). Tax character never changes the class.
 //! `irregular` and `unknown` count as regular; unknown is flagged.
+//! Source: vendors' type codes (CD, SC, LT, ST) and the newer recurring, special and supplemental.
 
 use crate::event::{DividendType, Frequency, SecurityType};
 

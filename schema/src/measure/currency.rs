@@ -2,6 +2,7 @@
 //!
 //! `GBX` and `GBp` are pence sterling, `ZAc` South African cents, `ILA` Israeli agorot: amounts are divided by 100.
 //! The case of `GBp` matters, since `GBP` is pounds. Everything else is an ISO 4217 code in upper case.
+//! Source: how exchanges and vendors quote London, Johannesburg and Tel Aviv.
 
 use rust_decimal::Decimal;
 

@@ -1,4 +1,5 @@
 //! What happened on each ex-date: cash, spin-off values, splits, and the factor they put on earlier prices (R11).
+//! Source: CRSP's factor to adjust prices, as in `adjust`.
 
 use std::collections::BTreeSet;
 

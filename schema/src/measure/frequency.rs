@@ -10,6 +10,7 @@
 //! The inference beats the vendor's tag with at least 4 gaps of which 75 % agree (`frequency_conflict` when they
 //! differ); otherwise the latest tag; otherwise the weak inference. A rhythm the classes do not know (3, 6, 24 or 26
 //! payments a year) stays as tagged while the median gap is within 15 % of it, since no gap can contradict it (R31).
+//! Source: class bounds and thresholds are this service's own, chosen against reported misreadings of gaps.
 
 use chrono::NaiveDate;
 

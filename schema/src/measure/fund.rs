@@ -163,7 +163,11 @@ fn by_weight(holdings: &[Holding]) -> Vec<&Holding> {
     sorted
 }
 
+/// The weight of the ten largest positions; `None` without any.
 fn top_weight(holdings: &[Holding]) -> Option<Exact> {
+    if holdings.is_empty() {
+        return None;
+    }
     let sum = by_weight(holdings)
         .iter()
         .take(10)
@@ -209,4 +213,34 @@ fn positions(etf_symbol: &str, snapshot: &Observation<HoldingSnapshot>) -> Vec<H
             as_of: snapshot.record.as_of,
         });
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holding(name: &str, weight: Decimal, sector: Option<&str>) -> Holding {
+        let record = serde_json::json!({ "name": name, "weight": weight, "sector": sector });
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[test]
+    fn weights_are_summed_by_name_and_the_ten_largest_counted() {
+        let mut holdings: Vec<Holding> = (0..11).map(|_| holding("Small", dec!(5), Some("Energy"))).collect();
+        holdings.push(holding("Large", dec!(30.12345), Some("Health Care")));
+        holdings.push(holding("Cash", dec!(14.5), None));
+        assert_eq!(top_weight(&holdings), Some(Exact::from(dec!(84.6235))));
+        assert_eq!(top_weight(&[]), None);
+        let sectors: Vec<(String, Exact)> = weights(&holdings, |holding| &holding.sector).collect();
+        let expected = [("Energy", dec!(55)), ("Health Care", dec!(30.1235))];
+        assert_eq!(sectors, expected.map(|(name, weight)| (name.to_owned(), Exact::from(weight))));
+    }
+
+    #[test]
+    fn positions_are_ranked_by_weight_then_name() {
+        let holdings =
+            [holding("B", dec!(1), None), holding("A", dec!(1), None), holding("C", dec!(2), None)];
+        let names: Vec<&str> = by_weight(&holdings).iter().map(|holding| holding.name.as_str()).collect();
+        assert_eq!(names, ["C", "A", "B"]);
+    }
 }

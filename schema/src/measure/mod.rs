@@ -67,6 +67,8 @@ pub const METHOD_VERSION: &str = "2026.2";
 pub struct Market<'a> {
     /// The market's date: the newest session known, or an earlier one to look back.
     pub as_of: NaiveDate,
+    /// The newest session known; later than `as_of` when looking back.
+    pub newest: NaiveDate,
     /// Month ends of the benchmark, for beta.
     pub benchmark: Option<&'a MonthEnds>,
     pub policy: &'a SourcePolicy,
@@ -112,5 +114,6 @@ pub fn total_return_between(
 
 /// The month ends other securities' beta is measured against.
 pub fn benchmark(history: &History, as_of: NaiveDate, policy: &SourcePolicy) -> MonthEnds {
-    measured::benchmark_months(history, &Market { as_of, benchmark: None, policy })
+    // Returns up to a date know nothing after it, declared or not.
+    measured::benchmark_months(history, &Market { as_of, newest: as_of, benchmark: None, policy })
 }

@@ -4,6 +4,7 @@
 //! the same slot of last year (the n-th latest ex-date) plus 12 months, a weekly one plus 7 days, a biweekly one plus 14,
 //! rolled forward to a session; with fewer ex-dates than a year holds, the last one plus 12/n months. One that already
 //! passed is `overdue` and not served. Calendars hold declared events only, unless projections are asked for.
+//! Source: the slot rule is this service's own; vendors served the last ex-date as the next one.
 
 use chrono::{Days, Months, NaiveDate};
 

@@ -4,6 +4,7 @@
 //! operations per share, where given), percent. Earnings of 0 or less give null with the reason `negative_earnings`,
 //! never a negative ratio; more than 100 is a true value. Free-cash-flow payout: dividends paid over operating cash flow
 //! less capital expenditure; null when that is 0 or less. Both signs of outflows are understood. Not applicable to funds.
+//! Source: payout ratios as brokers define them; funds from operations as real estate investment trusts report them.
 
 use rust_decimal::Decimal;
 

@@ -3,6 +3,7 @@
 //! 52 weeks: the highest and lowest intraday price of the sessions in (as_of - 12 months, as_of], split- but not
 //! dividend-adjusted; where a bar has no high or low its close stands in. Averages: the newest 50 or 200 closes, null with
 //! fewer; volume over the newest 30 sessions that have one.
+//! Source: the usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -98,4 +99,69 @@ fn same_basis(series: &Series<'_>, from: usize, as_of: NaiveDate) -> Vec<(usize,
         start = end;
     }
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bars::{Bar, BarVersion, Bars, day_number};
+    use crate::measure::adjust::{SplitEvent, Splits};
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    /// Bars of (day, high, low, close, volume).
+    fn bars(rows: &[(&str, i64, i64, i64, i64)]) -> Bars {
+        let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        for (day, high, low, close, volume) in rows {
+            let day = day_number(date(day));
+            let (open, vwap, trade_count) = (MISSING, MISSING, MISSING);
+            bars.push(
+                Bar { day, open, high: *high, low: *low, close: *close, volume: *volume, vwap, trade_count },
+                0,
+            );
+        }
+        bars
+    }
+
+    fn halved(on: &str) -> Splits {
+        Splits::new(vec![SplitEvent { ex_date: date(on), ratio: Ratio { from: dec!(1), to: dec!(2) } }])
+    }
+
+    #[test]
+    fn the_range_of_twelve_months_on_todays_shares() {
+        let bars = bars(&[
+            ("2024-01-31", 900, 1, 500, 1),
+            ("2024-02-01", 240, 190, 230, 1),
+            ("2024-06-03", MISSING, 0, 99, 1),
+            ("2025-01-31", 120, 98, 110, 1),
+        ]);
+        let splits = halved("2024-03-11");
+        let check = |as_of: &str, high: (Decimal, &str), low: (Decimal, &str)| {
+            let (highest, lowest) = year_range(&Series::new(&bars, &splits), date(as_of)).unwrap();
+            let extreme = |(price, day): (Decimal, &str)| Extreme { price, date: date(day) };
+            assert_eq!((highest, lowest), (extreme(high), extreme(low)), "{as_of}");
+        };
+        // Equal highs: the newest; a high or low that is not known is the close.
+        check("2025-01-31", (dec!(120), "2025-01-31"), (dec!(95), "2024-02-01"));
+        check("2025-01-30", (dec!(450), "2024-01-31"), (dec!(0.5), "2024-01-31"));
+        assert_eq!(year_range(&Series::new(&bars, &splits), date("2030-01-31")), None);
+    }
+
+    #[test]
+    fn averages_need_all_their_bars_and_count_shares_of_today() {
+        let bars = bars(&[
+            ("2024-03-07", 1, 1, 100, 10),
+            ("2024-03-08", 1, 1, 102, MISSING),
+            ("2024-03-11", 1, 1, 52, 40),
+        ]);
+        let (splits, as_of) = (halved("2024-03-11"), date("2024-03-11"));
+        let series = Series::new(&bars, &splits);
+        assert_eq!(average_close(&series, 3, as_of), Some(dec!(51)));
+        assert_eq!(average_close(&series, 2, as_of), Some(dec!(51.5)));
+        assert_eq!(average_close(&series, 4, as_of), None);
+        assert_eq!(average_volume(&series, 30, as_of), Some(30));
+        assert_eq!(average_volume(&series, 1, as_of), Some(40));
+    }
 }

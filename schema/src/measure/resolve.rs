@@ -1,6 +1,7 @@
 //! Which known symbol a query means (R26): the exact one first, then the spellings of preferred shares.
 //!
 //! A query is never rewritten into a symbol that is not known.
+//! Source: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
 
 use std::collections::BTreeSet;
 

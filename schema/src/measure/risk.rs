@@ -4,6 +4,7 @@
 //! Beta: covariance over variance of month-end returns against the benchmark's over 60 months; null under 24 pairs. A
 //! month counts once its last session has passed; a return needs both month ends. Returns are held as integers of
 //! 10^-15, eleven digits beyond the answers' rounding.
+//! Source: `empyrical`'s annual volatility and beta; the minimum of 24 pairs is this service's own.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

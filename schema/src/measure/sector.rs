@@ -1,8 +1,9 @@
 //! Sector statistics (R25) over the active listed stocks of a sector; no funds, suspect yields left out of yields.
 //!
 //! Median (the headline) and mean yield over payers. The weighted yield is Σ cap x yield / Σ cap over all members with a
-//! market cap, non-payers at 0, which is the published aggregate definition; price changes are weighted likewise. Top payers by yield, then market cap, then
-//! symbol. An empty sector has nulls and zero counts.
+//! market cap, non-payers at 0, which is the published aggregate definition; price changes are weighted likewise. Top
+//! payers by yield, then market cap, then symbol. An empty sector has nulls and zero counts.
+//! Source: the aggregate yield of the S&P indices.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 //!
 //! Shares outstanding are brought to the as-of date through the splits since `shares_as_of`, per-share figures likewise.
 //! P/E is null when earnings are 0 or less, or in another currency than the price.
+//! Source: the usual definitions, per share line.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

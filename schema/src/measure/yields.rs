@@ -7,6 +7,7 @@
 //!
 //! The headline is the forward yield if a forward figure exists, else the trailing one, on the latest raw close carried
 //! through splits. Non-payers, suspended and lapsed payers show 0; no price or another currency than the price's, null.
+//! Source: the usual trailing twelve months and indicated annual dividend; the window's bounds and the 10 % are this service's own.
 
 use chrono::{Months, NaiveDate};
 use rust_decimal::Decimal;

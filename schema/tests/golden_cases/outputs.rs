@@ -54,7 +54,12 @@ impl<'a> Outputs<'a> {
         let months = inputs
             .as_of
             .and_then(|as_of| inputs.benchmark.as_ref().map(|history| benchmark(history, as_of, &policy)));
-        let market = inputs.as_of.map(|as_of| Market { as_of, benchmark: months.as_ref(), policy: &policy });
+        let market = inputs.as_of.map(|as_of| Market {
+            as_of,
+            newest: as_of,
+            benchmark: months.as_ref(),
+            policy: &policy,
+        });
         let derived = market
             .map(|market| Box::new((derive(&inputs.history, &market), explain(&inputs.history, &market))));
         let mut fields = Map::new();

@@ -85,6 +85,17 @@ async fn apples_declared_dividends_come_back_from_adjusted_ones() -> Result<()> 
         assert_eq!(metrics[field], json!(value), "{field}");
     }
     assert_eq!((&metrics["frequency"], &metrics["growth_3y"]), (&json!("quarterly"), &json!("5.5667")));
+    // The feed has no declaration dates; the raise of 2022-05-06 was not known on 31 March.
+    let past = vendors.get("/v1/stocks/AAPL/metrics?as_of=2022-03-31&decimals=string").await?["data"].clone();
+    for (field, value) in [
+        ("dps_ttm", "0.88"),
+        ("dps_forward", "0.88"),
+        ("frequency", "quarterly"),
+        ("dividend_status", "active"),
+    ] {
+        assert_eq!(past[field], json!(value), "{field} in March 2022");
+    }
+    assert_eq!(past["next"]["status"], "projected", "{past}");
     Ok(())
 }
 

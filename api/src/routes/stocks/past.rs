@@ -44,7 +44,8 @@ pub(super) async fn metrics(
 
 fn derive(facts: &Facts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Explanation>) {
     let benchmark = facts.benchmark.as_ref().map(|history| measure::benchmark(history, as_of, &facts.policy));
-    let market = Market { as_of, benchmark: benchmark.as_ref(), policy: &facts.policy };
+    let newest = facts.version.as_of.unwrap_or(as_of);
+    let market = Market { as_of, newest, benchmark: benchmark.as_ref(), policy: &facts.policy };
     let explanation = explain.then(|| measure::explain(&facts.own, &market));
     (measure::derive(&facts.own, &market).metrics, explanation)
 }

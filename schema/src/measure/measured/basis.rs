@@ -10,7 +10,7 @@ use crate::history::History;
 use crate::measure::Market;
 use crate::measure::factors::{ExDay, ex_days};
 use crate::measure::frequency::{Rhythm, TaggedDate, rhythm};
-use crate::measure::merge::{Merged, Payment, currency, merge};
+use crate::measure::merge::{Known, Merged, Payment, currency, merge};
 use crate::measure::quality::flag_contradictions;
 use crate::measure::series::Series;
 use crate::measure::yields::Rate;
@@ -30,6 +30,7 @@ pub(crate) struct Price {
 pub(crate) struct Basis<'a> {
     pub history: &'a History,
     pub as_of: NaiveDate,
+    pub known: Known,
     pub merged: Merged<'a>,
     /// Currency of prices.
     pub currency: String,
@@ -48,7 +49,7 @@ impl<'a> Basis<'a> {
     /// Merges the facts; flags what to know about them.
     pub(crate) fn new(history: &'a History, market: &Market<'_>, flags: &mut BTreeSet<String>) -> Self {
         let as_of = market.as_of;
-        let mut merged = merge(history, market.policy, as_of);
+        let mut merged = merge(history, market);
         flags.append(&mut merged.flags);
         let security = history.security.as_ref().map(|security| &security.record);
         let currency = currency(history).to_owned();
@@ -62,6 +63,7 @@ impl<'a> Basis<'a> {
         Self {
             history,
             as_of,
+            known: Known::on(market),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),
             price: latest_price(&series, as_of),

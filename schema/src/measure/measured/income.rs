@@ -12,8 +12,8 @@ use crate::measure::risk::last_month;
 use crate::measure::safety::is_suspect;
 use crate::measure::status::{StatusFacts, status};
 use crate::measure::yields::{
-    Forward, HeadlineFacts, Rate, YieldRange, forward, headline, is_unusual_count, months_before, sum,
-    trailing, yield_range,
+    Forward, HeadlineFacts, YieldRange, forward, headline, is_unusual_count, months_before, sum, trailing,
+    yield_range,
 };
 use crate::row::{DividendState, ForwardBasis, YieldBasis};
 
@@ -125,8 +125,7 @@ fn flag_income(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<String>)
     if is_suspect(income.dividend_yield) {
         flags.insert("yield_suspect".to_owned());
     }
-    let Some(first) = basis.rates.first() else { return };
-    let partial = is_partial_year(basis, first);
+    let partial = is_partial_year(basis);
     if partial {
         flags.insert("ttm_incomplete".to_owned());
     }
@@ -142,12 +141,13 @@ fn flag_income(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<String>)
 /// Whether the trailing year is only partly covered: listed since, or data that begin since.
 ///
 /// A first bar tells the listing only where no ex-date lies before it; data that begin with a dividend may begin up to one
-/// period into the window.
-fn is_partial_year(basis: &Basis<'_>, first: &Rate) -> bool {
+/// period into the window, and data without any say nothing.
+fn is_partial_year(basis: &Basis<'_>) -> bool {
     let window = months_before(basis.as_of, 12);
     if let Some(listed) = basis.security().and_then(|security| security.ipo_date) {
         return listed > window;
     }
+    let Some(first) = basis.rates.first() else { return false };
     let first_ex_date = basis.payments().first().map_or(first.ex_date, |payment| payment.ex_date);
     let series = basis.series();
     match (!series.bars.is_empty()).then(|| series.date(0)).filter(|bar| *bar < first_ex_date) {

@@ -59,7 +59,7 @@ pub(crate) fn measure<'a>(history: &'a History, market: &Market<'_>) -> Measured
 
 /// Month-end returns of a benchmark up to a date.
 pub(crate) fn benchmark_months(history: &History, market: &Market<'_>) -> MonthEnds {
-    let merged = merge(history, market.policy, market.as_of);
+    let merged = merge(history, market);
     let series = Series::new(&merged.prices.bars, &merged.split_table);
     let days =
         ex_days(&merged.dividends.payments, &series, market.as_of, currency(history), &mut BTreeSet::new());

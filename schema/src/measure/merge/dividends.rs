@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::known::Known;
 use super::quarantine::{EXCEEDS_PRICE, Neighbours, hold_outliers};
 use super::sources::{believed, withdraw_by_manual};
 use super::version::{Fate, Held, Keyed, Winner, moment, winners};
@@ -59,7 +60,7 @@ pub(crate) struct Basics<'a> {
     pub all_splits: &'a Splits,
     /// Live splits known on the as-of date.
     pub splits: &'a Splits,
-    pub as_of: NaiveDate,
+    pub known: Known,
     /// Newest day of a source's data.
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
     /// The last raw close before a day on that day's share basis, and the currency of prices.
@@ -85,11 +86,11 @@ pub(crate) fn dividend_winners(
     result
 }
 
-/// Live stock dividends as (ex-date, new shares per old share), of those declared by `as_of` when given.
+/// Live stock dividends as (ex-date, new shares per old share), of those known when it is given.
 pub(crate) fn stock_dividends(
     history: &History,
     winners: &DividendWinners,
-    as_of: Option<NaiveDate>,
+    known: Option<&Known>,
 ) -> Vec<(NaiveDate, Decimal)> {
     let live = winners
         .winners
@@ -97,7 +98,7 @@ pub(crate) fn stock_dividends(
         .filter(|winner| !winner.cancelled)
         .map(|winner| &history.dividends[winner.index].record);
     live.filter(|dividend| dividend.r#type.class(dividend.frequency) == Class::Stock)
-        .filter(|dividend| as_of.is_none_or(|as_of| is_declared(dividend, as_of)))
+        .filter(|dividend| known.is_none_or(|known| is_declared(dividend, known)))
         .filter_map(|dividend| dividend.date().map(|date| (date, dividend.amount)))
         .collect()
 }
@@ -113,7 +114,7 @@ pub(crate) fn merge_dividends<'a>(
     let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
     for winner in &winners {
         let Some(payment) = payment(history, winner.index, basics, flags) else { continue };
-        if !is_declared(&payment.observation.record, basics.as_of) {
+        if !is_declared(&payment.observation.record, &basics.known) {
             fates[winner.index] = Fate::NotYetKnown;
         } else if winner.cancelled {
             payment.observation.id.iter().for_each(|id| _ = flags.insert(format!("cancelled:{id}")));
@@ -136,9 +137,9 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, cancelled, fates, held }
 }
 
-/// Whether a dividend was declared by a date; one without a declaration date always was.
-pub(crate) fn is_declared(dividend: &Dividend, as_of: NaiveDate) -> bool {
-    dividend.declaration_date.is_none_or(|declared| declared <= as_of)
+/// Whether a dividend is known to be declared.
+fn is_declared(dividend: &Dividend, known: &Known) -> bool {
+    dividend.date().is_some_and(|date| known.has(dividend.declaration_date, date))
 }
 
 fn payment<'a>(
@@ -177,7 +178,7 @@ fn payment<'a>(
         }
         (None, None) => return None,
     };
-    let adjusted = basics.splits.carry(ex_date, basics.as_of).apply(amount);
+    let adjusted = basics.splits.carry(ex_date, basics.known.as_of()).apply(amount);
     Some(Payment {
         observation,
         index,

@@ -4,6 +4,7 @@
 
 mod dividends;
 mod fundamentals;
+mod known;
 mod prices;
 mod quarantine;
 mod row_rule;
@@ -21,6 +22,7 @@ use chrono::NaiveDate;
 pub(crate) use dividends::Payment;
 use dividends::{Basics, MergedDividends, dividend_winners, merge_dividends, stock_dividends};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
+pub(crate) use known::Known;
 pub(crate) use prices::MergedPrices;
 use prices::merge_prices;
 use quarantine::Neighbours;
@@ -31,10 +33,11 @@ pub(crate) use splits::{CleanSplit, is_known};
 use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
 pub use version::{Fate, Held};
 
+use super::Market;
 use super::adjust::Splits;
 use super::series::Series;
 use crate::event::Action;
-use crate::history::{History, SourcePolicy};
+use crate::history::History;
 use crate::symbol::Symbol;
 
 /// The clean events of a security, as known on a date.
@@ -49,15 +52,17 @@ pub(crate) struct Merged<'a> {
     pub flags: BTreeSet<String>,
 }
 
-/// Merges everything known about a security by `as_of`.
-pub(crate) fn merge<'a>(history: &'a History, policy: &SourcePolicy, as_of: NaiveDate) -> Merged<'a> {
+/// Merges everything known about a security on the market's date.
+pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a> {
+    let (policy, known) = (market.policy, Known::on(market));
+    let as_of = known.as_of();
     let mut flags = BTreeSet::new();
     let own = |symbol: &Symbol| is_own(history, symbol);
     let splits = merge_splits(history, policy, &own, &mut flags);
     let winners = dividend_winners(history, policy, &own);
     let all_splits = table_of_all(&splits.splits, &stock_dividends(history, &winners, None));
-    let declared = stock_dividends(history, &winners, Some(as_of));
-    let split_table = table_of_known(&history.splits, &splits.splits, &declared, as_of);
+    let declared = stock_dividends(history, &winners, Some(&known));
+    let split_table = table_of_known(&history.splits, &splits.splits, &declared, &known);
     let event_days = newest_event_days(history);
     let prices = merge_prices(history, policy, as_of, &all_splits, &|source| event_days.get(source).copied());
     let series = Series::new(&prices.bars, &split_table);
@@ -70,7 +75,7 @@ pub(crate) fn merge<'a>(history: &'a History, policy: &SourcePolicy, as_of: Naiv
     let basics = Basics {
         all_splits: &all_splits,
         splits: &split_table,
-        as_of,
+        known,
         newest_day: &newest_day,
         neighbours: Neighbours { close_before: &close_before, currency: currency(history) },
     };

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::known::Known;
 use super::sources::{believed, withdraw_by_manual};
 use super::version::{Fate, Held, Keyed, SameContent, Winner, moment, winners};
 use crate::event::{Kind, Split};
@@ -122,21 +123,21 @@ pub(crate) fn table_of_all(splits: &[CleanSplit], stock_dividends: &[(NaiveDate,
     )
 }
 
-/// The live splits known on the as-of date: those effective by then, or announced by then.
+/// The live splits known: those effective or announced.
 pub(crate) fn table_of_known(
     observations: &[Observation<Split>],
     splits: &[CleanSplit],
     stock_dividends: &[(NaiveDate, Decimal)],
-    as_of: NaiveDate,
+    known: &Known,
 ) -> Splits {
     let known =
-        splits.iter().filter(|split| !split.cancelled && is_known(&observations[split.index].record, as_of));
+        splits.iter().filter(|split| !split.cancelled && is_known(&observations[split.index].record, known));
     table(known.map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }), stock_dividends)
 }
 
-/// Whether a split had happened or been announced by a date.
-pub(crate) fn is_known(split: &Split, as_of: NaiveDate) -> bool {
-    split.ex_date <= as_of || split.declaration_date.is_none_or(|declared| declared <= as_of)
+/// Whether a split had happened or been announced.
+pub(crate) fn is_known(split: &Split, known: &Known) -> bool {
+    split.ex_date <= known.as_of() || known.has(split.declaration_date, split.ex_date)
 }
 
 fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {

@@ -64,7 +64,7 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
 }
 
 fn derived(rows: &[&str], policy: &SourcePolicy) -> Derived {
-    let market = Market { as_of: date("2024-12-31"), benchmark: None, policy };
+    let market = Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy };
     derive(&history(rows, &[]), &market)
 }
 
@@ -158,7 +158,8 @@ fn sources_never_interleave_and_manual_records_override() {
 fn rows_their_neighbours_contradict_are_held_and_come_back() {
     let rows = ["a - 0 +1 2024-06-03 25", "a - 0 +1 2024-06-05 25 liquidation"];
     let policy = SourcePolicy::default();
-    let market = Market { as_of: date("2024-12-31"), benchmark: None, policy: &policy };
+    let market =
+        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
     let held = derive(&history(&rows, &[("2024-05-31", 20)]), &market);
     assert_eq!(live(&held), ["2024-06-05 25"]);
     assert_eq!(held.quarantined[0].reason, "amount_exceeds_price");
@@ -169,7 +170,8 @@ fn rows_their_neighbours_contradict_are_held_and_come_back() {
 fn a_bar_in_the_wrong_unit_is_held() {
     let closes = [("2024-06-03", 20), ("2024-06-04", 2010), ("2024-06-05", 20), ("2024-06-06", 2000)];
     let policy = SourcePolicy::default();
-    let market = Market { as_of: date("2024-06-06"), benchmark: None, policy: &policy };
+    let market =
+        Market { as_of: date("2024-06-06"), newest: date("2024-06-06"), benchmark: None, policy: &policy };
     let found = derive(&history(&[], &closes), &market);
     assert_eq!(found.bars.close, [20, 20, 2000]);
     assert_eq!(

@@ -20,6 +20,10 @@ pub(super) fn quote(measured: &Measured<'_>) -> Quote {
         let raw = bars.decimal(value).filter(|raw| *raw > Decimal::ZERO)?;
         Some(series.splits.carry(measured.basis.price?.date, measured.basis.as_of).apply(raw))
     };
+    let shares = |volume: i64| {
+        let carry = series.splits.carry(measured.basis.price?.date, measured.basis.as_of);
+        whole(carry.inverse().apply(volume.into()))
+    };
     let of_latest = |column: &[i64]| amount(latest.and_then(|index| carried(column[index])));
     let close = measured.basis.close();
     let previous = latest
@@ -41,7 +45,7 @@ pub(super) fn quote(measured: &Measured<'_>) -> Quote {
         change_percent: percent(
             close.zip(previous).and_then(|(close, previous)| change_percent(close, previous)),
         ),
-        volume: latest.map(|index| bars.volume[index]).filter(|volume| *volume != MISSING),
+        volume: latest.map(|index| bars.volume[index]).filter(|volume| *volume != MISSING).and_then(shares),
         avg_volume_30d: average_volume(&series, 30, measured.basis.as_of),
         sma_50: amount(average_close(&series, 50, measured.basis.as_of)),
         sma_200: amount(average_close(&series, 200, measured.basis.as_of)),

@@ -12,7 +12,7 @@ use crate::value::Exact;
 /// Effective, announced and cancelled splits by ex-date; stock dividends are among them.
 pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
     let known = |split: &&CleanSplit| {
-        is_known(&measured.basis.history.splits[split.index].record, measured.basis.as_of)
+        is_known(&measured.basis.history.splits[split.index].record, &measured.basis.known)
     };
     let mut rows: Vec<SplitRow> = measured
         .basis
