@@ -10,14 +10,18 @@ use crate::projection::Version;
 /// One resource.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Single<T> {
+    /// The resource.
     pub(crate) data: T,
+    /// What the answer rests on.
     pub(crate) meta: Meta,
 }
 
 /// A page of a list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct List<T> {
+    /// The rows of the page, in order.
     pub(crate) data: Vec<T>,
+    /// What the page rests on, and where the next one begins.
     pub(crate) meta: ListMeta,
 }
 
@@ -63,6 +67,7 @@ pub(crate) struct ListMeta {
 pub(crate) struct Depth {
     /// First day of the range.
     pub(crate) from: NaiveDate,
+    /// The tier whose reach it is.
     pub(crate) tier: Tier,
 }
 
@@ -71,6 +76,7 @@ pub(crate) struct Depth {
 pub(crate) struct Warning {
     /// Stable code, for example `unknown_symbol`.
     pub(crate) code: &'static str,
+    /// The same for people.
     pub(crate) message: String,
     /// The parameter it is about.
     pub(crate) param: Option<&'static str>,

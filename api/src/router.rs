@@ -19,7 +19,7 @@ use crate::layers;
 use crate::parameters::Unrouted;
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    Document, bulk, compare, dividends, docs, etfs, health, prices, search, sectors, stocks,
+    bulk, compare, dividends, docs, document, etfs, health, prices, search, sectors, stocks,
 };
 
 /// Headers that scripts of allowed origins may read.
@@ -39,7 +39,7 @@ const EXPOSED: [&str; 11] = [
 
 /// The documented routes.
 fn documented() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(Document::openapi())
+    OpenApiRouter::with_openapi(document::Frame::openapi())
         .routes(routes!(health::health))
         .routes(routes!(stocks::list::list))
         .routes(routes!(stocks::snapshot::snapshot))
@@ -72,17 +72,15 @@ fn documented() -> OpenApiRouter<App> {
 }
 
 /// The OpenAPI document of every route.
-pub fn document() -> utoipa::openapi::OpenApi {
-    documented().into_openapi()
+pub fn document() -> serde_json::Value {
+    document::complete(&documented().into_openapi())
 }
 
 /// The routes with everything around them.
 pub(crate) fn router(app: App) -> Router {
     let (routes, document) = documented().split_for_parts();
     let routes = routes
-        .route("/openapi.json", docs::openapi(&document))
-        .route("/docs", docs::page(&document))
-        .route("/plans", axum::routing::get(docs::plans))
+        .merge(docs::routes(&document::complete(&document)))
         .fallback(unrouted)
         .method_not_allowed_fallback(method_not_allowed);
     layered(routes, app)

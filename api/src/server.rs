@@ -28,8 +28,8 @@ use crate::universe::Universes;
 
 /// The longest a client may take to send a request's head, and to keep an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest request head, bytes.
-const HEAD_BYTES: usize = 64 * 1024;
+/// The largest request head, bytes: a thousand of the longest symbols, percent-encoded, fit.
+pub(crate) const HEAD_BYTES: usize = 96 * 1024;
 
 /// Serves until asked to stop, then finishes the open requests.
 pub async fn serve(

@@ -21,6 +21,9 @@ pub const MAX_INTEGER_DIGITS: u32 = 10;
 /// … and this many fraction digits; more are rounded on entry.
 pub const MAX_FRACTION_DIGITS: u32 = 10;
 
+/// A decimal in text, as a regular expression.
+pub const PATTERN: &str = r"^-?[0-9]+(\.[0-9]+)?$";
+
 /// Rounds half away from zero and drops trailing zeros.
 pub fn round(value: Decimal, places: u32) -> Decimal {
     value.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero).normalize()
@@ -222,6 +225,7 @@ impl utoipa::PartialSchema for Exact {
         ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::Number, Type::String]))
             .description(Some("Exact decimal: a JSON number, or a string with decimals=string."))
+            .pattern(Some(PATTERN))
             .into()
     }
 }

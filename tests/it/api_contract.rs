@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::api_world::{World, check};
 
 /// A path of the document with its placeholders filled.
-fn filled(path: &str) -> String {
+pub(crate) fn filled(path: &str) -> String {
     let path = path.replace("{symbol}", if path.starts_with("/v1/etfs") { "FUND" } else { "COLA" });
     path.replace("{sector}", "financials")
 }
 
 /// What an endpoint needs besides its path.
-fn needed(path: &str) -> &'static str {
+pub(crate) fn needed(path: &str) -> &'static str {
     match path {
         "/v1/search" => "q=cola",
         "/v1/compare" | "/v1/dividends/history" => "symbols=COLA",
@@ -54,8 +54,15 @@ async fn the_document_tells_the_truth_about_parameters_and_fields() -> Result<()
         let accepted: BTreeSet<&str> =
             body["allowed"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         assert_eq!(documented, accepted, "{path}");
-        for status in ["200", "400", "401", "403", "404", "405", "429", "500", "503"] {
+        for status in ["200", "304", "400", "401", "403", "404", "405", "429", "431", "500", "503"] {
             assert!(!operation["responses"][status].is_null(), "{path} documents no {status}");
+        }
+        let named = operation["parameters"].as_array().into_iter().flatten();
+        for parameter in named {
+            assert!(
+                parameter["description"].as_str().is_some_and(|text| text.len() > 5),
+                "{path}: {parameter}"
+            );
         }
     }
     Ok(())
@@ -92,8 +99,17 @@ async fn every_endpoint_answers_in_every_form() -> Result<()> {
         assert_eq!(csv.status, 200, "{url}");
         assert!(csv.header("content-type").is_some_and(|kind| kind.starts_with("text/csv")), "{url}");
         assert_ne!(csv.header("etag"), Some(etag.as_str()), "{url}");
-        let post = world.api.send(Method::POST, &url, &[key]).await?;
-        assert_eq!((post.status.as_u16(), post.header("allow")), (405, Some("GET, HEAD")), "{url}");
+        for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"] {
+            let other = world
+                .api
+                .send(Method::from_bytes(method.as_bytes())?, &url, std::slice::from_ref(&key))
+                .await?;
+            assert_eq!(
+                (other.status.as_u16(), other.header("allow")),
+                (405, Some("GET, HEAD")),
+                "{method} {url}"
+            );
+        }
         let none = world.api.get(&url, None).await?;
         assert_eq!((none.status.as_u16(), none.header("www-authenticate")), (401, Some("Bearer")), "{url}");
     }
@@ -148,12 +164,19 @@ async fn bodies_shrink_and_pages_work_offline() -> Result<()> {
         assert!(coding == "gzip" || reply.header("content-encoding") == Some(coding), "{coding}");
     }
     for page in ["/docs", "/plans"] {
-        let text = world.api.get(page, None).await?.text();
+        let reply = world.api.get(page, None).await?;
+        let text = reply.text();
+        assert!(text.starts_with("<!doctype html>") && !text.contains("//"), "{page}: {text}");
         assert!(
-            text.starts_with("<!doctype html>") && !text.contains("http://") && !text.contains("https://"),
-            "{page}"
+            reply
+                .header("content-security-policy")
+                .is_some_and(|policy| policy.starts_with("default-src 'none'"))
         );
+        for part in text.split('"').filter(|part| part.starts_with("/docs/")) {
+            assert_eq!(world.api.get(part, None).await?.status, 200, "{part}");
+        }
     }
+    assert_eq!(world.api.get("/docs/index.html", None).await?.status, 404);
     let missing = world.api.get("/nowhere", None).await?;
     assert_eq!(
         (missing.status.as_u16(), missing.json()?.as_object().map(serde_json::Map::len)),

@@ -1,17 +1,24 @@
 -- $1 first and $2 last day; $3 canonical symbols, $4 sector, $5 least yield, $6 least amount, $7 type, $8 frequency, each
 -- or null; $9 with projected rows; $10 to $13 the row before the page or null; $14 rows at most.
+-- The window comes first and securities are looked up one by one, whatever the other filters are: a plan made without
+-- their values would do it the other way round.
+with due as materialized (
+  select * from dividends t
+  where t.ex_date between $1 and $2 and ($10::date is null or t.ex_date <= $10)
+    and (t.status in ('declared', 'paid') or ($9 and t.status = 'projected'))
+)
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   t.*, s.name, s.exchange, s.sector, s.price, s.dividend_yield
 from version v
-left join (dividends t join stocks s on s.symbol = t.symbol and s.is_active) on
-  t.ex_date between $1 and $2
-  and ($3::text[] is null or t.symbol = any ($3))
+left join (
+  due t cross join lateral (select * from stocks s where s.symbol = t.symbol and s.is_active limit 1) s
+) on
+  ($3::text[] is null or t.symbol = any ($3))
   and ($4::text is null or lower(s.sector) = lower($4))
   and ($5::numeric is null or s.dividend_yield >= $5)
-  and ($6::numeric is null or t.amount >= $6)
+  and ($6::numeric is null or (t.amount >= $6 and t.type not in ('stock', 'spin_off')))
   and ($7::text is null or t.type = $7)
   and ($8::text is null or t.frequency = $8)
-  and (t.status in ('declared', 'paid') or ($9 and t.status = 'projected'))
   and ($10::date is null or (t.ex_date < $10 or (t.ex_date = $10
       and (t.symbol, t.type, coalesce(t.id, '')) > ($11::text, $12::text, $13::text))))
 order by t.ex_date desc, t.symbol, t.type, coalesce(t.id, '')

@@ -270,12 +270,12 @@ impl<P> Ask<P> {
     }
 
     /// The answer with a page of these rows; `finish` completes its meta.
-    pub(crate) fn page<T: Listed + serde::Serialize>(
+    pub(crate) fn page<'a, T: Listed + serde::Serialize + 'a>(
         &self,
         output: &Output,
         page: &Page,
         version: Version,
-        rows: Vec<T>,
+        rows: impl IntoIterator<Item = &'a T>,
         finish: impl FnOnce(&mut ListMeta),
     ) -> Result<Made, ApiError> {
         let (rows, next_cursor) = page.select(rows, &self.app.signer);

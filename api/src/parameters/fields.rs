@@ -34,14 +34,11 @@ pub(crate) struct Output {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Reader::output reads")]
 pub(crate) struct OutputParameters {
-    /// Comma-separated names of the fields to return (at most 50); default all.
-    #[param(example = "symbol,price")]
+    /// Names of the fields to return, comma-separated. Default: all.
     fields: Option<String>,
-    /// json or csv; without it the Accept header decides.
-    #[param(pattern = "^(json|csv)$")]
+    /// Media type of the answer. Default: what the Accept header prefers, else json.
     format: Option<String>,
-    /// number: decimals as exact JSON numbers; string: as strings.
-    #[param(pattern = "^(number|string)$")]
+    /// How JSON writes decimals: as exact numbers (the default) or as strings. CSV has no such difference.
     decimals: Option<String>,
 }
 
@@ -61,7 +58,8 @@ impl Reader<'_> {
     }
 
     fn fields(&mut self, columns: &'static [&'static str]) -> Option<Vec<&'static str>> {
-        let text = self.text("fields")?;
+        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MOST_FIELDS, "items": { "type": "string", "enum": columns } });
+        let text = self.value("fields", schema)?;
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         self.require(names.len() <= MOST_FIELDS, "fields", "has more than 50 names");
         for name in &names {

@@ -3,18 +3,25 @@
 //! Invariants: reading does no I/O; unknown, repeated and conflicting parameters are mistakes; what a route accepts
 //! is exactly what its `read` asks for, so `allowed` in a 400 is the truth.
 
+mod describe;
 mod fields;
+mod number;
 mod page;
 mod reader;
 mod select;
 mod symbols;
 mod window;
 
-pub(crate) use fields::{Format, Output, OutputParameters};
-pub(crate) use page::{Direction, Page, Paging, PagingParameters};
-pub(crate) use reader::{Bounds, Reader};
+pub(crate) use describe::Described;
+use fields::OutputParameters;
+pub(crate) use fields::{Format, Output};
+pub(crate) use number::Bounds;
+use page::PagingParameters;
+pub(crate) use page::{Direction, Page, Paging};
+pub(crate) use reader::Reader;
 pub(crate) use select::{Listed, SortValue};
-pub(crate) use symbols::{PathSymbol, SymbolList, SymbolPath};
+use symbols::SymbolPath;
+pub(crate) use symbols::{PathSymbol, SymbolList};
 pub(crate) use window::{Window, years_before};
 
 use chrono::NaiveDate;

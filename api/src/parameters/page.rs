@@ -6,11 +6,22 @@ use utoipa::IntoParams;
 use super::Reader;
 use crate::cursor::Signer;
 
+/// The most keys `sort` takes.
+const MOST_KEYS: usize = 3;
+/// Characters of the longest cursor.
+const LONGEST_CURSOR: usize = 512;
+
 /// Order of a sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Ascending,
     Descending,
+}
+
+impl std::fmt::Display for Direction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if *self == Self::Ascending { "asc" } else { "desc" })
+    }
 }
 
 /// What a list endpoint allows.
@@ -41,21 +52,23 @@ pub(crate) struct Page {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Reader::page reads")]
 pub(crate) struct PagingParameters {
-    /// `next_cursor` of the page before, with the same filters (at most 512 characters).
-    #[param(max_length = 512)]
+    /// Rows a page holds at most.
+    limit: Option<i64>,
+    /// `next_cursor` of the page before, with the same filters and order.
     cursor: Option<String>,
-    /// Sort keys with their direction, strongest first (at most 3): `key.asc` or `key.desc`, comma-separated. Nulls come last.
+    /// Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
     sort: Option<String>,
 }
 
 impl Reader<'_> {
     /// Reads `limit`, `sort` and `cursor`.
     pub(crate) fn page(&mut self, paging: &Paging) -> Page {
-        let limit = self.integer("limit", 1..=paging.most).unwrap_or(paging.default_limit);
+        let limit = self.integer("limit", 1..=paging.most, paging.default_limit);
         let order = self.sort(paging).unwrap_or_else(|| paging.order.to_vec());
         let filters = self.filters();
-        let after = self.text("cursor").and_then(|cursor| {
-            let after = if cursor.len() <= 512 { self.signer.open(&cursor, &filters) } else { None };
+        let after = self.value("cursor", cursor_schema).and_then(|cursor| {
+            let after =
+                if cursor.len() <= LONGEST_CURSOR { self.signer.open(&cursor, &filters) } else { None };
             self.bad_cursor |= after.is_none();
             after
         });
@@ -63,7 +76,14 @@ impl Reader<'_> {
     }
 
     fn sort(&mut self, paging: &Paging) -> Option<Vec<(&'static str, Direction)>> {
-        let text = self.text("sort")?;
+        let allowed: Vec<String> =
+            paging.keys.iter().flat_map(|key| [format!("{key}.asc"), format!("{key}.desc")]).collect();
+        let default: Vec<String> =
+            paging.order.iter().map(|(key, direction)| format!("{key}.{direction}")).collect();
+        let text = self.value("sort", || {
+            json!({ "type": "array", "minItems": 1, "maxItems": MOST_KEYS, "uniqueItems": true, "default": default,
+                    "items": { "type": "string", "enum": allowed } })
+        })?;
         let mut order = Vec::new();
         for item in text.split(',') {
             let (name, direction) = item.trim().rsplit_once('.').unwrap_or((item.trim(), "asc"));
@@ -79,11 +99,6 @@ impl Reader<'_> {
                 }
                 Some(pair) => order.push(pair),
                 None => {
-                    let allowed: Vec<String> = paging
-                        .keys
-                        .iter()
-                        .flat_map(|key| [format!("{key}.asc"), format!("{key}.desc")])
-                        .collect();
                     self.refuse(
                         "sort",
                         format!("must be made of: {}", allowed.join(", ")),
@@ -92,9 +107,13 @@ impl Reader<'_> {
                 }
             }
         }
-        self.require(order.len() <= 3, "sort", "has more than 3 keys");
+        self.require(order.len() <= MOST_KEYS, "sort", "has more than 3 keys");
         Some(order)
     }
+}
+
+fn cursor_schema() -> serde_json::Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_CURSOR, "pattern": "^[A-Za-z0-9_-]+$" })
 }
 
 impl Page {

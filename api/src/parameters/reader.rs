@@ -1,14 +1,13 @@
 //! Reads a request's parameters by name and collects what is wrong with them.
 
 use std::fmt::Display;
-use std::ops::RangeInclusive;
 
 use axum::http::HeaderMap;
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
 use super::Format;
+use super::describe::{Accepted, Place, TEXT};
 use crate::cursor::Signer;
 use crate::error::{ApiError, ParameterError};
 
@@ -25,31 +24,8 @@ pub(crate) struct Reader<'a> {
     pub(super) signer: &'a Signer,
     pub(super) route: &'a str,
     today: NaiveDate,
-}
-
-/// Bounds of a decimal parameter, both inclusive.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Bounds {
-    /// 0 to 1000 percent points.
-    Percent,
-    /// -1000 to 1000 percent points.
-    SignedPercent,
-    /// 0 to 10 integer digits.
-    Amount,
-    /// Any number the service can hold.
-    Any,
-}
-
-impl Bounds {
-    fn range(self) -> (Decimal, Decimal) {
-        let most = Decimal::from(9_999_999_999_999_999i64);
-        match self {
-            Self::Percent => (Decimal::ZERO, Decimal::ONE_THOUSAND),
-            Self::SignedPercent => (-Decimal::ONE_THOUSAND, Decimal::ONE_THOUSAND),
-            Self::Amount => (Decimal::ZERO, most),
-            Self::Any => (-most, most),
-        }
-    }
+    /// What was asked for, when the reader is run to document an endpoint.
+    pub(super) accepted: Option<Vec<Accepted>>,
 }
 
 impl<'a> Reader<'a> {
@@ -73,6 +49,7 @@ impl<'a> Reader<'a> {
             signer,
             route,
             today,
+            accepted: None,
         }
     }
 
@@ -130,19 +107,33 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes, for the document, what a parameter may be.
+    fn note(&mut self, place: Place, name: &'static str, schema: impl FnOnce() -> Value) {
+        if let Some(accepted) = &mut self.accepted {
+            accepted.push(Accepted { place, name, required: place == Place::Path, schema: schema() });
+        }
+    }
+
     /// A path segment, decoded.
-    pub(crate) fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&mut self, name: &'static str) -> String {
+        self.note(Place::Path, name, || json!({ "type": "string", "minLength": 1 }));
         self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
     }
 
-    /// Whether a parameter is given, empty or not.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.query.iter().any(|(known, _)| known == name)
+    /// Notes a mistake unless the parameter, which was read before, is given.
+    pub(crate) fn demand(&mut self, name: &'static str) {
+        let given = self.query.iter().any(|(known, _)| known == name);
+        self.require(given, name, "is required");
+        let accepted = self.accepted.iter_mut().flatten().find(|accepted| accepted.name == name);
+        if let Some(accepted) = accepted {
+            accepted.required = true;
+        }
     }
 
-    /// The value of a parameter; empty values are mistakes.
-    pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
+    /// The value of a parameter that `schema` describes; empty values are mistakes.
+    pub(super) fn value(&mut self, name: &'static str, schema: impl FnOnce() -> Value) -> Option<String> {
         self.asked.push(name);
+        self.note(Place::Query, name, schema);
         let value = self.query.iter().find(|(known, _)| known == name)?.1.clone();
         if value.trim().is_empty() {
             self.refuse(name, "is empty", None);
@@ -156,9 +147,10 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
-    /// The value of a parameter with a length limit, in characters.
-    pub(crate) fn text_up_to(&mut self, name: &'static str, most: usize) -> Option<String> {
-        let value = self.text(name)?;
+    /// A text of at most this many characters.
+    pub(crate) fn text(&mut self, name: &'static str, most: usize) -> Option<String> {
+        let schema = || json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": TEXT });
+        let value = self.value(name, schema)?;
         if value.chars().count() > most {
             self.refuse(name, format!("is longer than {most} characters"), None);
             return None;
@@ -168,12 +160,17 @@ impl<'a> Reader<'a> {
 
     /// `true` or `false`.
     pub(crate) fn flag(&mut self, name: &'static str) -> Option<bool> {
-        self.one_of(name, &["true", "false"]).map(|word| word == "true")
+        let value = self.value(name, || json!({ "type": "boolean" }))?;
+        let found = ["true", "false"].into_iter().find(|word| *word == value);
+        if found.is_none() {
+            self.refuse_word(name, &["true", "false"]);
+        }
+        found.map(|word| word == "true")
     }
 
     /// A calendar day.
     pub(crate) fn date(&mut self, name: &'static str) -> Option<NaiveDate> {
-        let value = self.text(name)?;
+        let value = self.value(name, || json!({ "type": "string", "format": "date" }))?;
         let date = parse_date(&value);
         if date.is_none() {
             self.refuse(name, "is not a date, YYYY-MM-DD", Some("YYYY-MM-DD".into()));
@@ -181,54 +178,9 @@ impl<'a> Reader<'a> {
         date
     }
 
-    /// An integer within bounds.
-    pub(crate) fn integer(&mut self, name: &'static str, bounds: RangeInclusive<i64>) -> Option<i64> {
-        let value = self.text(name)?;
-        let number = plain_integer(&value).filter(|number| bounds.contains(number));
-        if number.is_none() {
-            let (low, high) = (bounds.start(), bounds.end());
-            self.refuse(
-                name,
-                format!("is not an integer from {low} to {high}"),
-                Some(json!({ "minimum": low, "maximum": high })),
-            );
-        }
-        number
-    }
-
-    /// A decimal within bounds, read exactly.
-    pub(crate) fn decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
-        let value = self.text(name)?;
-        let (low, high) = bounds.range();
-        let plain = value.len() <= 32 && value.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'-' | b'+'));
-        let number = if plain { schema::value::parse_decimal(&value).ok() } else { None };
-        let number = number.map(|number| number.value).filter(|number| (low..=high).contains(number));
-        if number.is_none() {
-            self.refuse(
-                name,
-                format!("is not a number from {low} to {high}"),
-                Some(json!({ "minimum": plain_number(low), "maximum": plain_number(high) })),
-            );
-        }
-        number
-    }
-
-    /// A lower and an upper bound of one figure.
-    pub(crate) fn between(
-        &mut self,
-        low: &'static str,
-        high: &'static str,
-        bounds: Bounds,
-    ) -> (Option<Decimal>, Option<Decimal>) {
-        let (least, most) = (self.decimal(low, bounds), self.decimal(high, bounds));
-        let ordered = least.zip(most).is_none_or(|(least, most)| least <= most);
-        self.require(ordered, low, &format!("is greater than {high}"));
-        (least, most)
-    }
-
     /// One of a set of words.
     pub(crate) fn one_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<T> {
-        let value = self.text(name)?;
+        let value = self.value(name, || json!({ "type": "string", "enum": strings(words) }))?;
         let found = words.iter().copied().find(|word| word.to_string() == value);
         if found.is_none() {
             self.refuse_word(name, words);
@@ -238,7 +190,8 @@ impl<'a> Reader<'a> {
 
     /// Some of a set of words, comma-separated.
     pub(crate) fn some_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
-        let value = self.text(name)?;
+        let items = || json!({ "type": "string", "enum": strings(words) });
+        let value = self.value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;
         let named =
             value.split(',').map(|text| words.iter().copied().find(|word| word.to_string() == text.trim()));
         let found: Option<Vec<T>> = named.collect();
@@ -249,7 +202,7 @@ impl<'a> Reader<'a> {
     }
 
     fn refuse_word<T: Display>(&mut self, name: &str, words: &[T]) {
-        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        let words = strings(words);
         self.refuse(name, format!("must be one of: {}", words.join(", ")), Some(json!(words)));
     }
 
@@ -264,20 +217,13 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn strings<T: Display>(words: &[T]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
+}
+
 /// A name from the client, cut so that messages stay short.
 fn shortened(name: &str) -> String {
     name.chars().take(64).collect()
-}
-
-/// A bound as a JSON number; bounds are short enough to survive as one.
-fn plain_number(value: Decimal) -> Value {
-    serde_json::from_str(&value.normalize().to_string()).unwrap_or(Value::Null)
-}
-
-fn plain_integer(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    if plain { text.parse().ok() } else { None }
 }
 
 /// `YYYY-MM-DD` and nothing else.

@@ -1,9 +1,14 @@
 //! Symbols in paths and lists: any vendor's spelling in, one canonical form inside.
 
 use schema::symbol::Symbol;
+use serde_json::json;
 use utoipa::IntoParams;
 
 use super::Reader;
+use super::describe::ITEM;
+
+/// Characters of the longest item of a list. No ticker is longer, and a thousand of them fit into a request's head.
+const LONGEST: usize = 24;
 
 /// The symbol of a path; what is no ticker at all cannot be known either, and is a 404 like any unknown one.
 #[derive(Debug, Clone)]
@@ -66,11 +71,17 @@ impl Reader<'_> {
 
     /// `symbols`, de-duplicated, at most `most`.
     pub(crate) fn symbols(&mut self, most: usize) -> Option<SymbolList> {
-        let text = self.text("symbols")?;
+        let item = || json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": ITEM });
+        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": most, "items": item() });
+        let text = self.value("symbols", schema)?;
         let mut list: Vec<ListedSymbol> = Vec::new();
         for item in text.split(',').map(str::trim) {
-            if item.is_empty() {
-                self.refuse("symbols", "has an empty item", None);
+            if item.is_empty() || item.len() > LONGEST || !item.bytes().all(|b| matches!(b, b' '..=b'~')) {
+                self.refuse(
+                    "symbols",
+                    format!("has an item that is not 1 to {LONGEST} ASCII characters"),
+                    None,
+                );
                 return None;
             }
             let candidates = Symbol::parse(item).ok().as_ref().map(spellings).unwrap_or_default();
@@ -79,15 +90,11 @@ impl Reader<'_> {
                     || (!candidates.is_empty() && other.candidates == candidates)
             };
             if !list.iter().any(known) {
-                list.push(ListedSymbol { text: item.chars().take(64).collect(), candidates });
+                list.push(ListedSymbol { text: item.to_owned(), candidates });
             }
         }
         if list.len() > most {
-            self.refuse(
-                "symbols",
-                format!("has more than {most} symbols"),
-                Some(serde_json::json!({ "maximum": most })),
-            );
+            self.refuse("symbols", format!("has more than {most} symbols"), Some(json!({ "maximum": most })));
             return None;
         }
         Some(SymbolList(list))
@@ -95,9 +102,8 @@ impl Reader<'_> {
 
     /// `symbols`, which must be there.
     pub(crate) fn required_symbols(&mut self, most: usize) -> SymbolList {
-        let given = self.has("symbols");
         let symbols = self.symbols(most);
-        self.require(given, "symbols", "is required");
+        self.demand("symbols");
         symbols.unwrap_or_default()
     }
 }

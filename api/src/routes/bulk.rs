@@ -13,7 +13,7 @@ use crate::access::{Access, Ask, Made, Professional};
 use crate::envelope::Depth;
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, Reader, SymbolList, Window};
+use crate::parameters::{Described, Output, Parameters, Reader, SymbolList, Window};
 use crate::projection::Version;
 use crate::render;
 use crate::routes::Failures;
@@ -27,7 +27,9 @@ const MOST: usize = 1_000;
 /// Rows in request order.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Bulk<T> {
+    /// One row a symbol, in request order.
     data: Vec<T>,
+    /// What the answer rests on, and what is missing.
     meta: BulkMeta,
 }
 
@@ -40,6 +42,7 @@ pub(crate) struct BulkMeta {
     data_version: String,
     /// Symbols without a row.
     errors: Vec<BulkError>,
+    /// Symbols counted.
     summary: Summary,
     /// Where the range begins because the tier reaches no further back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,17 +52,22 @@ pub(crate) struct BulkMeta {
 /// A symbol without a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkError {
+    /// The symbol as it was asked for.
     symbol: String,
     /// Always NOT_FOUND.
     code: &'static str,
+    /// The same for people.
     error: String,
 }
 
 /// Counts of symbols.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Summary {
+    /// Different symbols asked for.
     requested: usize,
+    /// Those with a row.
     returned: usize,
+    /// Those without.
     failed: usize,
 }
 
@@ -107,7 +115,7 @@ pub(crate) struct BulkDividendsParameters {
     /// Last ex-date. Default: none, declared future ones included.
     end_date: Option<NaiveDate>,
     /// Records of a symbol at most, the newest.
-    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    #[param(value_type = Option<i64>)]
     per_symbol: i64,
     #[param(ignore)]
     output: Output,
@@ -120,7 +128,7 @@ impl Parameters for BulkDividendsParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
         let symbols = reader.required_symbols(MOST);
         let Window { start, end } = reader.window();
-        let per_symbol = reader.integer("per_symbol", 1..=100).unwrap_or(20);
+        let per_symbol = reader.integer("per_symbol", 1..=100, 20);
         Self {
             symbols,
             start_date: start,
@@ -185,7 +193,7 @@ async fn rows<T: TableRow + Serialize, const METRICS: bool>(
 /// In request order; one call however many symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/quotes", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(BulkParameters<false>, OutputParameters),
+    params(Described<BulkParameters<false>>),
     responses((status = 200, description = "Quotes in request order", body = Bulk<Quote>), Failures)
 )]
 pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
@@ -197,7 +205,7 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 /// In request order; one call however many symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(BulkParameters<true>, OutputParameters),
+    params(Described<BulkParameters<true>>),
     responses((status = 200, description = "Metrics in request order", body = Bulk<Metrics>), Failures)
 )]
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
@@ -209,7 +217,7 @@ pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) 
 /// The newest records of each symbol, in request order; one call however many symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/dividends", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(BulkDividendsParameters, OutputParameters),
+    params(Described<BulkDividendsParameters>),
     responses((status = 200, description = "Dividends in request order", body = Bulk<SymbolDividends>), Failures)
 )]
 pub(crate) async fn dividends(access: Access<Professional, BulkDividendsParameters>) -> Response {

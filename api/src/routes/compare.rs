@@ -12,7 +12,7 @@ use crate::access::{Access, Ask, Free, Made, Tier};
 use crate::envelope::{ListMeta, Warning};
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, Reader, SymbolList};
+use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
 use crate::projection::Version;
 use crate::render;
 use crate::routes::Failures;
@@ -29,16 +29,20 @@ const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
 pub(crate) struct CompareItem {
     /// Canonical ticker.
     symbol: String,
+    /// The quote, as its own endpoint serves it.
     quote: Option<Quote>,
     /// Null below Starter, with a warning.
     fundamentals: Option<FundamentalsRow>,
+    /// The dividend metrics, as their own endpoint serves them.
     metrics: Option<Metrics>,
 }
 
 /// Securities side by side, in request order.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompareAnswer {
+    /// One item a known symbol, in request order.
     data: Vec<CompareItem>,
+    /// What the comparison rests on and comes to.
     meta: CompareMeta,
 }
 
@@ -87,7 +91,7 @@ impl Parameters for CompareParameters {
 /// Quote, fundamentals (Starter and higher) and metrics of each, in request order, and who is best at what.
 #[utoipa::path(
     get, path = "/v1/compare", tag = "Compare", security(("bearer" = []), ("api_key" = [])),
-    params(CompareParameters, OutputParameters),
+    params(Described<CompareParameters>),
     responses((status = 200, description = "Securities side by side", body = CompareAnswer), Failures)
 )]
 pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response {

@@ -1,38 +1,65 @@
 //! `/openapi.json`, `/docs` and `/plans`: the contract, for programs and for people. No key, works offline.
 //!
-//! The pages are made from the document and the tier table when they are served; they load nothing from elsewhere.
+//! The reference is Swagger UI from the program itself; nothing is loaded from elsewhere.
 
-use axum::extract::State;
-use axum::http::header;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderName, header};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::get;
 use bytes::Bytes;
 use serde_json::Value;
-use utoipa::openapi::OpenApi;
+use utoipa_swagger_ui::Config;
 
 use crate::app::App;
+use crate::error::ApiError;
 
 /// No script, no frame, nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The reference runs its own scripts and calls this service, and nobody else.
+const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const REFERENCE: &str = include_str!("../../templates/docs.html");
+const START: &str = include_str!("../../templates/docs.js");
 const HEAD: &str = include_str!("../../templates/head.html");
+/// What does not change while the service runs.
+const SHORTLY: (HeaderName, &str) = (header::CACHE_CONTROL, "public, max-age=300");
 
-/// Serves the document.
-pub(crate) fn openapi(document: &OpenApi) -> MethodRouter<App> {
-    let body = Bytes::from(document.to_json().unwrap_or_default());
-    let headers =
-        [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
-    get(async move || (headers, body).into_response())
+/// The routes around the document.
+pub(crate) fn routes(document: &Value) -> Router<App> {
+    let body = Bytes::from(document.to_string());
+    let json = [(header::CONTENT_TYPE, "application/json"), SHORTLY];
+    Router::new()
+        .route("/openapi.json", get(async move || (json, body).into_response()))
+        .route("/docs", get(reference))
+        .route("/docs/{file}", get(asset))
+        .route("/plans", get(plans))
 }
 
-/// Serves the reference as a page.
-pub(crate) fn page(document: &OpenApi) -> MethodRouter<App> {
-    let document = serde_json::to_value(document).unwrap_or_default();
-    let body = Bytes::from(reference(&document));
-    get(async move || html(body))
+/// The reference as a page.
+async fn reference() -> Response {
+    html(Bytes::from_static(REFERENCE.as_bytes()), REFERENCE_POLICY)
 }
 
-/// Serves the tiers as a page: where a refused client learns what it could have.
-pub(crate) async fn plans(State(app): State<App>) -> Response {
+/// A file of the reference.
+async fn asset(Path(file): Path<String>) -> Response {
+    if file == "start.js" {
+        return ([(header::CONTENT_TYPE, "text/javascript"), SHORTLY], START).into_response();
+    }
+    match utoipa_swagger_ui::serve(&file, Arc::new(Config::from("/openapi.json"))) {
+        Ok(Some(found)) if file != "index.html" => {
+            ([(header::CONTENT_TYPE, found.content_type.as_str()), SHORTLY], found.bytes.into_owned())
+                .into_response()
+        }
+        _ => {
+            ApiError::NotFound(format!("Nothing is at /docs/{}", crate::access::scrub(&file))).into_response()
+        }
+    }
+}
+
+/// The tiers as a page: where a refused client learns what it could have.
+async fn plans(State(app): State<App>) -> Response {
     let rows: String = app
         .projection
         .tiers()
@@ -55,7 +82,12 @@ pub(crate) async fn plans(State(app): State<App>) -> Response {
                To upgrade, ask the operator of this service; the change holds from the next request on, and what is used \
                of the minute and the month stays used. After a cancellation the paid plan holds until the end of its \
                period.</p>";
-    html(Bytes::from(format!("{HEAD}<h1>Plans</h1><table>{table}{rows}</table>{how}</body></html>")))
+    html(Bytes::from(format!("{HEAD}<h1>Plans</h1><table>{table}{rows}</table>{how}</body></html>")), POLICY)
+}
+
+fn html(body: Bytes, policy: &'static str) -> Response {
+    let headers = [(header::CONTENT_SECURITY_POLICY, policy), (header::CACHE_CONTROL, "no-cache")];
+    (headers, Html(body)).into_response()
 }
 
 /// A whole number with its thousands apart.
@@ -64,129 +96,4 @@ fn grouped(number: i64) -> String {
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
     groups.join(",")
-}
-
-fn html(body: Bytes) -> Response {
-    let headers = [(header::CONTENT_SECURITY_POLICY, POLICY), (header::CACHE_CONTROL, "no-cache")];
-    (headers, Html(body)).into_response()
-}
-
-fn reference(document: &Value) -> String {
-    let mut page = format!(
-        "{HEAD}<h1>{}</h1><p>{}</p>",
-        text(&document["info"]["title"]),
-        text(&document["info"]["description"])
-    );
-    page.push_str("<p>The same as an <a href=\"/openapi.json\">OpenAPI 3.1 document</a>. Send the key as <code>Authorization: Bearer …</code> or <code>X-API-Key: …</code>. <a href=\"/plans\">Plans and limits</a>.</p><nav>");
-    for (path, _) in members(&document["paths"]) {
-        page.push_str(&format!("<a href=\"#{0}\">{0}</a> ", escape(path)));
-    }
-    page.push_str("</nav>");
-    for (path, item) in members(&document["paths"]) {
-        page.push_str(&endpoint(path, &item["get"]));
-    }
-    page.push_str("<h2>Objects</h2>");
-    for (name, schema) in members(&document["components"]["schemas"]) {
-        page.push_str(&object(name, schema));
-    }
-    page.push_str("</body></html>");
-    page
-}
-
-fn endpoint(path: &str, operation: &Value) -> String {
-    let mut part = format!(
-        "<h2 id=\"{0}\">GET {0}</h2><p><b>{1}</b></p><p>{2}</p>",
-        escape(path),
-        text(&operation["summary"]),
-        text(&operation["description"])
-    );
-    if let Some(parameters) = operation["parameters"].as_array() {
-        part.push_str("<table><tr><th>Parameter</th><th>In</th><th>Type</th><th>Meaning</th></tr>");
-        for parameter in parameters {
-            part.push_str(&format!(
-                "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                text(&parameter["name"]),
-                text(&parameter["in"]),
-                kind(&parameter["schema"]),
-                text(&parameter["description"])
-            ));
-        }
-        part.push_str("</table>");
-    }
-    part.push_str("<table><tr><th>Status</th><th>Body</th><th>Meaning</th></tr>");
-    for (status, response) in members(&operation["responses"]) {
-        let body = kind(&response["content"]["application/json"]["schema"]);
-        part.push_str(&format!(
-            "<tr><td>{}</td><td>{body}</td><td>{}</td></tr>",
-            escape(status),
-            text(&response["description"])
-        ));
-    }
-    part.push_str("</table>");
-    part
-}
-
-fn object(name: &str, schema: &Value) -> String {
-    let mut part = format!("<h3 id=\"{0}\">{0}</h3><p>{1}</p>", escape(name), text(&schema["description"]));
-    if schema["properties"].is_object() {
-        part.push_str("<table><tr><th>Field</th><th>Type</th><th>Meaning</th></tr>");
-        for (field, property) in members(&schema["properties"]) {
-            part.push_str(&format!(
-                "<tr><td><code>{}</code></td><td>{}</td><td>{}</td></tr>",
-                escape(field),
-                kind(property),
-                text(&property["description"])
-            ));
-        }
-        part.push_str("</table>");
-    } else {
-        part.push_str(&format!("<p>{}</p>", kind(schema)));
-    }
-    part
-}
-
-/// A schema in a few words, with links to the objects it names.
-fn kind(schema: &Value) -> String {
-    if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next()) {
-        return format!("<a href=\"#{0}\">{0}</a>", escape(name));
-    }
-    for of in ["oneOf", "allOf", "anyOf"] {
-        if let Some(choices) = schema[of].as_array() {
-            return choices.iter().map(kind).collect::<Vec<_>>().join(if of == "allOf" {
-                " with "
-            } else {
-                " or "
-            });
-        }
-    }
-    if let Some(words) = schema["enum"].as_array() {
-        return words.iter().map(|word| format!("<code>{}</code>", text(word))).collect::<Vec<_>>().join(" ");
-    }
-    let named = match &schema["type"] {
-        Value::Array(types) => types.iter().map(text).collect::<Vec<_>>().join(" or "),
-        one => text(one),
-    };
-    let bounds = ["minimum", "maximum", "default", "maxLength", "pattern"]
-        .iter()
-        .filter(|bound| !schema[**bound].is_null());
-    let bounds: String = bounds.map(|bound| format!(", {bound} {}", text(&schema[*bound]))).collect();
-    let items =
-        if schema["items"].is_null() { String::new() } else { format!(" of {}", kind(&schema["items"])) };
-    format!("{named}{items}{bounds}")
-}
-
-fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    value.as_object().into_iter().flatten()
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => escape(text),
-        other => escape(&other.to_string()),
-    }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

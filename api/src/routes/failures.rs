@@ -1,52 +1,11 @@
-//! The document's frame and the bodies of refusals, as the document describes them.
+//! The bodies of refusals, as the document describes them.
 
 use chrono::NaiveDate;
 use schema::value::Exact;
 use serde::Serialize;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
+use utoipa::{IntoResponses, ToSchema};
 
 use crate::access::Tier;
-
-/// What the document says before the endpoints.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "Dividend Data Service",
-        description = "Stock, ETF and dividend data with exact decimals. Percent values are percent points; dates are exchange-local; instants are UTC; unknown is null.",
-        license(name = "MIT", identifier = "MIT")
-    ),
-    tags(
-        (name = "System", description = "The service itself"),
-        (name = "Stocks", description = "Stocks and ETFs, one or many"),
-        (name = "Dividends", description = "Calendars and history across securities"),
-        (name = "Screeners", description = "Active securities by their figures"),
-        (name = "ETFs", description = "Funds and what they hold"),
-        (name = "Prices", description = "Daily bars, adjusted as asked"),
-        (name = "Search", description = "Securities by symbol, ISIN or name"),
-        (name = "Compare", description = "Securities side by side"),
-        (name = "Sectors", description = "Statistics by sector"),
-        (name = "Bulk", description = "Many symbols in one call (Professional)"),
-    ),
-    modifiers(&Security)
-)]
-pub(crate) struct Document;
-
-struct Security;
-
-impl Modify for Security {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let components = document.components.get_or_insert_default();
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some("An API key: dds_live_…"))
-            .build();
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-        let header =
-            ApiKey::Header(ApiKeyValue::with_description("X-API-Key", "The same key in its own header."));
-        components.add_security_scheme("api_key", SecurityScheme::ApiKey(header));
-    }
-}
 
 /// A refusal.
 #[derive(Debug, Serialize, ToSchema)]
@@ -60,12 +19,14 @@ pub(crate) struct ErrorBody {
 /// A missing resource; the message names it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NotFoundBody {
+    /// What is wrong, for people.
     error: String,
 }
 
 /// Wrong parameters, all of them.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvalidParameterBody {
+    /// What is wrong, for people.
     error: String,
     /// INVALID_PARAMETER, or INVALID_CURSOR for a cursor that is damaged or belongs to another request.
     #[schema(example = "INVALID_PARAMETER")]
@@ -73,27 +34,52 @@ pub(crate) struct InvalidParameterBody {
     /// The first wrong one.
     param: Option<String>,
     /// What it may be: words or bounds.
-    #[schema(value_type = Option<Object>)]
-    allowed: Option<serde_json::Value>,
+    allowed: Option<Allowed>,
+    /// Every wrong parameter.
     errors: Vec<InvalidParameter>,
+}
+
+/// What a parameter may be.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "documents ParameterError::allowed")]
+pub(crate) enum Allowed {
+    /// One of these words; for an unknown parameter, the names of those there are.
+    Words(Vec<String>),
+    /// A number, or a number of items, between these, both included.
+    Bounds {
+        /// The least; absent for items.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        minimum: Option<i64>,
+        /// The most.
+        maximum: i64,
+    },
+    /// A text of this form.
+    Form(String),
 }
 
 /// One wrong parameter.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvalidParameter {
+    /// Name of the parameter.
     param: String,
+    /// What is wrong, for people.
     error: String,
 }
 
 /// A feature of a higher tier.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FeatureNotAvailableBody {
+    /// What is wrong, for people.
     error: String,
+    /// What is wrong, for programs.
     #[schema(example = "FEATURE_NOT_AVAILABLE")]
     code: String,
+    /// Tier of the account that owns the key.
     current_tier: Tier,
     /// For example historical_depth.
     required_feature: String,
+    /// Where to learn what other plans have, relative to this service.
     upgrade_url: String,
     /// With historical_depth: the first day the tier's history reaches.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,6 +89,7 @@ pub(crate) struct FeatureNotAvailableBody {
 /// Too many calls.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LimitedBody {
+    /// What is wrong, for people.
     error: String,
     /// RATE_LIMITED or QUOTA_EXCEEDED.
     #[schema(example = "RATE_LIMITED")]
@@ -121,7 +108,9 @@ pub(crate) struct LimitedBody {
 /// Calls of the month.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct QuotaUsage {
+    /// Calls counted this month.
     current: i64,
+    /// Calls a month the tier is allowed.
     limit: i64,
     /// 100 x current / limit.
     percentage: Exact,

@@ -27,23 +27,29 @@ text_enum! {
 /// The envelope of the health answer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthAnswer {
+    /// The state of the service.
     data: Health,
 }
 
 /// Health of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
+    /// Whether reads are served.
     status: Status,
     /// Version of the service.
     version: &'static str,
+    /// The state of each part.
     components: Components,
 }
 
 /// Health of the parts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
+    /// The database reads are served from.
     postgres: ComponentStatus,
+    /// The log, which only the lag is measured against.
     nats: ComponentStatus,
+    /// How far the served data is behind the log.
     projection: ProjectionHealth,
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod bulk;
 pub(crate) mod compare;
 pub(crate) mod dividends;
 pub(crate) mod docs;
+pub(crate) mod document;
 pub(crate) mod etfs;
 mod failures;
 pub(crate) mod health;
@@ -13,4 +14,4 @@ pub(crate) mod search;
 pub(crate) mod sectors;
 pub(crate) mod stocks;
 
-pub(crate) use failures::{Document, Failures};
+pub(crate) use failures::Failures;

@@ -1,6 +1,6 @@
 //! `GET /v1/search`: securities by symbol, former symbol, ISIN or name, typing errors included.
 
-use std::cmp::Reverse;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use axum::response::Response;
@@ -15,7 +15,7 @@ use crate::access::{Access, Ask, Free, Made};
 use crate::envelope::{List, ListMeta};
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, Reader};
+use crate::parameters::{Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue};
 use crate::projection::{Generation, Version};
 use crate::render;
 use crate::routes::Failures;
@@ -36,6 +36,12 @@ const COLUMNS: &[&str] = &[
     "match",
     "dividend_yield",
 ];
+const PAGING: Paging = Paging {
+    default_limit: 20,
+    most: 100,
+    keys: &["score", "market_cap", "symbol", "name"],
+    order: &[("score", Direction::Descending), ("market_cap", Direction::Descending)],
+};
 /// Likeness of names below which they are not alike, thousandths.
 const ALIKE: u32 = 350;
 
@@ -52,14 +58,20 @@ text_enum! {
 pub(crate) struct SearchResult {
     /// Canonical ticker.
     symbol: String,
+    /// Name of the company or fund.
     name: String,
+    /// Market identifier code of the primary listing.
     exchange: Option<String>,
+    /// Security type.
     #[serde(rename = "type")]
     r#type: SecurityType,
+    /// Country of domicile.
     country: Option<String>,
     /// ISO 4217.
     currency: String,
+    /// Sector name.
     sector: Option<String>,
+    /// Whether the security still trades.
     is_active: bool,
     /// How well it fits, 0 to 1.
     score: Exact,
@@ -110,7 +122,6 @@ impl Names {
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchParameters {
     /// What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters.
-    #[param(max_length = 64, min_length = 1)]
     q: String,
     /// Security type.
     #[param(inline)]
@@ -120,23 +131,22 @@ pub(crate) struct SearchParameters {
     /// With securities that no longer trade.
     #[param(value_type = Option<bool>, default = false)]
     include_inactive: bool,
-    /// Results at most.
-    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
-    limit: i64,
+    #[param(ignore)]
+    page: Page,
     #[param(ignore)]
     output: Output,
 }
 
 impl Parameters for SearchParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
-        let given = reader.has("q");
-        reader.require(given, "q", "is required");
+        let q = reader.text("q", 64).unwrap_or_default();
+        reader.demand("q");
         Self {
-            q: reader.text_up_to("q", 64).unwrap_or_default(),
+            q,
             r#type: reader.one_of("type", SecurityType::ALL),
-            exchange: reader.text_up_to("exchange", 64),
+            exchange: reader.text("exchange", 64),
             include_inactive: reader.flag("include_inactive").unwrap_or(false),
-            limit: reader.integer("limit", 1..=100).unwrap_or(20),
+            page: reader.page(&PAGING),
             output: reader.output(COLUMNS),
         }
     }
@@ -228,7 +238,7 @@ fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
 /// Best fit first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
 #[utoipa::path(
     get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
-    params(SearchParameters, OutputParameters),
+    params(Described<SearchParameters>),
     responses((status = 200, description = "Securities by fit", body = List<SearchResult>), Failures)
 )]
 pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
@@ -246,29 +256,42 @@ async fn page(ask: Ask<SearchParameters>) -> Result<Made, ApiError> {
             && asked.r#type.is_none_or(|kind| member.stock.r#type == kind)
             && is(asked.exchange.as_ref(), member.stock.exchange.as_ref())
     });
-    let fit = |member| -> Option<(u32, Match, &Member)> {
+    let fit = |member| {
         let member: &Member = member;
         let known = names.by_symbol.get(&member.stock.symbol)?;
-        wanted.fit(&member.stock.symbol, known).map(|(score, why)| (score, why, member))
+        wanted.fit(&member.stock.symbol, known).map(|(score, why)| Hit { score, why, member })
     };
-    let mut found: Vec<_> = eligible.filter_map(fit).collect();
-    found.sort_by(|a, b| {
-        let key =
-            |(score, _, member): &(u32, Match, &Member)| (Reverse(*score), Reverse(member.stock.market_cap));
-        key(a).cmp(&key(b)).then_with(|| a.2.stock.symbol.cmp(&b.2.stock.symbol))
-    });
-    let limit = usize::try_from(asked.limit).unwrap_or(20);
-    let more = found.len() > limit;
-    let rows: Vec<SearchResult> = found.into_iter().take(limit).map(SearchResult::of).collect();
+    let found: Vec<Hit<'_>> = eligible.filter_map(fit).collect();
+    let (hits, next_cursor) = asked.page.select(&found, &ask.app.signer);
+    let rows: Vec<SearchResult> = hits.into_iter().map(SearchResult::of).collect();
     let version: Version = universe.version;
-    let mut meta = ListMeta::new(&version, rows.len(), asked.limit, None);
-    meta.has_more = more;
-    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor: None })
+    let meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+}
+
+/// A security that fits, how well, in thousandths, and why.
+struct Hit<'a> {
+    score: u32,
+    why: Match,
+    member: &'a Member,
+}
+
+impl Listed for Hit<'_> {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
+        match key {
+            "score" => Some(SortValue::Number(self.score.into())),
+            _ => self.member.stock.sort_value(key),
+        }
+    }
+
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        self.member.stock.tie_breaker()
+    }
 }
 
 impl SearchResult {
-    fn of((score, why, member): (u32, Match, &Member)) -> Self {
-        let stock = member.stock.clone();
+    fn of(hit: &Hit<'_>) -> Self {
+        let stock = hit.member.stock.clone();
         Self {
             symbol: stock.symbol,
             name: stock.name,
@@ -278,8 +301,8 @@ impl SearchResult {
             currency: stock.currency,
             sector: stock.sector,
             is_active: stock.is_active,
-            score: Exact(Decimal::new(score.into(), 3).normalize()),
-            r#match: why,
+            score: Exact(Decimal::new(hit.score.into(), 3).normalize()),
+            r#match: hit.why,
             dividend_yield: stock.dividend_yield,
         }
     }

@@ -1,5 +1,6 @@
 //! `GET /v1/sectors` and `/v1/sectors/{sector}`
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
@@ -14,10 +15,7 @@ use crate::access::{Access, Ask, Free, Made};
 use crate::envelope::{List, Single};
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{
-    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
-    SortValue,
-};
+use crate::parameters::{Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue};
 use crate::projection::Version;
 use crate::routes::Failures;
 use crate::universe::{Member, Universe};
@@ -57,9 +55,7 @@ pub(crate) struct SectorDetail {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SectorsParameters {
-    /// Rows a page holds at most. Sort keys: sector (default, ascending), stock_count, payer_count, market_cap,
-    /// avg_yield, median_yield, weighted_yield, max_yield.
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 100, default = 100)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -78,10 +74,11 @@ impl Parameters for SectorsParameters {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SectorParameters {
-    #[param(ignore)]
+    /// Name or slug of the sector, any case.
+    #[param(example = "consumer-staples")]
     sector: String,
     /// Top payers at most.
-    #[param(value_type = Option<i64>, minimum = 1, maximum = 100, default = 10)]
+    #[param(value_type = Option<i64>)]
     limit: i64,
     #[param(ignore)]
     output: Output,
@@ -89,16 +86,16 @@ pub(crate) struct SectorParameters {
 
 impl Parameters for SectorParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
-        let limit = reader.integer("limit", 1..=100).unwrap_or(10);
+        let limit = reader.integer("limit", 1..=100, 10);
         Self { sector: reader.path("sector"), limit, output: reader.output(&DETAIL) }
     }
 }
 
 impl Listed for SectorRow {
-    fn sort_value(&self, key: &str) -> Option<SortValue> {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         let number = |value: Option<Exact>| value.map(|value| SortValue::Number(value.0));
         match key {
-            "sector" => Some(SortValue::Text(self.sector.to_lowercase())),
+            "sector" => Some(SortValue::Text(self.sector.to_lowercase().into())),
             "stock_count" => Some(SortValue::Number(self.stock_count.into())),
             "payer_count" => Some(SortValue::Number(self.payer_count.into())),
             "market_cap" => self.market_cap.map(|value| SortValue::Number(value.into())),
@@ -109,8 +106,8 @@ impl Listed for SectorRow {
         }
     }
 
-    fn tie_breaker(&self) -> String {
-        self.slug.clone()
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.slug)
     }
 }
 
@@ -119,7 +116,7 @@ impl Listed for SectorRow {
 /// Statistics of each sector's active stocks (R25).
 #[utoipa::path(
     get, path = "/v1/sectors", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
-    params(SectorsParameters, PagingParameters, OutputParameters),
+    params(Described<SectorsParameters>),
     responses((status = 200, description = "A page of sectors", body = List<SectorRow>), Failures)
 )]
 pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
@@ -127,7 +124,7 @@ pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
         .answer(async |ask| {
             let (version, sectors) = sectors(&ask).await?;
             let asked = &ask.parameters;
-            ask.page(&asked.output, &asked.page, version, sectors, |_| {})
+            ask.page(&asked.output, &asked.page, version, &sectors, |_| {})
         })
         .await
 }
@@ -137,8 +134,7 @@ pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
 /// By name or slug, any case.
 #[utoipa::path(
     get, path = "/v1/sectors/{sector}", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
-    params(("sector" = String, Path, description = "Name or slug, any case", example = "consumer-staples"),
-        SectorParameters, OutputParameters),
+    params(Described<SectorParameters>),
     responses((status = 200, description = "The sector", body = Single<SectorDetail>), Failures)
 )]
 pub(crate) async fn detail(access: Access<Free, SectorParameters>) -> Response {

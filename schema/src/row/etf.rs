@@ -12,6 +12,7 @@ use crate::value::Exact;
 /// Weight of one sector in a fund.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SectorWeight {
+    /// Sector name.
     pub sector: String,
     /// Percent.
     pub weight: Exact,
@@ -20,6 +21,7 @@ pub struct SectorWeight {
 /// Weight of one country in a fund.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CountryWeight {
+    /// Country name.
     pub country: String,
     /// Percent.
     pub weight: Exact,

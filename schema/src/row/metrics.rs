@@ -37,17 +37,22 @@ text_enum! {
 /// The next ex-dividend date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NextDividend {
+    /// First day a buyer does not get it.
     pub ex_date: NaiveDate,
+    /// Day of payment, when it is known.
     pub payment_date: Option<NaiveDate>,
     /// Per share, as declared; null when projected.
     pub amount: Option<Exact>,
+    /// Whether it was announced.
     pub status: NextStatus,
 }
 
 /// Split-adjusted regular dividends of one calendar year, by ex-date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnualTotal {
+    /// Calendar year.
     pub year: i32,
+    /// Sum of the year per share, on today's share basis, in the row's currency.
     pub amount: Exact,
     /// False for the running year.
     pub complete: bool,

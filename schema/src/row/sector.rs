@@ -11,7 +11,9 @@ use crate::value::Exact;
 /// One industry of a sector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Industry {
+    /// Industry name.
     pub industry: String,
+    /// Active listed stocks.
     pub stock_count: i32,
     /// Median headline yield of its payers, percent.
     pub median_yield: Option<Exact>,

@@ -155,11 +155,17 @@ pub struct Company {
 /// The quote's price fields inside a snapshot; the row's currency.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Pricing {
+    /// Latest raw close, carried through splits since, in the row's currency.
     pub price: Option<Exact>,
+    /// Open of the latest session.
     pub open: Option<Exact>,
+    /// High of the latest session.
     pub day_high: Option<Exact>,
+    /// Low of the latest session.
     pub day_low: Option<Exact>,
+    /// Close of the session before, on the latest session's share basis.
     pub previous_close: Option<Exact>,
+    /// price - previous_close.
     pub change: Option<Exact>,
     /// Percent.
     pub change_percent: Option<Exact>,
@@ -167,22 +173,32 @@ pub struct Pricing {
     pub volume: Option<i64>,
     /// Shares.
     pub avg_volume_30d: Option<i64>,
+    /// Mean split-adjusted close of the newest 50 sessions.
     pub sma_50: Option<Exact>,
+    /// Mean split-adjusted close of the newest 200 sessions.
     pub sma_200: Option<Exact>,
+    /// Highest split-adjusted intraday price of the last 12 months (R22).
     pub year_high: Option<Exact>,
+    /// Its session.
     pub year_high_date: Option<NaiveDate>,
+    /// Lowest split-adjusted intraday price of the last 12 months (R22).
     pub year_low: Option<Exact>,
+    /// Its session.
     pub year_low_date: Option<NaiveDate>,
+    /// Session of the latest close.
     pub price_date: Option<NaiveDate>,
 }
 
 /// The newest regular or special distribution that has gone ex.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LastDividend {
+    /// First day a buyer did not get it.
     pub ex_date: NaiveDate,
+    /// Day of payment, when it is known.
     pub payment_date: Option<NaiveDate>,
     /// Per share, as declared.
     pub amount: Exact,
+    /// Type as declared.
     #[serde(rename = "type")]
     pub r#type: crate::event::DividendType,
 }
@@ -196,20 +212,27 @@ pub struct StockDividends {
     pub yield_forward: Option<Exact>,
     /// Per share and year.
     pub annual_amount: Option<Exact>,
+    /// Payment frequency (R5).
     pub frequency: Option<Frequency>,
     /// Percent.
     pub payout_ratio: Option<Exact>,
     /// Percent a year.
     pub growth_5y: Option<Exact>,
+    /// The next ex-dividend date (R19).
     pub next: Option<NextDividend>,
+    /// The newest one that has gone ex.
     pub last: Option<LastDividend>,
 }
 
 /// First and last days of the data held.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
+    /// First session with a price.
     pub prices_from: Option<NaiveDate>,
+    /// Last session with a price.
     pub prices_to: Option<NaiveDate>,
+    /// First ex-date.
     pub dividends_from: Option<NaiveDate>,
+    /// Last ex-date, future ones included.
     pub dividends_to: Option<NaiveDate>,
 }

@@ -18,8 +18,7 @@ use crate::envelope::{List, ListMeta, Warning};
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
-    SymbolList, Window,
+    Bounds, Described, Direction, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
 };
 use crate::projection::Version;
 use crate::render;
@@ -69,6 +68,7 @@ pub(crate) struct CalendarRow {
     payer: Payer,
     /// The day the row is listed under.
     event_date: NaiveDate,
+    /// What happens on that day.
     event_type: EventType,
     /// Days from today to the event; negative for past ones.
     days_until: i64,
@@ -109,8 +109,7 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// With dividends expected from the pattern but not declared.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
-    /// Rows a page holds at most. Sort key: event_date (default, ascending).
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 500, default = 100)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -129,7 +128,7 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
             start_date,
             end_date,
             symbols: reader.symbols(50),
-            sector: reader.text_up_to("sector", 64),
+            sector: reader.text("sector", 64),
             min_yield: reader.decimal("min_yield", Bounds::Percent),
             min_amount: reader.decimal("min_amount", Bounds::Amount),
             r#type: reader.one_of("type", DividendType::ALL),
@@ -219,7 +218,7 @@ fn finish<const DAYS: u64>(
 /// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
 #[utoipa::path(
     get, path = "/v1/dividends/calendar", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(CalendarParameters<30>, PagingParameters, OutputParameters),
+    params(Described<CalendarParameters<30>>),
     responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
 )]
 pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Response {
@@ -231,7 +230,7 @@ pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Re
 /// Securities that go ex-dividend in a range of days.
 #[utoipa::path(
     get, path = "/v1/dividends/ex-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(CalendarParameters<7>, PagingParameters, OutputParameters),
+    params(Described<CalendarParameters<7>>),
     responses((status = 200, description = "A page of ex-dates", body = List<CalendarRow>), Failures)
 )]
 pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Response {
@@ -243,7 +242,7 @@ pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Res
 /// Securities that pay dividends in a range of days.
 #[utoipa::path(
     get, path = "/v1/dividends/payment-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(CalendarParameters<30>, PagingParameters, OutputParameters),
+    params(Described<CalendarParameters<30>>),
     responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
 )]
 pub(crate) async fn payment_dates(access: Access<Free, CalendarParameters<30>>) -> Response {

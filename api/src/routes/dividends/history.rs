@@ -10,10 +10,7 @@ use crate::access::{Access, Ask, Free, Made};
 use crate::envelope::{Depth, List, ListMeta};
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{
-    Direction, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader, SymbolList,
-    Window,
-};
+use crate::parameters::{Described, Direction, Output, Page, Paging, Parameters, Reader, SymbolList, Window};
 use crate::projection::Version;
 use crate::render;
 use crate::routes::Failures;
@@ -45,8 +42,7 @@ pub(crate) struct HistoryParameters {
     /// declared, paid or cancelled. Default: declared and paid.
     #[param(inline)]
     status: Option<DividendStatus>,
-    /// Rows a page holds at most. Sort key: ex_date (default, descending).
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 1000, default = 100)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -79,7 +75,7 @@ impl Parameters for HistoryParameters {
 /// Newest first; declared future records included. Cancelled ones only with `status=cancelled`.
 #[utoipa::path(
     get, path = "/v1/dividends/history", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(HistoryParameters, PagingParameters, OutputParameters),
+    params(Described<HistoryParameters>),
     responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), Failures)
 )]
 pub(crate) async fn history(access: Access<Free, HistoryParameters>) -> Response {

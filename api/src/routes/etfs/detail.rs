@@ -2,20 +2,24 @@
 
 use axum::response::Response;
 use schema::row::{EtfRow, TableRow};
+use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::envelope::Single;
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::routes::Failures;
 
 const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");
 
 /// What the details take.
-#[derive(Debug)]
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct DetailParameters {
+    #[param(ignore)]
     symbol: PathSymbol,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -35,7 +39,7 @@ pub(super) fn unknown(symbol: &PathSymbol) -> ApiError {
 /// The stock row, then fund data and what its holdings add up to.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, OutputParameters),
+    params(Described<DetailParameters>),
     responses((status = 200, description = "The fund", body = Single<EtfRow>), Failures)
 )]
 pub(crate) async fn detail(access: Access<Free, DetailParameters>) -> Response {

@@ -1,5 +1,6 @@
 //! `GET /v1/etfs/{symbol}/holdings`
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use axum::response::Response;
@@ -15,8 +16,7 @@ use crate::access::{Access, Free, Made};
 use crate::envelope::ListMeta;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters,
-    PathSymbol, Reader, SortValue, SymbolPath,
+    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue,
 };
 use crate::projection::Version;
 use crate::render;
@@ -46,7 +46,9 @@ pub(crate) struct Holding {
     rank: i32,
     /// Canonical ticker.
     symbol: Option<String>,
+    /// Name of the position.
     name: String,
+    /// Kind of asset, as the issuer names it.
     asset_type: Option<String>,
     /// Percent of the fund.
     weight: Exact,
@@ -56,10 +58,15 @@ pub(crate) struct Holding {
     market_value: Option<Exact>,
     /// ISO 4217.
     currency: Option<String>,
+    /// ISIN of the position.
     isin: Option<String>,
+    /// CUSIP of the position.
     cusip: Option<String>,
+    /// Financial instrument global identifier of the position.
     figi: Option<String>,
+    /// Sector name of the position.
     sector: Option<String>,
+    /// Country of the position.
     country: Option<String>,
     /// Headline dividend yield of the position, percent.
     dividend_yield: Option<Exact>,
@@ -72,7 +79,9 @@ pub(crate) struct Holding {
 /// A page of positions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HoldingsAnswer {
+    /// The positions of the page, in order.
     data: Vec<Holding>,
+    /// What the page rests on.
     meta: HoldingsMeta,
 }
 
@@ -102,8 +111,7 @@ pub(crate) struct HoldingsParameters {
     /// Least weight, percent.
     #[param(value_type = Option<Exact>)]
     min_weight: Option<Decimal>,
-    /// Rows a page holds at most. Sort keys: weight (default, descending), rank, symbol, name.
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 500, default = 50)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -114,8 +122,8 @@ impl Parameters for HoldingsParameters {
         Self {
             symbol: reader.symbol(),
             as_of: reader.date("as_of"),
-            asset_type: reader.text_up_to("asset_type", 64),
-            sector: reader.text_up_to("sector", 64),
+            asset_type: reader.text("asset_type", 64),
+            sector: reader.text("sector", 64),
             min_weight: reader.decimal("min_weight", Bounds::Percent),
             page: reader.page(&PAGING),
             output: reader.output(&COLUMNS),
@@ -159,17 +167,17 @@ impl Holding {
 }
 
 impl Listed for Holding {
-    fn sort_value(&self, key: &str) -> Option<SortValue> {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         match key {
             "weight" => Some(SortValue::Number(self.weight.0)),
             "rank" => Some(SortValue::Number(self.rank.into())),
-            "symbol" => self.symbol.clone().map(SortValue::Text),
-            _ => Some(SortValue::Text(self.name.to_lowercase())),
+            "symbol" => self.symbol.as_deref().map(|symbol| SortValue::Text(symbol.into())),
+            _ => Some(SortValue::Text(self.name.to_lowercase().into())),
         }
     }
 
-    fn tie_breaker(&self) -> String {
-        format!("{:010}", self.rank)
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        format!("{:010}", self.rank).into()
     }
 }
 
@@ -178,7 +186,7 @@ impl Listed for Holding {
 /// One whole snapshot of positions; `meta.weight_total` tells how much of the fund it covers.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}/holdings", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, HoldingsParameters, PagingParameters, OutputParameters),
+    params(Described<HoldingsParameters>),
     responses((status = 200, description = "A page of positions", body = HoldingsAnswer), Failures)
 )]
 pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Response {
@@ -198,7 +206,7 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
                 snapshot.map(|_| Exact::percent(all.iter().map(|holding| holding.weight.0).sum()));
             let stale =
                 version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
-            let kept = all.into_iter().filter(|holding| asked.keeps(holding));
+            let kept = all.iter().filter(|holding| asked.keeps(holding));
             let (rows, next_cursor) = asked.page.select(kept, &ask.app.signer);
             let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
             list.as_of = snapshot;

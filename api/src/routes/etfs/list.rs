@@ -1,5 +1,7 @@
 //! `GET /v1/etfs`
 
+use std::borrow::Cow;
+
 use axum::response::Response;
 use rust_decimal::Decimal;
 use schema::event::Frequency;
@@ -13,8 +15,7 @@ use crate::envelope::List;
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
-    SortValue,
+    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue,
 };
 use crate::projection::{Generation, Version};
 use crate::routes::Failures;
@@ -78,8 +79,7 @@ pub(crate) struct EtfsParameters {
     /// Greatest headline dividend yield, percent.
     #[param(value_type = Option<Exact>)]
     max_yield: Option<Decimal>,
-    /// Rows a page holds at most. Sort keys: symbol (default, ascending), name, aum, expense_ratio, dividend_yield.
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 1000, default = 100)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -88,13 +88,13 @@ pub(crate) struct EtfsParameters {
 impl Parameters for EtfsParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
         let (min_yield, max_yield) = reader.between("min_yield", "max_yield", Bounds::Percent);
-        let related = reader.text_up_to("related_symbol", 24);
+        let related = reader.text("related_symbol", 24);
         Self {
-            q: reader.text_up_to("q", 64).map(|q| q.trim().to_lowercase()),
-            issuer: reader.text_up_to("issuer", 64),
-            asset_class: reader.text_up_to("asset_class", 64),
-            category: reader.text_up_to("category", 64),
-            strategy: reader.text_up_to("strategy", 64),
+            q: reader.text("q", 64).map(|q| q.trim().to_lowercase()),
+            issuer: reader.text("issuer", 64),
+            asset_class: reader.text("asset_class", 64),
+            category: reader.text("category", 64),
+            strategy: reader.text("strategy", 64),
             // One spelling for every vendor; what is no ticker matches nothing.
             related_symbol: related
                 .map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
@@ -131,19 +131,19 @@ impl EtfsParameters {
 }
 
 impl Listed for EtfRow {
-    fn sort_value(&self, key: &str) -> Option<SortValue> {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         let number = |value: Option<Exact>| value.map(|value| SortValue::Number(value.0));
         match key {
-            "symbol" => Some(SortValue::Text(self.symbol.clone())),
-            "name" => Some(SortValue::Text(self.name.to_lowercase())),
+            "symbol" => Some(SortValue::Text(Cow::Borrowed(&self.symbol))),
+            "name" => Some(SortValue::Text(self.name.to_lowercase().into())),
             "aum" => number(self.aum),
             "expense_ratio" => number(self.expense_ratio),
             _ => number(self.dividend_yield),
         }
     }
 
-    fn tie_breaker(&self) -> String {
-        self.symbol.clone()
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.symbol)
     }
 }
 
@@ -152,7 +152,7 @@ impl Listed for EtfRow {
 /// Active funds by symbol.
 #[utoipa::path(
     get, path = "/v1/etfs", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(EtfsParameters, PagingParameters, OutputParameters),
+    params(Described<EtfsParameters>),
     responses((status = 200, description = "A page of funds", body = List<EtfRow>), Failures)
 )]
 pub(crate) async fn list(access: Access<Free, EtfsParameters>) -> Response {
@@ -160,7 +160,7 @@ pub(crate) async fn list(access: Access<Free, EtfsParameters>) -> Response {
         .answer(async |ask| {
             let etfs = ask.app.universes.etfs.get(&ask.generation, Etfs::load(&ask.generation)).await?;
             let asked = &ask.parameters;
-            let rows = etfs.rows.iter().filter(|etf| asked.keeps(etf)).cloned().collect();
+            let rows = etfs.rows.iter().filter(|etf| asked.keeps(etf));
             ask.page(&asked.output, &asked.page, etfs.version, rows, |_| {})
         })
         .await

@@ -23,8 +23,7 @@ use crate::envelope::{Depth, ListMeta};
 use crate::error::ApiError;
 use crate::lookup;
 use crate::parameters::{
-    Direction, Format, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol,
-    Reader, SymbolPath, Window,
+    Described, Direction, Format, Output, Page, Paging, Parameters, PathSymbol, Reader, Window,
 };
 use crate::render::json;
 use crate::routes::Failures;
@@ -93,8 +92,7 @@ pub(crate) struct PricesParameters {
     /// What prices are adjusted for. Default split.
     #[param(inline, value_type = Option<Adjustment>)]
     adjustment: Adjustment,
-    /// Points a page holds at most. Sort key: date (default, descending).
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 5000, default = 100)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -130,7 +128,9 @@ impl Parameters for PricesParameters {
 /// A page of price points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesAnswer {
+    /// The points of the page, in order.
     data: Vec<PricePoint>,
+    /// What the page rests on.
     meta: PricesMeta,
 }
 
@@ -143,7 +143,9 @@ pub(crate) struct PricesMeta {
     symbol: String,
     /// ISO 4217 currency of every price.
     currency: Option<String>,
+    /// Length of a point's period.
     interval: Interval,
+    /// What prices are adjusted for.
     adjustment: Adjustment,
     /// Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
     /// their ex-date; null without a bar, and when a distribution was paid in another currency.
@@ -155,7 +157,7 @@ pub(crate) struct PricesMeta {
 /// Bars on the requested basis, newest first, with the raw and the fully adjusted close and the factors between them.
 #[utoipa::path(
     get, path = "/v1/prices/{symbol}", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, PricesParameters, PagingParameters, OutputParameters),
+    params(Described<PricesParameters>),
     responses((status = 200, description = "A page of price points", body = PricesAnswer), Failures)
 )]
 pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response {

@@ -6,7 +6,7 @@ use axum::response::Response;
 use schema::row::TableRow;
 use schema::value::Exact;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::adjust::{Basis, Steps};
 use super::point::{Adjusted, PricePoint};
@@ -15,7 +15,7 @@ use crate::access::{Access, Free};
 use crate::envelope::Single;
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::routes::Failures;
 
 const LATEST: &str = include_str!("../../../queries/prices/latest.sql");
@@ -43,9 +43,12 @@ pub(crate) struct LatestPrice {
 }
 
 /// What the latest price takes.
-#[derive(Debug)]
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct LatestParameters {
+    #[param(ignore)]
     symbol: PathSymbol,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -80,7 +83,7 @@ impl LatestPrice {
 /// The newest valid bar, with its session and how many sessions ago that was.
 #[utoipa::path(
     get, path = "/v1/prices/{symbol}/latest", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, OutputParameters),
+    params(Described<LatestParameters>),
     responses((status = 200, description = "The latest price point", body = Single<LatestPrice>), Failures)
 )]
 pub(crate) async fn latest(access: Access<Free, LatestParameters>) -> Response {

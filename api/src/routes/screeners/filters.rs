@@ -1,15 +1,18 @@
 //! What the screeners take, and which securities pass.
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use schema::event::{Frequency, SecurityType};
 use schema::value::Exact;
-use serde_json::{Map, Value, value::RawValue};
-use utoipa::IntoParams;
+use serde::Serialize;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::{IntoParams, ToSchema};
 
-use super::figures::{FIGURES, SORT_KEYS};
+use super::figures::{FIGURES, Figure, SORT_KEYS};
 use super::row::COLUMNS;
-use crate::parameters::{Direction, Output, Page, Paging, Parameters, Reader};
+use crate::parameters::{Bounds, Direction, Output, Page, Paging, Parameters, Reader};
 use crate::routes::stocks::list::{is, within};
 use crate::universe::Member;
 
@@ -49,7 +52,7 @@ pub(crate) struct ScreenerParameters {
     min_growth_10y: Option<Exact>,
     /// Greatest dividend growth a year over ten, percent.
     max_growth_10y: Option<Exact>,
-    /// Least consecutive years of increases; the aristocrats' 25 and the kings' 50 cannot be lowered.
+    /// Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
     min_streak: Option<i64>,
     /// Greatest consecutive years of increases.
     max_streak: Option<i64>,
@@ -95,11 +98,6 @@ pub(crate) struct ScreenerParameters {
     ex_date_to: Option<NaiveDate>,
     /// Index membership, for example sp500.
     index: Option<String>,
-    /// Rows a page holds at most: default 100, at most 1000 (kings 50, 500). Sort keys: symbol, name, dividend_yield
-    /// (default, descending), yield_ttm, yield_forward, payout_ratio, growth_1y, growth_3y, growth_5y, growth_10y,
-    /// increase_streak_years, payment_streak_years, market_cap, price, volume, pe_ratio, beta, next_ex_date.
-    #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<i64>,
 }
 
 /// A screener: the generic one or a preset.
@@ -139,10 +137,20 @@ pub(crate) struct Screen<P> {
     preset: std::marker::PhantomData<P>,
 }
 
+impl<P> IntoParams for Screen<P> {
+    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        ScreenerParameters::into_params(place)
+    }
+}
+
 impl<P: Preset> Parameters for Screen<P> {
     fn read(reader: &mut Reader<'_>) -> Self {
+        let bounds = |figure: &Figure| match figure.min {
+            "min_streak" => Bounds::AtLeast(P::FLOOR),
+            _ => figure.bounds,
+        };
         let ranges =
-            FIGURES.iter().map(|figure| reader.between(figure.min, figure.max, figure.bounds)).collect();
+            FIGURES.iter().map(|figure| reader.between(figure.min, figure.max, bounds(figure))).collect();
         let (default_limit, most) = P::LIMITS;
         let order = &[("dividend_yield", Direction::Descending)];
         let (ex_date_from, ex_date_to) = (reader.date("ex_date_from"), reader.date("ex_date_to"));
@@ -150,38 +158,32 @@ impl<P: Preset> Parameters for Screen<P> {
         reader.require(ordered, "ex_date_to", "is before ex_date_from");
         let mut screen = Self {
             ranges,
-            sector: reader.text_up_to("sector", 64),
-            industry: reader.text_up_to("industry", 128),
-            exchange: reader.text_up_to("exchange", 64),
-            country: reader.text_up_to("country", 64),
+            sector: reader.text("sector", 64),
+            industry: reader.text("industry", 128),
+            exchange: reader.text("exchange", 64),
+            country: reader.text("country", 64),
             types: reader.one_of("type", SecurityType::ALL),
             exclude_types: reader.some_of("exclude_types", SecurityType::ALL).unwrap_or_default(),
             frequency: reader.one_of("frequency", Frequency::ALL),
             ex_date_from,
             ex_date_to,
-            index: reader.text_up_to("index", 64),
+            index: reader.text("index", 64),
             page: reader.page(&Paging { default_limit, most, keys: SORT_KEYS, order }),
             output: reader.output(&COLUMNS),
             preset: std::marker::PhantomData,
         };
-        screen.apply_defaults(reader);
+        screen.apply_defaults();
         screen
     }
 }
 
 impl<P: Preset> Screen<P> {
-    fn apply_defaults(&mut self, reader: &mut Reader<'_>) {
-        for (figure, (least, most)) in FIGURES.iter().zip(&mut self.ranges) {
-            let default = P::DEFAULTS
-                .iter()
-                .find(|(name, _)| *name == figure.min)
-                .map(|(_, value)| Decimal::from(*value));
-            *least = least.or(default.filter(|default| most.is_none_or(|most| *default <= most)));
+    fn apply_defaults(&mut self) {
+        for (figure, (least, _)) in FIGURES.iter().zip(&mut self.ranges) {
+            let default = P::DEFAULTS.iter().find(|(name, _)| *name == figure.min);
+            *least = least.or(default.map(|(_, value)| Decimal::from(*value)));
             if figure.min == "min_streak" && P::FLOOR > 0 {
-                let floor = Decimal::from(P::FLOOR);
-                let kept = least.is_none_or(|least| least >= floor);
-                reader.require(kept, "min_streak", &format!("cannot be below {floor} here"));
-                *least = Some(least.unwrap_or(floor).max(floor));
+                *least = least.or(Some(P::FLOOR.into()));
             }
         }
     }
@@ -210,37 +212,39 @@ impl<P: Preset> Screen<P> {
     }
 
     /// The filters in force, defaults included, by parameter.
-    pub(super) fn criteria(&self) -> Map<String, Value> {
-        let mut criteria = Map::new();
-        let mut put = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                criteria.insert(name.to_owned(), value);
-            }
-        };
+    pub(super) fn criteria(&self) -> BTreeMap<&'static str, Criterion> {
+        let mut criteria = BTreeMap::new();
+        let mut put = |name, value: Option<Criterion>| criteria.extend(value.map(|value| (name, value)));
         for (figure, (least, most)) in FIGURES.iter().zip(&self.ranges) {
-            put(figure.min, least.and_then(number));
-            put(figure.max, most.and_then(number));
+            put(figure.min, least.map(|value| Criterion::Number(value.into())));
+            put(figure.max, most.map(|value| Criterion::Number(value.into())));
         }
-        let text = |text: &Option<String>| text.clone().map(Value::from);
+        let text = |text: &Option<String>| text.clone().map(Criterion::Text);
         put("sector", text(&self.sector));
         put("industry", text(&self.industry));
         put("exchange", text(&self.exchange));
         put("country", text(&self.country));
         put("index", text(&self.index));
-        put("type", self.types.map(|value| value.as_str().into()));
-        let excluded: Vec<Value> = self.exclude_types.iter().map(|value| value.as_str().into()).collect();
-        put("exclude_types", (!excluded.is_empty()).then(|| excluded.into()));
-        put("frequency", self.frequency.map(|value| value.as_str().into()));
-        put("ex_date_from", self.ex_date_from.map(|day| day.to_string().into()));
-        put("ex_date_to", self.ex_date_to.map(|day| day.to_string().into()));
+        put("type", self.types.map(|value| Criterion::Text(value.to_string())));
+        let excluded: Vec<String> = self.exclude_types.iter().map(ToString::to_string).collect();
+        put("exclude_types", (!excluded.is_empty()).then_some(Criterion::Words(excluded)));
+        put("frequency", self.frequency.map(|value| Criterion::Text(value.to_string())));
+        put("ex_date_from", self.ex_date_from.map(|day| Criterion::Text(day.to_string())));
+        put("ex_date_to", self.ex_date_to.map(|day| Criterion::Text(day.to_string())));
         criteria
     }
 }
 
-/// A threshold as a JSON number; thresholds are short enough to survive as one.
-fn number(value: Decimal) -> Option<Value> {
-    let raw = RawValue::from_string(value.normalize().to_string()).ok()?;
-    serde_json::from_str(raw.get()).ok()
+/// The value of a filter, as it was given.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum Criterion {
+    /// A threshold, in the parameter's unit.
+    Number(Exact),
+    /// A name, a word or a day.
+    Text(String),
+    /// A list of words.
+    Words(Vec<String>),
 }
 
 /// Whether a security is one the high-yield screen may show: a fresh price, a yield that is no liquidation's (R18).

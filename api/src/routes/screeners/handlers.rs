@@ -1,16 +1,17 @@
 //! `GET /v1/screener` and its presets.
 
+use std::collections::BTreeMap;
+
 use axum::response::Response;
 use schema::event::SecurityType;
 use serde::Serialize;
-use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::filters::{Preset, Screen, ScreenerParameters, is_sound};
+use super::filters::{Criterion, Preset, Screen, is_sound};
 use super::row::ScreenerRow;
 use crate::access::{Access, Free, Made};
 use crate::envelope::ListMeta;
-use crate::parameters::{OutputParameters, PagingParameters};
+use crate::parameters::Described;
 use crate::render;
 use crate::routes::Failures;
 use crate::universe::Member;
@@ -18,7 +19,9 @@ use crate::universe::Member;
 /// A page of a screener.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ScreenerAnswer {
+    /// The securities of the page, in order.
     data: Vec<ScreenerRow>,
+    /// What the page rests on.
     meta: ScreenerMeta,
 }
 
@@ -30,8 +33,7 @@ pub(crate) struct ScreenerMeta {
     /// Name of the screener.
     screener: &'static str,
     /// The filters in force, defaults included, by parameter.
-    #[schema(value_type = Object)]
-    criteria: Map<String, Value>,
+    criteria: BTreeMap<&'static str, Criterion>,
 }
 
 /// The screener without thresholds.
@@ -112,7 +114,7 @@ async fn page<P: Preset>(access: Access<Free, Screen<P>>) -> Response {
 /// Every active security that passes the filters, by headline yield.
 #[utoipa::path(
     get, path = "/v1/screener", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(ScreenerParameters, PagingParameters, OutputParameters),
+    params(Described<Screen<Generic>>),
     responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
 )]
 pub(crate) async fn screener(access: Access<Free, Screen<Generic>>) -> Response {
@@ -124,7 +126,7 @@ pub(crate) async fn screener(access: Access<Free, Screen<Generic>>) -> Response 
 /// Stocks with `min_yield` 4 unless given, a price at most 5 sessions old, and no suspect yield (above 25 percent).
 #[utoipa::path(
     get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(ScreenerParameters, PagingParameters, OutputParameters),
+    params(Described<Screen<HighYield>>),
     responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
 )]
 pub(crate) async fn high_yield(access: Access<Free, Screen<HighYield>>) -> Response {
@@ -136,7 +138,7 @@ pub(crate) async fn high_yield(access: Access<Free, Screen<HighYield>>) -> Respo
 /// `min_growth_5y` 10 and `min_yield` 2 unless given.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-growth", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(ScreenerParameters, PagingParameters, OutputParameters),
+    params(Described<Screen<DividendGrowth>>),
     responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
 )]
 pub(crate) async fn dividend_growth(access: Access<Free, Screen<DividendGrowth>>) -> Response {
@@ -148,7 +150,7 @@ pub(crate) async fn dividend_growth(access: Access<Free, Screen<DividendGrowth>>
 /// By rule (R15); the floor of 25 years cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(ScreenerParameters, PagingParameters, OutputParameters),
+    params(Described<Screen<Aristocrats>>),
     responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
 )]
 pub(crate) async fn dividend_aristocrats(access: Access<Free, Screen<Aristocrats>>) -> Response {
@@ -160,7 +162,7 @@ pub(crate) async fn dividend_aristocrats(access: Access<Free, Screen<Aristocrats
 /// By rule (R15); the floor of 50 years cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(ScreenerParameters, PagingParameters, OutputParameters),
+    params(Described<Screen<Kings>>),
     responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), Failures)
 )]
 pub(crate) async fn dividend_kings(access: Access<Free, Screen<Kings>>) -> Response {

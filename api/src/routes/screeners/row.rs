@@ -1,5 +1,6 @@
 //! The screener's row.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use rust_decimal::Decimal;
@@ -88,8 +89,8 @@ impl From<&Member> for ScreenerRow {
     }
 }
 
-impl Listed for &Member {
-    fn sort_value(&self, key: &str) -> Option<SortValue> {
+impl Listed for Member {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         let number = |value: Option<Decimal>| value.map(SortValue::Number);
         match key {
             "symbol" | "name" => self.stock.sort_value(key),
@@ -102,7 +103,7 @@ impl Listed for &Member {
         }
     }
 
-    fn tie_breaker(&self) -> String {
-        self.stock.symbol.clone()
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.stock.symbol)
     }
 }

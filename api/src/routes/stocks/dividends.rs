@@ -1,5 +1,7 @@
 //! `GET /v1/stocks/{symbol}/dividends`
 
+use std::borrow::Cow;
+
 use axum::response::Response;
 use chrono::NaiveDate;
 use schema::event::DividendType;
@@ -10,8 +12,7 @@ use crate::access::{Access, Starter};
 use crate::envelope::{Depth, List};
 use crate::lookup;
 use crate::parameters::{
-    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol,
-    Reader, SortValue, SymbolPath, Window,
+    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
 };
 use crate::routes::Failures;
 
@@ -44,8 +45,7 @@ pub(crate) struct DividendsParameters {
     /// declared, paid or cancelled. Default: declared and paid.
     #[param(inline)]
     status: Option<DividendStatus>,
-    /// Rows a page holds at most. Sort keys: ex_date (default, descending), payment_date, amount.
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 100, default = 20)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -70,7 +70,7 @@ impl Parameters for DividendsParameters {
 }
 
 impl Listed for DividendRow {
-    fn sort_value(&self, key: &str) -> Option<SortValue> {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         match key {
             "ex_date" => Some(SortValue::Day(self.ex_date)),
             "payment_date" => self.payment_date.map(SortValue::Day),
@@ -79,8 +79,15 @@ impl Listed for DividendRow {
         }
     }
 
-    fn tie_breaker(&self) -> String {
-        format!("{}|{}|{}|{}", self.symbol, self.ex_date, self.r#type, self.id.as_deref().unwrap_or_default())
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        format!(
+            "{}\0{}\0{}\0{}",
+            self.symbol,
+            self.ex_date,
+            self.r#type,
+            self.id.as_deref().unwrap_or_default()
+        )
+        .into()
     }
 }
 
@@ -89,7 +96,7 @@ impl Listed for DividendRow {
 /// Newest first, amounts as declared and on today's share basis. Cancelled ones only with `status=cancelled`.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/dividends", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, DividendsParameters, PagingParameters, OutputParameters),
+    params(Described<DividendsParameters>),
     responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), Failures)
 )]
 pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> Response {
@@ -107,7 +114,7 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
             .await?;
             let today = ask.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
-            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.reach(depth, today))
+            ask.page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
         })
         .await
 }

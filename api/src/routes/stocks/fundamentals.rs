@@ -2,19 +2,23 @@
 
 use axum::response::Response;
 use schema::row::{FundamentalsRow, TableRow};
+use utoipa::IntoParams;
 
 use crate::access::{Access, Starter};
 use crate::envelope::Single;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::routes::Failures;
 
 const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
 
 /// What the fundamentals take.
-#[derive(Debug)]
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct FundamentalsParameters {
+    #[param(ignore)]
     symbol: PathSymbol,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -31,7 +35,7 @@ impl Parameters for FundamentalsParameters {
 /// Company figures with per-share ones brought through splits.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/fundamentals", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, OutputParameters),
+    params(Described<FundamentalsParameters>),
     responses((status = 200, description = "The fundamentals", body = Single<FundamentalsRow>), Failures)
 )]
 pub(crate) async fn fundamentals(access: Access<Starter, FundamentalsParameters>) -> Response {

@@ -1,5 +1,6 @@
 //! `GET /v1/stocks`
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use axum::response::Response;
@@ -13,8 +14,7 @@ use crate::access::{Access, Free};
 use crate::envelope::List;
 use crate::lookup;
 use crate::parameters::{
-    Bounds, Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, Reader,
-    SortValue, SymbolList,
+    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
 };
 use crate::routes::Failures;
 
@@ -71,8 +71,7 @@ pub(crate) struct ListParameters {
     /// Greatest market capitalisation.
     #[param(value_type = Option<Exact>)]
     max_market_cap: Option<Decimal>,
-    /// Rows a page holds at most. Sort keys: symbol (default, ascending), name, market_cap, price, dividend_yield.
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 1000, default = 100)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -90,11 +89,11 @@ impl Parameters for ListParameters {
         Self {
             symbols,
             r#type: reader.one_of("type", SecurityType::ALL),
-            exchange: reader.text_up_to("exchange", 64),
-            sector: reader.text_up_to("sector", 64),
-            industry: reader.text_up_to("industry", 128),
-            country: reader.text_up_to("country", 64),
-            currency: reader.text_up_to("currency", 3),
+            exchange: reader.text("exchange", 64),
+            sector: reader.text("sector", 64),
+            industry: reader.text("industry", 128),
+            country: reader.text("country", 64),
+            currency: reader.text("currency", 3),
             frequency: reader.one_of("frequency", Frequency::ALL),
             has_dividends: reader.flag("has_dividends"),
             is_active,
@@ -140,10 +139,10 @@ pub(crate) fn within(value: Option<Decimal>, least: Option<Decimal>, most: Optio
 }
 
 impl Listed for StockRow {
-    fn sort_value(&self, key: &str) -> Option<SortValue> {
+    fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         match key {
-            "symbol" => Some(SortValue::Text(self.symbol.clone())),
-            "name" => Some(SortValue::Text(self.name.to_lowercase())),
+            "symbol" => Some(SortValue::Text(Cow::Borrowed(&self.symbol))),
+            "name" => Some(SortValue::Text(self.name.to_lowercase().into())),
             "market_cap" => self.market_cap.map(|value| SortValue::Number(value.into())),
             "price" => self.price.map(|value| SortValue::Number(value.0)),
             "dividend_yield" => self.dividend_yield.map(|value| SortValue::Number(value.0)),
@@ -151,8 +150,8 @@ impl Listed for StockRow {
         }
     }
 
-    fn tie_breaker(&self) -> String {
-        self.symbol.clone()
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.symbol)
     }
 }
 
@@ -161,7 +160,7 @@ impl Listed for StockRow {
 /// Active ones by symbol unless asked otherwise.
 #[utoipa::path(
     get, path = "/v1/stocks", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(ListParameters, PagingParameters, OutputParameters),
+    params(Described<ListParameters>),
     responses((status = 200, description = "A page of stock rows", body = List<StockRow>), Failures)
 )]
 pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
@@ -173,7 +172,7 @@ pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
             let members = universe.members.iter().map(|member| &member.stock);
             let wanted =
                 members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
-            let rows = wanted.filter(|stock| ask.parameters.keeps(stock)).cloned().collect();
+            let rows = wanted.filter(|stock| ask.parameters.keeps(stock));
             let asked = &ask.parameters;
             ask.page(&asked.output, &asked.page, universe.version, rows, |meta| meta.warnings = warnings)
         })

@@ -14,7 +14,7 @@ use crate::access::{Access, Ask, Free};
 use crate::envelope::Single;
 use crate::error::ApiError;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::projection::Version;
 use crate::routes::Failures;
 
@@ -69,7 +69,7 @@ impl Parameters for MetricsParameters {
 /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is against the benchmark the projector is configured with.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, MetricsParameters, OutputParameters),
+    params(Described<MetricsParameters>),
     responses((status = 200, description = "The metrics", body = Single<MetricsAnswer>), Failures)
 )]
 pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response {

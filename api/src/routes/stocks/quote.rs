@@ -2,19 +2,23 @@
 
 use axum::response::Response;
 use schema::row::{Quote, TableRow};
+use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::envelope::Single;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::routes::Failures;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
 
 /// What the quote takes.
-#[derive(Debug)]
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct QuoteParameters {
+    #[param(ignore)]
     symbol: PathSymbol,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -29,7 +33,7 @@ impl Parameters for QuoteParameters {
 /// End of day: the latest close with its session, the year's range, averages and the headline dividend figures.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/quote", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, OutputParameters),
+    params(Described<QuoteParameters>),
     responses((status = 200, description = "The quote", body = Single<Quote>), Failures)
 )]
 pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::access::{Access, Free};
 use crate::envelope::Single;
 use crate::lookup;
-use crate::parameters::{Output, OutputParameters, Parameters, PathSymbol, Reader, SymbolPath};
+use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::routes::Failures;
 
 const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
@@ -26,10 +26,15 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 pub(crate) struct Snapshot {
     #[serde(flatten)]
     stock: StockRow,
+    /// Identifiers of the security.
     identifiers: Identifiers,
+    /// Company profile.
     company: Company,
+    /// Price figures of the latest session.
     pricing: Pricing,
+    /// Dividend figures.
     dividends: StockDividends,
+    /// First and last days of the data held.
     coverage: Coverage,
 }
 
@@ -79,7 +84,7 @@ impl From<(StockRow, Stock)> for Snapshot {
 /// The stock row, its identifiers, and the parts chosen by `include`.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, SnapshotParameters, OutputParameters),
+    params(Described<SnapshotParameters>),
     responses((status = 200, description = "The snapshot", body = Single<Snapshot>), Failures)
 )]
 pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Response {

@@ -1,5 +1,7 @@
 //! `GET /v1/stocks/{symbol}/splits`
 
+use std::borrow::Cow;
+
 use axum::response::Response;
 use chrono::NaiveDate;
 use schema::row::{SplitRow, SplitType, TableRow};
@@ -9,8 +11,7 @@ use crate::access::{Access, Free};
 use crate::envelope::{Depth, List};
 use crate::lookup;
 use crate::parameters::{
-    Direction, Listed, Output, OutputParameters, Page, Paging, PagingParameters, Parameters, PathSymbol,
-    Reader, SortValue, SymbolPath, Window,
+    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
 };
 use crate::routes::Failures;
 
@@ -31,8 +32,7 @@ pub(crate) struct SplitsParameters {
     /// Direction.
     #[param(inline)]
     r#type: Option<SplitType>,
-    /// Rows a page holds at most. Sort key: ex_date (default, descending).
-    #[param(rename = "limit", value_type = Option<i64>, minimum = 1, maximum = 200, default = 50)]
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -56,12 +56,12 @@ impl Parameters for SplitsParameters {
 }
 
 impl Listed for SplitRow {
-    fn sort_value(&self, _: &str) -> Option<SortValue> {
+    fn sort_value(&self, _: &str) -> Option<SortValue<'_>> {
         Some(SortValue::Day(self.ex_date))
     }
 
-    fn tie_breaker(&self) -> String {
-        self.id.clone()
+    fn tie_breaker(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.id)
     }
 }
 
@@ -70,7 +70,7 @@ impl Listed for SplitRow {
 /// Newest first. Splits multiply share counts by `ratio` and earlier prices by `price_factor`.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/splits", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(SymbolPath, SplitsParameters, PagingParameters, OutputParameters),
+    params(Described<SplitsParameters>),
     responses((status = 200, description = "A page of split records", body = List<SplitRow>), Failures)
 )]
 pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
@@ -87,7 +87,7 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
             .await?;
             let today = ask.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
-            ask.page(&asked.output, &asked.page, found.version, found.rows, |meta| meta.reach(depth, today))
+            ask.page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
         })
         .await
 }

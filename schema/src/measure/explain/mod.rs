@@ -21,9 +21,11 @@ use crate::value::Exact;
 /// The story of one security's metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
+    /// Canonical ticker.
     pub symbol: String,
     /// Market date the metrics are for.
     pub as_of: NaiveDate,
+    /// Version of the rules.
     pub method_version: String,
     /// Where the frequency came from: `inferred` or `vendor`; null without regular dividends.
     pub frequency_source: Option<String>,
@@ -32,11 +34,13 @@ pub struct Explanation {
     pub payout_status: Option<String>,
     /// What dividends are measured against: `eps` or `ffo`; null for funds.
     pub payout_basis: Option<String>,
+    /// Flags: what to know before trusting a figure.
     pub flags: Vec<String>,
     /// One entry per metric, in the order of the metrics row.
     pub metrics: Vec<ExplainedMetric>,
     /// Observations that do not count, each with the reason.
     pub unused: Vec<ExplainedObservation>,
+    /// Rows held back from the figures, with the reason.
     pub quarantined: Vec<Quarantined>,
 }
 
@@ -68,8 +72,11 @@ pub struct ExplainedObservation {
     pub date: Option<NaiveDate>,
     /// Per share as declared, or the close.
     pub amount: Option<Exact>,
+    /// ISO 4217 currency of the amount.
     pub currency: Option<String>,
+    /// Feed the observation came from.
     pub source: String,
+    /// Vendor's revision of the record.
     pub revision: i64,
     /// Line in the feed's file; 0 where it is not kept.
     pub line: i64,

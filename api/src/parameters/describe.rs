@@ -1,0 +1,87 @@
+//! The parameters of an endpoint for the document: what its reader accepts, in the words of its struct.
+//!
+//! Invariant: bounds, words and defaults come from the code that enforces them, so the document cannot promise others.
+
+use std::marker::PhantomData;
+
+use axum::http::HeaderMap;
+use chrono::NaiveDate;
+use serde_json::Value;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::{RefOr, Required, Schema};
+
+use super::{OutputParameters, PagingParameters, Parameters, Reader, SymbolPath};
+use crate::cursor::Signer;
+
+/// A text with something to read in it and no control characters, as a regular expression.
+pub(super) const TEXT: &str =
+    r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
+/// A symbol in a comma-separated list, as a regular expression: printable ASCII, not blank.
+pub(super) const ITEM: &str = r"^[ -+\x2D-~]*[!-+\x2D-~][ -+\x2D-~]*$";
+
+/// Where a parameter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+}
+
+/// What a parameter may be, as its reader sees it.
+#[derive(Debug)]
+pub(super) struct Accepted {
+    pub(super) place: Place,
+    pub(super) name: &'static str,
+    pub(super) required: bool,
+    /// A JSON schema.
+    pub(super) schema: Value,
+}
+
+/// Documents the parameters that `P` reads.
+#[derive(Debug)]
+pub(crate) struct Described<P>(PhantomData<P>);
+
+impl<P: Parameters + IntoParams> IntoParams for Described<P> {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let query = || Some(ParameterIn::Query);
+        let mut told = P::into_params(query);
+        told.extend(PagingParameters::into_params(query));
+        told.extend(OutputParameters::into_params(query));
+        told.extend(SymbolPath::into_params(|| Some(ParameterIn::Path)));
+        accepted::<P>().into_iter().map(|accepted| accepted.told_by(&told)).collect()
+    }
+}
+
+/// Everything `P` asks a request for.
+fn accepted<P: Parameters>() -> Vec<Accepted> {
+    let headers = HeaderMap::new();
+    let Ok(signer) = Signer::new(None) else { return vec![] };
+    let mut reader = Reader::new(vec![], "", &headers, &signer, "", NaiveDate::default());
+    reader.accepted = Some(vec![]);
+    P::read(&mut reader);
+    reader.accepted.unwrap_or_default()
+}
+
+impl Accepted {
+    /// The parameter with the description, default and example somebody wrote for its name.
+    fn told_by(self, told: &[Parameter]) -> Parameter {
+        let words = told.iter().find(|parameter| parameter.name == self.name);
+        let is_list = self.schema["type"] == "array";
+        let mut schema = self.schema;
+        let written = words.and_then(|words| serde_json::to_value(&words.schema).ok()).unwrap_or_default();
+        if let Some(default) = written.get("default") {
+            schema["default"] = default.clone();
+        }
+        let place = if self.place == Place::Path { ParameterIn::Path } else { ParameterIn::Query };
+        let mut parameter = words.cloned().map_or_else(ParameterBuilder::new, ParameterBuilder::from);
+        if is_list {
+            parameter = parameter.style(Some(ParameterStyle::Form)).explode(Some(false));
+        }
+        parameter
+            .name(self.name)
+            .parameter_in(place)
+            .required(if self.required { Required::True } else { Required::False })
+            .schema(serde_json::from_value::<RefOr<Schema>>(schema).ok())
+            .build()
+    }
+}

@@ -1,0 +1,147 @@
+//! Numbers in parameters: bounded, exact, never a binary float.
+
+use std::ops::RangeInclusive;
+
+use rust_decimal::Decimal;
+use serde_json::json;
+
+use super::Reader;
+
+/// More than any figure the service holds.
+const MOST: i64 = 9_999_999_999_999_999;
+/// The longest number anyone needs; a double's shortest form is shorter.
+const LONGEST: usize = 40;
+
+/// Bounds of a decimal parameter, both inclusive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bounds {
+    /// 0 to 1000 percent points.
+    Percent,
+    /// -1000 to 1000 percent points.
+    SignedPercent,
+    /// From 0 on.
+    Amount,
+    /// From a number that cannot be undercut on.
+    AtLeast(i64),
+    /// Any number the service can hold.
+    Any,
+}
+
+impl Bounds {
+    fn range(self) -> (i64, i64) {
+        match self {
+            Self::Percent => (0, 1_000),
+            Self::SignedPercent => (-1_000, 1_000),
+            Self::Amount => (0, MOST),
+            Self::AtLeast(least) => (least, MOST),
+            Self::Any => (-MOST, MOST),
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// An integer within bounds, or the one that holds without it.
+    pub(crate) fn integer(&mut self, name: &'static str, bounds: RangeInclusive<i64>, default: i64) -> i64 {
+        let (low, high) = bounds.clone().into_inner();
+        let schema = || json!({ "type": "integer", "minimum": low, "maximum": high, "default": default });
+        let Some(value) = self.value(name, schema) else { return default };
+        let number = plain_integer(&value).filter(|number| bounds.contains(number));
+        if number.is_none() {
+            self.refuse_number(name, "an integer", low, high);
+        }
+        number.unwrap_or(default)
+    }
+
+    /// A decimal within bounds, read exactly.
+    pub(crate) fn decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
+        let (low, high) = bounds.range();
+        let value = self.value(name, || json!({ "type": "number", "minimum": low, "maximum": high }))?;
+        let number =
+            threshold(&value).filter(|number| (Decimal::from(low)..=Decimal::from(high)).contains(number));
+        if number.is_none() {
+            self.refuse_number(name, "a number", low, high);
+        }
+        number
+    }
+
+    /// A lower and an upper bound of one figure.
+    pub(crate) fn between(
+        &mut self,
+        low: &'static str,
+        high: &'static str,
+        bounds: Bounds,
+    ) -> (Option<Decimal>, Option<Decimal>) {
+        let (least, most) = (self.decimal(low, bounds), self.decimal(high, bounds));
+        let ordered = least.zip(most).is_none_or(|(least, most)| least <= most);
+        self.require(ordered, low, &format!("is greater than {high}"));
+        (least, most)
+    }
+
+    fn refuse_number(&mut self, name: &str, what: &str, low: i64, high: i64) {
+        let allowed = json!({ "minimum": low, "maximum": high });
+        self.refuse(name, format!("is not {what} from {low} to {high}"), Some(allowed));
+    }
+}
+
+fn plain_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain { text.parse().ok() } else { None }
+}
+
+/// A number to compare figures with, as JSON writes numbers. One too close to zero to be held counts as the smallest
+/// that can be: no figure lies between the two.
+fn threshold(text: &str) -> Option<Decimal> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
+    let plain = digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.'))
+        && digits.starts_with(|c: char| c.is_ascii_digit());
+    if !plain || text.len() > LONGEST {
+        return None;
+    }
+    let mantissa: Decimal = mantissa.parse().ok()?;
+    let exponent: i32 = exponent.parse().ok()?;
+    let value = match u32::try_from(exponent) {
+        Ok(power) => {
+            mantissa.checked_mul(Decimal::try_from_i128_with_scale(10i128.checked_pow(power)?, 0).ok()?)?
+        }
+        Err(_) => shifted(mantissa, exponent.unsigned_abs()),
+    };
+    Some(value.normalize())
+}
+
+/// A number divided by a power of ten, or the smallest of its sign.
+fn shifted(number: Decimal, places: u32) -> Decimal {
+    let scale = places.saturating_add(number.scale());
+    let smallest = || match number {
+        zero if zero.is_zero() => zero,
+        negative if negative.is_sign_negative() => Decimal::new(-1, Decimal::MAX_SCALE),
+        _ => Decimal::new(1, Decimal::MAX_SCALE),
+    };
+    Decimal::try_from_i128_with_scale(number.mantissa(), scale).unwrap_or_else(|_| smallest())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Option<&str>) {
+        let expected = expected.map(|text| text.parse::<Decimal>().expect("a decimal"));
+        assert_eq!(threshold(text), expected, "{text}");
+    }
+
+    #[test]
+    fn numbers_are_read_as_json_writes_them() {
+        check("0.52", Some("0.52"));
+        check("-3", Some("-3"));
+        check("3000000000000", Some("3000000000000"));
+        check("1.5e3", Some("1500"));
+        check("1E-5", Some("0.00001"));
+        check("5e-324", Some("0.0000000000000000000000000001"));
+        check("-2.5e-30", Some("-0.0000000000000000000000000001"));
+        check("0e-99", Some("0"));
+        for text in ["", ".", "-", "e5", ".5", "1e", "1e400", "1e99999999999", "NaN", "0x1", "1,5", "1 "] {
+            check(text, None);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The OpenAPI document: its frame, and what every endpoint has in common.
+//!
+//! Invariant: what one layer or one type does for every answer (headers, CSV, 304, `fields`) is said here once for all.
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use super::failures::{
+    Allowed, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
+    NotFoundBody, QuotaUsage,
+};
+use crate::access::Tier;
+use crate::server::HEAD_BYTES;
+
+/// Real answers of a generated market, by path: `{path: {request, answer}}`.
+const EXAMPLES: &str = include_str!("../../examples.json");
+
+/// Headers by name: what they mean, and their schema.
+const HEADERS: &[(&str, &str, &str)] = &[
+    (
+        "X-Request-Id",
+        "string",
+        "Id of the request: the client's own when it sent a plain one, else a new one.",
+    ),
+    ("X-RateLimit-Limit", "integer", "Calls a minute the tier (without a key: the address) is allowed."),
+    ("X-RateLimit-Remaining", "integer", "Calls left of the minute's."),
+    ("X-RateLimit-Reset", "integer", "Unix second at which Remaining is back at Limit."),
+    ("X-Quota-Limit", "integer", "Calls a month the tier is allowed."),
+    ("X-Quota-Remaining", "integer", "Calls left of the month's."),
+    ("X-Quota-Reset", "integer", "Unix second at which the month ends, UTC."),
+    (
+        "ETag",
+        "string",
+        "Names the answer's bytes; send it as If-None-Match to be told 304 while they are the same.",
+    ),
+    ("Cache-Control", "string", "How long the answer may be used without asking again."),
+    ("Link", "string", "With CSV: the next page, rel=next; absent on the last."),
+    ("WWW-Authenticate", "string", "Always Bearer."),
+    ("Allow", "string", "The methods there are: GET, HEAD."),
+    ("Retry-After", "integer", "Seconds after which trying again makes sense."),
+];
+/// Headers of every response.
+const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+
+/// What the document says before the endpoints.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Dividend Data Service",
+        description = include_str!("../../templates/introduction.md"),
+        license(name = "MIT", identifier = "MIT")
+    ),
+    tags(
+        (name = "System", description = "The service itself"),
+        (name = "Stocks", description = "Stocks and ETFs, one or many"),
+        (name = "Dividends", description = "Calendars and history across securities"),
+        (name = "Screeners", description = "Active securities by their figures"),
+        (name = "ETFs", description = "Funds and what they hold"),
+        (name = "Prices", description = "Daily bars, adjusted as asked"),
+        (name = "Search", description = "Securities by symbol, ISIN or name"),
+        (name = "Compare", description = "Securities side by side"),
+        (name = "Sectors", description = "Statistics by sector"),
+        (name = "Bulk", description = "Many symbols in one call (Professional)"),
+    ),
+    servers((url = "/", description = "This service")),
+    components(schemas(Allowed, ErrorBody, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier)),
+    modifiers(&Security)
+)]
+pub(crate) struct Frame;
+
+struct Security;
+
+impl Modify for Security {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some("An API key, `dds_live_…`."))
+            .build();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+        let header = ApiKey::Header(ApiKeyValue::with_description(
+            "X-API-Key",
+            "The same key in a header of its own.",
+        ));
+        components.add_security_scheme("api_key", SecurityScheme::ApiKey(header));
+    }
+}
+
+/// The document as it is served.
+pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
+    let mut document = serde_json::to_value(document).unwrap_or_default();
+    let examples: Map<String, Value> = serde_json::from_str(EXAMPLES).unwrap_or_default();
+    let (mut bodies, mut refusals) = (Vec::new(), Map::new());
+    for (path, item) in document["paths"].as_object_mut().into_iter().flatten() {
+        item["get"]["operationId"] = operation_id(path).into();
+        let responses = &mut item["get"]["responses"];
+        if let Some(example) = examples.get(path) {
+            responses["200"]["content"]["application/json"]["example"] = example["answer"].clone();
+        }
+        let keyed = path != "/v1/health";
+        if keyed {
+            bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
+            convene(responses);
+        }
+        for (status, response) in responses.as_object_mut().into_iter().flatten() {
+            response["headers"] = headers(status, keyed);
+            if keyed && status.starts_with(['4', '5']) {
+                let shared = json!({ "$ref": format!("#/components/responses/{status}") });
+                refusals.insert(status.clone(), std::mem::replace(response, shared));
+            }
+        }
+    }
+    document["components"]["responses"] = refusals.into();
+    document["components"]["headers"] =
+        HEADERS.iter().map(|header| header_of(*header)).collect::<Map<_, _>>().into();
+    refer(&mut document["components"]["schemas"]);
+    for body in bodies {
+        let row = followed(&document, &body)["properties"]["data"].clone();
+        loosen(&mut document, row.get("items").unwrap_or(&row));
+    }
+    flatten(&mut document);
+    document
+}
+
+/// Adds what every endpoint with data answers besides what its own code says.
+fn convene(responses: &mut Value) {
+    let csv = "RFC 4180: a header line, then a line a row; empty is null, nested values are JSON.";
+    responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
+    responses["304"] = json!({ "description": "The client has these bytes already." });
+    responses["431"] = json!({ "description": format!("The request's head is longer than {} KiB. Without a body.", HEAD_BYTES / 1024) });
+}
+
+/// Makes choices plain: an exact decimal that may be null is one schema, a description stands beside a choice, and a
+/// choice is never exclusive (a decimal in text is also a text).
+fn flatten(value: &mut Value) {
+    let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
+    if let Some(mut choices) = choices {
+        let is_nullable = choices[1]["type"] == "null";
+        if is_nullable
+            && let Some(meaning) = choices[0].as_object_mut().and_then(|one| one.remove("description"))
+        {
+            value["description"] = meaning;
+        }
+        if is_nullable && choices[0]["$ref"] == "#/components/schemas/Exact" {
+            value["type"] = json!(["number", "string", "null"]);
+            value["pattern"] = schema::value::PATTERN.into();
+        } else {
+            value["anyOf"] = choices;
+        }
+    }
+    match value {
+        Value::Object(members) => members.values_mut().for_each(flatten),
+        Value::Array(items) => items.iter_mut().for_each(flatten),
+        _ => {}
+    }
+}
+
+/// The path as one word: `/v1/stocks/{symbol}/splits` is `stocks_by_symbol_splits`.
+fn operation_id(path: &str) -> String {
+    path.trim_start_matches("/v1/").replace('{', "by_").replace('}', "").replace(['/', '-'], "_")
+}
+
+/// Envelopes refer to their rows instead of repeating them: `List_StockRow` holds `StockRow`.
+fn refer(schemas: &mut Value) {
+    let names: Vec<String> = schemas.as_object().into_iter().flat_map(Map::keys).cloned().collect();
+    for (envelope, row) in names.iter().filter_map(|name| Some((name, name.split_once('_')?.1))) {
+        if names.iter().any(|name| name == row) {
+            let meaning = schemas[row]["description"].clone();
+            let data = &mut schemas[envelope]["properties"]["data"];
+            let place = if data.get("items").is_some() { &mut data["items"] } else { data };
+            *place = json!({ "$ref": format!("#/components/schemas/{row}"), "description": meaning });
+        }
+    }
+}
+
+fn header_of((name, kind, meaning): (&str, &str, &str)) -> (String, Value) {
+    (name.to_owned(), json!({ "description": meaning, "schema": { "type": kind } }))
+}
+
+/// The headers of a response, by reference.
+fn headers(status: &str, keyed: bool) -> Value {
+    let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
+    let own: &[&str] = match status {
+        "200" if keyed => &["ETag", "Cache-Control", "Link"],
+        "304" => &["ETag", "Cache-Control"],
+        "401" => &["WWW-Authenticate"],
+        "405" => &["Allow"],
+        "429" | "503" => &["Retry-After"],
+        "431" => return json!({}),
+        _ => &[],
+    };
+    let quota = if matches!(status, "200" | "304") && keyed { quota } else { &[] };
+    let names = ALWAYS.iter().chain(own).chain(quota);
+    let reference =
+        |name: &&str| ((*name).to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }));
+    names.map(reference).collect::<Map<_, _>>().into()
+}
+
+/// The schema behind a reference.
+fn followed<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
+}
+
+/// A row has every key, except those that `fields` leaves out: so the document calls none required.
+fn loosen(document: &mut Value, schema: &Value) {
+    if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
+        let mut row = document.pointer(pointer).cloned().unwrap_or_default();
+        for part in row.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
+            loosen(document, &part.clone());
+            part.as_object_mut().map(|part| part.remove("required"));
+        }
+        row.as_object_mut().map(|row| row.remove("required"));
+        if let Some(known) = document.pointer_mut(pointer) {
+            *known = row;
+        }
+    }
+}

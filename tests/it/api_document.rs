@@ -1,0 +1,250 @@
+//! The published document: complete, true, and the one that is committed; with real answers as its examples.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use crate::api_contract::{filled, needed};
+use crate::generated::Generated;
+
+/// The least tier of every path. A route that is missing here, or only here, fails the test.
+const TIERS: &[(&str, &str)] = &[
+    ("/v1/health", "none"),
+    ("/v1/stocks", "free"),
+    ("/v1/stocks/{symbol}", "free"),
+    ("/v1/stocks/{symbol}/quote", "free"),
+    ("/v1/stocks/{symbol}/fundamentals", "starter"),
+    ("/v1/stocks/{symbol}/metrics", "free"),
+    ("/v1/stocks/{symbol}/dividends", "starter"),
+    ("/v1/stocks/{symbol}/splits", "free"),
+    ("/v1/dividends/calendar", "free"),
+    ("/v1/dividends/history", "free"),
+    ("/v1/dividends/ex-dates", "free"),
+    ("/v1/dividends/payment-dates", "free"),
+    ("/v1/screener", "free"),
+    ("/v1/screener/high-yield", "free"),
+    ("/v1/screener/dividend-growth", "free"),
+    ("/v1/screener/dividend-aristocrats", "free"),
+    ("/v1/screener/dividend-kings", "free"),
+    ("/v1/etfs", "free"),
+    ("/v1/etfs/{symbol}", "free"),
+    ("/v1/etfs/{symbol}/holdings", "free"),
+    ("/v1/prices/{symbol}", "free"),
+    ("/v1/prices/{symbol}/latest", "free"),
+    ("/v1/search", "free"),
+    ("/v1/compare", "free"),
+    ("/v1/sectors", "free"),
+    ("/v1/sectors/{sector}", "free"),
+    ("/v1/bulk/quotes", "professional"),
+    ("/v1/bulk/metrics", "professional"),
+    ("/v1/bulk/dividends", "professional"),
+];
+const ORDER: [&str; 5] = ["none", "free", "starter", "premium", "professional"];
+
+fn committed(file: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../api").join(file)
+}
+
+/// Holds a value against a committed file; when they differ, the new one is left to be looked at and copied.
+fn hold(file: &str, actual: &Value) -> Result<()> {
+    let text = format!("{}\n", serde_json::to_string_pretty(actual)?);
+    let known = std::fs::read_to_string(committed(file)).unwrap_or_default();
+    if known != text {
+        let new = std::env::temp_dir().join(format!("new-{file}"));
+        std::fs::write(&new, &text)?;
+        let differs = known.lines().zip(text.lines()).position(|(a, b)| a != b).map_or(0, |line| line + 1);
+        anyhow::bail!(
+            "api/{file} differs from line {differs} on; if the new one is right: cp {} {}",
+            new.display(),
+            committed(file).display()
+        );
+    }
+    Ok(())
+}
+
+/// The request that stands for a path of the document: a security with dividends, splits and fundamentals, short pages.
+fn example_request(path: &str) -> String {
+    let symbol = if path.starts_with("/v1/etfs") { "SPY" } else { "SILABA" };
+    let filled = path.replace("{symbol}", symbol).replace("{sector}", "utilities");
+    let query = match path {
+        "/v1/search" => "q=synthetic&limit=2",
+        "/v1/compare" => "symbols=SILABA,NOPE&sections=quote",
+        "/v1/dividends/history" => "symbols=SILABA&limit=2",
+        "/v1/bulk/dividends" => "symbols=SILABA,NOPE&per_symbol=2",
+        "/v1/bulk/quotes" | "/v1/bulk/metrics" => "symbols=SILABA,NOPE",
+        "/v1/screener/dividend-growth" => "min_growth_5y=5&limit=2",
+        "/v1/sectors/{sector}" => "limit=1",
+        "/v1/dividends/calendar" | "/v1/dividends/payment-dates" | "/v1/dividends/ex-dates" => {
+            "end_date=2024-07-31&limit=2"
+        }
+        "/v1/stocks/{symbol}" | "/v1/etfs/{symbol}" => "",
+        path if ["quote", "metrics", "fundamentals", "latest"].iter().any(|one| path.ends_with(one)) => "",
+        _ => "limit=2",
+    };
+    if query.is_empty() { filled } else { format!("{filled}?{query}") }
+}
+
+/// The same request with more to its query.
+fn with(request: &str, extra: &str) -> String {
+    let separator = if request.contains('?') { '&' } else { '?' };
+    if extra.is_empty() { request.to_owned() } else { format!("{request}{separator}{extra}") }
+}
+
+async fn document(world: &Generated) -> Result<Value> {
+    world.api.get("/openapi.json", None).await?.json()
+}
+
+fn paths(document: &Value) -> Vec<String> {
+    document["paths"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
+}
+
+/// The schema of a path's 200, with what it refers to.
+fn schema(document: &Value, path: &str) -> Result<jsonschema::Validator> {
+    let mut schema =
+        document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"].clone();
+    schema["components"] = document["components"].clone();
+    Ok(jsonschema::options().should_validate_formats(true).build(&schema)?)
+}
+
+#[tokio::test]
+async fn every_path_is_gated_as_the_interface_says() -> Result<()> {
+    let world = Generated::start().await?;
+    let document = document(&world).await?;
+    let mut listed: Vec<&str> = TIERS.iter().map(|(path, _)| *path).collect();
+    listed.sort_unstable();
+    assert_eq!(paths(&document), listed, "every path of the document, and no other, has a tier here");
+    let mut keys = vec![];
+    for tier in &ORDER[1..] {
+        keys.push((*tier, world.app.key(tier).await?));
+    }
+    let rank = |tier: &str| ORDER.iter().position(|known| *known == tier);
+    for (path, least) in TIERS {
+        let url = format!(
+            "{}?{}",
+            filled(path).replace("COLA", "SPY").replace("FUND", "SPY"),
+            needed(path).replace("COLA", "SPY")
+        );
+        let without = world.api.get(&url, None).await?.status.as_u16();
+        assert_eq!(without, if *least == "none" { 200 } else { 401 }, "{url} without a key");
+        for (tier, key) in &keys {
+            let status = world.api.get(&url, Some(key)).await?.status.as_u16();
+            assert_eq!(status, if rank(tier) >= rank(least) { 200 } else { 403 }, "{url} as {tier}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_document_and_its_examples_are_the_committed_ones() -> Result<()> {
+    let world = Generated::start().await?;
+    let document = document(&world).await?;
+    let mut examples = Map::new();
+    for path in paths(&document).iter().filter(|path| *path != "/v1/health") {
+        let request = example_request(path);
+        let answer: Value = serde_json::from_slice(&world.body(&request).await?)?;
+        examples.insert(path.clone(), json!({ "request": request, "answer": answer }));
+    }
+    let both = [hold("examples.json", &examples.into()), hold("openapi.json", &document)];
+    both.into_iter().collect::<Result<Vec<()>>>().map(drop)
+}
+
+#[tokio::test]
+async fn answers_fit_their_schemas_in_every_form() -> Result<()> {
+    let world = Generated::start().await?;
+    let document = document(&world).await?;
+    for path in paths(&document).iter().filter(|path| *path != "/v1/health") {
+        let schema = schema(&document, path)?;
+        let request = example_request(path);
+        let properties = fields(&document, path);
+        for extra in ["", "decimals=string", &format!("fields={}", properties[0])] {
+            let body: Value = serde_json::from_slice(&world.body(&with(&request, extra)).await?)?;
+            let wrong: Vec<String> = schema
+                .iter_errors(&body)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(wrong.is_empty(), "{path} {extra}: {wrong:?}");
+            let row = if body["data"].is_array() { &body["data"][0] } else { &body["data"] };
+            let served: Vec<&String> = row.as_object().into_iter().flat_map(Map::keys).collect();
+            let expected = if extra.starts_with("fields") { 1 } else { properties.len() };
+            assert!(
+                row.is_null() || served.len() == expected || path.ends_with("/compare"),
+                "{path} {extra}: {served:?}, documented {properties:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What `fields` offers, which is every field of the row.
+fn fields(document: &Value, path: &str) -> Vec<String> {
+    let parameters = document["paths"][path]["get"]["parameters"].as_array().into_iter().flatten();
+    let fields = parameters.filter(|parameter| parameter["name"] == "fields");
+    let names =
+        fields.flat_map(|parameter| parameter["schema"]["items"]["enum"].as_array().into_iter().flatten());
+    names.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn csv_has_the_cells_of_the_json() -> Result<()> {
+    let world = Generated::start().await?;
+    let document = document(&world).await?;
+    for path in paths(&document).iter().filter(|path| *path != "/v1/health") {
+        let request = example_request(path);
+        let body: Value = serde_json::from_slice(&world.body(&request).await?)?;
+        let rows = match &body["data"] {
+            Value::Array(rows) => rows.clone(),
+            one => vec![one.clone()],
+        };
+        let sheet = world.body(&with(&request, "format=csv")).await?;
+        let mut sheet = csv::Reader::from_reader(sheet.as_slice());
+        let header = sheet.headers()?.clone();
+        let lines: Vec<csv::StringRecord> = sheet.records().collect::<Result<_, _>>()?;
+        assert_eq!(lines.len(), rows.len(), "{path}");
+        for (line, row) in lines.iter().zip(&rows) {
+            for (name, cell) in header.iter().zip(line) {
+                let expected = match &row[name] {
+                    Value::Null => String::new(),
+                    Value::String(text) if text.starts_with(['=', '+', '-', '@']) => format!("'{text}"),
+                    Value::String(text) => text.clone(),
+                    nested @ (Value::Array(_) | Value::Object(_)) => {
+                        assert_eq!(&serde_json::from_str::<Value>(cell)?, nested, "{path} {name}");
+                        continue;
+                    }
+                    other => other.to_string(),
+                };
+                let same = cell == expected
+                    || cell
+                        .parse::<f64>()
+                        .ok()
+                        .zip(expected.parse::<f64>().ok())
+                        .is_some_and(|(a, b)| a == b);
+                assert!(same, "{path} {name}: {cell} is not {expected}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_field_is_described() -> Result<()> {
+    let world = Generated::start().await?;
+    let document = document(&world).await?;
+    let schemas = document["components"]["schemas"].as_object().context("schemas")?;
+    let mut silent = vec![];
+    for (name, schema) in schemas {
+        let parts = [schema].into_iter().chain(schema["allOf"].as_array().into_iter().flatten());
+        for (field, property) in parts.flat_map(|part| part["properties"].as_object().into_iter().flatten()) {
+            if property["description"].as_str().is_none_or(|text| text.len() < 4) {
+                silent.push(format!("{name}.{field}"));
+            }
+        }
+    }
+    assert!(silent.is_empty(), "fields without a description: {silent:?}");
+    let operations = document["paths"].as_object().into_iter().flatten().map(|(_, item)| &item["get"]);
+    let mut ids: Vec<&str> = operations.filter_map(|operation| operation["operationId"].as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), TIERS.len(), "operation ids are unique");
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! A generated market for tests that need many securities: the same bytes, and the same answers, everywhere.
+
+use anyhow::Result;
+use harness::{Api, TestApp};
+
+/// The market's newest day, a Friday.
+pub(crate) const UNTIL: &str = "2024-06-14";
+/// The day that counts as today, the Monday after.
+pub(crate) const TODAY: &str = "2024-06-17";
+
+/// An app with the market loaded, its API, and a key whose limits no test reaches.
+pub(crate) struct Generated {
+    pub(crate) app: TestApp,
+    pub(crate) api: Api,
+    pub(crate) key: String,
+}
+
+impl Generated {
+    /// Every case of the domain once, with twelve years of history.
+    pub(crate) async fn start() -> Result<Generated> {
+        let app = TestApp::builder()
+            .env("SERVICE_DATE", TODAY)
+            .env("ADDRESS_CALLS_PER_MINUTE", "1000000")
+            .env("ADDRESS_CALLS_BURST", "1000000")
+            .start()
+            .await?;
+        let market = app.folder().join("market").to_string_lossy().into_owned();
+        let generate = [
+            "generate",
+            "--symbols",
+            "60",
+            "--years",
+            "12",
+            "--seed",
+            "7",
+            "--until",
+            UNTIL,
+            "--out",
+            &market,
+        ];
+        app.ingest(&generate).await?.success()?;
+        let load = ["load", &market, "--source", "demo", "--observed-at", "2024-06-15T00:00:00Z"];
+        app.ingest(&load).await?.success()?;
+        app.catch_up().await?;
+        let unlimited =
+            "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000, monthly_quota = 100000000";
+        app.sql(unlimited, &[]).await?;
+        let api = app.api_serve().await?;
+        let key = app.key("professional").await?;
+        Ok(Generated { app, api, key })
+    }
+
+    /// The body of a 200.
+    pub(crate) async fn body(&self, path: &str) -> Result<Vec<u8>> {
+        let reply = self.api.get(path, Some(&self.key)).await?;
+        anyhow::ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());
+        Ok(reply.body)
+    }
+}

@@ -1,0 +1,139 @@
+//! What a list has to answer, worked out from all rows in the plainest way.
+
+use std::cmp::Ordering;
+
+use rust_decimal::Decimal;
+
+use super::table::{Cell, Row};
+
+/// How a parameter chooses rows by a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The same text, any case, or the same flag.
+    Is,
+    AtLeast,
+    AtMost,
+    /// Cash of at least: share distributions are none.
+    CashAtLeast,
+    /// One of a comma-separated list.
+    Among,
+    /// None of a comma-separated list.
+    NoneOf,
+    /// A part of the name, or the beginning of the symbol.
+    Named,
+    /// A member of the column's list.
+    Has,
+    /// `false` leaves projected rows out.
+    WithProjected,
+}
+
+/// A parameter and what it does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filter {
+    pub(super) parameter: &'static str,
+    pub(super) column: &'static str,
+    pub(super) rule: Rule,
+}
+
+/// A list: every row it could show, and what chooses and orders them.
+#[derive(Debug, Clone)]
+pub(super) struct List {
+    pub(super) path: String,
+    pub(super) sql: String,
+    pub(super) filters: &'static [Filter],
+    /// What holds for parameters that are not given; never written into the request.
+    pub(super) defaults: Vec<(&'static str, String)>,
+    /// Parameters every request has.
+    pub(super) always: Vec<(&'static str, String)>,
+    /// Sort keys; each is a column.
+    pub(super) keys: &'static [&'static str],
+    /// The order without `sort`: key, descending.
+    pub(super) order: &'static [(&'static str, bool)],
+    pub(super) ties: &'static [&'static str],
+    pub(super) most: usize,
+}
+
+/// Parameters in force and the order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ask {
+    pub(super) parameters: Vec<(&'static str, String)>,
+    pub(super) sort: Vec<(&'static str, bool)>,
+}
+
+impl Rule {
+    fn keeps(self, row: &Row, column: &str, value: &str) -> bool {
+        let cell = &row[column];
+        let number = || value.parse::<Decimal>().expect("a number");
+        let text = cell.written().to_lowercase();
+        let named = || value.split(',').any(|item| item.to_lowercase() == text);
+        match self {
+            Rule::Is => *cell != Cell::Null && text == value.to_lowercase(),
+            Rule::AtLeast | Rule::AtMost if matches!(cell, Cell::Text(_)) => {
+                // Days compare like their text.
+                if self == Rule::AtLeast { text.as_str() >= value } else { text.as_str() <= value }
+            }
+            Rule::AtLeast => matches!(cell, Cell::Number(held) if *held >= number()),
+            Rule::AtMost => matches!(cell, Cell::Number(held) if *held <= number()),
+            Rule::CashAtLeast => {
+                let is_cash = !["stock", "spin_off"].contains(&row["type"].written().as_str());
+                is_cash && matches!(cell, Cell::Number(held) if *held >= number())
+            }
+            Rule::Among => named(),
+            Rule::NoneOf => !named(),
+            Rule::Named => {
+                let wanted = value.to_lowercase();
+                text.contains(&wanted) || row["symbol"].written().to_lowercase().starts_with(&wanted)
+            }
+            Rule::Has => text.contains(&format!("\"{}\"", value.to_lowercase())),
+            Rule::WithProjected => value == "true" || text != "projected",
+        }
+    }
+}
+
+impl List {
+    fn filter(&self, parameter: &str) -> &Filter {
+        self.filters.iter().find(|filter| filter.parameter == parameter).expect("a parameter of the list")
+    }
+
+    /// The rows the answer has, all pages together.
+    pub(super) fn expected<'r>(&self, rows: &'r [Row], ask: &Ask) -> Vec<&'r Row> {
+        let given = |name: &str| ask.parameters.iter().any(|(other, _)| *other == name);
+        let silent = self.defaults.iter().filter(|(name, _)| !given(name));
+        let all: Vec<_> = ask.parameters.iter().chain(silent).collect();
+        let keeps = |row: &&Row| {
+            all.iter().all(|(name, value)| {
+                let filter = self.filter(name);
+                filter.rule.keeps(row, filter.column, value)
+            })
+        };
+        let mut kept: Vec<&Row> = rows.iter().filter(keeps).collect();
+        let order = if ask.sort.is_empty() { self.order } else { &ask.sort };
+        kept.sort_by(|a, b| {
+            let keys = order.iter().map(|(key, descending)| by_key(&a[*key], &b[*key], key, *descending));
+            let ties =
+                self.ties.iter().map(|column| unknown_first(&a[*column]).cmp(&unknown_first(&b[*column])));
+            keys.chain(ties).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        });
+        kept
+    }
+}
+
+/// A projected row has no id, which counts as an empty one.
+fn unknown_first(cell: &Cell) -> Cell {
+    if *cell == Cell::Null { Cell::Text(String::new()) } else { cell.clone() }
+}
+
+/// Nulls are last in both directions; names are compared in any case.
+fn by_key(a: &Cell, b: &Cell, key: &str, descending: bool) -> Ordering {
+    let folded = |cell: &Cell| match cell {
+        Cell::Text(text) if matches!(key, "name" | "sector") => Cell::Text(text.to_lowercase()),
+        other => other.clone(),
+    };
+    match (a == &Cell::Null, b == &Cell::Null) {
+        (true, true) => Ordering::Equal,
+        (true, false) => Ordering::Greater,
+        (false, true) => Ordering::Less,
+        _ if descending => folded(b).cmp(&folded(a)),
+        _ => folded(a).cmp(&folded(b)),
+    }
+}
