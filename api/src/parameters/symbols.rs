@@ -24,7 +24,7 @@ pub(crate) struct PathSymbol {
 #[expect(dead_code, reason = "documents what Reader::symbol reads")]
 pub(crate) struct SymbolPath {
     /// Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
-    #[param(example = "BRK.B")]
+    #[param(example = "SPY")]
     symbol: String,
 }
 
