@@ -19,9 +19,9 @@ insert into identities select symbol, '{}' from stocks;
 insert into factors select symbol, '[]' from stocks;
 insert into quotes (symbol, name, currency, source, updated_at) select symbol, name, currency, 'eod', now() from stocks;
 insert into fundamentals (symbol, name, updated_at) select symbol, name, now() from stocks;
-insert into metrics (symbol, currency, as_of, dividend_status, forward_basis, ttm_payment_count, frequency, increase_streak_years, streak_lower_bound, streak_at_risk,
+insert into metrics (symbol, currency, as_of, dividend_status, forward_basis, ttm_payment_count, ttm_complete, frequency, increase_streak_years, streak_lower_bound, streak_at_risk,
     payment_streak_years, cuts_10y, payment_count, is_dividend_aristocrat, is_dividend_king, next, annual_totals, flags, quarantined, method_version)
-  select symbol, 'USD', date '2024-06-14', 'active', 'none', 4, 'quarterly', 0, false, false, 0, 0, 0, false, false, 'null', '[]', '[]', '[]', '1' from stocks;
+  select symbol, 'USD', date '2024-06-14', 'active', 'none', 4, true, 'quarterly', 0, false, false, 0, 0, 0, false, false, 'null', '[]', '[]', '[]', '1' from stocks;
 insert into dividends select symbol || '-' || n, symbol, date '2024-09-30' - n * 91 + length(symbol) * 7, date '2024-10-20' - n * 91, null, null, 1, 1, 'USD', 'regular',
   'quarterly', 4, 'paid', 1, 1, 1, 1, 'source', 0, now() from stocks, generate_series(1, 100) n;
 insert into splits select 's', symbol, date '2020-01-01', null, null, 1, 2, 2, '2:1', 'forward', 1, 1, 'effective', 0, now() from stocks;
@@ -38,15 +38,15 @@ const GROWING: [&str; 4] = ["dividends", "prices", "splits", "holdings"];
 
 /// The hot queries with values like those of a request.
 const HOT: &[(&str, &str)] = &[
-    ("stocks/quote", "array['S7']"),
-    ("stocks/metrics", "array['S7']"),
-    ("stocks/snapshot", "array['S7']"),
-    ("stocks/fundamentals", "array['S7']"),
+    ("stocks/quote", "array[0, 1], array['S7', 'S8']"),
+    ("stocks/metrics", "array[0, 1], array['S7', 'S8']"),
+    ("stocks/snapshot", "array[0, 1], array['S7', 'S8']"),
+    ("stocks/fundamentals", "array[0, 1], array['S7', 'S8']"),
     ("stocks/dividends", "array['S7'], '2019-06-17', null, null, array['declared','paid']"),
     ("stocks/splits", "array['S7'], '1924-06-17', null, null"),
     ("prices/prices", "array['S7'], 2014, 2147483647"),
     ("prices/latest", "array['S7']"),
-    ("etfs/detail", "array['E7']"),
+    ("etfs/detail", "array[0, 1], array['E7', 'E8']"),
     ("etfs/holdings", "array['E7'], null"),
     ("dividends/ex_dates", CALENDAR),
     ("dividends/ex_dates_descending", CALENDAR),
