@@ -47,32 +47,10 @@ enum Command {
 async fn main() -> ExitCode {
     init_logging("warn,ingest=info");
     let Cli { stream, command } = Cli::parse();
-    let shutdown = match Shutdown::listen() {
-        Ok(shutdown) => shutdown,
-        Err(error) => return failed(format_args!("cannot listen for signals: {error}"), 2),
-    };
     match command {
-        Command::Load(args) => match load(&args, &stream, &shutdown).await {
-            Ok(summary) => {
-                print(&summary, &summary.text(), args.json);
-                ExitCode::from(summary.exit_code())
-            }
-            Err(error) => failed(format_args!("{error}"), error.exit_code()),
-        },
-        Command::Resume(args) => match verify::resume(&args, &stream, &shutdown).await {
-            Ok(summaries) => {
-                summaries.iter().for_each(|summary| print(summary, &summary.text(), args.json));
-                ExitCode::from(summaries.iter().map(Summary::exit_code).max().unwrap_or_default())
-            }
-            Err(error) => failed(format_args!("{error}"), error.exit_code()),
-        },
-        Command::Verify(args) => match verify::verify(&args, &stream, &shutdown).await {
-            Ok(findings) => {
-                print(&findings, &findings.text(), args.json);
-                ExitCode::from(findings.exit_code())
-            }
-            Err(error) => failed(format_args!("{error}"), 3),
-        },
+        Command::Load(args) => interruptible(run_load(&args, &stream)).await,
+        Command::Resume(args) => interruptible(run_resume(&args, &stream)).await,
+        Command::Verify(args) => interruptible(run_verify(&args, &stream)).await,
         Command::Export(args) => copied(archive::export(&args, &stream).await, args.json),
         Command::Import(args) => copied(archive::import(&args, &stream).await, args.json),
         Command::Runs(args) => read(ingest::show::runs(&args, &stream).await),
@@ -83,6 +61,48 @@ async fn main() -> ExitCode {
             Err(error) => failed(format_args!("{error:#}"), 2),
         },
     }
+}
+
+/// The exit code of a command that answers signals itself; all others end at once, as programs do.
+async fn interruptible(command: impl Future<Output = std::io::Result<ExitCode>>) -> ExitCode {
+    command.await.unwrap_or_else(|error| failed(format_args!("cannot listen for signals: {error}"), 2))
+}
+
+async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+    Ok(match load(args, stream, &Shutdown::listen()?).await {
+        Ok(summary) => {
+            print(&summary, &summary.text(), args.json);
+            ExitCode::from(summary.exit_code())
+        }
+        Err(error) => failed(format_args!("{error}"), error.exit_code()),
+    })
+}
+
+async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+    Ok(match verify::resume(args, stream, &Shutdown::listen()?).await {
+        Ok(summaries) => {
+            summaries.iter().for_each(|summary| print(summary, &summary.text(), args.json));
+            ExitCode::from(summaries.iter().map(Summary::exit_code).max().unwrap_or_default())
+        }
+        Err(error) => failed(format_args!("{error}"), error.exit_code()),
+    })
+}
+
+async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+    let shutdown = Shutdown::listen()?;
+    let mut asked = shutdown.clone();
+    // What a repair had acknowledged by then is kept.
+    let found = tokio::select! {
+        found = verify::verify(args, stream, &shutdown) => found,
+        () = asked.wait() => return Ok(failed(format_args!("interrupted"), 130)),
+    };
+    Ok(match found {
+        Ok(findings) => {
+            print(&findings, &findings.text(), args.json);
+            ExitCode::from(findings.exit_code())
+        }
+        Err(error) => failed(format_args!("{error}"), 3),
+    })
 }
 
 fn copied(result: Result<Copied, ArchiveError>, json: bool) -> ExitCode {
