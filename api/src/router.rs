@@ -6,6 +6,7 @@ use axum::Router;
 use axum::extract::{OriginalUri, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
+use tower::ServiceBuilder;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use utoipa::OpenApi;
@@ -86,14 +87,14 @@ pub(crate) fn router(app: App) -> Router {
     layered(routes, app)
 }
 
-/// The layers, innermost first: compression, CORS, then what surrounds every request.
+/// The layers, outermost first: what surrounds every request, CORS, compression.
 fn layered(routes: Router<App>, app: App) -> Router {
-    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
-    routes
-        .layer(compression)
-        .layer(cors(&app.settings.cors_allowed_origins))
+    // As one layer, each route is boxed once.
+    let layers = ServiceBuilder::new()
         .layer(axum::middleware::from_fn_with_state(app.clone(), layers::around))
-        .with_state(app)
+        .layer(cors(&app.settings.cors_allowed_origins))
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest));
+    routes.layer(layers).with_state(app)
 }
 
 /// Browsers' cross-origin calls: none unless configured; a preflight then needs no key.

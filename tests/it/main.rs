@@ -18,7 +18,6 @@ mod generations;
 mod golden;
 mod ingest_load;
 mod limits;
-mod limits_model;
 mod lists;
 mod lists_by_rule;
 mod log_copies;

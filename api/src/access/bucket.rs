@@ -1,10 +1,14 @@
 //! What is left of a rate and of a quota, and the numbers clients see of it.
 //!
-//! Pure arithmetic; times are Unix seconds on the clock of the store, which alone charges (`admit.sql`).
+//! Pure arithmetic; times are on the clock of the store.
+
+use std::ops::Range;
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 use crate::error::ApiError;
 
-/// Absorbs binary rounding at the very moment a token is full, in calls; the store does the same.
+/// Absorbs binary rounding at the very moment a token is full, in calls.
 const EPSILON: f64 = 1e-6;
 
 /// A token bucket at one moment.
@@ -23,9 +27,21 @@ impl Bucket {
         f64::from(self.rate_per_minute.max(1)) / 60.0
     }
 
-    /// The bucket without these calls.
-    pub(super) fn less(self, calls: i32) -> Self {
-        Self { tokens: self.tokens - f64::from(calls), ..self }
+    /// The bucket in place of one that held so many when full: what is used stays used.
+    pub(super) fn in_place_of(self, full: i32) -> Self {
+        let used = f64::from(full) - self.tokens;
+        Self { tokens: (f64::from(self.burst) - used).max(0.0), ..self }
+    }
+
+    /// The bucket a while later; time going backwards refills nothing.
+    pub(super) fn after(self, elapsed: TimeDelta) -> Self {
+        let flowed = self.rate_per_second() * seconds(elapsed).max(0.0);
+        Self { tokens: (self.tokens + flowed).min(f64::from(self.burst)), ..self }
+    }
+
+    /// The bucket without one call.
+    pub(super) fn less_one(self) -> Self {
+        Self { tokens: self.tokens - 1.0, ..self }
     }
 
     /// Whole calls in it.
@@ -44,8 +60,12 @@ impl Bucket {
         floor((f64::from(self.burst) / self.rate_per_second()).round())
     }
 
-    /// Seconds until it is full.
-    pub(super) fn until_full(&self) -> f64 {
+    /// Whole seconds until it is full.
+    pub(super) fn until_full(&self) -> i64 {
+        floor(self.filling().ceil())
+    }
+
+    fn filling(&self) -> f64 {
         ((f64::from(self.burst) - self.tokens) / self.rate_per_second()).max(0.0)
     }
 
@@ -71,33 +91,42 @@ impl Bucket {
 pub(crate) struct Usage {
     /// The bucket that governs.
     pub(crate) bucket: Bucket,
-    pub(crate) now: f64,
+    pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,
     /// Calls counted this month.
     pub(crate) used: i64,
-    pub(crate) month_start: f64,
-    pub(crate) month_end: f64,
+    /// When the month begins and ends, Unix seconds.
+    pub(crate) month: Range<i64>,
 }
 
 impl Usage {
     /// Unix second at which the bucket is full, after now.
     pub(super) fn reset(&self) -> i64 {
-        floor((self.now + self.bucket.until_full()).ceil()).max(floor(self.now) + 1)
+        floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
     }
 
     /// Unix second at which the quota begins anew.
     pub(super) fn quota_reset(&self) -> i64 {
-        floor(self.month_end.ceil())
+        self.month.end
     }
 
     /// Seconds until the quota begins anew, at least 1.
     pub(super) fn until_quota_reset(&self) -> i64 {
-        floor((self.month_end - self.now).ceil()).max(1)
+        (self.month.end - self.now.timestamp()).max(1)
     }
 
     /// Seconds of the month.
     pub(super) fn month(&self) -> i64 {
-        floor((self.month_end - self.month_start).round())
+        self.month.end - self.month.start
+    }
+
+    /// First day of the month, UTC.
+    pub(super) fn month_start(&self) -> NaiveDate {
+        DateTime::from_timestamp(self.month.start, 0).unwrap_or_default().date_naive()
+    }
+
+    fn unix(&self) -> f64 {
+        seconds(self.now - DateTime::UNIX_EPOCH)
     }
 
     pub(super) fn quota_left(&self) -> i64 {
@@ -109,6 +138,11 @@ impl Usage {
         let retry_after = u64::try_from(self.until_quota_reset()).unwrap_or(1);
         ApiError::QuotaExceeded { current: self.used, limit: self.quota, retry_after }
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of centuries are below 2^53")]
+fn seconds(time: TimeDelta) -> f64 {
+    time.num_microseconds().unwrap_or(i64::MAX) as f64 / 1e6
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "times and call counts are far below 2^53")]
@@ -188,8 +222,8 @@ mod tests {
                 burst: burst.expect("a burst"),
                 tokens: self.units as f64 / CALL as f64,
             };
-            let now = self.now as f64 / 1e6;
-            Usage { bucket, now, quota: 1, used: 0, month_start: 0.0, month_end: 1e9 }
+            let now = DateTime::from_timestamp_micros(self.now).expect("a time");
+            Usage { bucket, now, quota: 1, used: 0, month: 0..1_000_000_000 }
         }
 
         fn after(&self, microseconds: i64) -> Model {

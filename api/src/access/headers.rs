@@ -6,6 +6,15 @@ use chrono::{DateTime, Utc};
 use super::ledger::Charge;
 use super::throttle::Left;
 
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const QUOTA_LIMIT: HeaderName = HeaderName::from_static("x-quota-limit");
+const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining");
+const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const STATE: HeaderName = HeaderName::from_static("ratelimit");
+
 /// Writes what an account has left.
 pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
     let usage = &charge.usage;
@@ -15,23 +24,15 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
         false => (bucket.remaining(), usage.reset()),
     };
     write_rate(headers, i64::from(bucket.rate_per_minute), remaining, reset);
-    put(headers, "x-quota-limit", usage.quota);
-    put(headers, "x-quota-remaining", usage.quota_left());
-    put(headers, "x-quota-reset", usage.quota_reset());
+    headers.insert(QUOTA_LIMIT, usage.quota.into());
+    headers.insert(QUOTA_REMAINING, usage.quota_left().into());
+    headers.insert(QUOTA_RESET, usage.quota_reset().into());
     let (burst, window) = (bucket.burst, bucket.window());
     let (quota, month) = (usage.quota, usage.month());
-    text(
-        headers,
-        "ratelimit-policy",
-        &format!("\"rate\";q={burst};w={window}, \"month\";q={quota};w={month}"),
-    );
-    let (calls, until_full) = (bucket.whole(), bucket.until_full().ceil());
+    text(headers, POLICY, format!("\"rate\";q={burst};w={window}, \"month\";q={quota};w={month}"));
+    let (calls, until_full) = (bucket.whole(), bucket.until_full());
     let (left, until_reset) = (usage.quota_left(), usage.until_quota_reset());
-    text(
-        headers,
-        "ratelimit",
-        &format!("\"rate\";r={calls};t={until_full}, \"month\";r={left};t={until_reset}"),
-    );
+    text(headers, STATE, format!("\"rate\";r={calls};t={until_full}, \"month\";r={left};t={until_reset}"));
 }
 
 /// Writes what an address has left, for responses without an account.
@@ -44,18 +45,14 @@ pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<U
 
 /// Writes the three headers every response has.
 fn write_rate(headers: &mut HeaderMap, limit: i64, remaining: i64, reset: i64) {
-    put(headers, "x-ratelimit-limit", limit);
-    put(headers, "x-ratelimit-remaining", remaining);
-    put(headers, "x-ratelimit-reset", reset);
+    headers.insert(RATE_LIMIT, limit.into());
+    headers.insert(RATE_REMAINING, remaining.into());
+    headers.insert(RATE_RESET, reset.into());
 }
 
-fn put(headers: &mut HeaderMap, name: &'static str, value: i64) {
-    headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
-}
-
-fn text(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
+fn text(headers: &mut HeaderMap, name: HeaderName, value: String) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
     }
 }
 
@@ -68,11 +65,10 @@ mod tests {
     fn an_account_sees_its_minute_its_month_and_the_exact_state() {
         let usage = Usage {
             bucket: Bucket { rate_per_minute: 10, burst: 20, tokens: 19.0 },
-            now: 1_000.25,
+            now: DateTime::from_timestamp_millis(1_000_250).expect("a time"),
             quota: 5_000,
             used: 1,
-            month_start: 0.0,
-            month_end: 2_678_400.0,
+            month: 0..2_678_400,
         };
         let mut charge = Charge { account: 1, usage, counted: true, quota_refused: false };
         let mut headers = HeaderMap::new();

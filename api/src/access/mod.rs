@@ -8,6 +8,8 @@ mod bucket;
 mod credential;
 pub(crate) mod headers;
 mod ledger;
+mod limiter;
+mod store;
 pub(crate) mod throttle;
 mod tier;
 
@@ -22,9 +24,10 @@ use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 
@@ -177,7 +180,7 @@ impl<G: Gate, P: Parameters> Access<G, P> {
         let ingredients =
             Ingredients { today, format, tier: P::TIER_MATTERS.then_some(tier), request: &request };
         let key = Key::new(&generation.version(), &ingredients);
-        if has(if_none_match.as_ref(), &key.etag(), false) {
+        if if_none_match.is_some() && has(if_none_match.as_ref(), &key.etag(), false) {
             return not_modified(&key.etag());
         }
         let ask = Ask { app: app.clone(), generation: Arc::clone(&generation), tier, today, parameters };
@@ -215,19 +218,24 @@ fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) ->
     (exists && named.trim() == "*") || named.split(',').any(|tag| opaque(tag) == opaque(etag))
 }
 
-fn cached(etag: &HeaderValue) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(8);
-    headers.insert(header::ETAG, etag.clone());
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
-    headers
+/// A response of this body that may be kept, with room for the headers that every response gets.
+fn cached(body: Body, etag: &HeaderValue) -> Response {
+    let mut response = Response::new(body);
+    *response.headers_mut() = HeaderMap::with_capacity(24);
+    response.headers_mut().insert(header::ETAG, etag.clone());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
+    response
 }
 
 fn not_modified(etag: &HeaderValue) -> Response {
-    (axum::http::StatusCode::NOT_MODIFIED, cached(etag)).into_response()
+    let mut response = cached(Body::empty(), etag);
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response
 }
 
 fn ok(answer: &Answer, format: Format) -> Response {
-    let mut headers = cached(&answer.etag);
+    let mut response = cached(answer.body.clone().into(), &answer.etag);
+    let headers = response.headers_mut();
     let content_type = match format {
         Format::Json => "application/json",
         Format::Csv => "text/csv; charset=utf-8; header=present",
@@ -236,7 +244,7 @@ fn ok(answer: &Answer, format: Format) -> Response {
     if let Some(link) = &answer.link {
         headers.insert(header::LINK, link.clone());
     }
-    (headers, answer.body.clone()).into_response()
+    response
 }
 
 /// The same request with the next page's cursor, as a relative reference.
