@@ -4,6 +4,7 @@
 //! meanwhile mark their symbols dirty for the building generation too; the last step derives those and follows the log.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -23,9 +24,6 @@ use crate::derive::Deriver;
 use crate::generation::Generation;
 use crate::run::{ANALYZE, LIVE_FACTS, fold};
 use crate::settings::ProjectorSettings;
-
-/// Securities committed at a time: a killed rebuild repeats so many.
-const COMMITTED: usize = 1000;
 
 const PENDING: &str = include_str!("../queries/generation_building.sql");
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
@@ -66,6 +64,9 @@ pub struct RebuildArgs {
     /// Derive with the source policy in this JSON file instead of the live one
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Securities committed at a time; a killed rebuild repeats so many
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub commit_every: NonZeroUsize,
     /// Print one JSON object at the end
     #[arg(long)]
     pub json: bool,
@@ -95,7 +96,7 @@ pub async fn rebuild(
         let facts = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
-    let securities = derive(settings, &mut client, &generation, &shutdown).await?;
+    let securities = derive(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
     if shutdown.requested() {
         bail!("interrupted; run the same command again to go on with generation {id}");
     }
@@ -169,6 +170,7 @@ async fn derive(
     settings: &ProjectorSettings,
     client: &mut Client,
     generation: &Generation,
+    commit_every: NonZeroUsize,
     shutdown: &Shutdown,
 ) -> anyhow::Result<usize> {
     let reader = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
@@ -190,7 +192,7 @@ async fn derive(
     let left: Vec<Symbol> =
         symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
     let bar = progress(left.len());
-    for chunk in left.chunks(COMMITTED) {
+    for chunk in left.chunks(commit_every.get()) {
         if shutdown.requested() {
             break;
         }
