@@ -13,6 +13,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use schema::db::{self, create_fact_set, create_generation};
+use schema::failpoint;
 use schema::history::SourcePolicy;
 use schema::measure::METHOD_VERSION;
 use schema::process::Shutdown;
@@ -139,6 +140,7 @@ async fn create(
     let only = (!args.only.is_empty()).then_some(&args.only);
     transaction.execute(DESCRIBE, &[&id, &args.as_of, &policy.map(Json), &only]).await?;
     transaction.commit().await?;
+    failpoint!("rebuild.created");
     tracing::info!(generation = id, fact_set, "building");
     Ok(id)
 }
@@ -189,6 +191,7 @@ async fn derive(
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
     }
     transaction.commit().await?;
+    failpoint!("rebuild.prepared");
     let left: Vec<Symbol> =
         symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
     let bar = progress(left.len());
@@ -203,6 +206,7 @@ async fn derive(
             .await?;
         transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
         transaction.commit().await?;
+        failpoint!("rebuild.committed");
         bar.inc(chunk.len() as u64);
     }
     bar.finish();
@@ -223,6 +227,8 @@ async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<
     Deriver::catch_up(&transaction, generation, u64::try_from(checkpoint)?).await?;
     crate::diff::copy_others(&transaction, generation.id).await?;
     transaction.execute(FINISH, &[&generation.id]).await?;
+    failpoint!("rebuild.caught_up");
     transaction.commit().await?;
+    failpoint!("rebuild.finished");
     Ok(())
 }
