@@ -8,6 +8,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use bytes::Bytes;
+use schema::failpoint;
 use tokio::task::JoinSet;
 
 /// Frames on the way at once.
@@ -55,6 +56,7 @@ impl Publisher {
             self.settle_one().await?;
         }
         let sent = publish(&self.context, &message).await;
+        failpoint!("ingest.sent");
         self.on_the_way.spawn(deliver(self.context.clone(), message, sent));
         Ok(())
     }
@@ -97,7 +99,10 @@ async fn deliver(
             Err(error) => Err(error),
         };
         let error = match acknowledged {
-            Ok(_) => return Ok(()),
+            Ok(_) => {
+                failpoint!("ingest.acknowledged");
+                return Ok(());
+            }
             Err(error) => error,
         };
         if error.kind() == PublishErrorKind::MaxPayloadExceeded {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use schema::event::{InputFrames, Kind, Run as Manifest, RunState};
+use schema::failpoint;
 use schema::frame::{Body, Envelope, Frame, FrameId, TARGET_BYTES, schema_name};
 use schema::process::Shutdown;
 use schema::stream::StreamSettings;
@@ -124,16 +125,19 @@ impl Run {
         if started.is_none() {
             publication.manifest(RunState::Started).await?;
         }
+        failpoint!("ingest.begun");
         let published = publication.everything(summary).await;
         self.stop.store(true, Ordering::Relaxed);
         // Whatever happened, what is on the way is either acknowledged or reported.
         let drained = publication.publisher.drain().await;
         published?;
         drained?;
+        failpoint!("ingest.drained");
         // A repaired run has its manifest already.
         if completed.is_none() {
             publication.manifest(RunState::Completed).await?;
         }
+        failpoint!("ingest.completed");
         summary.total(&publication.total);
         Ok(())
     }

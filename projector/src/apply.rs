@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use schema::db::{DbError, error_chain};
+use schema::failpoint;
 use schema::frame::{Body, Frame, FrameError};
 use tokio_postgres::Transaction;
 use tokio_postgres::error::SqlState;
@@ -129,6 +130,7 @@ async fn try_group(
         Err(error) => match error.deterministic() {
             Some(code) => {
                 savepoint.rollback().await?;
+                failpoint!("projector.bisecting");
                 Ok(Some((error, code)))
             }
             None => Err(error),

@@ -9,6 +9,7 @@ use chrono::NaiveDate;
 use rayon::prelude::*;
 use schema::db::DbError;
 use schema::facts::{FactsError, load_histories, load_known_symbols, load_securities};
+use schema::failpoint;
 use schema::history::{History, SourcePolicy};
 use schema::identity::{Directory, Identity};
 use schema::measure::fund::fund;
@@ -236,9 +237,11 @@ async fn derive_all(
         let next = load(reader, chunks.next());
         let write = async {
             match built.take() {
-                Some((chunk, built)) => read_tables::replace(transaction, chunk, &built).await,
-                None => Ok(()),
+                Some((chunk, built)) => read_tables::replace(transaction, chunk, &built).await?,
+                None => return Ok(()),
             }
+            failpoint!("projector.deriving");
+            Ok(())
         };
         let (next, derived, ()) = tokio::try_join!(next, derive_chunk(read.take(), market), write)?;
         (read, built) = (next, derived);

@@ -5,6 +5,7 @@
 
 use anyhow::{Context, bail};
 use schema::db::generation_schema;
+use schema::failpoint;
 use schema::measure::METHOD_VERSION;
 use serde::Serialize;
 use tokio_postgres::{Client, Row, Transaction};
@@ -68,12 +69,14 @@ pub async fn promote(client: &mut Client, id: i32, accept_diff: bool) -> anyhow:
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
     flip(&transaction, id, active).await?;
     transaction.commit().await?;
+    failpoint!("switch.committed");
     Ok(Switched { served: id, before: active, sequence: checkpoint })
 }
 
 async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
     transaction.execute(FLIP, &[&to, &from]).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
+    failpoint!("switch.flipped");
     Ok(())
 }
 
@@ -96,6 +99,7 @@ pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Swi
     }
     flip(&transaction, previous, active).await?;
     transaction.commit().await?;
+    failpoint!("switch.committed");
     Ok(Switched { served: previous, before: active, sequence })
 }
 

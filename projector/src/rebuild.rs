@@ -4,6 +4,7 @@
 //! meanwhile mark their symbols dirty for the building generation too; the last step derives those and follows the log.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -12,6 +13,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use schema::db::{self, create_fact_set, create_generation};
+use schema::failpoint;
 use schema::history::SourcePolicy;
 use schema::measure::METHOD_VERSION;
 use schema::process::Shutdown;
@@ -23,9 +25,6 @@ use crate::derive::Deriver;
 use crate::generation::Generation;
 use crate::run::{ANALYZE, LIVE_FACTS, fold};
 use crate::settings::ProjectorSettings;
-
-/// Securities committed at a time: a killed rebuild repeats so many.
-const COMMITTED: usize = 1000;
 
 const PENDING: &str = include_str!("../queries/generation_building.sql");
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
@@ -66,6 +65,9 @@ pub struct RebuildArgs {
     /// Derive with the source policy in this JSON file instead of the live one
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Securities committed at a time; a killed rebuild repeats so many
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub commit_every: NonZeroUsize,
     /// Print one JSON object at the end
     #[arg(long)]
     pub json: bool,
@@ -95,7 +97,7 @@ pub async fn rebuild(
         let facts = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
-    let securities = derive(settings, &mut client, &generation, &shutdown).await?;
+    let securities = derive(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
     if shutdown.requested() {
         bail!("interrupted; run the same command again to go on with generation {id}");
     }
@@ -138,6 +140,7 @@ async fn create(
     let only = (!args.only.is_empty()).then_some(&args.only);
     transaction.execute(DESCRIBE, &[&id, &args.as_of, &policy.map(Json), &only]).await?;
     transaction.commit().await?;
+    failpoint!("rebuild.created");
     tracing::info!(generation = id, fact_set, "building");
     Ok(id)
 }
@@ -169,6 +172,7 @@ async fn derive(
     settings: &ProjectorSettings,
     client: &mut Client,
     generation: &Generation,
+    commit_every: NonZeroUsize,
     shutdown: &Shutdown,
 ) -> anyhow::Result<usize> {
     let reader = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
@@ -187,10 +191,11 @@ async fn derive(
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
     }
     transaction.commit().await?;
+    failpoint!("rebuild.prepared");
     let left: Vec<Symbol> =
         symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
     let bar = progress(left.len());
-    for chunk in left.chunks(COMMITTED) {
+    for chunk in left.chunks(commit_every.get()) {
         if shutdown.requested() {
             break;
         }
@@ -201,6 +206,7 @@ async fn derive(
             .await?;
         transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
         transaction.commit().await?;
+        failpoint!("rebuild.committed");
         bar.inc(chunk.len() as u64);
     }
     bar.finish();
@@ -221,6 +227,8 @@ async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<
     Deriver::catch_up(&transaction, generation, u64::try_from(checkpoint)?).await?;
     crate::diff::copy_others(&transaction, generation.id).await?;
     transaction.execute(FINISH, &[&generation.id]).await?;
+    failpoint!("rebuild.caught_up");
     transaction.commit().await?;
+    failpoint!("rebuild.finished");
     Ok(())
 }

@@ -11,6 +11,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use schema::db::{self, DbError, error_chain};
+use schema::failpoint;
 use schema::process::Shutdown;
 use schema::stream::{self, StreamError};
 use schema::symbol::Symbol;
@@ -256,6 +257,7 @@ async fn work(
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.until(until);
                 sequence = batch.last_sequence();
+                failpoint!("projector.read");
                 writer.write(client, &batch, sequence).await?;
             }
         }
@@ -331,6 +333,7 @@ impl Writer {
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
             [&self.lease.fact_set, &position, &self.genesis, &self.length.as_secs_f64()];
         transaction.execute(ADVANCE, &values).await?;
+        failpoint!("projector.applied");
         let mut securities = 0;
         if batch.pending == 0 || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY {
             let plans = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
@@ -338,6 +341,7 @@ impl Writer {
             if facts_first {
                 // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
                 transaction.commit().await?;
+                failpoint!("projector.facts_committed");
                 self.reader.batch_execute(ANALYZE).await?;
                 transaction = client.transaction().await?;
                 lease::confirm(&transaction, &self.lease).await??;
@@ -345,11 +349,13 @@ impl Writer {
             let derived = self.derive(&transaction, &plans, facts_first, sequence).await;
             securities = derived.inspect_err(|_| self.derivers.clear())?;
             self.derived = tokio::time::Instant::now();
+            failpoint!("projector.derived");
         }
         if let Err(error) = transaction.commit().await {
             self.derivers.clear();
             return Err(error.into());
         }
+        failpoint!("projector.committed");
         tracing::info!(sequence, messages = batch.messages.len(), pending = batch.pending, securities, elapsed = ?started.elapsed(), "applied");
         Ok(())
     }

@@ -6,6 +6,7 @@ pub mod bars;
 pub mod db;
 pub mod event;
 pub mod facts;
+pub mod failpoint;
 pub mod frame;
 mod frame_json;
 pub mod history;

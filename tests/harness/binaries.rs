@@ -93,9 +93,14 @@ async fn build() -> Result<Binaries> {
 fn build_command() -> Result<Command> {
     let cargo = environment::given("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = leashed(cargo, "TERM");
-    command.args(["build", "--bins", "--message-format=json-render-diagnostics", "--profile", &profile()?]);
+    let profile = profile()?;
+    command.args(["build", "--bins", "--message-format=json-render-diagnostics", "--profile", &profile]);
     for program in [Program::Ingest, Program::Projector, Program::Api] {
         command.args(["--package", program.name()]);
+    }
+    // What is measured, and what `cargo stack` runs, is a release build and has none of it.
+    if profile == "dev" {
+        command.args(["--features", "ingest/failpoints,projector/failpoints"]);
     }
     // What Cargo tells the program it runs would look to a build script like a change, and compile anew.
     for (name, _) in std::env::vars_os() {

@@ -13,3 +13,8 @@ pub(crate) fn given(variable: &str) -> Option<OsString> {
 pub(crate) fn text(variable: &str) -> Option<String> {
     given(variable)?.into_string().ok()
 }
+
+/// A number that a developer gives to a test, such as the seed of a run to repeat.
+pub fn number(variable: &str) -> Option<u64> {
+    text(variable)?.parse().ok()
+}

@@ -25,6 +25,7 @@ pub use api::{Api, Reply};
 pub use app::{TestApp, TestAppBuilder};
 pub use binaries::{Binaries, Program};
 pub use endpoints::Endpoints;
+pub use environment::number;
 pub use eventually::eventually;
 pub use nats::{NatsCluster, NatsServer};
 pub use postgres::PostgresServer;

@@ -71,7 +71,7 @@ async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more(
 }
 
 /// Headers of a well-formed frame of one dividend.
-fn headers(id: u8, schema: &str, codec: &str) -> HeaderMap {
+pub(crate) fn headers(id: u8, schema: &str, codec: &str) -> HeaderMap {
     let id = format!("{id:032x}");
     let mut headers = HeaderMap::new();
     for (name, value) in [
@@ -90,7 +90,7 @@ fn headers(id: u8, schema: &str, codec: &str) -> HeaderMap {
     headers
 }
 
-async fn publish(app: &TestApp, kind: &str, headers: HeaderMap, body: Vec<u8>) -> Result<()> {
+pub(crate) async fn publish(app: &TestApp, kind: &str, headers: HeaderMap, body: Vec<u8>) -> Result<()> {
     let subject = format!("{}.{kind}", app.endpoints().subject_prefix);
     let context = jetstream::new(app.nats().await?);
     context.publish_with_headers(subject, headers, body.into()).await?.await?;

@@ -8,15 +8,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use harness::{Api, Program, TestApp, eventually};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs `projector` with `--json` and reads what it prints.
-async fn answer(app: &TestApp, arguments: &[&str]) -> Result<Value> {
+pub(crate) async fn answer(app: &TestApp, arguments: &[&str]) -> Result<Value> {
     app.projector(&[arguments, &["--json"]].concat()).await?.success()?.json()
 }
 
-async fn load(app: &TestApp, name: &str, source: &str, text: &str) -> Result<()> {
+pub(crate) async fn load(app: &TestApp, name: &str, source: &str, text: &str) -> Result<()> {
     let folder = app.folder().join(source);
     std::fs::create_dir_all(&folder)?;
     let path = folder.join(name);
@@ -36,7 +37,7 @@ async fn market(app: &TestApp) -> Result<()> {
 }
 
 /// Two sources that disagree about one close: without a policy the one that was observed later wins.
-async fn two_sources() -> Result<TestApp> {
+pub(crate) async fn two_sources() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     load(
         &app,
@@ -56,7 +57,7 @@ async fn two_sources() -> Result<TestApp> {
     Ok(app)
 }
 
-fn policy(folder: &Path, first: &str) -> Result<String> {
+pub(crate) fn policy(folder: &Path, first: &str) -> Result<String> {
     let path = folder.join("policy.json");
     let rules = json!([{ "kind": "price", "source": first, "from": null, "to": null, "rank": 1 }]);
     std::fs::write(&path, rules.to_string())?;
@@ -69,6 +70,66 @@ async fn price(api: &Api, key: &str) -> Result<(String, Value)> {
     let body = reply.json()?;
     let version = body["meta"]["data_version"].as_str().context("a data version")?.to_owned();
     Ok((version, body["data"]["price"].clone()))
+}
+
+/// Two clients that ask for the quote of [`two_sources`] all the time. An answer that is not a 200, or mixes the price
+/// of one generation with the version of the other, ends them.
+pub(crate) struct Readers {
+    api: Arc<Api>,
+    key: String,
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+    clients: Vec<JoinHandle<Result<Vec<String>>>>,
+}
+
+impl Readers {
+    pub(crate) async fn start(app: &TestApp) -> Result<Self> {
+        // Limits are other tests' business.
+        let unlimited = "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
+        app.sql(unlimited, &[]).await?;
+        let api = Arc::new(app.api_serve().await?);
+        let keys = [app.key("professional").await?, app.key("professional").await?];
+        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let clients = keys.clone().map(|key| {
+            let (api, stop, answered) = (Arc::clone(&api), Arc::clone(&stop), Arc::clone(&answered));
+            tokio::spawn(async move {
+                let mut seen = Vec::new();
+                while !stop.load(Ordering::Relaxed) {
+                    let (version, price) = price(&api, &key).await?;
+                    let wanted = if version.starts_with("g1.") { json!(20) } else { json!(10) };
+                    ensure!(price == wanted, "{version} answered {price}");
+                    if seen.last() != Some(&version) {
+                        seen.push(version);
+                    }
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(seen)
+            })
+        });
+        let [key, _] = keys;
+        Ok(Self { api, key, stop, answered, clients: clients.into() })
+    }
+
+    /// Waits until answers come from a generation.
+    pub(crate) async fn are_served(&self, generation: &str) -> Result<()> {
+        eventually(PATIENCE, async || {
+            let (version, _) = price(&self.api, &self.key).await?;
+            ensure!(version.starts_with(generation), "still {version}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// The versions each client saw, without repetitions.
+    pub(crate) async fn stop(self) -> Result<Vec<Vec<String>>> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut seen = Vec::new();
+        for client in self.clients {
+            seen.push(client.await??);
+        }
+        ensure!(self.answered.load(Ordering::Relaxed) > 20, "there was no load");
+        Ok(seen)
+    }
 }
 
 #[tokio::test]
@@ -131,29 +192,7 @@ async fn promotion_and_rollback_under_load_fail_no_request_and_mix_no_generation
     let app = Arc::new(two_sources().await?);
     let policy = policy(app.folder(), "right")?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
-    // Limits are other tests' business.
-    let unlimited =
-        "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
-    app.sql(unlimited, &[]).await?;
-    let api = Arc::new(app.api_serve().await?);
-    let keys = [app.key("professional").await?, app.key("professional").await?];
-    let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let clients = keys.clone().map(|key| {
-        let (api, stop, answered) = (Arc::clone(&api), Arc::clone(&stop), Arc::clone(&answered));
-        tokio::spawn(async move {
-            let mut seen = Vec::new();
-            while !stop.load(Ordering::Relaxed) {
-                let (version, price) = price(&api, &key).await?;
-                let wanted = if version.starts_with("g1.") { json!(20) } else { json!(10) };
-                ensure!(price == wanted, "{version} answered {price}");
-                if seen.last() != Some(&version) {
-                    seen.push(version);
-                }
-                answered.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok(seen)
-        })
-    });
+    let readers = Readers::start(&app).await?;
     answer(&app, &["rebuild", "--policy", &policy]).await?;
     let refused = app.projector(&["promote", "2"]).await?;
     assert!(refused.code != 0 && refused.stderr.contains("projector diff 1 2"), "{}", refused.stderr);
@@ -162,26 +201,15 @@ async fn promotion_and_rollback_under_load_fail_no_request_and_mix_no_generation
     let quotes = diff["tables"].as_array().into_iter().flatten().find(|table| table["table"] == "quotes");
     assert_eq!(quotes.context("quotes")?["rows"][0]["columns"]["price"], json!([20, 10]));
 
-    let served = async |generation: &str| {
-        eventually(PATIENCE, async || {
-            let (version, _) = price(&api, &keys[0]).await?;
-            ensure!(version.starts_with(generation), "still {version}");
-            Ok(())
-        })
-        .await
-    };
     for _ in 0..3 {
         answer(&app, &["promote", "2", "--accept-diff"]).await?;
-        served("g2.").await?;
+        readers.are_served("g2.").await?;
         answer(&app, &["rollback"]).await?;
-        served("g1.").await?;
+        readers.are_served("g1.").await?;
     }
-    stop.store(true, Ordering::Relaxed);
-    for client in clients {
-        let seen = client.await??;
+    for seen in readers.stop().await? {
         assert!(seen.len() >= 5, "the client saw the changes: {seen:?}");
     }
-    assert!(answered.load(Ordering::Relaxed) > 20);
     Ok(())
 }
 

@@ -76,6 +76,7 @@ fn number(reply: &Reply, header: &str) -> Result<i64> {
     Ok(value.parse()?)
 }
 
+/// Fails when the statement that decides does not lock the accounts it charges.
 #[tokio::test]
 async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Result<()> {
     let cluster = Cluster::start(3).await?;

@@ -18,7 +18,7 @@ async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
 }
 
 /// Subject kind, headers and payload of every message of an app's log.
-async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::HeaderMap, Vec<u8>)>> {
+pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::HeaderMap, Vec<u8>)>> {
     let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;
     let mut messages = Vec::new();
     for sequence in 1..=stream.cached_info().state.last_sequence {

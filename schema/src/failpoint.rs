@@ -1,0 +1,53 @@
+//! Places where a test ends or stops a process at an exact step, to see that what is on disk goes on from there.
+//!
+//! Invariant: only a program built with its feature `failpoints`, which the test harness asks for, has them; in every
+//! other build the macro is empty. Signals come from outside the process, so nothing of it runs after a kill.
+
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// `name:passing:signal`, for example `projector.committed:2:KILL`.
+const VARIABLE: &str = "FAILPOINT";
+
+/// The one point a process is told of.
+struct Armed {
+    name: String,
+    passing: u64,
+    signal: String,
+}
+
+/// Marks a step; see [`failpoint`](crate::failpoint).
+#[macro_export]
+macro_rules! failpoint {
+    ($name:literal) => {
+        #[cfg(feature = "failpoints")]
+        $crate::failpoint::pass($name);
+    };
+}
+
+/// Sends the signal when this is the passing of the point that the variable names.
+pub fn pass(name: &str) {
+    static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+    static PASSED: AtomicU64 = AtomicU64::new(0);
+    let Some(armed) = ARMED.get_or_init(armed).as_ref().filter(|armed| armed.name == name) else { return };
+    if PASSED.fetch_add(1, Ordering::SeqCst) + 1 == armed.passing {
+        let command = format!("kill -s {} \"$PPID\"", armed.signal);
+        let sent = Command::new("sh").args(["-c", &command]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "failpoint {name}: no signal was sent");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test's switch is no setting of the service")]
+fn armed() -> Option<Armed> {
+    let text = std::env::var(VARIABLE).ok()?;
+    let parsed = parse(&text);
+    assert!(parsed.is_some(), "{VARIABLE}={text} is not name:passing:signal");
+    parsed
+}
+
+fn parse(text: &str) -> Option<Armed> {
+    let mut parts = text.split(':');
+    let (name, passing, signal) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
+    Some(Armed { name: name.to_owned(), passing, signal: signal.to_owned() })
+}

@@ -1,0 +1,246 @@
+//! What the log means, folded a second time in the simplest way there is, to hold the service's tables against.
+//!
+//! Rows are taken one by one, in the form `ingest show` prints them, into maps by natural key and source, where the
+//! greatest version wins and a retraction stays as a tombstone. Nothing of the projector's merging, and nothing of what
+//! derives the tables, is called; only bytes are decoded with their own decoders.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::mem::take;
+
+use anyhow::{Context, Result, ensure};
+use async_nats::HeaderMap;
+use chrono::{DateTime, NaiveDate, Utc};
+use harness::TestApp;
+use rust_decimal::Decimal;
+use schema::event::Kind;
+use schema::frame::Frame;
+use serde_json::Value;
+
+use tables::Tables;
+
+mod tables;
+
+/// Which of two rows about the same thing counts: the greater.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Version {
+    revision: i64,
+    /// Under a vendor's id a retraction outranks every put of its revision, however late that was observed.
+    final_word: bool,
+    observed_at: DateTime<Utc>,
+    retracted: bool,
+    line: u64,
+    frame: String,
+    place: usize,
+}
+
+/// Source, symbol, session.
+type BarKey = (String, String, NaiveDate);
+/// The bar that counts: revision, observation, and its close unless it was retracted.
+type Bar = (i64, DateTime<Utc>, Option<Decimal>);
+/// Everything an observation says: source, kind, symbol, id, revision, action, record.
+type Said = (String, String, String, Option<String>, i64, String, String);
+/// A symbol, what was said of it, and when last.
+type Observation = (String, Said, DateTime<Utc>);
+/// A session's close, or one of an ex-date's amounts, of a symbol.
+type Figure = (String, NaiveDate, Decimal);
+
+/// What a prefix of the log comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Fold {
+    bars: BTreeMap<BarKey, (Version, Option<Decimal>)>,
+    dividends: BTreeMap<(String, String), (Version, Value)>,
+    said: BTreeMap<Said, DateTime<Utc>>,
+    /// Symbols each vendor's record has had.
+    symbols: BTreeMap<(String, String, String), BTreeSet<String>>,
+    sources: BTreeMap<String, BTreeSet<String>>,
+    dead: BTreeSet<(i64, i32)>,
+    frames: BTreeMap<String, i64>,
+}
+
+impl Fold {
+    /// Folds messages whose sequences begin at 1.
+    pub(crate) fn of(messages: &[(String, HeaderMap, Vec<u8>)]) -> Result<Self> {
+        let mut fold = Self::default();
+        for ((_, headers, payload), sequence) in messages.iter().zip(1..) {
+            match Frame::decode(Some(headers), payload) {
+                Ok(frame) => fold.frame(sequence, &frame).with_context(|| format!("message {sequence}"))?,
+                Err(_) => {
+                    fold.dead.insert((sequence, 0));
+                }
+            }
+        }
+        Ok(fold)
+    }
+
+    /// The ids of the frames, each of which is in the log once.
+    pub(crate) fn frame_ids(&self) -> BTreeSet<&str> {
+        self.frames.keys().map(String::as_str).collect()
+    }
+
+    fn frame(&mut self, sequence: i64, frame: &Frame) -> Result<()> {
+        if self.frames.contains_key(&frame.id.to_string()) {
+            return Ok(());
+        }
+        self.frames.insert(frame.id.to_string(), sequence);
+        let kind = frame.body.kind();
+        if matches!(kind, Kind::Run | Kind::Reject) {
+            return Ok(());
+        }
+        for (row, place) in frame.body.rows_json().as_array().context("rows")?.iter().zip(0..) {
+            if row.to_string().contains("\\u0000") {
+                self.dead.insert((sequence, i32::try_from(place)? + 1));
+            } else if kind == Kind::Price {
+                self.bar(frame, row, place)?;
+            } else {
+                self.observation(frame, row, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bar(&mut self, frame: &Frame, row: &Value, place: usize) -> Result<()> {
+        let symbol = text(row, "symbol")?;
+        self.sources.entry(symbol.clone()).or_default().insert(frame.source.clone());
+        let close = row["close"].as_str().map(str::parse).transpose()?;
+        let version = version(frame, row, frame.line, place)?;
+        keep_greater(
+            &mut self.bars,
+            (frame.source.clone(), symbol, text(row, "date")?.parse()?),
+            version,
+            close,
+        );
+        Ok(())
+    }
+
+    fn observation(&mut self, frame: &Frame, row: &Value, place: usize) -> Result<()> {
+        let (kind, record, id) = (frame.body.kind(), &row["record"], row["id"].as_str());
+        let symbol = record["symbol"].as_str().unwrap_or_default().to_owned();
+        let version = version(frame, row, row["line"].as_u64().context("line")?, place)?;
+        let source = frame.source.clone();
+        if let Some(id) = id {
+            let named = (source.clone(), kind.to_string(), id.to_owned());
+            self.symbols.entry(named).or_default().insert(symbol.clone());
+        }
+        let said = (
+            source.clone(),
+            kind.to_string(),
+            symbol.clone(),
+            id.map(str::to_owned),
+            version.revision,
+            text(row, "action")?,
+            record.to_string(),
+        );
+        let seen = self.said.entry(said).or_insert(version.observed_at);
+        *seen = version.observed_at.max(*seen);
+        if kind == Kind::Dividend {
+            self.sources.entry(symbol).or_default().insert(source.clone());
+            keep_greater(&mut self.dividends, (source, dividend_key(id, record)), version, record.clone());
+        }
+        Ok(())
+    }
+
+    /// Holds the facts and the served tables of a generation against the log, as one snapshot of the database has them:
+    /// the facts are those of the log up to the checkpoint, the tables those of the log up to their version.
+    pub(crate) async fn check(app: &TestApp, generation: i32) -> Result<i64> {
+        let messages = crate::log_copies::messages(app).await?;
+        let mut tables = Tables::read(app, generation).await?;
+        let (closes, amounts) = (take(&mut tables.closes), take(&mut tables.amounts));
+        let until = |sequence: i64| Fold::of(&messages[..usize::try_from(sequence)?]);
+        ensure!(tables.version <= tables.checkpoint, "the tables are ahead of their facts");
+        let checkpoint = tables.checkpoint;
+        until(tables.version)?.check_served(closes, amounts)?;
+        until(checkpoint)?.check_facts(tables)?;
+        Ok(checkpoint)
+    }
+
+    fn check_facts(&self, tables: Tables) -> Result<()> {
+        same("applied frames", self.frames.values().copied(), tables.frames)?;
+        same("dead letters", self.dead.iter().copied(), tables.dead)?;
+        let bars = self.bars.iter();
+        let bars = bars
+            .map(|(key, (version, close))| (key.clone(), (version.revision, version.observed_at, *close)));
+        same("bars", bars, tables.bars)?;
+        same("observations", self.observations(), tables.observations)
+    }
+
+    /// Every observation, under every symbol that its vendor's record has had.
+    fn observations(&self) -> impl Iterator<Item = Observation> {
+        self.said.iter().flat_map(|(said, seen)| {
+            let (source, kind, symbol, id, ..) = said.clone();
+            let named = id.and_then(|id| self.symbols.get(&(source, kind, id)));
+            let symbols = named.cloned().unwrap_or_else(|| BTreeSet::from([symbol]));
+            symbols.into_iter().map(|symbol| (symbol, said.clone(), *seen))
+        })
+    }
+
+    /// Of symbols that one source tells of: between sources it is a policy that decides.
+    fn check_served(&self, closes: Vec<Figure>, amounts: Vec<Figure>) -> Result<()> {
+        let single = |figure: &Figure| self.sources.get(&figure.0).is_some_and(|sources| sources.len() == 1);
+        let bars = self.bars.iter();
+        let live = bars.filter_map(|((_, symbol, day), (_, close))| Some((symbol.clone(), *day, (*close)?)));
+        same("closes", live.filter(single), closes.into_iter().filter(single))?;
+        let dividends = self.dividends.values().filter(|(version, _)| !version.retracted);
+        let live = dividends.map(|(_, record)| amount(record)).collect::<Result<Vec<_>>>()?;
+        same("dividends", live.into_iter().filter(single), amounts.into_iter().filter(single))
+    }
+}
+
+fn amount(record: &Value) -> Result<Figure> {
+    Ok((text(record, "symbol")?, text(record, "ex_date")?.parse()?, text(record, "amount")?.parse()?))
+}
+
+fn keep_greater<K: Ord, T>(map: &mut BTreeMap<K, (Version, T)>, key: K, version: Version, value: T) {
+    if map.get(&key).is_none_or(|(known, _)| *known < version) {
+        map.insert(key, (version, value));
+    }
+}
+
+fn version(frame: &Frame, row: &Value, line: u64, place: usize) -> Result<Version> {
+    let retracted = row["action"] == "retract";
+    Ok(Version {
+        revision: row["revision"].as_i64().context("revision")?,
+        final_word: retracted && row["id"].is_string(),
+        observed_at: text(row, "observed_at")?.parse()?,
+        retracted,
+        line,
+        frame: frame.id.to_string(),
+        place,
+    })
+}
+
+fn dividend_key(id: Option<&str>, record: &Value) -> String {
+    match id {
+        Some(id) => format!("id {id}"),
+        None => ["symbol", "ex_date", "type", "currency"].map(|name| record[name].to_string()).join(" "),
+    }
+}
+
+fn text(value: &Value, name: &str) -> Result<String> {
+    Ok(value[name].as_str().with_context(|| format!("no {name} in {value}"))?.to_owned())
+}
+
+/// Compares without regard to order, and says what one side has and the other has not.
+fn same<T: Ord + Debug>(
+    what: &str,
+    expected: impl IntoIterator<Item = T>,
+    found: impl IntoIterator<Item = T>,
+) -> Result<()> {
+    let mut expected: Vec<T> = expected.into_iter().collect();
+    let mut found: Vec<T> = found.into_iter().collect();
+    expected.sort();
+    found.sort();
+    let only = |these: &[T], those: &[T]| -> Vec<String> {
+        let missing = these.iter().filter(|one| those.binary_search(one).is_err());
+        missing.take(5).map(|one| format!("{one:?}")).collect()
+    };
+    ensure!(
+        expected == found,
+        "{what} are not what the log says: {} rows instead of {}\nonly in the log: {:#?}\nonly in the tables: {:#?}",
+        found.len(),
+        expected.len(),
+        only(&expected, &found),
+        only(&found, &expected)
+    );
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! A small market of two feeds with everything a feed does to its past: corrections, retractions before and after what
+//! they withdraw, rows told twice. It comes in pieces, each with newer sessions and news about older ones.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc, Weekday};
+use harness::TestApp;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::faults::{headers, publish};
+
+/// More than one chunk of a derivation.
+const SYMBOLS: usize = 110;
+const SESSIONS: usize = 24;
+const SOURCES: [&str; 2] = ["left", "right"];
+
+/// The market's pieces, in the order in which they come.
+pub(crate) struct Market {
+    pieces: Vec<Vec<Value>>,
+}
+
+impl Market {
+    /// The same seed is the same market.
+    pub(crate) fn new(seed: u64, pieces: usize) -> Self {
+        let mut writer =
+            Writer { random: StdRng::seed_from_u64(seed), pieces: vec![Vec::new(); pieces], told: 0 };
+        (0..SYMBOLS).for_each(|number| writer.security(number));
+        writer.pieces.iter_mut().for_each(|piece| piece.shuffle(&mut writer.random));
+        Self { pieces: writer.pieces }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The arguments of `ingest` that load a piece.
+    pub(crate) fn load(&self, app: &TestApp, piece: usize) -> Result<[String; 6]> {
+        let path: PathBuf = app.folder().join(format!("piece-{piece:02}.ndjson"));
+        let rows: String = self.pieces[piece].iter().map(|row| format!("{row}\n")).collect();
+        std::fs::write(&path, rows)?;
+        let (path, source) = (path.display().to_string(), SOURCES[piece % 2]);
+        Ok(["load", &path, "--source", source, "--today", "2024-12-31"].map(str::to_owned))
+    }
+
+    /// Loads some pieces and their poison, without any fault.
+    pub(crate) async fn load_all(&self, app: &TestApp, pieces: std::ops::Range<usize>) -> Result<()> {
+        for piece in pieces {
+            let arguments = self.load(app, piece)?;
+            app.ingest(&arguments.each_ref().map(String::as_str)).await?.success()?;
+            poison(app, piece).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A message that is no frame, and a frame whose second row no Postgres takes.
+pub(crate) async fn poison(app: &TestApp, piece: usize) -> Result<()> {
+    let id = u8::try_from(2 * piece)?;
+    publish(app, "dividend", headers(id, "dividend.v1", "json"), b"{ not json".to_vec()).await?;
+    let row = |symbol: &str, currency: &str| {
+        json!({
+            "line": 1, "action": "put", "observed_at": "2024-07-01T00:00:00Z",
+            "record": {
+                "symbol": symbol, "ex_date": "2024-05-10", "amount": "0.5", "currency": currency, "type": "regular",
+                "amount_basis": "raw",
+            },
+        })
+    };
+    let rows =
+        json!([row(&format!("FINE{piece}"), "USD"), row("BAD", "U\0D"), row(&format!("GOOD{piece}"), "USD")]);
+    publish(app, "dividend", headers(id + 1, "dividend.v1", "json"), rows.to_string().into_bytes()).await
+}
+
+struct Writer {
+    random: StdRng,
+    pieces: Vec<Vec<Value>>,
+    /// Rows told so far: each is observed a second after the one before, so that no two versions are equal.
+    told: i64,
+}
+
+impl Writer {
+    fn security(&mut self, number: usize) {
+        // The first one is in both feeds.
+        let symbol = format!("K{number:03}");
+        for source in (0..SOURCES.len()).filter(|source| number == 0 || number % 2 == *source) {
+            let first: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 1).unwrap_or_default();
+            let sessions =
+                first.iter_days().filter(|day| !matches!(day.weekday(), Weekday::Sat | Weekday::Sun));
+            for (position, day) in sessions.take(SESSIONS).enumerate() {
+                self.session(source, &symbol, day, position);
+            }
+        }
+    }
+
+    fn session(&mut self, source: usize, symbol: &str, day: NaiveDate, position: usize) {
+        let close = 5_000 + (position * 7) % 90;
+        let price = move |cents: usize| json!({ "kind": "price", "symbol": symbol, "date": day, "close": format!("{}.{:02}", cents / 100, cents % 100) });
+        self.history(source, position, 0.1, &|change| price(close + change));
+        if position % 9 == 4 {
+            let id = (day.day() % 2 == 0).then(|| format!("{symbol}-{day}"));
+            let dividend = move |change: usize| json!({ "kind": "dividend", "symbol": symbol, "ex_date": day, "amount": format!("0.{}", 500 + change), "id": id });
+            self.history(source, position, 0.6, &dividend);
+        }
+    }
+
+    /// A row in the piece of its session, and in some cases what is said about it later or was said before.
+    fn history(&mut self, source: usize, position: usize, noise: f64, row: &dyn Fn(usize) -> Value) {
+        let own: Vec<usize> = (source..self.pieces.len()).step_by(SOURCES.len()).collect();
+        let piece = own[position * own.len() / SESSIONS];
+        let original = self.tell(piece, row(0), 0, "put");
+        if !self.random.random_bool(noise) {
+            return;
+        }
+        let any = own[self.random.random_range(0..own.len())];
+        match self.random.random_range(0..4) {
+            // Told again, word by word.
+            0 => self.pieces[any].push(original),
+            1 => drop(self.tell(any, row(7), 1, "put")),
+            2 => drop(self.tell(any, row(0), 0, "retract")),
+            // Corrected, then withdrawn; the correction and the first row may come last.
+            _ => {
+                let other = own[self.random.random_range(0..own.len())];
+                self.tell(any, row(3), 1, "put");
+                self.tell(other, row(3), 2, "retract");
+            }
+        }
+    }
+
+    fn tell(&mut self, piece: usize, mut row: Value, revision: i64, action: &str) -> Value {
+        self.told += 1;
+        let observed: DateTime<Utc> =
+            DateTime::UNIX_EPOCH + TimeDelta::days(19_900) + TimeDelta::seconds(self.told);
+        row["revision"] = revision.into();
+        row["action"] = action.into();
+        row["observed_at"] = json!(observed);
+        self.pieces[piece].push(row.clone());
+        row
+    }
+}
