@@ -74,7 +74,7 @@ impl RunError {
         let permanent = matches!(
             self,
             Self::Halt(_)
-                | Self::Consume(ConsumeError::Gap { .. })
+                | Self::Consume(ConsumeError::Gap { .. } | ConsumeError::Unreadable(_))
                 | Self::Apply(ApplyError::NewerVersion { .. })
                 | Self::Derive(
                     DeriveError::Measure { .. }
@@ -82,7 +82,9 @@ impl RunError {
                         | DeriveError::Bars(_)
                         | DeriveError::Json(_)
                 )
-                | Self::Stream(StreamError::TooOld { .. } | StreamError::NotOurs { .. })
+                | Self::Stream(
+                    StreamError::TooOld { .. } | StreamError::NotOurs { .. } | StreamError::Absent { .. }
+                )
         );
         permanent.then(|| error_chain(self))
     }
@@ -225,7 +227,11 @@ async fn work(
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
-    let stream = settings.stream.open(&context).await?;
+    // A log that facts were folded from is never made anew: an empty one in its place would hide that it is gone.
+    let stream = match lease.genesis_id {
+        Some(_) => settings.stream.existing(&context).await?,
+        None => settings.stream.open(&context).await?,
+    };
     let genesis = check_log(&stream, lease)?;
     client.batch_execute(STAGING).await?;
     let batch_bytes = usize::try_from(settings.batch_bytes).unwrap_or(usize::MAX);
@@ -252,7 +258,7 @@ async fn work(
         let paused = writer.attend(client, sequence).await?;
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
-            () = tokio::time::sleep(ATTEND) => {}
+            () = tokio::time::sleep(ATTEND) => reader.look_after(&stream).await?,
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.until(until);
                 sequence = batch.last_sequence();
