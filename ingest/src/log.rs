@@ -11,6 +11,8 @@ use schema::event::{Kind, Reject, Run, RunState};
 use schema::frame::{Body, Frame, FrameError, FrameId};
 use schema::stream::{StreamError, StreamSettings, genesis};
 
+use crate::publish::Publisher;
+
 /// How often reading is tried, and the pause before another try: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
@@ -61,6 +63,11 @@ impl Log {
         let stream = settings.existing(&context).await?;
         genesis(&stream)?;
         Ok(Self { context, stream, settings: settings.clone() })
+    }
+
+    /// A publisher to this log.
+    pub(crate) fn publisher(&self) -> Publisher {
+        Publisher::new(self.context.clone(), self.stream.clone())
     }
 
     /// The subject of a kind.
