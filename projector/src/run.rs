@@ -37,6 +37,9 @@ const HALT: &str = include_str!("../queries/halt.sql");
 pub const ANALYZE: &str = "analyze observations; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
+const LOST_FOOTING: &str = "the projector lost its footing; it goes on from the checkpoint";
+const NO_ROOM: &str =
+    "Postgres has no room: make room where its data is; the projector goes on from the checkpoint by itself";
 /// How often pauses and policy changes are looked for while the log is quiet.
 const ATTEND: Duration = Duration::from_secs(1);
 /// Longest time the read tables wait for the end of a backlog.
@@ -159,7 +162,8 @@ async fn follow(
             backoff = retries();
         }
         let pause = backoff.next().unwrap_or(Duration::from_secs(5));
-        tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "the projector lost its footing; it goes on from the checkpoint");
+        let advice = if db::is_for_room(&error) { NO_ROOM } else { LOST_FOOTING };
+        tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "{advice}");
         tokio::select! { () = shutdown.wait() => return Ok(()), () = tokio::time::sleep(pause) => {} }
     }
 }
