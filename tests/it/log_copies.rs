@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
+pub(crate) async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
     let out = app.folder().join("market").display().to_string();
     let generate =
         ["generate", "--symbols", symbols, "--years", years, "--until", "2024-06-28", "--out", &out];
@@ -18,7 +18,7 @@ async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
 }
 
 /// Subject kind, headers and payload of every message of an app's log.
-async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::HeaderMap, Vec<u8>)>> {
+pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::HeaderMap, Vec<u8>)>> {
     let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;
     let mut messages = Vec::new();
     for sequence in 1..=stream.cached_info().state.last_sequence {
@@ -42,7 +42,7 @@ async fn copy_without(from: &TestApp, to: &TestApp, lost: &[usize]) -> Result<()
     Ok(())
 }
 
-async fn verify(app: &TestApp, more: &[&str]) -> Result<(i32, Value)> {
+pub(crate) async fn verify(app: &TestApp, more: &[&str]) -> Result<(i32, Value)> {
     let output = app.ingest(&[&["verify", "--json"], more].concat()).await?;
     Ok((output.code, output.json().with_context(|| output.stderr.clone())?))
 }
