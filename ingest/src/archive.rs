@@ -131,7 +131,7 @@ pub async fn export(args: &ExportArgs, settings: &StreamSettings) -> Result<Copi
     if args.file.exists() {
         return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
     }
-    let log = Log::open(settings).await?;
+    let log = Log::existing(settings).await?;
     let staging = args.file.with_extension("partial");
     let file = File::create(&staging).map_err(failed)?;
     let out = zstd::Encoder::new(BufWriter::new(file), 3).map_err(failed)?;

@@ -4,15 +4,20 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
-use async_nats::jetstream::{Context, Message, stream::Stream};
+use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use async_nats::jetstream::{Context, Message};
 use futures::StreamExt;
 use schema::event::{Kind, Reject, Run, RunState};
 use schema::frame::{Body, Frame, FrameError, FrameId};
 use schema::stream::{StreamError, StreamSettings, genesis};
 
+use crate::publish::Publisher;
+
 /// How often reading is tried, and the pause before another try: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long the server may deliver nothing of what it says is there, until each message is asked for by itself.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// Why the log could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +30,15 @@ pub enum LogError {
     Frame { sequence: u64, error: FrameError },
     #[error("the log has no message {0}")]
     NoMessage(u64),
+    #[error("the log's delivery stands still before message {0}")]
+    Stalled(u64),
+}
+
+impl LogError {
+    /// Whether the server answers and has no log.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Stream(StreamError::Absent { .. }))
+    }
 }
 
 /// The log, opened.
@@ -41,6 +55,19 @@ impl Log {
         let stream = settings.open(&context).await?;
         genesis(&stream)?;
         Ok(Self { context, stream, settings: settings.clone() })
+    }
+
+    /// Connects and opens the stream, which has to exist: a log that is gone is not an empty one.
+    pub async fn existing(settings: &StreamSettings) -> Result<Self, LogError> {
+        let context = settings.connect("ingest").await?;
+        let stream = settings.existing(&context).await?;
+        genesis(&stream)?;
+        Ok(Self { context, stream, settings: settings.clone() })
+    }
+
+    /// A publisher to this log.
+    pub(crate) fn publisher(&self) -> Publisher {
+        Publisher::new(self.context.clone(), self.stream.clone())
     }
 
     /// The subject of a kind.
@@ -122,7 +149,7 @@ impl Log {
     }
 
     /// Reads all messages of some subjects there are now, from a sequence on. When a server goes away meanwhile, it goes
-    /// on with another one where it was.
+    /// on with another one where it was; what the server has lost or cannot read is passed over.
     async fn scan(
         &self,
         subjects: Vec<String>,
@@ -130,21 +157,49 @@ impl Log {
         headers_only: bool,
         mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
     ) -> Result<(), LogError> {
-        let mut next = from;
-        for attempt in 1.. {
+        let (mut next, mut failures) = (from, 0);
+        loop {
             let read = self.scan_once(subjects.clone(), next, headers_only, |sequence, message| {
                 next = sequence + 1;
                 each(sequence, message)
             });
-            match read.await {
-                Err(LogError::Read(reason)) if attempt < ATTEMPTS => {
+            let ended = match read.await {
+                Err(LogError::Stalled(_)) => match self.beyond_the_unreadable(next, &subjects).await {
+                    Ok(Some(readable)) => {
+                        next = readable;
+                        continue;
+                    }
+                    looked => looked.map(drop),
+                },
+                ended => ended,
+            };
+            match ended {
+                Err(LogError::Read(reason)) if failures + 1 < ATTEMPTS => {
+                    failures += 1;
                     tracing::debug!(reason, next, "reading the log is tried again");
                     tokio::time::sleep(PAUSE).await;
                 }
                 ended => return ended,
             }
         }
-        Ok(())
+    }
+
+    /// Where reading goes on when the server delivers nothing from a sequence on: after the messages that cannot be read,
+    /// which it never passes by itself, or there again when it is only slow. None when no message of these subjects is left.
+    async fn beyond_the_unreadable(&self, from: u64, subjects: &[String]) -> Result<Option<u64>, LogError> {
+        let (mut unreadable, mut undelivered) = (0, false);
+        for sequence in from..=self.range().map_or(0, |range| *range.end()) {
+            match self.stream.get_raw_message(sequence).await {
+                Ok(_) if unreadable > 0 => {
+                    tracing::warn!(messages = unreadable, before = sequence, "messages cannot be read");
+                    return Ok(Some(sequence));
+                }
+                Ok(message) => undelivered |= subjects.contains(&message.subject.to_string()),
+                Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => unreadable += 1,
+                Err(error) => return Err(LogError::Read(error.to_string())),
+            }
+        }
+        Ok(undelivered.then_some(from))
     }
 
     async fn scan_once(
@@ -166,18 +221,22 @@ impl Log {
             ..pull::Config::default()
         };
         let consumer = self.stream.create_consumer(config).await.map_err(|error| failed(&error))?;
-        let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
+        let mut pending = consumer.cached_info().num_pending;
         let batch = if headers_only { 4096 } else { 64 };
-        let messages = consumer
+        let mut messages = consumer
             .stream()
             .max_messages_per_batch(batch)
             .messages()
             .await
             .map_err(|error| failed(&error))?;
-        let mut messages = messages.take(pending);
-        while let Some(message) = messages.next().await {
+        let mut next = from;
+        while pending > 0 {
+            let message = tokio::time::timeout(STALLED, messages.next()).await;
+            let Some(message) = message.map_err(|_| LogError::Stalled(next))? else { break };
             let message = message.map_err(|error| failed(&error))?;
-            let sequence = message.info().map_err(|error| failed(&error))?.stream_sequence;
+            let info = message.info().map_err(|error| failed(&error))?;
+            let sequence = info.stream_sequence;
+            (pending, next) = ((pending - 1).min(info.pending), sequence + 1);
             each(sequence, &message)?;
         }
         Ok(())
@@ -208,8 +267,11 @@ pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[Stri
         if shared == 0 {
             continue;
         }
-        let (_, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
-        runs.insert(manifest.run.clone());
+        let (first, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
+        // A completion whose start is lost comes after its frames, wherever those begin.
+        if runs.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
+            *first = 1;
+        }
         match manifest.state {
             RunState::Completed if shared == inputs.len() => known.completed = Some(manifest),
             RunState::Started if manifest.run == run && known.started.is_none() => {
@@ -266,5 +328,7 @@ mod tests {
         assert!(find("mine", &["a", "b"], &log).completed.is_none());
         assert!(find("both", &["a", "b"], &log).started.is_some());
         assert_eq!(find("mine", &["c"], &log), Known::default());
+        // Without the start, its frames may be anywhere before.
+        assert_eq!(find("mine", &["a"], &log[2..]).earlier, Some((1, HashSet::from(["both".to_owned()]))));
     }
 }

@@ -101,7 +101,7 @@ async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> std::io::Resu
             print(&findings, &findings.text(), args.json);
             ExitCode::from(findings.exit_code())
         }
-        Err(error) => failed(format_args!("{error}"), 3),
+        Err(error) => failed(format_args!("{error}"), if error.is_absence() { 1 } else { 3 }),
     })
 }
 

@@ -2,11 +2,13 @@
 //!
 //! A frame sent twice is stored once: its id is the message id, by which the log recognises a repetition.
 
+use std::error::Error;
 use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::Context;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
+use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
 use schema::failpoint;
 use tokio::task::JoinSet;
@@ -21,6 +23,14 @@ const GIVE_UP: Duration = Duration::from_secs(30);
 pub enum PublishFailure {
     #[error("the log did not accept a frame within {} s: {reason}", GIVE_UP.as_secs())]
     Unreachable { reason: String },
+    #[error(
+        "the log has no room ({reason}): make room where NATS stores it, then restart NATS, which looks at the free space when it starts"
+    )]
+    Full { reason: String },
+    #[error(
+        "the log answers but stores nothing: its disk is full or broken, the log file of NATS says which; make room, then restart NATS"
+    )]
+    StoresNothing,
     #[error("a frame of {0} bytes is larger than the server takes: raise max_payload in its configuration")]
     TooLarge(usize),
     #[error("publishing stopped unexpectedly: {0}")]
@@ -38,13 +48,14 @@ pub(crate) struct Outgoing {
 /// Publishes in order, with a window of unacknowledged messages.
 pub(crate) struct Publisher {
     context: Context,
+    stream: Stream,
     on_the_way: JoinSet<Result<(), PublishFailure>>,
 }
 
 impl Publisher {
-    /// Publishes through `context`.
-    pub(crate) fn new(context: Context) -> Self {
-        Self { context, on_the_way: JoinSet::new() }
+    /// Publishes through `context` to `stream`.
+    pub(crate) fn new(context: Context, stream: Stream) -> Self {
+        Self { context, stream, on_the_way: JoinSet::new() }
     }
 
     /// Sends a message once there is room; reports the failure of any earlier one.
@@ -57,7 +68,7 @@ impl Publisher {
         }
         let sent = publish(&self.context, &message).await;
         failpoint!("ingest.sent");
-        self.on_the_way.spawn(deliver(self.context.clone(), message, sent));
+        self.on_the_way.spawn(deliver(self.context.clone(), self.stream.clone(), message, sent));
         Ok(())
     }
 
@@ -87,12 +98,14 @@ async fn publish(context: &Context, message: &Outgoing) -> Result<PublishAckFutu
 /// Awaits a message's acknowledgement, sending it again while there is time.
 async fn deliver(
     context: Context,
+    stream: Stream,
     message: Outgoing,
     sent: Result<PublishAckFuture, PublishError>,
 ) -> Result<(), PublishFailure> {
     let deadline = Instant::now() + GIVE_UP;
     let mut pause = Duration::from_millis(100);
     let mut attempt = sent;
+    let mut stood_at = None;
     loop {
         let acknowledged = match attempt {
             Ok(acknowledgement) => acknowledgement.await,
@@ -108,6 +121,15 @@ async fn deliver(
         if error.kind() == PublishErrorKind::MaxPayloadExceeded {
             return Err(PublishFailure::TooLarge(message.body.len()));
         }
+        if is_full(&error) {
+            return Err(PublishFailure::Full { reason: error.to_string() });
+        }
+        if error.kind() == PublishErrorKind::TimedOut
+            && let Ok(info) = stream.get_info().await
+            && stood_at.replace(info.state.last_sequence) == Some(info.state.last_sequence)
+        {
+            return Err(PublishFailure::StoresNothing);
+        }
         if Instant::now() + pause >= deadline {
             return Err(PublishFailure::Unreachable { reason: error.to_string() });
         }
@@ -116,4 +138,15 @@ async fn deliver(
         pause = (pause * 2).min(Duration::from_secs(2));
         attempt = publish(&context, &message).await;
     }
+}
+
+/// Whether the server refuses the message because it has no room: another try is refused as well.
+fn is_full(error: &PublishError) -> bool {
+    let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
+    let full = [
+        ErrorCode::INSUFFICIENT_RESOURCES,
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
+        ErrorCode::STREAM_STORE_FAILED,
+    ];
+    told.is_some_and(|told| full.contains(&told.error_code()))
 }

@@ -202,7 +202,7 @@ impl<'a> Publication<'a> {
         Self {
             run,
             log,
-            publisher: Publisher::new(log.context.clone()),
+            publisher: log.publisher(),
             observed_at,
             in_log,
             digest: blake3::Hasher::new(),

@@ -3,7 +3,7 @@
 //! A completed run's manifest names how many frames of each kind were cut from each input; cutting is deterministic,
 //! so their ids follow, and a frame that is missing is published again from the same files.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use clap::Args;
 use schema::event::{Run, RunState};
@@ -21,7 +21,7 @@ use crate::report::Summary;
 /// Every message is read and decoded, so that damage shows. Missing frames are cut again from the files the run was
 /// loaded from, when those are where they were. Runs that were interrupted are named; `ingest resume` ends them.
 ///
-/// Exit codes: 0 the log is whole, or is again; 1 something is missing or damaged; 3 NATS unreachable.
+/// Exit codes: 0 the log is whole, or is again; 1 something is missing or damaged, or there is no log; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct VerifyArgs {
     /// Only report, publish nothing
@@ -55,6 +55,9 @@ pub struct Findings {
     pub incomplete: Vec<Incomplete>,
     /// Runs that were begun and did not end.
     pub interrupted: Vec<String>,
+    /// Lost messages that are neither missing frames nor frames published again: perhaps whole runs, of which nothing
+    /// is left to name them.
+    pub unaccounted: usize,
     /// Nothing is missing now; gaps in the numbering stay.
     pub whole: bool,
 }
@@ -92,12 +95,17 @@ fn promised(run: &Run) -> impl Iterator<Item = FrameId> {
 /// Compares the log with its manifests.
 async fn examine(log: &Log) -> Result<Findings, LogError> {
     let mut findings = Findings::default();
-    let (mut ids, mut next) = (HashSet::new(), 1);
+    let manifests = log.manifests().await?;
+    let completed = last_of_runs(&manifests, RunState::Completed);
+    let (mut ids, mut next, mut restored) = (HashSet::new(), 1, 0);
     log.messages(|sequence, message| {
         findings.gaps.extend(next..sequence);
         (next, findings.messages) = (sequence + 1, findings.messages + 1);
         match Frame::decode(message.headers.as_ref(), &message.payload) {
-            Ok(frame) => drop(ids.insert(frame.id)),
+            Ok(frame) => {
+                restored += usize::from(completed.get(frame.run.as_str()).is_some_and(|end| *end < sequence));
+                ids.insert(frame.id);
+            }
             Err(error) => findings.damaged.push(Damaged { sequence, reason: error.to_string() }),
         }
         Ok(())
@@ -106,27 +114,35 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
     if let Some(range) = log.range() {
         findings.gaps.extend(next..=*range.end());
     }
-    let runs: Vec<Run> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
-    let completed: HashSet<&str> =
-        runs.iter().filter(|run| run.state == RunState::Completed).map(|run| run.run.as_str()).collect();
-    for run in &runs {
-        let missing = promised(run).filter(|id| !ids.contains(id)).count();
-        if run.state == RunState::Completed && missing > 0 {
+    let mut all_missing = HashSet::new();
+    for (_, run) in &manifests {
+        let missing: Vec<FrameId> = promised(run).filter(|id| !ids.contains(id)).collect();
+        if run.state == RunState::Completed && !missing.is_empty() {
             findings.incomplete.push(Incomplete {
                 run: run.run.clone(),
                 source: run.source.clone(),
                 files: run.files.clone(),
-                missing,
+                missing: missing.len(),
                 published_again: 0,
                 reason: None,
                 command: run.command.clone(),
             });
+            all_missing.extend(missing);
         }
-        if run.state == RunState::Started && !completed.contains(run.run.as_str()) {
+        if run.state == RunState::Started && !completed.contains_key(run.run.as_str()) {
             findings.interrupted.push(run.run.clone());
         }
     }
+    let started = last_of_runs(&manifests, RunState::Started);
+    let beginnings = completed.keys().filter(|run| !started.contains_key(*run)).count();
+    findings.unaccounted = findings.gaps.len().saturating_sub(all_missing.len() + restored + beginnings);
     Ok(findings)
+}
+
+/// The sequence of each run's last manifest of a state.
+fn last_of_runs(manifests: &[(u64, Run)], state: RunState) -> HashMap<&str, u64> {
+    let of_state = manifests.iter().filter(|(_, run)| run.state == state);
+    of_state.map(|(sequence, run)| (run.run.as_str(), *sequence)).collect()
 }
 
 /// Verifies, and repairs unless told not to.
@@ -135,7 +151,7 @@ pub async fn verify(
     settings: &StreamSettings,
     shutdown: &Shutdown,
 ) -> Result<Findings, LogError> {
-    let mut findings = examine(&Log::open(settings).await?).await?;
+    let mut findings = examine(&Log::existing(settings).await?).await?;
     if !args.check_only {
         for incomplete in &mut findings.incomplete {
             match repair(&incomplete.command, settings, shutdown).await {
@@ -151,6 +167,7 @@ pub async fn verify(
     let restored = |run: &Incomplete| run.published_again >= run.missing as u64;
     findings.whole = findings.damaged.is_empty()
         && findings.interrupted.is_empty()
+        && findings.unaccounted == 0
         && findings.incomplete.iter().all(restored);
     Ok(findings)
 }
@@ -201,6 +218,12 @@ impl Findings {
         lines.extend(
             self.interrupted.iter().map(|run| format!("run {run} was interrupted: ingest resume {run}")),
         );
+        if self.unaccounted > 0 {
+            lines.push(format!(
+                "{} lost messages belong to no run that is named here: load the feeds of that time again, or import the second copy",
+                self.unaccounted
+            ));
+        }
         lines.push(if self.whole { "the log is whole" } else { "the log is not whole" }.to_owned());
         lines.join("\n") + "\n"
     }

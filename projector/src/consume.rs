@@ -1,10 +1,10 @@
 //! Reading the log: one ordered consumer from the checkpoint on, in batches, with nothing skipped.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
-use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use bytes::Bytes;
 use futures::StreamExt;
 
@@ -12,6 +12,8 @@ use futures::StreamExt;
 const MAX_MESSAGES: usize = 2_000;
 /// How long a batch waits for a further message that the server says is there.
 const LINGER: Duration = Duration::from_millis(250);
+/// How long nothing is delivered until it is asked why.
+const STALLED: Duration = Duration::from_secs(5);
 
 /// One message of the log.
 #[derive(Debug, Clone)]
@@ -54,6 +56,10 @@ pub enum ConsumeError {
         "the log jumps from sequence {after} to {found}: messages are missing; nothing was skipped. Restore the stream (ingest verify says what is missing), then start again"
     )]
     Gap { after: u64, found: u64 },
+    #[error(
+        "message {0} of the log cannot be read: the server has lost it, or its file is damaged; nothing was skipped. Stop the server and bring the log back from its second copy (ingest import)"
+    )]
+    Unreadable(u64),
     #[error("the log's delivery ended")]
     Ended,
 }
@@ -65,6 +71,8 @@ pub struct LogReader {
     batch_bytes: usize,
     held: Batch,
     bytes: usize,
+    /// When something was delivered, or the delivery was last looked after.
+    moved: Instant,
 }
 
 impl LogReader {
@@ -78,7 +86,7 @@ impl LogReader {
         let consumer =
             stream.create_consumer(config).await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
         let messages = consumer.messages().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
-        Ok(Self { messages, after, batch_bytes, held: Batch::default(), bytes: 0 })
+        Ok(Self { messages, after, batch_bytes, held: Batch::default(), bytes: 0, moved: Instant::now() })
     }
 
     /// Waits for the next batch: what is there, up to the size limit. Safe to cancel: what was read stays held.
@@ -95,6 +103,25 @@ impl LogReader {
         }
         self.bytes = 0;
         Ok(std::mem::take(&mut self.held))
+    }
+
+    /// An error when nothing is delivered because the next message is damaged: the server stops at it and says nothing.
+    pub async fn look_after(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
+        if self.moved.elapsed() < STALLED {
+            return Ok(());
+        }
+        self.moved = Instant::now();
+        let state = stream.get_info().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?.state;
+        let next = self.after + 1;
+        if state.last_sequence < next {
+            return Ok(());
+        }
+        match stream.get_raw_message(next).await {
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => {
+                Err(ConsumeError::Unreadable(next))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -120,7 +147,7 @@ impl LogReader {
         if sequence != self.after + 1 {
             return Err(ConsumeError::Gap { after: self.after, found: sequence });
         }
-        self.after = sequence;
+        (self.after, self.moved) = (sequence, Instant::now());
         let (message, _) = message.split();
         let async_nats::Message { subject, payload, headers, .. } = message;
         Ok((Message { sequence, subject: subject.to_string(), headers, payload }, pending))

@@ -38,6 +38,9 @@ const HALT: &str = include_str!("../queries/halt.sql");
 pub const ANALYZE: &str = "analyze observations; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
+const LOST_FOOTING: &str = "the projector lost its footing; it goes on from the checkpoint";
+const NO_ROOM: &str =
+    "Postgres has no room: make room where its data is; the projector goes on from the checkpoint by itself";
 /// How often pauses and policy changes are looked for while the log is quiet.
 const ATTEND: Duration = Duration::from_secs(1);
 /// Longest time the read tables wait for the end of a backlog.
@@ -75,7 +78,7 @@ impl RunError {
         let permanent = matches!(
             self,
             Self::Halt(_)
-                | Self::Consume(ConsumeError::Gap { .. })
+                | Self::Consume(ConsumeError::Gap { .. } | ConsumeError::Unreadable(_))
                 | Self::Apply(ApplyError::NewerVersion { .. })
                 | Self::Derive(
                     DeriveError::Measure { .. }
@@ -83,7 +86,9 @@ impl RunError {
                         | DeriveError::Bars(_)
                         | DeriveError::Json(_)
                 )
-                | Self::Stream(StreamError::TooOld { .. } | StreamError::NotOurs { .. })
+                | Self::Stream(
+                    StreamError::TooOld { .. } | StreamError::NotOurs { .. } | StreamError::Absent { .. }
+                )
         );
         permanent.then(|| error_chain(self))
     }
@@ -158,7 +163,8 @@ async fn follow(
             backoff = retries();
         }
         let pause = backoff.next().unwrap_or(Duration::from_secs(5));
-        tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "the projector lost its footing; it goes on from the checkpoint");
+        let advice = if db::is_for_room(&error) { NO_ROOM } else { LOST_FOOTING };
+        tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "{advice}");
         tokio::select! { () = shutdown.wait() => return Ok(()), () = tokio::time::sleep(pause) => {} }
     }
 }
@@ -226,7 +232,11 @@ async fn work(
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
-    let stream = settings.stream.open(&context).await?;
+    // A log that facts were folded from is never made anew: an empty one in its place would hide that it is gone.
+    let stream = match lease.genesis_id {
+        Some(_) => settings.stream.existing(&context).await?,
+        None => settings.stream.open(&context).await?,
+    };
     let genesis = check_log(&stream, lease)?;
     client.batch_execute(STAGING).await?;
     let batch_bytes = usize::try_from(settings.batch_bytes).unwrap_or(usize::MAX);
@@ -253,7 +263,7 @@ async fn work(
         let paused = writer.attend(client, sequence).await?;
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
-            () = tokio::time::sleep(ATTEND) => {}
+            () = tokio::time::sleep(ATTEND) => reader.look_after(&stream).await?,
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.until(until);
                 sequence = batch.last_sequence();

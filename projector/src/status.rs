@@ -77,7 +77,7 @@ pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<
 
 async fn log_end(settings: &ProjectorSettings) -> anyhow::Result<u64> {
     let context = settings.stream.connect("projector-status").await?;
-    let stream = settings.stream.open(&context).await?;
+    let stream = settings.stream.existing(&context).await?;
     Ok(stream.cached_info().state.last_sequence)
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use futures::pin_mut;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::config::{Host, LoadBalanceHosts};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, GenericClient, NoTls, Transaction};
 
@@ -231,6 +232,13 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Whether an error comes from a Postgres that has no room left.
+pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
+    let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
+    of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)
+        || error.source().is_some_and(is_for_room)
 }
 
 #[cfg(test)]

@@ -52,6 +52,10 @@ pub enum StreamError {
     JetStream { stream: String, reason: String },
     #[error("stream {stream} has no {GENESIS} in its metadata: it was not made by this service")]
     NotOurs { stream: String },
+    #[error(
+        "there is no stream {stream}: nothing was loaded yet, or the server could not restore it when it started (its log says why); ingest import brings back the second copy"
+    )]
+    Absent { stream: String },
 }
 
 impl StreamError {
@@ -92,10 +96,22 @@ impl StreamSettings {
         (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await
     }
 
+    /// The stream, which has to exist already.
+    pub async fn existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+        let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
+        (|| self.existing_once(context)).retry(retries).when(StreamError::is_transient).await
+    }
+
+    async fn existing_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+        context.get_stream(&self.nats_stream).await.map_err(|error| match error.to_string() {
+            told if told.contains("not found") => StreamError::Absent { stream: self.nats_stream.clone() },
+            told => self.unavailable(told),
+        })
+    }
+
     async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
-        match context.get_stream(&self.nats_stream).await {
-            Ok(stream) => Ok(stream),
-            Err(error) if error.to_string().contains("not found") => {
+        match self.existing_once(context).await {
+            Err(StreamError::Absent { .. }) => {
                 // Two creators race for the same name with different identities; the loser takes the winner's.
                 let created = context.create_stream(self.config()).await;
                 match created {
@@ -103,11 +119,12 @@ impl StreamSettings {
                     Err(_) => context.get_stream(&self.nats_stream).await.map_err(|e| self.unavailable(e)),
                 }
             }
-            Err(error) => Err(self.unavailable(error)),
+            found => found,
         }
     }
 
-    /// The stream an exported log is written into: one with the log's identity, made when there is none.
+    /// The stream an exported log is written into: one with the log's identity, made when there is none. An empty one
+    /// takes the identity, since nothing can have been folded from it.
     ///
     /// Until [`StreamSettings::restored`], repetitions are recognised for a moment only: a log may hold a message twice.
     pub async fn restore(
@@ -119,8 +136,10 @@ impl StreamSettings {
         config.duplicate_window = RESTORE_WINDOW;
         config.metadata.insert(GENESIS.to_owned(), genesis_id.to_owned());
         match context.get_stream(&self.nats_stream).await {
-            Ok(stream) if genesis(&stream)? != genesis_id => {
-                Err(self.unavailable("it is another log; import into a stream that does not exist yet"))
+            Ok(stream) if genesis(&stream)? != genesis_id && stream.cached_info().state.last_sequence > 0 => {
+                Err(self.unavailable(
+                    "it is another log; import into a stream that is empty or does not exist yet",
+                ))
             }
             Ok(_) => {
                 context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;

@@ -19,7 +19,9 @@ mod process;
 mod release;
 mod server_user;
 mod servers;
+mod small_disk;
 pub mod stack;
+mod system_calls;
 
 pub use api::{Api, Reply};
 pub use app::{TestApp, TestAppBuilder};
@@ -31,6 +33,8 @@ pub use nats::{NatsCluster, NatsServer};
 pub use postgres::PostgresServer;
 pub use process::{Daemon, Output, Signal};
 pub use servers::Servers;
+pub use small_disk::SmallDisk;
+pub use system_calls::SystemCalls;
 
 /// The path of a hand-written file or folder under `tests/fixtures`.
 pub fn fixture(path: &str) -> String {

@@ -21,6 +21,8 @@ pub use cluster::NatsCluster;
 const OLDEST: Release = Release(2, 10);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
+/// An acknowledgement has to mean that the frame is on disk.
+const SYNC_ALWAYS: &str = "  sync_interval: always\n";
 
 /// The log's server.
 #[derive(Debug)]
@@ -100,6 +102,30 @@ impl NatsServer {
         wait_until_ready(&self.url, &mut own.process).await
     }
 
+    /// Brings our own server back as its makers configure it: it acknowledges what is not on disk yet.
+    pub async fn restart_acknowledging_early(&self) -> Result<()> {
+        let configuration = self.own()?.lock().await.configuration.clone();
+        let text = fs::read_to_string(&configuration)?;
+        fs::write(&configuration, text.replace(SYNC_ALWAYS, ""))?;
+        self.restart().await
+    }
+
+    pub async fn pid(&self) -> Result<u32> {
+        Ok(self.own()?.lock().await.process.pid())
+    }
+
+    /// The files in which our own server keeps a stream's messages, oldest first.
+    pub async fn block_files(&self, stream: &str) -> Result<Vec<PathBuf>> {
+        let data = self.own()?.lock().await.configuration.with_file_name("data");
+        let folder = data.join("jetstream/$G/streams").join(stream).join("msgs");
+        let listed = fs::read_dir(&folder).with_context(|| format!("listing {}", folder.display()))?;
+        let number = |path: &PathBuf| path.file_stem()?.to_str()?.parse::<u64>().ok();
+        let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "blk"));
+        files.sort_by_key(number);
+        Ok(files)
+    }
+
     /// What our own server said last when it has ended by itself.
     pub(crate) async fn death(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
@@ -129,13 +155,12 @@ impl OwnNats {
     }
 }
 
-/// `sync_interval: always` because an acknowledgement has to mean that the frame is on disk.
 fn configuration_text(port: u16, data: &Path) -> String {
     format!(
         "listen: \"127.0.0.1:{port}\"\n\
          server_name: \"dividend-data-service\"\n\
          max_payload: 8MB\n\
-         jetstream {{\n  store_dir: \"{}\"\n  sync_interval: always\n}}\n",
+         jetstream {{\n  store_dir: \"{}\"\n{SYNC_ALWAYS}}}\n",
         data.display()
     )
 }

@@ -12,6 +12,7 @@ use crate::folder;
 use crate::nats::NatsServer;
 use crate::postgres::{Durability, PostgresServer};
 use crate::process::{leashed, output};
+use crate::small_disk::SmallDisk;
 
 /// The pair of servers that a test or a stack works against.
 #[derive(Debug)]
@@ -37,7 +38,25 @@ impl Servers {
     /// Servers for one test alone, which may kill and restart them. They keep what they acknowledged.
     pub async fn private() -> Result<Arc<Servers>> {
         let folder = folder::ephemeral("private-servers")?;
-        Ok(Arc::new(Servers::find(None, None, &folder, Durability::Full).await?))
+        Servers::private_at(&folder.join("postgres"), &folder.join("nats")).await
+    }
+
+    /// Private servers whose NATS has its data on a small disk.
+    pub async fn private_with_nats_on(disk: &SmallDisk) -> Result<Arc<Servers>> {
+        let folder = folder::ephemeral("private-servers")?;
+        Servers::private_at(&folder.join("postgres"), &disk.path().join("nats")).await
+    }
+
+    /// Private servers whose Postgres has its data on a small disk.
+    pub async fn private_with_postgres_on(disk: &SmallDisk) -> Result<Arc<Servers>> {
+        let folder = folder::ephemeral("private-servers")?;
+        Servers::private_at(&disk.path().join("postgres"), &folder.join("nats")).await
+    }
+
+    async fn private_at(postgres: &Path, nats: &Path) -> Result<Arc<Servers>> {
+        let (postgres, nats) =
+            tokio::try_join!(PostgresServer::start(postgres, Durability::Full), NatsServer::start(nats))?;
+        Ok(Arc::new(Servers { postgres, nats, template: OnceCell::new() }))
     }
 
     pub(crate) async fn find(

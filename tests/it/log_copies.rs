@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
+pub(crate) async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
     let out = app.folder().join("market").display().to_string();
     let generate =
         ["generate", "--symbols", symbols, "--years", years, "--until", "2024-06-28", "--out", &out];
@@ -42,7 +42,7 @@ async fn copy_without(from: &TestApp, to: &TestApp, lost: &[usize]) -> Result<()
     Ok(())
 }
 
-async fn verify(app: &TestApp, more: &[&str]) -> Result<(i32, Value)> {
+pub(crate) async fn verify(app: &TestApp, more: &[&str]) -> Result<(i32, Value)> {
     let output = app.ingest(&[&["verify", "--json"], more].concat()).await?;
     Ok((output.code, output.json().with_context(|| output.stderr.clone())?))
 }

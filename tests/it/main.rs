@@ -25,6 +25,7 @@ mod lists;
 mod lists_by_rule;
 mod log_copies;
 mod outage;
+mod physical;
 mod replay;
 mod replica;
 mod roles;

@@ -7,7 +7,7 @@ use harness::{Program, TestApp};
 
 const TABLES: [&str; 9] =
     ["stocks", "quotes", "fundamentals", "metrics", "dividends", "splits", "quarantine", "prices", "factors"];
-const OBSERVED: &str = "2024-07-01T00:00:00Z";
+pub(crate) const OBSERVED: &str = "2024-07-01T00:00:00Z";
 
 /// One digest over every row of every read table of the first generation.
 pub(crate) async fn digest(app: &TestApp) -> Result<Vec<(String, i64, String)>> {

@@ -1,0 +1,82 @@
+//! A file system of some megabytes, for tests of what happens when a disk is full.
+//!
+//! Invariant: it is unmounted when it is dropped, and when the process that made it dies, `kill -9` included.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::folder;
+
+/// Waits for the end of its input, as the shell that removes the temporary folders does. What still uses the file
+/// system keeps it until it ends.
+const KEEPER: &str = r#"cat >/dev/null; umount --lazy -- "$0""#;
+const BLOCK: usize = 64 << 10;
+
+/// Memory that looks like a small disk.
+#[derive(Debug)]
+pub struct SmallDisk {
+    path: PathBuf,
+    keeper: Child,
+}
+
+impl SmallDisk {
+    /// An empty one; none where nothing may be mounted, which is said on standard error.
+    pub fn mount(megabytes: u32) -> Result<Option<SmallDisk>> {
+        let path = folder::ephemeral("disk")?;
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={megabytes}m,mode=0711"), "tmpfs"]).arg(&path);
+        let mounted = mount.output().context("running mount")?;
+        if !mounted.status.success() {
+            let told = String::from_utf8_lossy(&mounted.stderr).into_owned();
+            eprintln!("skipped: a small file system cannot be mounted here ({})", told.trim());
+            return Ok(None);
+        }
+        let keeper = Command::new("sh")
+            .args(["-c", KEEPER])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .context("starting the shell that unmounts the small disk")?;
+        Ok(Some(SmallDisk { path, keeper }))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Fills the disk until only some bytes are free.
+    pub fn fill_but(&self, free: u64) -> Result<()> {
+        let mut ballast = File::create(self.ballast())?;
+        let mut length = 0;
+        loop {
+            match ballast.write(&[0; BLOCK]) {
+                Ok(written) => length += written as u64,
+                Err(error) if error.kind() == ErrorKind::StorageFull => break,
+                Err(error) => return Err(error).context("filling the small disk"),
+            }
+        }
+        Ok(ballast.set_len(length.saturating_sub(free))?)
+    }
+
+    /// Takes away what [`SmallDisk::fill_but`] filled it with.
+    pub fn make_room(&self) -> Result<()> {
+        Ok(std::fs::remove_file(self.ballast())?)
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path.join("ballast")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+}

@@ -1,0 +1,49 @@
+//! What a running program asks of the kernel, recorded by strace.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{Daemon, Signal, leashed};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than any message of the log.
+const LONGEST_DATA: &str = "2000000";
+
+/// A recording that goes on.
+#[derive(Debug)]
+pub struct SystemCalls {
+    strace: Daemon,
+    record: PathBuf,
+}
+
+impl SystemCalls {
+    /// Records some calls of a process and all its threads into `record`, with files and sockets by name and all text as
+    /// hexadecimal bytes. None where processes may not be traced, which is said on standard error.
+    pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
+        let mut command = leashed("strace", "KILL");
+        command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
+        command.arg(format!("--trace={calls}")).arg("--output").arg(record);
+        command.arg("--attach").arg(process.to_string());
+        let mut strace = Daemon::start("strace", command, &record.with_extension("log"))?;
+        let started = Instant::now();
+        while !strace.log().contains("attached") {
+            if strace.exited()?.is_some() {
+                eprintln!("skipped: system calls cannot be recorded here ({})", strace.log().trim());
+                return Ok(None);
+            }
+            if started.elapsed() > PATIENCE {
+                bail!("strace does not attach: {}", strace.log());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(Some(SystemCalls { strace, record: record.to_owned() }))
+    }
+
+    /// Ends the recording; the process goes on. A line is a call, or half of one.
+    pub async fn finish(mut self) -> Result<String> {
+        self.strace.stop(Signal::INT, PATIENCE).await?;
+        std::fs::read_to_string(&self.record).context("reading the recorded system calls")
+    }
+}

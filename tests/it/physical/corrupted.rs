@@ -1,0 +1,146 @@
+//! Bytes that rot where the log's server keeps its messages: verify says what is lost, and it is brought back.
+//!
+//! What the server makes of a damaged file depends on the file and on how it ended: it passes over one message, delivers
+//! nothing at all from a whole file, cuts the log off, or forgets the stream. None of these may look like a whole log.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use async_nats::jetstream;
+use harness::{Servers, TestApp};
+use serde_json::json;
+
+use crate::log_copies::{market, verify};
+
+/// Flips some bytes in the middle of a file.
+fn rot(file: &Path) -> Result<()> {
+    let mut bytes = std::fs::read(file)?;
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].iter_mut().for_each(|byte| *byte = !*byte);
+    Ok(std::fs::write(file, bytes)?)
+}
+
+/// How the server ends before its file rots.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    Stopped,
+    Killed,
+}
+
+/// Lets the oldest block file of an app's log rot while the server is down.
+async fn rot_oldest_block(servers: &Servers, app: &TestApp, ending: Ending) -> Result<()> {
+    let blocks = servers.nats.block_files(&app.endpoints().stream).await?;
+    match ending {
+        Ending::Stopped => servers.nats.stop().await?,
+        Ending::Killed => servers.nats.kill9().await?,
+    }
+    rot(blocks.first().context("a block file")?)?;
+    servers.nats.restart().await
+}
+
+/// The ids of all messages that can be read of a log.
+async fn ids(app: &TestApp) -> Result<BTreeSet<String>> {
+    let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;
+    let mut ids = BTreeSet::new();
+    for sequence in 1..=stream.cached_info().state.last_sequence {
+        if let Ok(message) = stream.get_raw_message(sequence).await {
+            ids.insert(message.headers.get("Nats-Msg-Id").context("an id")?.to_string());
+        }
+    }
+    Ok(ids)
+}
+
+/// A log that fills more than one block file and begins with a small run, and its second copy.
+async fn large_log(app: &TestApp) -> Result<String> {
+    let small = app.folder().join("prices.csv");
+    std::fs::write(&small, "symbol,date,close\nKEPT,2024-06-28,7\n")?;
+    app.ingest(&["load", &small.display().to_string(), "--source", "test"]).await?.success()?;
+    app.catch_up().await?;
+    let feed = market(app, "250", "15").await?;
+    app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
+    let blocks = app.servers().nats.block_files(&app.endpoints().stream).await?;
+    assert!(blocks.len() > 1, "{blocks:?}");
+    let copy = app.folder().join("log.export").display().to_string();
+    app.ingest(&["export", &copy]).await?.success()?;
+    Ok(copy)
+}
+
+#[tokio::test]
+async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> Result<()> {
+    let servers = Servers::private().await?;
+    for ending in [Ending::Stopped, Ending::Killed] {
+        let app = TestApp::builder().servers(&servers).start().await?;
+        let feed = market(&app, "60", "10").await?;
+        app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
+        let before = ids(&app).await?;
+        rot_oldest_block(&servers, &app, ending).await?;
+        let (code, found) = verify(&app, &["--check-only"]).await?;
+        assert_eq!((code, &found["whole"]), (1, &false.into()), "{ending:?}: {found}");
+        // A run that lost its end is resumed; one that lost a frame in its middle is repaired.
+        app.ingest(&["resume"]).await?.success()?;
+        let (code, found) = verify(&app, &[]).await?;
+        assert_eq!(code, 0, "{ending:?}: {found}");
+        let (code, found) = verify(&app, &["--check-only"]).await?;
+        assert_eq!(code, 0, "{ending:?}: {found}");
+        assert!(before.is_subset(&ids(&app).await?), "{ending:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_damaged_older_file_is_passed_named_and_its_frames_published_again() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let copy = large_log(&app).await?;
+    let before = ids(&app).await?;
+    rot_oldest_block(&servers, &app, Ending::Stopped).await?;
+    let halted = app.projector(&["run", "--until-caught-up"]).await?;
+    assert_eq!(halted.code, 2, "{}", halted.stderr);
+    assert!(halted.stderr.contains("message 4 of the log cannot be read"), "{}", halted.stderr);
+
+    let (code, found) = verify(&app, &[]).await?;
+    let run = &found["incomplete"][0];
+    assert!(found["gaps"].as_array().is_some_and(|gaps| gaps.len() > 10), "{found}");
+    assert!(run["files"].to_string().contains("prices-0001.csv") && run["missing"].as_u64() > Some(10));
+    // Of the small run nothing is left that could name it, so the log is not called whole.
+    assert_eq!(run["published_again"], run["missing"], "{found}");
+    assert_eq!((code, &found["unaccounted"]), (1, &3.into()), "{found}");
+    let (code, found) = verify(&app, &["--check-only"]).await?;
+    assert_eq!((code, &found["incomplete"], &found["unaccounted"]), (1, &json!([]), &3.into()), "{found}");
+
+    // The second copy makes a log that never lost anything.
+    let fresh = TestApp::builder().servers(&servers).start().await?;
+    fresh.ingest(&["import", &copy]).await?.success()?;
+    assert_eq!(ids(&fresh).await?, before);
+    let (code, found) = verify(&fresh, &["--check-only"]).await?;
+    assert_eq!((code, found["gaps"].as_array().map(Vec::len)), (0, Some(0)), "{found}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_log_its_server_gave_up_is_not_taken_for_an_empty_one_and_comes_back_from_its_copy() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let copy = large_log(&app).await?;
+    let before = ids(&app).await?;
+    rot_oldest_block(&servers, &app, Ending::Killed).await?;
+
+    let found = app.ingest(&["verify", "--check-only"]).await?;
+    assert_eq!(found.code, 1, "{}", found.stdout);
+    assert!(
+        found.stderr.contains("could not restore it") && found.stderr.contains("ingest import"),
+        "{found:?}"
+    );
+    let halted = app.projector(&["run", "--until-caught-up"]).await?;
+    assert_eq!(halted.code, 3, "{}", halted.stderr);
+    assert!(halted.stderr.contains("there is no stream"), "{}", halted.stderr);
+
+    app.ingest(&["import", &copy]).await?.success()?;
+    assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
+    assert_eq!(ids(&app).await?, before);
+    // It is the log the facts were folded from.
+    let status = app.projector(&["status", "--json"]).await?.success()?.json()?;
+    assert_eq!(status["log_last_sequence"].as_u64(), Some(before.len() as u64), "{status}");
+    Ok(())
+}

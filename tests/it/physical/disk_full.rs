@@ -1,0 +1,141 @@
+//! A disk with no room left: a clear error, nothing acknowledged lost, and all goes on once there is room.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::{Program, Servers, SmallDisk, TestApp, eventually};
+
+use crate::log_copies::{market, messages, verify};
+use crate::replay::{OBSERVED, digest};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const SYMBOLS: &str = "60";
+const YEARS: &str = "10";
+
+async fn load(app: &TestApp, feed: &str) -> Result<harness::Output> {
+    app.ingest(&["load", feed, "--source", "test", "--observed-at", OBSERVED]).await
+}
+
+/// The tables of the same market when nothing happens to it.
+async fn undisturbed() -> Result<Vec<(String, i64, String)>> {
+    let app = TestApp::start().await?;
+    load(&app, &market(&app, SYMBOLS, YEARS).await?).await?.success()?;
+    app.catch_up().await?;
+    digest(&app).await
+}
+
+/// What is in the log, in its order.
+async fn bodies(app: &TestApp) -> Result<Vec<Vec<u8>>> {
+    Ok(messages(app).await?.into_iter().map(|(.., body)| body).collect())
+}
+
+/// Loads where there is no room, and checks what that says. Gives what it leaves in the log.
+async fn fails_for_room(app: &TestApp, feed: &str, said: &str) -> Result<Vec<Vec<u8>>> {
+    let failed = load(app, feed).await?;
+    assert_eq!(failed.code, 3, "{}", failed.stderr);
+    for words in [said, "make room", "restart NATS", "run the same command again to resume"] {
+        assert!(failed.stderr.contains(words), "{}", failed.stderr);
+    }
+    let stored = bodies(app).await?;
+    assert!(stored.len() > 1, "nothing was acknowledged before the disk was full");
+    Ok(stored)
+}
+
+/// Everything acknowledged is still there, and the rest comes after it.
+async fn goes_on_from(app: &TestApp, before: Vec<Vec<u8>>) -> Result<()> {
+    assert!(bodies(app).await?.starts_with(&before), "acknowledged messages are gone");
+    app.ingest(&["resume"]).await?.success()?;
+    let (code, found) = verify(app, &["--check-only"]).await?;
+    assert_eq!(code, 0, "{found}");
+    app.catch_up().await?;
+    assert_eq!(digest(app).await?, undisturbed().await?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_load_onto_a_full_disk_says_so_and_is_resumed() -> Result<()> {
+    let Some(disk) = SmallDisk::mount(64)? else { return Ok(()) };
+    let servers = Servers::private_with_nats_on(&disk).await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let feed = market(&app, SYMBOLS, YEARS).await?;
+    disk.fill_but(1 << 20)?;
+    let before = fails_for_room(&app, &feed, "stores nothing").await?;
+    disk.make_room()?;
+    servers.nats.restart().await?;
+    goes_on_from(&app, before).await
+}
+
+#[tokio::test]
+async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> Result<()> {
+    let Some(disk) = SmallDisk::mount(64)? else { return Ok(()) };
+    disk.fill_but(3 << 19)?;
+    let servers = Servers::private_with_nats_on(&disk).await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let feed = market(&app, SYMBOLS, YEARS).await?;
+    let before = fails_for_room(&app, &feed, "no room").await?;
+    disk.make_room()?;
+    servers.nats.restart().await?;
+    goes_on_from(&app, before).await
+}
+
+/// The position, and whether the facts are those of the messages up to it and of no other.
+async fn position(app: &TestApp) -> Result<i64> {
+    let query = "select checkpoint, checkpoint = (select count(*) from (select sequence from facts.frames \
+                 union select sequence from facts.runs) as applied) and checkpoint = (select coalesce(max(sequence), 0) \
+                 from (select sequence from facts.frames union select sequence from facts.runs) as applied) \
+                 from control.fact_sets where name = 'facts'";
+    let rows = app.sql(query, &[]).await?;
+    let row = rows.first().context("the live facts")?;
+    assert_eq!(row.try_get::<_, Option<bool>>(1)?, Some(true), "the position is not what was applied");
+    Ok(row.try_get(0)?)
+}
+
+/// Applies a market while Postgres has only so much room, then makes room. Gives what the projector said meanwhile.
+async fn applied_in_spite_of_a_full_disk(free: u64) -> Result<Option<String>> {
+    let Some(disk) = SmallDisk::mount(512)? else { return Ok(None) };
+    let servers = Servers::private_with_postgres_on(&disk).await?;
+    let app = TestApp::builder().servers(&servers).env("PROJECTOR_BATCH_BYTES", "200000").start().await?;
+    let feed = market(&app, SYMBOLS, YEARS).await?;
+    load(&app, &format!("{feed}/dividends.csv")).await?.success()?;
+    app.catch_up().await?;
+    let early = position(&app).await?;
+    load(&app, &feed).await?.success()?;
+    disk.fill_but(free)?;
+    let projector = app.spawn(Program::Projector, &["run"]).await?;
+    eventually(PATIENCE, async || {
+        ensure!(projector.log().contains("Postgres has no room: make room"), "{}", projector.log_tail(5));
+        Ok(())
+    })
+    .await?;
+    disk.make_room()?;
+    if servers.postgres.connect(app.database()).await.is_err() {
+        // Without room for its own log Postgres ends, as it must.
+        servers.postgres.restart().await?;
+    }
+    let messages = i64::try_from(messages(&app).await?.len())?;
+    assert!((early..=messages).contains(&position(&app).await?) && early > 0);
+    let caught_up = format!("select coalesce(min(sequence), 0) >= {messages} from read_g1.version");
+    eventually(PATIENCE, async || {
+        ensure!(app.sql_value::<bool>(&caught_up).await?, "the tables are behind the log");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(position(&app).await?, messages);
+    assert_eq!(digest(&app).await?, undisturbed().await?);
+    Ok(Some(projector.log()))
+}
+
+#[tokio::test]
+async fn a_projector_goes_on_by_itself_after_postgres_could_not_write_its_own_log() -> Result<()> {
+    // Less than one more segment of that log.
+    let Some(said) = applied_in_spite_of_a_full_disk(8 << 20).await? else { return Ok(()) };
+    assert!(said.contains("pg_wal"), "{said}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_projector_goes_on_by_itself_after_postgres_could_not_enlarge_a_table() -> Result<()> {
+    let Some(said) = applied_in_spite_of_a_full_disk(18 << 20).await? else { return Ok(()) };
+    assert!(said.contains("could not extend file"), "{said}");
+    Ok(())
+}
