@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
+use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use bytes::Bytes;
@@ -31,7 +32,24 @@ pub struct Batch {
     pub pending: u64,
 }
 
+impl Message {
+    /// Its id in the log; empty when it has none.
+    pub fn id(&self) -> String {
+        message_id(self.headers.as_ref())
+    }
+}
+
+/// The id that a message's headers name; empty when they name none.
+pub fn message_id(headers: Option<&HeaderMap>) -> String {
+    headers.and_then(|headers| headers.get(NATS_MESSAGE_ID)).map(ToString::to_string).unwrap_or_default()
+}
+
 impl Batch {
+    /// Id of the last message.
+    pub fn last_id(&self) -> Option<String> {
+        self.messages.last().map(Message::id)
+    }
+
     /// Without the messages after `end`.
     pub fn until(mut self, end: u64) -> Self {
         if self.last_sequence() > end {

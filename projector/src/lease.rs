@@ -21,6 +21,8 @@ pub struct Lease {
     pub epoch: i64,
     /// Sequence up to which the log was applied when the lease was taken.
     pub checkpoint: u64,
+    /// Id of the message there; `None` when it is not known.
+    pub message: Option<String>,
     /// Identity of the stream the fact set was folded from; `None` before the first message.
     pub genesis_id: Option<String>,
 }
@@ -45,6 +47,7 @@ pub async fn acquire(
             fact_set: fact_set.to_owned(),
             epoch: row.try_get("epoch")?,
             checkpoint: u64::try_from(row.try_get::<_, i64>("checkpoint")?).unwrap_or_default(),
+            message: row.try_get("checkpoint_message")?,
             genesis_id: row.try_get("genesis_id")?,
         })
     })

@@ -4,9 +4,11 @@
 //! position; what cannot heal by itself halts with the reason and what to do, and is written to the fact set.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -19,7 +21,7 @@ use tokio_postgres::{Client, Transaction};
 use tokio_util::sync::CancellationToken;
 
 use crate::apply::{ApplyError, apply_messages};
-use crate::consume::{Batch, ConsumeError, LogReader};
+use crate::consume::{Batch, ConsumeError, LogReader, message_id};
 use crate::derive::{CHUNK, DeriveError, Derivers};
 use crate::generation::Generation;
 use crate::lease::{self, Lease, LeaseLost};
@@ -256,6 +258,8 @@ async fn work(
         .write(client, &Batch { messages: Vec::new(), pending: end.saturating_sub(sequence) }, sequence)
         .await?;
     let mut reader = LogReader::open(&stream, sequence, batch_bytes).await?;
+    let (mut message, mut connects) = (lease.message.clone(), connected(&context));
+    check_position(&stream, sequence, message.as_deref()).await?;
     loop {
         if sequence >= until || (goal == Goal::CaughtUp && sequence >= end) {
             return Ok(());
@@ -266,7 +270,11 @@ async fn work(
             () = tokio::time::sleep(ATTEND) => reader.look_after(&stream).await?,
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.until(until);
-                sequence = batch.last_sequence();
+                // A server that came back may have lost the log's end and numbered new messages the same.
+                if std::mem::replace(&mut connects, connected(&context)) != connects {
+                    check_position(&stream, sequence, message.as_deref()).await?;
+                }
+                (sequence, message) = (batch.last_sequence(), batch.last_id());
                 failpoint!("projector.read");
                 writer.write(client, &batch, sequence).await?;
             }
@@ -311,6 +319,26 @@ fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
     Ok(genesis)
 }
 
+/// How often the server was connected to.
+fn connected(context: &Context) -> u64 {
+    context.client().statistics().connects.load(Ordering::Relaxed)
+}
+
+/// A message with the number of the one that was applied last must be that one. One that cannot be read is no other.
+async fn check_position(stream: &Stream, sequence: u64, message: Option<&str>) -> Result<(), RunError> {
+    let Some(applied) = message else { return Ok(()) };
+    match stream.get_raw_message(sequence).await {
+        Ok(found) if message_id(Some(&found.headers)) != applied => Err(RunError::Halt(format!(
+            "message {sequence} of the log is not the one that was applied: the log lost its end, and what came after \
+             took its numbers. Bring the log back from its second copy (ingest import), or rebuild the facts from it \
+             with an empty database"
+        ))),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(()),
+        Err(error) => Err(ConsumeError::Consumer(error.to_string()).into()),
+    }
+}
+
 /// Commits batches under one lease.
 struct Writer {
     lease: Lease,
@@ -340,8 +368,9 @@ impl Writer {
         lease::confirm(&transaction, &self.lease).await??;
         apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages).await?;
         let position = i64::try_from(sequence).unwrap_or(i64::MAX);
-        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-            [&self.lease.fact_set, &position, &self.genesis, &self.length.as_secs_f64()];
+        let (length, message) = (self.length.as_secs_f64(), batch.last_id());
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+            [&self.lease.fact_set, &position, &self.genesis, &length, &message];
         transaction.execute(ADVANCE, &values).await?;
         failpoint!("projector.applied");
         let mut securities = 0;

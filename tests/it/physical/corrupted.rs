@@ -88,6 +88,25 @@ async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> R
     Ok(())
 }
 
+/// Fails when the projector trusts a number without the message it named.
+#[tokio::test]
+async fn a_log_that_lost_its_end_and_grew_again_is_not_read_on() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    let feed = market(&app, "60", "10").await?;
+    app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
+    app.catch_up().await?;
+    let applied = ids(&app).await?.len();
+    rot_oldest_block(&servers, &app, Ending::Killed).await?;
+    assert!(ids(&app).await?.len() < applied, "the log's end is lost");
+    app.ingest(&["load", &feed, "--source", "another"]).await?.success()?;
+    assert!(ids(&app).await?.len() > applied, "its numbers are taken");
+    let halted = app.projector(&["run", "--until-caught-up"]).await?;
+    assert_eq!(halted.code, 2, "{}", halted.stderr);
+    assert!(halted.stderr.contains("is not the one that was applied"), "{}", halted.stderr);
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_damaged_older_file_is_passed_named_and_its_frames_published_again() -> Result<()> {
     let servers = Servers::private().await?;

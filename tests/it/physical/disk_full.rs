@@ -90,8 +90,38 @@ async fn position(app: &TestApp) -> Result<i64> {
     Ok(row.try_get(0)?)
 }
 
-/// Applies a market while Postgres has only so much room, then makes room. Gives what the projector said meanwhile.
-async fn applied_in_spite_of_a_full_disk(free: u64) -> Result<Option<String>> {
+/// What there is no room for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lacking {
+    /// A segment of Postgres's own log, of which the last one is nearly used up.
+    Segment,
+    /// Pages of a table, while that log has a fresh segment.
+    Pages,
+}
+
+impl Lacking {
+    /// Uses up the disk.
+    async fn arrange(self, app: &TestApp, disk: &SmallDisk) -> Result<()> {
+        const SPARE: &str = "select exists (select from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_insert_lsn()))";
+        const NEXT: &str = "select pg_logical_emit_message(false, 'room', 'x'), pg_switch_wal()";
+        while self == Lacking::Segment && app.sql_value::<bool>(SPARE).await? {
+            app.sql(NEXT, &[]).await?;
+        }
+        match self {
+            Lacking::Segment => {
+                app.sql("select pg_logical_emit_message(false, 'room', repeat('x', 14 << 20))", &[]).await?;
+                disk.fill_but(8 << 20)
+            }
+            Lacking::Pages => {
+                app.sql(NEXT, &[]).await?;
+                disk.fill_but(1 << 20)
+            }
+        }
+    }
+}
+
+/// Applies a market while Postgres lacks room, then makes room. Gives what the projector said meanwhile.
+async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<String>> {
     let Some(disk) = SmallDisk::mount(512)? else { return Ok(None) };
     let servers = Servers::private_with_postgres_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).env("PROJECTOR_BATCH_BYTES", "200000").start().await?;
@@ -100,7 +130,7 @@ async fn applied_in_spite_of_a_full_disk(free: u64) -> Result<Option<String>> {
     app.catch_up().await?;
     let early = position(&app).await?;
     load(&app, &feed).await?.success()?;
-    disk.fill_but(free)?;
+    lacking.arrange(&app, &disk).await?;
     let projector = app.spawn(Program::Projector, &["run"]).await?;
     eventually(PATIENCE, async || {
         ensure!(projector.log().contains("Postgres has no room: make room"), "{}", projector.log_tail(5));
@@ -127,15 +157,14 @@ async fn applied_in_spite_of_a_full_disk(free: u64) -> Result<Option<String>> {
 
 #[tokio::test]
 async fn a_projector_goes_on_by_itself_after_postgres_could_not_write_its_own_log() -> Result<()> {
-    // Less than one more segment of that log.
-    let Some(said) = applied_in_spite_of_a_full_disk(8 << 20).await? else { return Ok(()) };
+    let Some(said) = applied_in_spite_of_a_full_disk(Lacking::Segment).await? else { return Ok(()) };
     assert!(said.contains("pg_wal"), "{said}");
     Ok(())
 }
 
 #[tokio::test]
 async fn a_projector_goes_on_by_itself_after_postgres_could_not_enlarge_a_table() -> Result<()> {
-    let Some(said) = applied_in_spite_of_a_full_disk(18 << 20).await? else { return Ok(()) };
+    let Some(said) = applied_in_spite_of_a_full_disk(Lacking::Pages).await? else { return Ok(()) };
     assert!(said.contains("could not extend file"), "{said}");
     Ok(())
 }
