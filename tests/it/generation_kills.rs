@@ -30,8 +30,7 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let readers = Readers::start(&app).await?;
     let rebuild = ["rebuild", "--policy", &policy];
-    let mut generation = 2;
-    for step in failpoints("rebuild.")? {
+    for (generation, step) in (2..).zip(failpoints("rebuild.")?) {
         ensure!(killed_at(&app, Program::Projector, &rebuild, &step, 1).await?, "{step} was not reached");
         ensure!(served(&app).await? == 1, "killed at {step}");
         // Complete already, the next command would begin another one.
@@ -41,7 +40,6 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
         }
         let differences = answer(&app, &["diff", "1", &generation.to_string()]).await?;
         ensure!(differences["tables"].to_string().contains("[20,10]"), "{step}: {differences}");
-        generation += 1;
     }
     for step in failpoints("switch.")? {
         for (command, to) in [(&["promote", "2", "--accept-diff"][..], 2), (&["rollback"], 1)] {

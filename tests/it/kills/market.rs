@@ -101,7 +101,7 @@ impl Writer {
         let price = move |cents: usize| json!({ "kind": "price", "symbol": symbol, "date": day, "close": format!("{}.{:02}", cents / 100, cents % 100) });
         self.history(source, position, 0.1, &|change| price(close + change));
         if position % 9 == 4 {
-            let id = (day.day() % 2 == 0).then(|| format!("{symbol}-{day}"));
+            let id = day.day().is_multiple_of(2).then(|| format!("{symbol}-{day}"));
             let dividend = move |change: usize| json!({ "kind": "dividend", "symbol": symbol, "ex_date": day, "amount": format!("0.{}", 500 + change), "id": id });
             self.history(source, position, 0.6, &dividend);
         }
