@@ -76,7 +76,7 @@ fn number(reply: &Reply, header: &str) -> Result<i64> {
     Ok(value.parse()?)
 }
 
-/// Fails when the statement that decides does not lock the accounts it charges.
+/// Fails when accounts are not locked while their calls are decided.
 #[tokio::test]
 async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -104,6 +104,7 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     Ok(())
 }
 
+/// Fails when accounts are not locked while their calls are decided.
 #[tokio::test]
 async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -126,6 +127,7 @@ async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     Ok(())
 }
 
+/// Fails when accounts are not locked while their calls are decided.
 #[tokio::test]
 async fn keys_of_an_account_share_and_new_keys_buy_nothing() -> Result<()> {
     let cluster = Cluster::start(2).await?;
@@ -318,6 +320,7 @@ async fn headers_keep_their_promises() -> Result<()> {
     Ok(())
 }
 
+/// Fails when refused calls leave the account's time as it was.
 #[tokio::test]
 async fn months_and_clocks_only_move_forward() -> Result<()> {
     let cluster = Cluster::start(2).await?;

@@ -142,6 +142,7 @@ mod tests {
     }
 
     proptest! {
+        /// Fails when the order of rows with equal keys is left open.
         #[test]
         fn pages_neither_skip_nor_repeat(values in proptest::collection::vec(proptest::option::of(-3i64..3), 0..40), limit in 1i64..7, descending: bool) {
             let rows: Vec<Row> = values.into_iter().zip(0u16..).map(|(value, id)| Row(value, id)).collect();

@@ -163,6 +163,7 @@ async fn symbols(world: &Generated, sql: &str) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// Fails when the order of rows with equal keys is left open.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_list_is_what_brute_force_says() -> Result<()> {
     let world = Generated::start().await?;
