@@ -260,7 +260,8 @@ async fn corrections(
     for number in 0..arguments.corrections {
         let symbol = symbols[number as usize * 7 % symbols.len()];
         let file = app.folder().join(format!("dividends-correction-{number}.csv"));
-        let amount = format!("0.{:04}", 1000 + number);
+        // Without a zero at its end, which answers do not have.
+        let amount = format!("0.1{number:03}1");
         fs::write(&file, format!("symbol,ex_date,amount\n{symbol},2024-06-27,{amount}\n"))?;
         load(app, &file, Utc::now()).await?;
         let started = Instant::now();
