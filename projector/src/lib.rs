@@ -23,3 +23,4 @@ pub mod retry;
 pub mod run;
 pub mod settings;
 pub mod status;
+mod writer;

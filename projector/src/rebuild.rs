@@ -23,8 +23,9 @@ use tokio_postgres::Client;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
-use crate::run::{ANALYZE, LIVE_FACTS, fold};
+use crate::run::{LIVE_FACTS, fold};
 use crate::settings::ProjectorSettings;
+use crate::writer::ANALYZE;
 
 const PENDING: &str = include_str!("../queries/generation_building.sql");
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");

@@ -3,7 +3,7 @@
 //! Transient failures (a restarted Postgres, a lost connection) are retried with back-off from the last committed
 //! position; what cannot heal by itself halts with the reason and what to do, and is written to the fact set.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -16,16 +16,15 @@ use schema::db::{self, DbError, error_chain};
 use schema::failpoint;
 use schema::process::Shutdown;
 use schema::stream::{self, StreamError};
-use schema::symbol::Symbol;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::apply::{ApplyError, apply_messages};
+use crate::apply::ApplyError;
 use crate::consume::{Batch, ConsumeError, LogReader, message_id};
-use crate::derive::{CHUNK, DeriveError, Derivers};
-use crate::generation::Generation;
+use crate::derive::DeriveError;
 use crate::lease::{self, Lease, LeaseLost};
 use crate::settings::ProjectorSettings;
+use crate::writer::Writer;
 
 /// The fact set that the live generations are derived from.
 pub const LIVE_FACTS: &str = "facts";
@@ -33,20 +32,13 @@ pub const LIVE_FACTS: &str = "facts";
 const STAGING: &str = include_str!("../queries/staging.sql");
 const FACT_SETS: &str = include_str!("../queries/fact_sets_followed.sql");
 const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
-const ATTENTION: &str = include_str!("../queries/attention.sql");
-const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
 const HALT: &str = include_str!("../queries/halt.sql");
-/// Statistics of the facts, which a large change has made untrue.
-pub const ANALYZE: &str = "analyze observations; analyze bars";
-const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const LOST_FOOTING: &str = "the projector lost its footing; it goes on from the checkpoint";
 const NO_ROOM: &str =
     "Postgres has no room: make room where its data is; the projector goes on from the checkpoint by itself";
 /// How often pauses and policy changes are looked for while the log is quiet.
 const ATTEND: Duration = Duration::from_secs(1);
-/// Longest time the read tables wait for the end of a backlog.
-const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 
 /// Why the projector ended.
 #[derive(Debug, thiserror::Error)]
@@ -244,14 +236,8 @@ async fn work(
     let batch_bytes = usize::try_from(settings.batch_bytes).unwrap_or(usize::MAX);
     let until = until_sequence(client, &lease.fact_set).await?;
     let end = stream.cached_info().state.last_sequence.min(until);
-    let mut writer = Writer {
-        lease: lease.clone(),
-        genesis,
-        length: settings.lease(),
-        derivers: Derivers::new(),
-        derived: tokio::time::Instant::now(),
-        reader: db::connect(&settings.projector_config(&lease.fact_set)?).await?,
-    };
+    let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
+    let mut writer = Writer::new(lease.clone(), genesis, settings.lease(), facts);
     let mut sequence = lease.checkpoint;
     // Dirty symbols of an earlier life are served before anything new.
     writer
@@ -337,106 +323,6 @@ async fn check_position(stream: &Stream, sequence: u64, message: Option<&str>) -
         Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(()),
         Err(error) => Err(ConsumeError::Consumer(error.to_string()).into()),
     }
-}
-
-/// Commits batches under one lease.
-struct Writer {
-    lease: Lease,
-    genesis: String,
-    length: Duration,
-    derivers: Derivers,
-    derived: tokio::time::Instant,
-    /// Reads committed facts while the transaction writes tables.
-    reader: Client,
-}
-
-impl Writer {
-    /// Looks after what comes from people rather than the log: a pause, a changed policy. Says whether to wait.
-    async fn attend(&mut self, client: &mut Client, sequence: u64) -> Result<bool, RunError> {
-        let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
-        let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
-        if dirty && !paused {
-            self.write(client, &Batch::default(), sequence).await?;
-        }
-        Ok(paused)
-    }
-
-    /// Applies a batch; derives the read tables when the log's end is reached, or has been far away for long.
-    async fn write(&mut self, client: &mut Client, batch: &Batch, sequence: u64) -> Result<(), RunError> {
-        let started = tokio::time::Instant::now();
-        let mut transaction = client.transaction().await?;
-        lease::confirm(&transaction, &self.lease).await??;
-        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages).await?;
-        let position = i64::try_from(sequence).unwrap_or(i64::MAX);
-        let (length, message) = (self.length.as_secs_f64(), batch.last_id());
-        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-            [&self.lease.fact_set, &position, &self.genesis, &length, &message];
-        transaction.execute(ADVANCE, &values).await?;
-        failpoint!("projector.applied");
-        let mut securities = 0;
-        if batch.pending == 0 || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY {
-            let plans = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
-            let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
-            if facts_first {
-                // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
-                transaction.commit().await?;
-                failpoint!("projector.facts_committed");
-                self.reader.batch_execute(ANALYZE).await?;
-                transaction = client.transaction().await?;
-                lease::confirm(&transaction, &self.lease).await??;
-            }
-            let derived = self.derive(&transaction, &plans, facts_first, sequence).await;
-            securities = derived.inspect_err(|_| self.derivers.clear())?;
-            self.derived = tokio::time::Instant::now();
-            failpoint!("projector.derived");
-        }
-        if let Err(error) = transaction.commit().await {
-            self.derivers.clear();
-            return Err(error.into());
-        }
-        failpoint!("projector.committed");
-        tracing::info!(sequence, messages = batch.messages.len(), pending = batch.pending, securities, elapsed = ?started.elapsed(), "applied");
-        Ok(())
-    }
-
-    /// What every generation that follows these facts has to derive.
-    async fn plans(&mut self, transaction: &Transaction<'_>) -> Result<Vec<Plan>, RunError> {
-        let mut plans = Vec::new();
-        for generation in Generation::tailing(transaction, &self.lease.fact_set).await? {
-            generation.enter(transaction).await?;
-            let deriver = self.derivers.entry(generation.id).or_default();
-            let touched = deriver.touched(transaction, &generation).await?;
-            plans.push(Plan { generation, touched });
-        }
-        Ok(plans)
-    }
-
-    async fn derive(
-        &self,
-        transaction: &Transaction<'_>,
-        plans: &[Plan],
-        facts_first: bool,
-        sequence: u64,
-    ) -> Result<usize, RunError> {
-        let mut securities = 0;
-        for Plan { generation, touched } in plans {
-            let Some(deriver) = self.derivers.get(&generation.id) else { continue };
-            generation.enter(transaction).await?;
-            let derived = match facts_first {
-                true => deriver.derive(transaction, &self.reader, generation, touched, sequence).await,
-                false => deriver.derive(transaction, transaction, generation, touched, sequence).await,
-            };
-            securities += derived?.securities;
-            transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
-        }
-        Ok(securities)
-    }
-}
-
-/// What one generation has to derive.
-struct Plan {
-    generation: Generation,
-    touched: BTreeSet<Symbol>,
 }
 
 /// Leaves the reason where `projector status` and a person find it.

@@ -167,7 +167,7 @@ async fn killed_at_random_steps_a_load_converges_to_what_the_log_says() -> Resul
 }
 
 #[tokio::test]
-#[ignore = "forty runs of random kills, about ten minutes"]
+#[ignore = "forty runs of random kills, about five minutes"]
 async fn killed_at_random_steps_many_times() -> Result<()> {
     let first = number("KILLS_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
     killed_at_random_again(first, number("KILLS_RUNS").unwrap_or(40)).await

@@ -1,0 +1,143 @@
+//! Writes what the log says: a batch's facts and the position in one transaction, then the tables derived from them.
+//!
+//! Invariant: nothing is committed but under the newest epoch of the lease.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use schema::failpoint;
+use schema::symbol::Symbol;
+use tokio::time::Instant;
+use tokio_postgres::{Client, Transaction};
+
+use crate::apply::apply_messages;
+use crate::consume::Batch;
+use crate::derive::{CHUNK, Derivers};
+use crate::generation::Generation;
+use crate::lease::{self, Lease};
+use crate::run::RunError;
+
+const ATTENTION: &str = include_str!("../queries/attention.sql");
+const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
+/// Statistics of the facts, which a large change has made untrue.
+pub(crate) const ANALYZE: &str = "analyze observations; analyze bars";
+const NOTIFY: &str = "select pg_notify('projection', $1)";
+
+/// Longest time the read tables wait for the end of a backlog.
+const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
+/// But a large market's tables wait so many times as long as deriving them takes, or the backlog would hardly shrink.
+const SHARE: u32 = 4;
+
+/// Commits batches under one lease.
+pub(crate) struct Writer {
+    lease: Lease,
+    genesis: String,
+    length: Duration,
+    derivers: Derivers,
+    derived: Instant,
+    /// How long the last derivation took.
+    deriving: Duration,
+    /// Reads committed facts while the transaction writes tables.
+    reader: Client,
+}
+
+impl Writer {
+    /// Writes for the holder of a lease of this length; `reader` is a connection of its own.
+    pub(crate) fn new(lease: Lease, genesis: String, length: Duration, reader: Client) -> Self {
+        let (derived, deriving) = (Instant::now(), Duration::ZERO);
+        Self { lease, genesis, length, derivers: Derivers::new(), derived, deriving, reader }
+    }
+
+    /// Looks after what comes from people rather than the log: a pause, a changed policy. Says whether to wait.
+    pub(crate) async fn attend(&mut self, client: &mut Client, sequence: u64) -> Result<bool, RunError> {
+        let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
+        let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
+        if dirty && !paused {
+            self.write(client, &Batch::default(), sequence).await?;
+        }
+        Ok(paused)
+    }
+
+    /// Applies a batch; derives the read tables when the log's end is reached, or has been far away for long.
+    pub(crate) async fn write(
+        &mut self,
+        client: &mut Client,
+        batch: &Batch,
+        sequence: u64,
+    ) -> Result<(), RunError> {
+        let started = Instant::now();
+        let mut transaction = client.transaction().await?;
+        lease::confirm(&transaction, &self.lease).await??;
+        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages).await?;
+        let position = i64::try_from(sequence).unwrap_or(i64::MAX);
+        let (length, message) = (self.length.as_secs_f64(), batch.last_id());
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+            [&self.lease.fact_set, &position, &self.genesis, &length, &message];
+        transaction.execute(ADVANCE, &values).await?;
+        failpoint!("projector.applied");
+        let mut securities = 0;
+        if batch.pending == 0 || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE) {
+            let deriving = Instant::now();
+            let plans = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
+            let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
+            if facts_first {
+                // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
+                transaction.commit().await?;
+                failpoint!("projector.facts_committed");
+                self.reader.batch_execute(ANALYZE).await?;
+                transaction = client.transaction().await?;
+                lease::confirm(&transaction, &self.lease).await??;
+            }
+            let derived = self.derive(&transaction, &plans, facts_first, sequence).await;
+            securities = derived.inspect_err(|_| self.derivers.clear())?;
+            (self.derived, self.deriving) = (Instant::now(), deriving.elapsed());
+            failpoint!("projector.derived");
+        }
+        if let Err(error) = transaction.commit().await {
+            self.derivers.clear();
+            return Err(error.into());
+        }
+        failpoint!("projector.committed");
+        tracing::info!(sequence, messages = batch.messages.len(), pending = batch.pending, securities, elapsed = ?started.elapsed(), "applied");
+        Ok(())
+    }
+
+    /// What every generation that follows these facts has to derive.
+    async fn plans(&mut self, transaction: &Transaction<'_>) -> Result<Vec<Plan>, RunError> {
+        let mut plans = Vec::new();
+        for generation in Generation::tailing(transaction, &self.lease.fact_set).await? {
+            generation.enter(transaction).await?;
+            let deriver = self.derivers.entry(generation.id).or_default();
+            let touched = deriver.touched(transaction, &generation).await?;
+            plans.push(Plan { generation, touched });
+        }
+        Ok(plans)
+    }
+
+    async fn derive(
+        &self,
+        transaction: &Transaction<'_>,
+        plans: &[Plan],
+        facts_first: bool,
+        sequence: u64,
+    ) -> Result<usize, RunError> {
+        let mut securities = 0;
+        for Plan { generation, touched } in plans {
+            let Some(deriver) = self.derivers.get(&generation.id) else { continue };
+            generation.enter(transaction).await?;
+            let derived = match facts_first {
+                true => deriver.derive(transaction, &self.reader, generation, touched, sequence).await,
+                false => deriver.derive(transaction, transaction, generation, touched, sequence).await,
+            };
+            securities += derived?.securities;
+            transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
+        }
+        Ok(securities)
+    }
+}
+
+/// What one generation has to derive.
+struct Plan {
+    generation: Generation,
+    touched: BTreeSet<Symbol>,
+}
