@@ -1,13 +1,15 @@
 //! Every figure can say why it is what it is, and rows that cannot be believed are shown until they are corrected.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use chrono::{Datelike, NaiveDate, Weekday};
-use harness::{Api, TestApp};
+use harness::{Api, TestApp, eventually};
 use serde_json::{Value, json};
 
 const TODAY: &str = "2024-12-31";
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Members of the metrics that say what they are about, or are told beside the figures.
 const NOT_FIGURES: [&str; 7] =
     ["symbol", "currency", "as_of", "flags", "quarantined", "method_version", "explanation"];
@@ -24,6 +26,19 @@ impl Told {
         load(&app, "first", records).await?;
         let (api, key) = (app.api_serve().await?, app.key("professional").await?);
         Ok(Self { app, api, key })
+    }
+
+    /// Loads more, and waits until it is served: until then answers from memory are right answers too.
+    async fn load(&self, name: &str, records: &[Value]) -> Result<()> {
+        load(&self.app, name, records).await?;
+        let loaded: i64 = self.app.sql_value("select sequence from read_g1.version").await?;
+        eventually(PATIENCE, async || {
+            let health = self.api.get("/v1/health", None).await?.json()?;
+            let served = &health["data"]["components"]["projection"]["data_version"];
+            ensure!(*served == format!("g1.{loaded}"), "{served} is served, {loaded} is there");
+            Ok(())
+        })
+        .await
     }
 
     async fn metrics(&self, symbol: &str, more: &str) -> Result<Value> {
@@ -244,7 +259,7 @@ async fn held_rows_are_shown_until_a_correction_arrives() -> Result<()> {
         "{unused:?}"
     );
 
-    load(&told.app, "correction", &[
+    told.load("correction", &[
         paid("pence", "2024-12-05", "0.06", "regular", 1),
         paid("all", "2024-12-20", "0.12", "special", 1),
         json!({ "kind": "price", "symbol": "HELD", "date": "2024-12-30", "close": "10.01", "revision": 1 }),
