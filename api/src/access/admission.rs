@@ -21,8 +21,7 @@ use super::store::Store;
 use crate::error::ApiError;
 
 /// A queue is looked up key by key in indexes: planned once, and never by reading a whole table of accounts, however
-/// small it looks. Losing less than a second of counts in a crash is worth not waiting for the disk. A transaction
-/// that an instance left open must not hold accounts.
+/// small it looks. Losing less than a second of counts in a crash is worth not waiting for the disk.
 const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c jit=off";
 /// Calls that may wait; more are refused at once.
@@ -91,6 +90,7 @@ impl Admission {
     pub(crate) fn start(mut config: Config, patience: Duration) -> Self {
         let (calls, waiting) = mpsc::channel(QUEUE);
         let (refunds, refunding) = mpsc::channel(1_024);
+        // A transaction that an instance left open must not hold accounts for longer than a statement may take.
         let options = format!(
             "{} {SESSION} -c statement_timeout={limit} -c idle_in_transaction_session_timeout={limit}",
             config.get_options().unwrap_or_default(),
@@ -126,8 +126,8 @@ impl Admission {
 
 async fn decide_queues(mut connection: Connection, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
     let mut queue = Vec::with_capacity(BATCH);
-    // The first calls find the connection open.
-    let _ = connection.store().await;
+    // The first calls find the connection open; a server that does not answer keeps none of them waiting.
+    let _ = timeout(connection.patience, connection.store()).await;
     while waiting.lock().await.recv_many(&mut queue, BATCH).await > 0 {
         settle(&mut connection, &mut queue).await;
     }
