@@ -76,7 +76,7 @@ fn number(reply: &Reply, header: &str) -> Result<i64> {
     Ok(value.parse()?)
 }
 
-/// Fails when accounts are not locked while their calls are decided.
+/// Fails when an account is charged although its row is not the one that was read.
 #[tokio::test]
 async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -104,7 +104,7 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     Ok(())
 }
 
-/// Fails when accounts are not locked while their calls are decided.
+/// Fails when an account is charged although its row is not the one that was read.
 #[tokio::test]
 async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -127,7 +127,7 @@ async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     Ok(())
 }
 
-/// Fails when accounts are not locked while their calls are decided.
+/// Fails when an account is charged although its row is not the one that was read.
 #[tokio::test]
 async fn keys_of_an_account_share_and_new_keys_buy_nothing() -> Result<()> {
     let cluster = Cluster::start(2).await?;

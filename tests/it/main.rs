@@ -27,6 +27,7 @@ mod log_copies;
 mod outage;
 mod physical;
 mod replay;
+mod remembered;
 mod replica;
 mod roles;
 mod servers;

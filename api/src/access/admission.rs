@@ -1,15 +1,14 @@
-//! Decides on calls, many at a time: while a transaction is in flight, arrivals queue; then one transaction decides on
-//! the whole queue.
+//! Decides on calls, many at a time: while Postgres works on a queue, arrivals wait; then the whole next queue goes.
 //!
-//! Invariants: limits are exact over all instances, because an account's row is locked while its calls are decided; no
-//! call waits for another account's transaction longer than the time-out; on time-out the answer is "cannot decide",
-//! never "yes".
+//! Invariants: limits are exact over all instances, because an account is charged only if its row is the one that the
+//! decision was made on; a call that cannot be decided in time is answered "cannot decide", never "yes".
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
-use tokio::sync::{Mutex, mpsc, oneshot};
+use futures::FutureExt;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::Config;
@@ -17,6 +16,7 @@ use tokio_postgres::Config;
 use super::Tier;
 use super::bucket::Usage;
 use super::ledger::Charge;
+use super::memory::Memory;
 use super::store::Store;
 use crate::error::ApiError;
 
@@ -26,10 +26,12 @@ const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generi
                        -c enable_mergejoin=off -c jit=off";
 /// Calls that may wait; more are refused at once.
 const QUEUE: usize = 16_384;
-/// Calls decided by one transaction at most.
+/// Calls decided on together at most.
 const BATCH: usize = 4_096;
-/// Transactions in flight: while Postgres works on one queue, the instance works on the other.
+/// Queues, by key: while Postgres works on one, the instance works on the other.
 const WORKERS: usize = 2;
+const SILENCE: &str = "the store does not answer in time";
+const CONTENDED: &str = "others kept changing the account";
 
 /// A call to decide on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,12 +64,19 @@ pub(crate) struct Admitted {
     pub(crate) usage: Usage,
 }
 
-/// Decisions in the order of the calls; `None` for a key that is not valid.
-pub(super) type Decisions = Vec<Option<Admitted>>;
+/// What came of a call.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// `None` for a key that is not valid.
+    Decided(Option<Admitted>),
+    /// Its account was only read, or changed meanwhile.
+    Open,
+}
 
 #[derive(Debug)]
 struct Waiting {
     call: Call,
+    since: Instant,
     decision: oneshot::Sender<Result<Option<Admitted>, Arc<str>>>,
 }
 
@@ -78,30 +87,30 @@ struct Refund {
     month: NaiveDate,
 }
 
-/// The queue to the store.
+/// The queues to the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
-    calls: mpsc::Sender<Waiting>,
+    calls: [mpsc::Sender<Waiting>; WORKERS],
     refunds: mpsc::Sender<Refund>,
 }
 
 impl Admission {
     /// Starts the workers with connections of their own, so that slow reads cannot starve them.
     pub(crate) fn start(mut config: Config, patience: Duration) -> Self {
-        let (calls, waiting) = mpsc::channel(QUEUE);
-        let (refunds, refunding) = mpsc::channel(1_024);
-        // A transaction that an instance left open must not hold accounts for longer than a statement may take.
         let options = format!(
-            "{} {SESSION} -c statement_timeout={limit} -c idle_in_transaction_session_timeout={limit}",
+            "{} {SESSION} -c statement_timeout={}",
             config.get_options().unwrap_or_default(),
-            limit = patience.as_millis()
+            patience.as_millis()
         );
         config.options(options.trim()).connect_timeout(patience.max(Duration::from_secs(1)));
-        let waiting = Arc::new(Mutex::new(waiting));
-        for _ in 0..WORKERS {
-            tokio::spawn(decide_queues(Connection::new(&config, patience), Arc::clone(&waiting)));
-        }
-        tokio::spawn(give_back(Connection::new(&config, patience), refunding));
+        let connection = || Connection::new(&config, patience);
+        let calls = std::array::from_fn(|_| {
+            let (calls, waiting) = mpsc::channel(QUEUE);
+            tokio::spawn(decide_queues(connection(), waiting));
+            calls
+        });
+        let (refunds, refunding) = mpsc::channel(1_024);
+        tokio::spawn(give_back(connection(), refunding));
         Self { calls, refunds }
     }
 
@@ -109,7 +118,10 @@ impl Admission {
     pub(super) async fn decide(&self, call: Call) -> Result<Option<Admitted>, ApiError> {
         let unavailable = |why: &str| ApiError::Unavailable(format!("admission: {why}"));
         let (decision, decided) = oneshot::channel();
-        self.calls.try_send(Waiting { call, decision }).map_err(|_| unavailable("the queue is full"))?;
+        let waiting = Waiting { call, since: Instant::now(), decision };
+        // Calls of one key meet in one queue, or they would get into each other's way.
+        let queue = &self.calls[usize::from(waiting.call.hash[0]) % WORKERS];
+        queue.try_send(waiting).map_err(|_| unavailable("the queue is full"))?;
         // The workers keep the time: a queue is answered within the patience after the one before it.
         match decided.await {
             Ok(decision) => decision.map_err(|why| unavailable(&why)),
@@ -124,35 +136,52 @@ impl Admission {
     }
 }
 
-async fn decide_queues(mut connection: Connection, waiting: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
-    let mut queue = Vec::with_capacity(BATCH);
+async fn decide_queues(mut connection: Connection, mut waiting: mpsc::Receiver<Waiting>) {
+    let (mut queue, mut memory) = (Vec::with_capacity(BATCH), Memory::new());
     // The first calls find the connection open; a server that does not answer keeps none of them waiting.
     let _ = timeout(connection.patience, connection.store()).await;
-    while waiting.lock().await.recv_many(&mut queue, BATCH).await > 0 {
-        settle(&mut connection, &mut queue).await;
+    // Calls that are left over wait for no others.
+    while !queue.is_empty() || waiting.recv_many(&mut queue, BATCH).await > 0 {
+        let room = BATCH.saturating_sub(queue.len());
+        let _ = waiting.recv_many(&mut queue, room).now_or_never();
+        settle(&mut connection, &mut memory, &mut queue).await;
     }
 }
 
-async fn settle(connection: &mut Connection, queue: &mut Vec<Waiting>) {
+/// Decides on what can be decided on; the rest stays in the queue.
+async fn settle(connection: &mut Connection, memory: &mut Memory, queue: &mut Vec<Waiting>) {
     // A client that has gone away is not charged.
     queue.retain(|waiting| !waiting.decision.is_closed());
     let calls: Vec<Call> = queue.iter().map(|waiting| waiting.call).collect();
     let patience = connection.patience;
-    let deciding = async { connection.store().await?.decide(&calls).await };
-    match timeout(patience, deciding).await.unwrap_or_else(|_| Err(Undecided::silence())) {
-        Ok(decisions) => {
-            for (waiting, decision) in queue.drain(..).zip(decisions) {
-                let _ = waiting.decision.send(Ok(decision));
-            }
+    let deciding = async { connection.store().await?.decide(memory, &calls).await };
+    match timeout(patience, deciding).await.unwrap_or_else(|_| Err(Undecided(SILENCE.into()))) {
+        Ok(outcomes) => {
+            let answered = queue.drain(..).zip(outcomes);
+            let open = answered.filter_map(|(waiting, outcome)| waiting.answer(outcome, patience)).collect();
+            *queue = open;
         }
         Err(Undecided(why)) => {
-            // The connection may still be at work on the transaction; the next queue gets a fresh one.
+            // The connection may still be at work on the statement; the next queue gets a fresh one.
             connection.close();
             tracing::warn!("admission: {why}");
             for waiting in queue.drain(..) {
                 let _ = waiting.decision.send(Err(Arc::clone(&why)));
             }
         }
+    }
+}
+
+impl Waiting {
+    /// Gives the answer; without one, waits on as long as there is patience.
+    fn answer(self, outcome: Outcome, patience: Duration) -> Option<Self> {
+        let decision = match outcome {
+            Outcome::Open if self.since.elapsed() < patience => return Some(self),
+            Outcome::Open => Err(CONTENDED.into()),
+            Outcome::Decided(decision) => Ok(decision),
+        };
+        let _ = self.decision.send(decision);
+        None
     }
 }
 
@@ -167,12 +196,6 @@ async fn give_back(mut connection: Connection, mut refunding: mpsc::Receiver<Ref
 /// Why there is no decision.
 #[derive(Debug)]
 pub(super) struct Undecided(Arc<str>);
-
-impl Undecided {
-    fn silence() -> Self {
-        Self("the store does not answer in time".into())
-    }
-}
 
 impl From<tokio_postgres::Error> for Undecided {
     fn from(error: tokio_postgres::Error) -> Self {

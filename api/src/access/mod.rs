@@ -3,12 +3,15 @@
 //! Invariants: [`Access`] in a handler's signature is the only way to data; parameters are read before anything is
 //! charged and reported after; when the store does not decide, the answer is 503, never data.
 
+mod accounts;
 mod admission;
 mod bucket;
+mod clock;
 mod credential;
 pub(crate) mod headers;
 mod ledger;
 mod limiter;
+mod memory;
 mod store;
 pub(crate) mod throttle;
 mod tier;

@@ -1,31 +1,29 @@
-//! Where limits stand: Postgres, in one transaction a queue.
+//! Where limits stand: Postgres.
 //!
-//! Invariants: accounts are locked in their order before anything is decided; a key's own bucket is read and written
-//! only under its account's lock.
+//! Invariants: an account is charged only by whoever knows what its row holds and finds it unchanged; rows are locked in
+//! the order of their accounts.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use futures::{FutureExt, future};
+use futures::future;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 
-use super::admission::{Call, Decisions, Undecided};
-use super::bucket::Bucket;
-use super::limiter::{KeyLimiter, Limiter};
+use super::accounts::{Account, Accounts, OwnBucket};
+use super::admission::{Admitted, Call, Outcome, Undecided};
+use super::limiter::Limiter;
+use super::memory::{Memory, Written};
 
-const LOCK: &str = include_str!("../../queries/access/lock.sql");
-const KEYS: &str = include_str!("../../queries/access/keys.sql");
+const READ: &str = include_str!("../../queries/access/read.sql");
 const CHARGE: &str = include_str!("../../queries/access/charge.sql");
-const CHARGE_KEYS: &str = include_str!("../../queries/access/charge_keys.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");
 
 /// An open connection with its statements.
 pub(super) struct Store {
     client: Client,
-    lock: Statement,
-    keys: Statement,
+    read: Statement,
     charge: Statement,
-    charge_keys: Statement,
     refund: Statement,
 }
 
@@ -34,10 +32,8 @@ impl Store {
         let (client, connection) = config.connect(NoTls).await?;
         tokio::spawn(connection);
         Ok(Self {
-            lock: client.prepare(LOCK).await?,
-            keys: client.prepare(KEYS).await?,
+            read: client.prepare(READ).await?,
             charge: client.prepare(CHARGE).await?,
-            charge_keys: client.prepare(CHARGE_KEYS).await?,
             refund: client.prepare(REFUND).await?,
             client,
         })
@@ -47,53 +43,73 @@ impl Store {
         !self.client.is_closed()
     }
 
-    /// Decides on calls in their order and charges what is due. A transaction that fails is to be given up with the
-    /// connection.
-    pub(super) async fn decide(&self, calls: &[Call]) -> Result<Decisions, Undecided> {
+    /// Decides on calls in their order by what is remembered, charges the accounts of which that still holds, and reads
+    /// the others, so that their calls can be decided on next. What fails is to be given up with the connection.
+    pub(super) async fn decide(&self, memory: &mut Memory, calls: &[Call]) -> Result<Vec<Outcome>, Undecided> {
         let (hashes, places) = distinct(calls);
-        // Both are on their way before either is answered.
-        let begun = self.client.batch_execute("begin");
-        let (_, rows) = future::try_join(begun, self.client.query(&self.lock, &[&hashes])).await?;
-        let mut locked = Locked::read(hashes.len(), &rows)?;
-        if !locked.own_rates.is_empty() {
-            let keys: Vec<i64> = locked.own_rates.keys().copied().collect();
-            locked.read_keys(&self.client.query(&self.keys, &[&keys]).await?)?;
+        let mut accounts = memory.take(&hashes);
+        let decisions: Vec<Option<Admitted>> =
+            calls.iter().zip(&places).map(|(call, place)| accounts.decide(call, *place)).collect();
+        let unknown = |place: &usize| accounts.keys[*place].is_none();
+        let asked: Vec<usize> = (0..hashes.len()).filter(unknown).collect();
+        let sent = Instant::now();
+        // Both are on their way before either is answered, and done in this order.
+        let (charged, rows) = future::try_join(
+            self.charge(&accounts),
+            self.read(asked.iter().map(|place| hashes[*place].as_slice()).collect()),
+        )
+        .await?;
+        if let Some(row) = charged.first().or(rows.first()) {
+            memory.clock.learn(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
         }
-        let decide = |(call, place): (&Call, usize)| locked.decide(call, place);
-        let decisions = calls.iter().zip(places).map(decide).collect();
-        self.write(&locked).await?;
-        Ok(decisions)
-    }
-
-    /// Writes what is left and ends the transaction; of refused calls too, or a clock set back would never be noticed.
-    async fn write(&self, locked: &Locked) -> Result<(), Error> {
-        let keys_written = match locked.keys.is_empty() {
-            true => future::ok(0).left_future(),
-            false => self.charge_keys(&locked.keys).right_future(),
+        let written: Written = pairs(&charged)?;
+        memory.put_back(&hashes, accounts, &written);
+        let mut valid = vec![false; hashes.len()];
+        for row in &rows {
+            let place = asked[usize::try_from(row.try_get::<_, i64>("place")? - 1).unwrap_or(usize::MAX)];
+            memory.learn(hashes[place], row)?;
+            valid[place] = true;
+        }
+        let outcome = |(decision, place): (Option<Admitted>, usize)| match decision {
+            Some(admitted) if written.contains_key(&admitted.account) => Outcome::Decided(Some(admitted)),
+            Some(_) => Outcome::Open,
+            None if valid[place] => Outcome::Open,
+            None => Outcome::Decided(None),
         };
-        let written = self.charge(&locked.accounts);
-        future::try_join3(written, keys_written, self.client.batch_execute("commit")).await?;
-        Ok(())
+        Ok(decisions.into_iter().zip(places).map(outcome).collect())
     }
 
-    async fn charge(&self, accounts: &[Limiter]) -> Result<u64, Error> {
-        fn column<T>(accounts: &[Limiter], field: impl Fn(&Limiter) -> T) -> Vec<T> {
-            accounts.iter().map(field).collect()
+    async fn read(&self, hashes: Vec<&[u8]>) -> Result<Vec<Row>, Error> {
+        if hashes.is_empty() { Ok(vec![]) } else { self.client.query(&self.read, &[&hashes]).await }
+    }
+
+    /// Writes the accounts whose rows are still those that were read; of refused calls too, or a clock set back would
+    /// never be noticed.
+    async fn charge(&self, accounts: &Accounts) -> Result<Vec<Row>, Error> {
+        fn column<T>(accounts: &[Account], field: impl Fn(&Limiter) -> T) -> Vec<T> {
+            accounts.iter().map(|account| field(&account.limiter)).collect()
         }
-        let ids = column(accounts, |account| account.account);
-        let tokens = column(accounts, |account| account.bucket.tokens);
-        let sizes = column(accounts, |account| account.bucket.burst);
-        let times = column(accounts, |account| account.at);
-        let months = column(accounts, |account| account.month);
-        let used = column(accounts, |account| account.used);
-        self.client.execute(&self.charge, &[&ids, &tokens, &sizes, &times, &months, &used]).await
-    }
-
-    async fn charge_keys(&self, keys: &HashMap<i64, KeyLimiter>) -> Result<u64, Error> {
-        let ids: Vec<i64> = keys.keys().copied().collect();
-        let tokens: Vec<f64> = keys.values().map(|key| key.bucket.tokens).collect();
-        let times: Vec<DateTime<Utc>> = keys.values().map(|key| key.at).collect();
-        self.client.execute(&self.charge_keys, &[&ids, &tokens, &times]).await
+        let list = &accounts.list;
+        if list.is_empty() {
+            return Ok(vec![]);
+        }
+        let ids = column(list, |limiter| limiter.account);
+        let tokens = column(list, |limiter| limiter.bucket.tokens);
+        let sizes = column(list, |limiter| limiter.bucket.burst);
+        let times = column(list, |limiter| limiter.at);
+        let months = column(list, |limiter| limiter.month);
+        let used = column(list, |limiter| limiter.used);
+        let versions: Vec<i64> = list.iter().map(|account| account.version).collect();
+        let own: Vec<&OwnBucket> = accounts.own_buckets().collect();
+        let keys: Vec<i64> = own.iter().map(|own| own.key).collect();
+        let key_tokens: Vec<f64> = own.iter().map(|own| own.limiter.bucket.tokens).collect();
+        let key_times: Vec<DateTime<Utc>> = own.iter().map(|own| own.limiter.at).collect();
+        self.client
+            .query(
+                &self.charge,
+                &[&ids, &tokens, &sizes, &times, &months, &used, &versions, &keys, &key_tokens, &key_times],
+            )
+            .await
     }
 
     /// Gives a counted call back within the month it was counted in.
@@ -103,108 +119,21 @@ impl Store {
     }
 }
 
+/// The accounts that were written, and the versions of their rows.
+fn pairs(rows: &[Row]) -> Result<Written, Error> {
+    rows.iter().map(|row| Ok((row.try_get("account_id")?, row.try_get("version")?))).collect()
+}
+
 /// The keys of calls, each once, and which of them each call has.
-fn distinct(calls: &[Call]) -> (Vec<&[u8]>, Vec<usize>) {
+fn distinct(calls: &[Call]) -> (Vec<[u8; 32]>, Vec<usize>) {
     let (mut hashes, mut known) = (Vec::new(), HashMap::with_capacity(calls.len()));
     let mut place = |call| {
         let Call { hash, .. }: &Call = call;
         *known.entry(hash).or_insert_with(|| {
-            hashes.push(hash.as_slice());
+            hashes.push(*hash);
             hashes.len() - 1
         })
     };
     let places = calls.iter().map(&mut place).collect();
     (hashes, places)
-}
-
-/// The accounts of a queue, locked.
-struct Locked {
-    accounts: Vec<Limiter>,
-    /// By key's place: which account it is of, and the key where it has a rate of its own.
-    places: Vec<Option<(usize, Option<i64>)>>,
-    /// Rates of keys that have their own, and the present.
-    own_rates: HashMap<i64, (i32, DateTime<Utc>)>,
-    keys: HashMap<i64, KeyLimiter>,
-}
-
-impl Locked {
-    /// Reads rows that come in the order of their accounts.
-    fn read(places: usize, rows: &[Row]) -> Result<Self, Error> {
-        let mut locked = Self {
-            accounts: Vec::with_capacity(rows.len()),
-            places: vec![None; places],
-            own_rates: HashMap::new(),
-            keys: HashMap::new(),
-        };
-        for row in rows {
-            locked.add(row)?;
-        }
-        Ok(locked)
-    }
-
-    fn add(&mut self, row: &Row) -> Result<(), Error> {
-        let (account, now): (i64, DateTime<Utc>) = (row.try_get("account_id")?, row.try_get("now")?);
-        if self.accounts.last().is_none_or(|last| last.account != account) {
-            self.accounts.push(limiter(row, now)?);
-        }
-        let own_rate: Option<i32> = row.try_get("key_rate")?;
-        let key = match own_rate {
-            Some(rate) => {
-                let key: i64 = row.try_get("key_id")?;
-                self.own_rates.insert(key, (rate, now));
-                Some(key)
-            }
-            None => None,
-        };
-        let place = usize::try_from(row.try_get::<_, i64>("place")? - 1).unwrap_or(usize::MAX);
-        if let Some(slot) = self.places.get_mut(place) {
-            *slot = Some((self.accounts.len() - 1, key));
-        }
-        Ok(())
-    }
-
-    fn read_keys(&mut self, rows: &[Row]) -> Result<(), Error> {
-        for row in rows {
-            let key: i64 = row.try_get("id")?;
-            let Some((rate, now)) = self.own_rates.get(&key).copied() else { continue };
-            // A key never used is full.
-            let tokens = row.try_get::<_, Option<f64>>("tokens")?.unwrap_or(f64::from(rate));
-            let at = row.try_get::<_, Option<DateTime<Utc>>>("at")?.unwrap_or(now);
-            let bucket = Bucket { rate_per_minute: rate, burst: rate, tokens };
-            let mut limiter = KeyLimiter { bucket, at };
-            limiter.advance(now);
-            self.keys.insert(key, limiter);
-        }
-        Ok(())
-    }
-
-    fn decide(&mut self, call: &Call, place: usize) -> Option<super::Admitted> {
-        let (account, key) = self.places.get(place).copied().flatten()?;
-        // A key whose own bucket is not there any more is no key.
-        let key = match key {
-            Some(key) => Some(self.keys.get_mut(&key)?),
-            None => None,
-        };
-        Some(self.accounts.get_mut(account)?.decide(call, key))
-    }
-}
-
-/// An account's limits, brought to the present.
-fn limiter(row: &Row, now: DateTime<Utc>) -> Result<Limiter, Error> {
-    let bucket = Bucket {
-        rate_per_minute: row.try_get("rate_per_minute")?,
-        burst: row.try_get("burst")?,
-        tokens: row.try_get("tokens")?,
-    };
-    let mut limiter = Limiter {
-        account: row.try_get("account_id")?,
-        tier: row.try_get("tier")?,
-        bucket: bucket.in_place_of(row.try_get("cap")?),
-        at: row.try_get("at")?,
-        monthly_quota: row.try_get("monthly_quota")?,
-        month: row.try_get("month")?,
-        used: row.try_get("used")?,
-    };
-    limiter.advance(now);
-    Ok(limiter)
 }
