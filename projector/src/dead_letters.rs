@@ -1,6 +1,7 @@
 //! Messages and rows that could not be applied: kept with reason and provenance, in the batch's own transaction.
 
-use schema::db::{DbError, copy_values};
+use schema::copy::copy_values;
+use schema::db::DbError;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 

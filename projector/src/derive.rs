@@ -8,9 +8,9 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use rayon::prelude::*;
 use schema::db::DbError;
-use schema::facts::{FactsError, load_histories, load_known_symbols, load_securities};
+use schema::facts::{FactsError, StoredFacts, load_histories, load_known_symbols, load_securities};
 use schema::failpoint;
-use schema::history::{History, SourcePolicy};
+use schema::history::SourcePolicy;
 use schema::identity::{Directory, Identity};
 use schema::measure::fund::fund;
 use schema::measure::{self, Market, MonthEnds};
@@ -44,6 +44,8 @@ pub enum DeriveError {
     Benchmark(String),
     #[error("a derived value cannot be packed: {0}")]
     Bars(#[from] schema::bars::BarsError),
+    #[error("a derived value cannot be written: {0}")]
+    Encode(#[from] schema::copy::EncodeError),
     #[error("a derived value cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -232,12 +234,12 @@ async fn derive_all(
 ) -> Result<(), DeriveError> {
     let mut chunks = identities.chunks(CHUNK);
     let mut read = load(reader, chunks.next()).await?;
-    let mut built: Option<(&[&Identity], Vec<Built>)> = None;
+    let mut built: Option<Vec<Built>> = None;
     while read.is_some() || built.is_some() {
         let next = load(reader, chunks.next());
         let write = async {
             match built.take() {
-                Some((chunk, built)) => read_tables::replace(transaction, chunk, &built).await?,
+                Some(built) => read_tables::replace(transaction, &built).await?,
                 None => return Ok(()),
             }
             failpoint!("projector.deriving");
@@ -249,40 +251,37 @@ async fn derive_all(
     Ok(())
 }
 
-/// Securities and their histories.
-type Read<'a> = Option<(&'a [&'a Identity], Vec<History>)>;
+/// Securities and their facts, still as they are stored.
+type Read = Option<(Vec<Identity>, StoredFacts)>;
 
-async fn load<'a>(
-    reader: &impl GenericClient,
-    chunk: Option<&'a [&'a Identity]>,
-) -> Result<Read<'a>, DeriveError> {
+async fn load(reader: &impl GenericClient, chunk: Option<&[&Identity]>) -> Result<Read, DeriveError> {
     let Some(chunk) = chunk else { return Ok(None) };
-    Ok(Some((chunk, load_histories(reader, chunk).await?)))
+    let stored = StoredFacts::fetch(reader, chunk).await?;
+    Ok(Some((chunk.iter().copied().cloned().collect(), stored)))
 }
 
-async fn derive_chunk<'a>(
-    read: Read<'a>,
-    market: &Arc<MarketNow>,
-) -> Result<Option<(&'a [&'a Identity], Vec<Built>)>, DeriveError> {
-    let Some((chunk, histories)) = read else { return Ok(None) };
+async fn derive_chunk(read: Read, market: &Arc<MarketNow>) -> Result<Option<Vec<Built>>, DeriveError> {
+    let Some((identities, stored)) = read else { return Ok(None) };
     let market = Arc::clone(market);
-    let derive =
-        move || histories.into_par_iter().map(|history| build(&history, &market)).collect::<Result<_, _>>();
+    let derive = move || {
+        identities.par_iter().map(|identity| build(identity, &stored, &market)).collect::<Result<_, _>>()
+    };
     let built = tokio::task::spawn_blocking(derive)
         .await
         .map_err(|error| DeriveError::Ended(error.to_string()))??;
-    Ok(Some((chunk, built)))
+    Ok(Some(built))
 }
 
 /// A bug in a measure must name its security and stop, rather than take the process down with a bare panic.
-fn build(history: &History, market: &MarketNow) -> Result<Built, DeriveError> {
+fn build(identity: &Identity, stored: &StoredFacts, market: &MarketNow) -> Result<Built, DeriveError> {
+    let history = stored.history(identity)?;
     let derive = || {
         let market = market.borrowed();
-        let derived = measure::derive(history, &market);
-        let fund = fund(history, &market, &derived.stock, &derived.metrics);
-        Built::of(derived, fund)
+        let derived = measure::derive(&history, &market);
+        let fund = fund(&history, &market, &derived.stock, &derived.metrics);
+        (derived, fund)
     };
-    let built = std::panic::catch_unwind(derive).map_err(|panic| {
+    let (derived, fund) = std::panic::catch_unwind(derive).map_err(|panic| {
         let message = panic
             .downcast_ref::<String>()
             .map(String::as_str)
@@ -292,7 +291,7 @@ fn build(history: &History, market: &MarketNow) -> Result<Built, DeriveError> {
             message: message.unwrap_or("it panicked").to_owned(),
         }
     })?;
-    Ok(built?)
+    Built::of(identity, derived, fund.as_ref())
 }
 
 /// What every security is derived with.

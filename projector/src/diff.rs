@@ -259,5 +259,6 @@ pub async fn copy_others(transaction: &Transaction<'_>, id: i32) -> Result<(), t
             ))
             .await?;
     }
-    Ok(())
+    // What is there now was not derived here.
+    transaction.batch_execute(&format!("truncate {}.digests", generation_schema(id))).await
 }

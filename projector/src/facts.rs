@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use schema::db::{DbError, copy_values};
+use schema::copy::copy_values;
+use schema::db::DbError;
 use schema::event::{Action, Dividend, Kind, Row};
 use schema::frame::{Body, Frame};
 use schema::symbol::Symbol;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use schema::bars::{Bars, BarsError, Packed};
-use schema::db::{DbError, copy_values};
+use schema::copy::copy_values;
+use schema::db::DbError;
 use schema::facts::packed;
 use schema::frame::{Body, Frame};
 use tokio_postgres::Transaction;

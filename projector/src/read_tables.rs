@@ -1,42 +1,167 @@
-//! Writing a generation's read tables: a security's rows are removed and copied in, whole.
-//!
-//! Prices are the exception in how, not in what: a year whose bytes did not change is not written again.
+//! Writing a generation's read tables: a security's rows of a table are removed and copied in, whole, unless they are
+//! the ones that are there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use bytes::{Bytes, BytesMut};
 use chrono::NaiveDate;
-use schema::bars::{Bars, BarsError, Packed};
-use schema::db::{DbError, copy_rows, copy_values};
+use schema::bars::{Bars, Packed};
+use schema::copy::{EncodeError, copy_encoded, copy_rows, copy_values, encode_rows, encode_values};
+use schema::db::DbError;
 use schema::identity::Identity;
 use schema::measure::Derived;
 use schema::measure::fund::Fund;
 use schema::measure::sector::{Member, sector_rows};
-use schema::row::{Json, NextDividend, NextStatus, Quarantined, TableRow};
+use schema::row::{
+    DividendRow, EtfRow, FundamentalsRow, HoldingRow, Json, Metrics, NextDividend, NextStatus, Quarantined,
+    Quote, SplitRow, Stock, TableRow,
+};
 use schema::symbol::Symbol;
 use schema::value::Exact;
+use serde::Serialize;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, Transaction};
 
 use crate::derive::DeriveError;
 
-const DELETE: &str = include_str!("../queries/read_delete.sql");
 const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");
-const DIGESTS: &str = include_str!("../queries/prices_digests.sql");
+const YEARS: &str = include_str!("../queries/prices_digests.sql");
+const DIGESTS: &str = include_str!("../queries/digests.sql");
+const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
+const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
+const COPY_PRICES: &str =
+    "copy prices (symbol, year, digest, days, close, range, volume, extra) from stdin binary";
 const IDENTITIES: &str = include_str!("../queries/identities.sql");
 const SECTOR_MEMBERS: &str = include_str!("../queries/sector_members.sql");
+const SYMBOLS: &str = include_str!("../queries/symbols_of.sql");
 const DELETE_SYMBOLS: &str = include_str!("../queries/symbols_delete.sql");
 
-/// Runs a file of statements that all take the symbols as their parameter.
-async fn execute_each(
-    transaction: &Transaction<'_>,
-    statements: &str,
-    symbols: &[&str],
-) -> Result<(), DbError> {
-    for statement in statements.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
-        transaction.execute(statement, &[&symbols]).await?;
+/// A table that has rows of each security.
+struct Table {
+    name: &'static str,
+    /// The column that says whose row it is.
+    owner: &'static str,
+    columns: &'static [&'static str],
+}
+
+const fn table(name: &'static str, columns: &'static [&'static str]) -> Table {
+    Table { name, owner: "symbol", columns }
+}
+
+/// In this order a security's digests are kept.
+const TABLES: [Table; 11] = [
+    table("stocks", Stock::COLUMNS),
+    table("quotes", Quote::COLUMNS),
+    table("fundamentals", FundamentalsRow::COLUMNS),
+    table("metrics", Metrics::COLUMNS),
+    table("dividends", DividendRow::COLUMNS),
+    table("splits", SplitRow::COLUMNS),
+    table("quarantine", Quarantined::COLUMNS),
+    table("etfs", EtfRow::COLUMNS),
+    Table { owner: "etf_symbol", ..table("holdings", HoldingRow::COLUMNS) },
+    table("identities", &["symbol", "identity"]),
+    table("factors", &["symbol", "factors"]),
+];
+
+impl Table {
+    async fn delete(&self, transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(), DbError> {
+        let statement = format!("delete from {} where {} = any ($1)", self.name, self.owner);
+        transaction.execute(&statement, &[&symbols]).await?;
+        Ok(())
     }
-    Ok(())
+
+    async fn copy(&self, transaction: &Transaction<'_>, rows: Vec<Bytes>) -> Result<(), DbError> {
+        let statement = format!("copy {} ({}) from stdin binary", self.name, self.columns.join(", "));
+        copy_encoded(transaction, &statement, rows.into_iter().map(Ok)).await?;
+        Ok(())
+    }
+}
+
+/// One security, ready to be written.
+pub struct Built {
+    symbol: Symbol,
+    /// Its rows of each table.
+    tables: [Rows; TABLES.len()],
+    years: Vec<Year>,
+}
+
+/// Encoded rows, and what tells them from others.
+struct Rows {
+    encoded: Bytes,
+    digest: i64,
+}
+
+/// One packed year of prices, encoded.
+struct Year {
+    year: i32,
+    digest: i64,
+    encoded: Bytes,
+}
+
+impl Built {
+    /// Encodes what was derived of a security.
+    pub fn of(identity: &Identity, mut derived: Derived, fund: Option<&Fund>) -> Result<Self, DeriveError> {
+        let symbol = identity.symbol.clone();
+        let years = std::mem::take(&mut derived.bars).by_year().into_iter();
+        let years =
+            years.map(|(year, bars)| Year::of(symbol.as_str(), year, bars)).collect::<Result<_, _>>()?;
+        let tables = [
+            encode_rows([&derived.stock])?,
+            encode_rows([&derived.quote])?,
+            encode_rows(&derived.fundamentals)?,
+            encode_rows([&derived.metrics])?,
+            encode_rows(&derived.dividends)?,
+            encode_rows(&derived.splits)?,
+            encode_rows(&derived.quarantined)?,
+            encode_rows(fund.map(|fund| &fund.etf))?,
+            encode_rows(fund.iter().flat_map(|fund| &fund.holdings))?,
+            encode_json(symbol.as_str(), identity)?,
+            encode_json(symbol.as_str(), &derived.factors)?,
+        ];
+        let tables = tables.map(|encoded| Rows { digest: digest([encoded.as_ref()]), encoded });
+        Ok(Self { symbol, tables, years })
+    }
+}
+
+fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {
+    let mut out = BytesMut::new();
+    encode_values(&[Type::TEXT, Type::JSON], &[&symbol, &Json(value)], &mut out)?;
+    Ok(out.freeze())
+}
+
+impl Year {
+    fn of(symbol: &str, year: i32, mut bars: Bars) -> Result<Self, DeriveError> {
+        const TYPES: [Type; 8] = [
+            Type::TEXT,
+            Type::INT4,
+            Type::INT8,
+            Type::BYTEA,
+            Type::BYTEA,
+            Type::BYTEA,
+            Type::BYTEA,
+            Type::BYTEA,
+        ];
+        bars.canonicalize();
+        let Packed { days, close, range, volume, extra, .. } = bars.pack()?;
+        let digest = digest([&days, &close, &range, &volume, &extra].map(Vec::as_slice));
+        let mut out = BytesMut::new();
+        let values: [&(dyn ToSql + Sync); 8] =
+            [&symbol, &year, &digest, &days, &close, &range, &volume, &extra];
+        encode_values(&TYPES, &values, &mut out)?;
+        Ok(Self { year, digest, encoded: out.freeze() })
+    }
+}
+
+/// 64 bits that tell bytes from others.
+fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    i64::from_le_bytes(bytes)
 }
 
 /// Removes every row of securities that no longer exist.
@@ -44,34 +169,84 @@ pub async fn remove(transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(
     if symbols.is_empty() {
         return Ok(());
     }
-    execute_each(transaction, DELETE, symbols).await?;
+    for table in &TABLES {
+        table.delete(transaction, symbols).await?;
+    }
+    transaction.execute(DELETE_DIGESTS, &[&symbols]).await?;
     transaction.execute(DELETE_PRICES, &[&symbols]).await?;
     Ok(())
 }
 
 /// Replaces the rows of a chunk of securities by what was derived.
-pub async fn replace(
+pub async fn replace(transaction: &Transaction<'_>, built: &[Built]) -> Result<(), DeriveError> {
+    let symbols: Vec<&str> = built.iter().map(|built| built.symbol.as_str()).collect();
+    let mut stored: HashMap<String, Vec<i64>> = HashMap::new();
+    for row in transaction.query(DIGESTS, &[&symbols]).await? {
+        stored.insert(row.try_get("symbol")?, row.try_get("tables")?);
+    }
+    let digests: Vec<(&str, Vec<i64>)> = built
+        .iter()
+        .map(|built| (built.symbol.as_str(), built.tables.iter().map(|rows| rows.digest).collect()))
+        .collect();
+    for (place, table) in TABLES.iter().enumerate() {
+        let is_there = |built: &&Built| {
+            let stored = stored.get(built.symbol.as_str()).and_then(|digests| digests.get(place));
+            stored == Some(&built.tables[place].digest)
+        };
+        let changed: Vec<&Built> = built.iter().filter(|built| !is_there(built)).collect();
+        if !changed.is_empty() {
+            let owners: Vec<&str> = changed.iter().map(|built| built.symbol.as_str()).collect();
+            table.delete(transaction, &owners).await?;
+            let rows = changed.iter().map(|built| built.tables[place].encoded.clone()).collect();
+            table.copy(transaction, rows).await?;
+        }
+    }
+    let news: Vec<&(&str, Vec<i64>)> =
+        digests.iter().filter(|(symbol, digests)| stored.get(*symbol) != Some(digests)).collect();
+    let owners: Vec<&str> = news.iter().map(|(symbol, _)| *symbol).collect();
+    transaction.execute(DELETE_DIGESTS, &[&owners]).await?;
+    let tuples = news.iter().map(|(symbol, digests)| {
+        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, digests];
+        tuple
+    });
+    copy_values(transaction, COPY_DIGESTS, &[Type::TEXT, Type::INT8_ARRAY], tuples).await?;
+    replace_prices(transaction, &symbols, built).await
+}
+
+async fn replace_prices(
     transaction: &Transaction<'_>,
-    identities: &[&Identity],
+    symbols: &[&str],
     built: &[Built],
 ) -> Result<(), DeriveError> {
-    let derived: Vec<&Derived> = built.iter().map(|built| &built.derived).collect();
-    let derived = derived.as_slice();
-    let symbols: Vec<&str> = identities.iter().map(|identity| identity.symbol.as_str()).collect();
-    execute_each(transaction, DELETE, &symbols).await?;
-    copy(transaction, "stocks", derived.iter().map(|d| &d.stock)).await?;
-    copy(transaction, "quotes", derived.iter().map(|d| &d.quote)).await?;
-    copy(transaction, "fundamentals", derived.iter().filter_map(|d| d.fundamentals.as_ref())).await?;
-    copy(transaction, "metrics", derived.iter().map(|d| &d.metrics)).await?;
-    copy(transaction, "dividends", derived.iter().flat_map(|d| &d.dividends)).await?;
-    copy(transaction, "splits", derived.iter().flat_map(|d| &d.splits)).await?;
-    copy::<Quarantined>(transaction, "quarantine", derived.iter().flat_map(|d| &d.quarantined)).await?;
-    let funds = || built.iter().filter_map(|built| built.fund.as_ref());
-    copy(transaction, "etfs", funds().map(|fund| &fund.etf)).await?;
-    copy(transaction, "holdings", funds().flat_map(|fund| &fund.holdings)).await?;
-    copy_identities(transaction, identities).await?;
-    copy_factors(transaction, derived).await?;
-    replace_prices(transaction, &symbols, built).await
+    let mut stored: HashMap<(String, i32), i64> = HashMap::new();
+    for row in transaction.query(YEARS, &[&symbols]).await? {
+        stored.insert((row.try_get("symbol")?, row.try_get("year")?), row.try_get("digest")?);
+    }
+    let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
+    for built in built {
+        for year in &built.years {
+            let before = stored.remove(&(built.symbol.to_string(), year.year));
+            if before != Some(year.digest) {
+                written.push(Ok(year.encoded.clone()));
+                if before.is_some() {
+                    stale_symbols.push(built.symbol.as_str());
+                    stale_years.push(year.year);
+                }
+            }
+        }
+    }
+    // Years that are no longer there.
+    for (symbol, year) in stored.keys() {
+        stale_symbols.push(symbol);
+        stale_years.push(*year);
+    }
+    if !stale_symbols.is_empty() {
+        transaction.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
+    }
+    if !written.is_empty() {
+        copy_encoded(transaction, COPY_PRICES, written).await?;
+    }
+    Ok(())
 }
 
 async fn copy<'a, T: TableRow + 'a>(
@@ -82,121 +257,6 @@ async fn copy<'a, T: TableRow + 'a>(
     let statement = format!("copy {table} ({}) from stdin binary", T::COLUMNS.join(", "));
     copy_rows(transaction, &statement, rows).await?;
     Ok(())
-}
-
-async fn copy_identities(transaction: &Transaction<'_>, identities: &[&Identity]) -> Result<(), DbError> {
-    let values: Vec<(&str, Json<&Identity>)> =
-        identities.iter().map(|i| (i.symbol.as_str(), Json(*i))).collect();
-    let tuples = values.iter().map(|(symbol, identity)| {
-        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, identity];
-        tuple
-    });
-    copy_values(
-        transaction,
-        "copy identities (symbol, identity) from stdin binary",
-        &[Type::TEXT, Type::JSON],
-        tuples,
-    )
-    .await?;
-    Ok(())
-}
-
-async fn copy_factors(transaction: &Transaction<'_>, derived: &[&Derived]) -> Result<(), DbError> {
-    let values: Vec<(&str, Json<&[schema::measure::Factor]>)> =
-        derived.iter().map(|d| (d.stock.symbol.as_str(), Json(d.factors.as_slice()))).collect();
-    let tuples = values.iter().map(|(symbol, factors)| {
-        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, factors];
-        tuple
-    });
-    copy_values(
-        transaction,
-        "copy factors (symbol, factors) from stdin binary",
-        &[Type::TEXT, Type::JSON],
-        tuples,
-    )
-    .await?;
-    Ok(())
-}
-
-/// One security, ready to be written.
-pub struct Built {
-    derived: Derived,
-    fund: Option<Fund>,
-    years: Vec<Year>,
-}
-
-/// One packed year on its way to the table.
-struct Year {
-    year: i32,
-    digest: i64,
-    packed: Packed,
-}
-
-impl Built {
-    /// Packs the security's prices, which are needed in no other form from here on.
-    pub fn of(mut derived: Derived, fund: Option<Fund>) -> Result<Self, BarsError> {
-        let years = std::mem::take(&mut derived.bars).by_year().into_iter();
-        let years = years.map(|(year, bars)| Year::of(year, bars)).collect::<Result<_, _>>()?;
-        Ok(Self { derived, fund, years })
-    }
-}
-
-impl Year {
-    fn of(year: i32, mut bars: Bars) -> Result<Self, BarsError> {
-        bars.canonicalize();
-        let packed = Packed { versions: Vec::new(), ..bars.pack()? };
-        Ok(Self { year, digest: digest(&packed), packed })
-    }
-}
-
-async fn replace_prices(
-    transaction: &Transaction<'_>,
-    symbols: &[&str],
-    built: &[Built],
-) -> Result<(), DeriveError> {
-    let years: Vec<(&str, &Year)> = built
-        .iter()
-        .flat_map(|built| built.years.iter().map(|year| (built.derived.stock.symbol.as_str(), year)))
-        .collect();
-    let mut stored: HashMap<(String, i32), i64> = HashMap::new();
-    for row in transaction.query(DIGESTS, &[&symbols]).await? {
-        stored.insert((row.try_get("symbol")?, row.try_get("year")?), row.try_get("digest")?);
-    }
-    let mut written = Vec::new();
-    for (symbol, year) in years {
-        if stored.remove(&(symbol.to_owned(), year.year)) != Some(year.digest) {
-            written.push((symbol, year));
-        }
-    }
-    // Years to be replaced, and years that are no longer there.
-    let stale = written
-        .iter()
-        .map(|(symbol, year)| (*symbol, year.year))
-        .chain(stored.keys().map(|(symbol, year)| (symbol.as_str(), *year)));
-    let (stale_symbols, stale_years): (Vec<&str>, Vec<i32>) = stale.unzip();
-    transaction.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
-    let tuples = written.iter().map(|(symbol, y)| {
-        let p = &y.packed;
-        let tuple: Vec<&(dyn ToSql + Sync)> =
-            vec![symbol, &y.year, &y.digest, &p.days, &p.close, &p.range, &p.volume, &p.extra];
-        tuple
-    });
-    let types =
-        [Type::TEXT, Type::INT4, Type::INT8, Type::BYTEA, Type::BYTEA, Type::BYTEA, Type::BYTEA, Type::BYTEA];
-    let statement = "copy prices (symbol, year, digest, days, close, range, volume, extra) from stdin binary";
-    copy_values(transaction, statement, &types, tuples).await?;
-    Ok(())
-}
-
-/// 64 bits that tell one year's bytes from another's.
-fn digest(packed: &Packed) -> i64 {
-    let mut hasher = blake3::Hasher::new();
-    for column in [&packed.days, &packed.close, &packed.range, &packed.volume, &packed.extra] {
-        hasher.update(&(column.len() as u64).to_le_bytes()).update(column);
-    }
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-    i64::from_le_bytes(bytes)
 }
 
 /// Replaces the statistics of every sector, from the rows of its members.
@@ -256,6 +316,14 @@ pub async fn replace_symbols(
         .collect();
     let spellings: Vec<&str> = entries.iter().map(|(symbol, _)| *symbol).collect();
     let canonicals: Vec<&str> = touched.iter().map(Symbol::as_str).collect();
+    let stored = transaction.query(SYMBOLS, &[&spellings, &canonicals]).await?;
+    let stored: Vec<(&str, &str)> = stored
+        .iter()
+        .map(|row| Ok((row.try_get("symbol")?, row.try_get("canonical")?)))
+        .collect::<Result<_, tokio_postgres::Error>>()?;
+    if stored.iter().collect::<BTreeSet<_>>() == entries.iter().collect() {
+        return Ok(());
+    }
     transaction.execute(DELETE_SYMBOLS, &[&spellings, &canonicals]).await?;
     let tuples = entries.iter().map(|(symbol, canonical)| {
         let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, canonical];

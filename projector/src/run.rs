@@ -78,6 +78,7 @@ impl RunError {
                     DeriveError::Measure { .. }
                         | DeriveError::Benchmark(_)
                         | DeriveError::Bars(_)
+                        | DeriveError::Encode(_)
                         | DeriveError::Json(_)
                 )
                 | Self::Stream(

@@ -26,6 +26,13 @@ create table identities (
   identity json not null
 );
 
+-- What tells a security's rows of each table from others, so that the same rows are not written again
+-- (projector::read_tables names the tables).
+create table digests (
+  symbol text primary key,
+  tables bigint[] not null
+);
+
 create table stocks (
   symbol text not null,
   name text not null,

@@ -1,17 +1,12 @@
-//! Postgres: where it is, its migrations, its generations, and the one way rows get in (binary COPY).
+//! Postgres: where it is, its migrations, its generations. Rows get in by [`crate::copy`].
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use futures::pin_mut;
-use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, GenericClient, NoTls, Transaction};
-
-use crate::row::TableRow;
+use tokio_postgres::{Client, Config, GenericClient, NoTls};
 
 /// Login role of the projector: writes facts and read tables, cannot see accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
@@ -49,6 +44,8 @@ pub enum DbError {
     Migration(#[from] refinery::Error),
     #[error("postgres refused a statement: {0}")]
     Statement(#[from] tokio_postgres::Error),
+    #[error(transparent)]
+    Encode(#[from] crate::copy::EncodeError),
 }
 
 impl DbError {
@@ -197,31 +194,6 @@ pub async fn create_generation(
     Ok(())
 }
 
-/// Writes rows of one type by binary COPY. `statement` is the COPY statement; its columns are the row's.
-pub async fn copy_rows<'a, T: TableRow + 'a>(
-    transaction: &Transaction<'_>,
-    statement: &str,
-    rows: impl IntoIterator<Item = &'a T>,
-) -> Result<u64, DbError> {
-    copy_values(transaction, statement, T::TYPES, rows.into_iter().map(TableRow::values)).await
-}
-
-/// Writes tuples of values by binary COPY.
-pub async fn copy_values<'a>(
-    transaction: &Transaction<'_>,
-    statement: &str,
-    types: &[Type],
-    tuples: impl IntoIterator<Item = Vec<&'a (dyn ToSql + Sync)>>,
-) -> Result<u64, DbError> {
-    let sink = transaction.copy_in(statement).await?;
-    let writer = BinaryCopyInWriter::new(sink, types);
-    pin_mut!(writer);
-    for tuple in tuples {
-        writer.as_mut().write(&tuple).await?;
-    }
-    Ok(writer.finish().await?)
-}
-
 /// An error with all its causes; tokio-postgres alone prints only "db error".
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -244,7 +216,7 @@ pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row;
+    use crate::row::{self, TableRow};
 
     #[test]
     fn replicas_become_one_address_of_many_hosts() {

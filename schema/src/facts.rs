@@ -3,7 +3,7 @@
 //! Used by the projector for every touched security and by the API to answer for a past date; names are
 //! unqualified, so the connection's `search_path` says which fact set is read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::de::DeserializeOwned;
@@ -32,38 +32,62 @@ const SECURITIES: &str = include_str!("../queries/securities.sql");
 const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
 const POLICY: &str = include_str!("../queries/source_policy.sql");
 
+/// The facts of some securities as they are stored, to be read security by security, on any thread.
+#[derive(Debug)]
+pub struct StoredFacts {
+    observations: Vec<Row>,
+    bars: Vec<Row>,
+    /// Rows of each symbol: observations, bars.
+    of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)>,
+}
+
+impl StoredFacts {
+    /// Fetches what may belong to these securities.
+    pub async fn fetch(
+        client: &impl GenericClient,
+        identities: &[&Identity],
+    ) -> Result<Self, tokio_postgres::Error> {
+        let spans = identities.iter().flat_map(|identity| &identity.spans);
+        let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
+        let symbols: Vec<&str> = symbols.into_iter().collect();
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&symbols];
+        let (observations, bars) =
+            futures::try_join!(client.query(OBSERVATIONS, &parameters), client.query(BARS, &parameters))?;
+        let mut of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)> =
+            symbols.into_iter().map(|symbol| (symbol.to_owned(), Default::default())).collect();
+        for (index, row) in observations.iter().enumerate() {
+            of_symbol.entry(row.try_get("symbol")?).or_default().0.push(index);
+        }
+        for (index, row) in bars.iter().enumerate() {
+            of_symbol.entry(row.try_get("symbol")?).or_default().1.push(index);
+        }
+        Ok(Self { observations, bars, of_symbol })
+    }
+
+    /// The whole history of one of the securities.
+    pub fn history(&self, identity: &Identity) -> Result<History, FactsError> {
+        let mut history = empty(identity);
+        let symbols: BTreeSet<&str> = identity.spans.iter().map(|span| span.symbol.as_str()).collect();
+        for symbol in symbols {
+            let Some((observations, bars)) = self.of_symbol.get(symbol) else { continue };
+            for index in observations {
+                add_observation(&mut history, identity, symbol, &self.observations[*index])?;
+            }
+            for index in bars {
+                add_bars(&mut history, identity, symbol, &self.bars[*index])?;
+            }
+        }
+        Ok(history)
+    }
+}
+
 /// The histories of some securities, in their order.
 pub async fn load_histories(
     client: &impl GenericClient,
     identities: &[&Identity],
 ) -> Result<Vec<History>, FactsError> {
-    let mut owners: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, identity) in identities.iter().enumerate() {
-        for span in &identity.spans {
-            let owners = owners.entry(span.symbol.as_str()).or_default();
-            if owners.last() != Some(&index) {
-                owners.push(index);
-            }
-        }
-    }
-    let symbols: Vec<&str> = owners.keys().copied().collect();
-    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&symbols];
-    let (observations, bars) =
-        futures::try_join!(client.query(OBSERVATIONS, &parameters), client.query(BARS, &parameters))?;
-    let mut histories: Vec<History> = identities.iter().map(|identity| empty(identity)).collect();
-    for row in &observations {
-        let symbol: &str = row.try_get("symbol")?;
-        for owner in owners.get(symbol).into_iter().flatten() {
-            add_observation(&mut histories[*owner], identities[*owner], symbol, row)?;
-        }
-    }
-    for row in &bars {
-        let symbol: &str = row.try_get("symbol")?;
-        for owner in owners.get(symbol).into_iter().flatten() {
-            add_bars(&mut histories[*owner], identities[*owner], symbol, row)?;
-        }
-    }
-    Ok(histories)
+    let stored = StoredFacts::fetch(client, identities).await?;
+    identities.iter().map(|identity| stored.history(identity)).collect()
 }
 
 /// Every security record of every source.

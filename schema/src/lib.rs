@@ -3,6 +3,7 @@
 //! Invariants: this crate knows neither axum nor feeds; `measure` is pure (no clock, no I/O); every decimal is exact.
 
 pub mod bars;
+pub mod copy;
 pub mod db;
 pub mod event;
 pub mod facts;

@@ -106,7 +106,8 @@ impl Memory {
         match known.filter(|known| known.version == account.version) {
             // Just read, with another of its keys, or as it was left here.
             Some(known) => {
-                (account.epoch, account.looks) = (known.epoch, known.looks.saturating_add(u8::from(!known.fresh)));
+                (account.epoch, account.looks) =
+                    (known.epoch, known.looks.saturating_add(u8::from(!known.fresh)));
             }
             None => {
                 self.epochs += 1;

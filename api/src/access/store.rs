@@ -45,7 +45,11 @@ impl Store {
 
     /// Decides on calls in their order by what is remembered, charges the accounts of which that still holds, and reads
     /// the others, so that their calls can be decided on next. What fails is to be given up with the connection.
-    pub(super) async fn decide(&self, memory: &mut Memory, calls: &[Call]) -> Result<Vec<Outcome>, Undecided> {
+    pub(super) async fn decide(
+        &self,
+        memory: &mut Memory,
+        calls: &[Call],
+    ) -> Result<Vec<Outcome>, Undecided> {
         let (hashes, places) = distinct(calls);
         let mut accounts = memory.take(&hashes);
         let decisions: Vec<Option<Admitted>> =

@@ -1,0 +1,1 @@
+select symbol, tables from digests where symbol = any ($1)
