@@ -1,6 +1,6 @@
 //! Records into facts: every kind but prices is one set of observations that only grows.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use schema::copy::copy_values;
@@ -33,10 +33,12 @@ struct Staged {
     record: String,
 }
 
-const STAGE: &str = "copy staged_observations (symbol, kind, source, key, content, id, security_ref, revision, action, observed_at, line, frame, record) from stdin binary";
+const COLUMNS: &str = "symbol, kind, source, key, content, id, security_ref, revision, action, observed_at, line, frame, record";
 const SPREAD_MOVED: &str = include_str!("../queries/observations_spread.sql");
 const MERGE: &str = include_str!("../queries/observations_merge.sql");
 const MARK_DIRTY: &str = include_str!("../queries/observations_mark_dirty.sql");
+const MARK_SYMBOLS_DIRTY: &str = include_str!("../queries/bars_mark_dirty.sql");
+const KNOWN: &str = include_str!("../queries/observations_known.sql");
 
 /// Merges the frames' records into the observations and marks their symbols dirty.
 pub async fn apply_records(
@@ -44,7 +46,9 @@ pub async fn apply_records(
     fact_set: &str,
     frames: &[&Frame],
 ) -> Result<(), ApplyError> {
-    let staged: Vec<Staged> = frames.iter().flat_map(|frame| stage(frame)).collect();
+    use rayon::prelude::*;
+    let staged: Vec<Staged> =
+        tokio::task::block_in_place(|| frames.par_iter().flat_map_iter(|frame| stage(frame)).collect());
     if staged.is_empty() {
         return Ok(());
     }
@@ -52,6 +56,59 @@ pub async fn apply_records(
     if let Some(bad) = staged.iter().find(|s| s.record.contains("\\u0000")) {
         return Err(ApplyError::NulCharacter { symbol: bad.symbol.clone() });
     }
+    let (first, staged) = first_of_their_symbol(transaction, staged).await?;
+    if !first.is_empty() {
+        copy(transaction, "observations", &first).await?;
+        let symbols: Vec<&str> = first.iter().map(|s| s.symbol.as_str()).collect();
+        transaction.execute(MARK_SYMBOLS_DIRTY, &[&fact_set, &symbols]).await?;
+    }
+    if staged.is_empty() {
+        return Ok(());
+    }
+    copy(transaction, "staged_observations", &staged).await?;
+    if staged.iter().any(|s| s.id.is_some()) {
+        transaction.execute(SPREAD_MOVED, &[]).await?;
+    }
+    transaction.execute(MERGE, &[]).await?;
+    transaction.execute(MARK_DIRTY, &[&fact_set]).await?;
+    Ok(())
+}
+
+/// Parts from the others, each once, the records of symbols of which none of the kind is known: they can conflict with
+/// nothing.
+async fn first_of_their_symbol(
+    transaction: &Transaction<'_>,
+    staged: Vec<Staged>,
+) -> Result<(Vec<Staged>, Vec<Staged>), ApplyError> {
+    // Ids may tie a record to another symbol's; securities and sessions concern more than their symbol.
+    let alone = |s: &Staged| s.id.is_none() && !matches!(s.kind, Kind::Security | Kind::Session);
+    let groups: BTreeSet<(&str, &str)> =
+        staged.iter().map(|s| (s.symbol.as_str(), s.kind.as_str())).collect();
+    let (symbols, kinds): (Vec<&str>, Vec<&str>) = groups.into_iter().unzip();
+    let mut known: HashSet<(String, Kind)> = HashSet::new();
+    for row in transaction.query(KNOWN, &[&symbols, &kinds]).await? {
+        known.insert((row.try_get("symbol")?, row.try_get("kind")?));
+    }
+    known.extend(staged.iter().filter(|s| !alone(s)).map(|s| (s.symbol.clone(), s.kind)));
+    let (others, mut first): (Vec<Staged>, Vec<Staged>) =
+        staged.into_iter().partition(|s| known.contains(&(s.symbol.clone(), s.kind)));
+    // The newest observation of a record first, as the table would keep it.
+    first.sort_unstable_by(|a, b| {
+        let newest = || (b.observed_at, b.line, &b.frame).cmp(&(a.observed_at, a.line, &a.frame));
+        a.identity().cmp(&b.identity()).then_with(newest)
+    });
+    first.dedup_by(|a, b| a.identity() == b.identity());
+    Ok((first, others))
+}
+
+impl Staged {
+    /// What makes it the same observation as another.
+    fn identity(&self) -> (&str, &str, &str, &str, &[u8]) {
+        (&self.symbol, self.kind.as_str(), &self.source, &self.key, &self.content)
+    }
+}
+
+async fn copy(transaction: &Transaction<'_>, table: &str, staged: &[Staged]) -> Result<(), DbError> {
     let kinds: Vec<(&str, &str)> = staged.iter().map(|s| (s.kind.as_str(), s.action.as_str())).collect();
     let records: Vec<RawJson<'_>> = staged.iter().map(|s| RawJson(&s.record)).collect();
     let tuples = staged.iter().zip(&kinds).zip(&records).map(|((s, (kind, action)), record)| {
@@ -87,12 +144,7 @@ pub async fn apply_records(
         Type::BYTEA,
         Type::JSON,
     ];
-    copy_values(transaction, STAGE, &types, tuples).await?;
-    if staged.iter().any(|s| s.id.is_some()) {
-        transaction.execute(SPREAD_MOVED, &[]).await?;
-    }
-    transaction.execute(MERGE, &[]).await?;
-    transaction.execute(MARK_DIRTY, &[&fact_set]).await?;
+    copy_values(transaction, &format!("copy {table} ({COLUMNS}) from stdin binary"), &types, tuples).await?;
     Ok(())
 }
 

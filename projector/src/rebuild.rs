@@ -227,6 +227,7 @@ async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<
     generation.enter(&transaction).await?;
     Deriver::catch_up(&transaction, generation, u64::try_from(checkpoint)?).await?;
     crate::diff::copy_others(&transaction, generation.id).await?;
+    db::index_generation(&transaction).await?;
     transaction.execute(FINISH, &[&generation.id]).await?;
     failpoint!("rebuild.caught_up");
     transaction.commit().await?;

@@ -247,6 +247,7 @@ async fn work(
     let mut reader = LogReader::open(&stream, sequence, batch_bytes).await?;
     let (mut message, mut connects) = (lease.message.clone(), connected(&context));
     check_position(&stream, sequence, message.as_deref()).await?;
+    let mut ahead = None;
     loop {
         if sequence >= until || (goal == Goal::CaughtUp && sequence >= end) {
             return Ok(());
@@ -255,7 +256,7 @@ async fn work(
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
             () = tokio::time::sleep(ATTEND) => reader.look_after(&stream).await?,
-            batch = reader.next_batch(), if !paused => {
+            batch = next(&mut ahead, &mut reader), if !paused => {
                 let batch = batch?.until(until);
                 // A server that came back may have lost the log's end and numbered new messages the same.
                 if std::mem::replace(&mut connects, connected(&context)) != connects {
@@ -263,10 +264,34 @@ async fn work(
                 }
                 (sequence, message) = (batch.last_sequence(), batch.last_id());
                 failpoint!("projector.read");
-                writer.write(client, &batch, sequence).await?;
+                let writing = writer.write(client, &batch, sequence);
+                ahead = read_while(writing, &mut reader, batch.pending > 0).await?;
             }
         }
     }
+}
+
+/// The batch that was read ahead, or the next one.
+async fn next(ahead: &mut Option<Batch>, reader: &mut LogReader) -> Result<Batch, ConsumeError> {
+    match ahead.take() {
+        Some(batch) => Ok(batch),
+        None => reader.next_batch().await,
+    }
+}
+
+/// Reads the next batch, if there is one, as far as that gets while this one is written.
+async fn read_while(
+    writing: impl Future<Output = Result<(), RunError>>,
+    reader: &mut LogReader,
+    more: bool,
+) -> Result<Option<Batch>, RunError> {
+    tokio::pin!(writing);
+    let read = tokio::select! {
+        written = &mut writing => return written.map(|()| None),
+        read = reader.next_batch(), if more => read,
+    };
+    writing.await?;
+    Ok(Some(read?))
 }
 
 /// The end of a fact set that is frozen for study; the log has no such end.

@@ -24,7 +24,7 @@ pub struct ProjectorSettings {
     #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, global = true, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub lease_seconds: u64,
     /// Bytes of log messages applied in one transaction at most
-    #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 32 * 1024 * 1024, global = true, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 16 * 1024 * 1024, global = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl ProjectorSettings {
         // A stopped process must not keep its row locks: the server ends its transaction, a stand-by goes on.
         let idle = self.lease().as_millis();
         config.options(format!(
-            "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle}"
+            "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle} -c work_mem=64MB"
         ));
         Ok(config)
     }

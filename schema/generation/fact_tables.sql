@@ -13,13 +13,14 @@ create table frames (
 );
 
 -- Every kind but prices. A record seen again keeps its newest observation time.
+-- Names are compared byte by byte: the same order on every server, and no rules of a language to look up.
 create table observations (
-  symbol text not null,
-  kind text not null,
-  source text not null,
-  key text not null,
+  symbol text collate "C" not null,
+  kind text collate "C" not null,
+  source text collate "C" not null,
+  key text collate "C" not null,
   content bytea not null,
-  id text,
+  id text collate "C",
   security_ref text,
   revision bigint not null,
   action text not null,
@@ -36,8 +37,8 @@ comment on column observations.content is 'hash of what the row says: id, revisi
 
 -- Prices: one row per symbol, source and year, holding columns of delta-coded scaled integers (schema::bars).
 create table bars (
-  symbol text not null,
-  source text not null,
+  symbol text collate "C" not null,
+  source text collate "C" not null,
   year integer not null,
   last_day integer,
   days bytea not null,

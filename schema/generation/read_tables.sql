@@ -15,26 +15,26 @@ comment on column version.policy is 'source policy the tables were derived with'
 
 -- Every spelling a security is or was known by, to its canonical symbol.
 create table symbols (
-  symbol text primary key,
-  canonical text not null
+  symbol text collate "C" primary key,
+  canonical text collate "C" not null
 );
 create index symbols_by_canonical on symbols (canonical);
 
 -- Who a security is: its reference record and the days it held each symbol (schema::identity), to find its facts.
 create table identities (
-  symbol text primary key,
+  symbol text collate "C" primary key,
   identity json not null
 );
 
 -- What tells a security's rows of each table from others, so that the same rows are not written again
 -- (projector::read_tables names the tables).
 create table digests (
-  symbol text primary key,
+  symbol text collate "C" primary key,
   tables bigint[] not null
 );
 
 create table stocks (
-  symbol text not null,
+  symbol text collate "C" not null,
   name text not null,
   exchange text,
   type text not null,
@@ -82,7 +82,7 @@ create table stocks (
 );
 
 create table quotes (
-  symbol text not null,
+  symbol text collate "C" not null,
   name text not null,
   exchange text,
   sector text,
@@ -115,7 +115,7 @@ create table quotes (
 );
 
 create table fundamentals (
-  symbol text not null,
+  symbol text collate "C" not null,
   name text not null,
   sector text,
   industry text,
@@ -158,7 +158,7 @@ create table fundamentals (
 );
 
 create table metrics (
-  symbol text not null,
+  symbol text collate "C" not null,
   currency text not null,
   as_of date not null,
   price numeric,
@@ -219,7 +219,7 @@ create table metrics (
 
 create table dividends (
   id text,
-  symbol text not null,
+  symbol text collate "C" not null,
   ex_date date not null,
   payment_date date,
   record_date date,
@@ -242,7 +242,7 @@ create table dividends (
 
 create table splits (
   id text not null,
-  symbol text not null,
+  symbol text collate "C" not null,
   ex_date date not null,
   declaration_date date,
   payable_date date,
@@ -260,7 +260,7 @@ create table splits (
 );
 
 create table quarantine (
-  symbol text not null,
+  symbol text collate "C" not null,
   kind text not null,
   date date,
   id text,
@@ -270,7 +270,7 @@ create table quarantine (
   line bigint not null
 );
 create table etfs (
-  symbol text not null,
+  symbol text collate "C" not null,
   name text not null,
   exchange text,
   type text not null,
@@ -319,7 +319,7 @@ create table etfs (
 );
 
 create table holdings (
-  etf_symbol text not null,
+  etf_symbol text collate "C" not null,
   rank integer not null,
   symbol text,
   name text not null,
@@ -361,13 +361,11 @@ create table sectors (
   primary key (slug)
 );
 create index dividends_by_symbol on dividends (symbol, ex_date desc);
-create index dividends_by_ex_date on dividends (ex_date, symbol);
-create index dividends_by_payment_date on dividends (payment_date, symbol) where payment_date is not null;
 create index quarantine_by_symbol on quarantine (symbol);
 
 -- Raw bars of the winning source per day: columns of delta-coded scaled integers (schema::bars), one row per year.
 create table prices (
-  symbol text not null,
+  symbol text collate "C" not null,
   year integer not null,
   digest bigint not null,
   days bytea not null,
@@ -386,7 +384,7 @@ alter table prices set (toast_tuple_target = 8160);
 
 -- What an adjusted price is made with: per security, its splits and dividend factors (schema::measure).
 create table factors (
-  symbol text primary key,
+  symbol text collate "C" primary key,
   factors json not null
 );
 

@@ -26,6 +26,7 @@ mod embedded {
 }
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
+const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
@@ -191,7 +192,12 @@ pub async fn create_generation(
             &[&id, &fact_set, &method_version, &state, &benchmark],
         )
         .await?;
-    Ok(())
+    if state == "building" { Ok(()) } else { Ok(index_generation(client).await?) }
+}
+
+/// Gives the generation that the search path names first what only its readers need.
+pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
+    client.batch_execute(READ_INDEXES).await
 }
 
 /// An error with all its causes; tokio-postgres alone prints only "db error".
