@@ -8,6 +8,7 @@ use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use bytes::Bytes;
 use futures::StreamExt;
+use schema::frame::unpacked_length;
 
 /// Messages in one batch at most.
 const MAX_MESSAGES: usize = 2_000;
@@ -149,7 +150,7 @@ impl LogReader {
 
     async fn hold_next(&mut self) -> Result<(), ConsumeError> {
         let (message, pending) = self.next_message().await?;
-        self.bytes += message.payload.len();
+        self.bytes += unpacked_length(&message.payload);
         self.held.messages.push(message);
         self.held.pending = pending;
         Ok(())

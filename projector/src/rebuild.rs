@@ -23,7 +23,7 @@ use tokio_postgres::Client;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
-use crate::run::{LIVE_FACTS, fold};
+use crate::run::{LIVE_FACTS, UNTIL, fold};
 use crate::settings::ProjectorSettings;
 use crate::writer::ANALYZE;
 
@@ -86,7 +86,13 @@ pub async fn rebuild(
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
         Some(row) => {
             let id = row.try_get("id")?;
-            tracing::info!(generation = id, "going on with an interrupted rebuild; its own settings hold");
+            if let Some(setting) = other_setting(settings, &client, args, id).await? {
+                bail!(
+                    "generation {id} is being built with another {setting}: leave it out to go on with that one, or \
+                     remove it first (projector drop {id})"
+                );
+            }
+            tracing::info!(generation = id, "going on with an interrupted rebuild");
             id
         }
         None => create(settings, &mut client, args).await?,
@@ -107,6 +113,37 @@ pub async fn rebuild(
     Ok(id)
 }
 
+/// The first setting that is asked for and is not the interrupted generation's.
+async fn other_setting(
+    settings: &ProjectorSettings,
+    client: &Client,
+    args: &RebuildArgs,
+    id: i32,
+) -> anyhow::Result<Option<&'static str>> {
+    let row = client.query_one(BY_ID, &[&id]).await?;
+    let generation = Generation::from_row(&row)?;
+    let only: Option<Vec<String>> = row.try_get("projections")?;
+    let until: Option<i64> = client.query_one(UNTIL, &[&generation.fact_set]).await?.try_get(0)?;
+    let policy = args.policy.as_deref().map(read_policy).transpose()?;
+    let asked_until = asked_end(settings, args).await?.map(i64::try_from).transpose()?;
+    let others = [
+        ("--from", args.from == From::Log && generation.fact_set == LIVE_FACTS),
+        ("end of the log (--until-seq, --until-time)", asked_until.is_some() && asked_until != until),
+        ("--as-of", args.as_of.is_some() && args.as_of != generation.as_of),
+        ("--only", !args.only.is_empty() && only.as_ref() != Some(&args.only)),
+        ("--policy", policy.is_some() && policy != generation.policy),
+    ];
+    Ok(others.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting))
+}
+
+/// The last sequence to apply, if one is asked for.
+async fn asked_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<u64>> {
+    Ok(match args.until_time {
+        Some(time) => Some(sequence_before(settings, time).await?),
+        None => args.until_seq,
+    })
+}
+
 fn check_names(only: &[String]) -> anyhow::Result<()> {
     for name in only {
         if !crate::diff::TABLES.iter().any(|table| table.name == name) {
@@ -123,10 +160,7 @@ async fn create(
     args: &RebuildArgs,
 ) -> anyhow::Result<i32> {
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
-    let until = match args.until_time {
-        Some(time) => Some(sequence_before(settings, time).await?),
-        None => args.until_seq,
-    };
+    let until = asked_end(settings, args).await?;
     let transaction = client.transaction().await?;
     let id: i32 = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
     let from_log = args.from == From::Log || until.is_some();

@@ -31,7 +31,7 @@ pub const LIVE_FACTS: &str = "facts";
 
 const STAGING: &str = include_str!("../queries/staging.sql");
 const FACT_SETS: &str = include_str!("../queries/fact_sets_followed.sql");
-const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
+pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../queries/halt.sql");
 
 const LOST_FOOTING: &str = "the projector lost its footing; it goes on from the checkpoint";

@@ -23,7 +23,7 @@ pub struct ProjectorSettings {
     /// Seconds after which a silent projector may be replaced by a stand-by
     #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, global = true, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub lease_seconds: u64,
-    /// Bytes of log messages applied in one transaction at most
+    /// Bytes of log messages, unpacked, applied in one transaction at most
     #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 16 * 1024 * 1024, global = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
 }

@@ -218,6 +218,13 @@ impl Body {
     }
 }
 
+/// About how many bytes a message's body is once it is unpacked, as its packer noted; it is not unpacked for that.
+pub fn unpacked_length(payload: &[u8]) -> usize {
+    let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
+    let noted = noted.and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+    noted.clamp(payload.len(), MAX_BYTES.max(payload.len()))
+}
+
 /// Reads the decompressed size from nowhere: it inflates at most [`MAX_BYTES`] and fails beyond.
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     use std::io::Read;

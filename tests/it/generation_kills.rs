@@ -23,6 +23,33 @@ async fn served(app: &TestApp) -> Result<i32> {
     app.sql_value("select generation from control.active").await
 }
 
+/// What an interrupted rebuild was asked for is not silently given for something else.
+#[tokio::test]
+async fn an_interrupted_rebuild_refuses_other_settings() -> Result<()> {
+    let app = two_sources().await?;
+    let policy = policy(app.folder(), "right")?;
+    let rebuild = ["rebuild", "--as-of", "2024-05-01"];
+    ensure!(
+        killed_at(&app, Program::Projector, &rebuild, "rebuild.prepared", 1).await?,
+        "it was not reached"
+    );
+    let others: [(&[&str], &str); 5] = [
+        (&["--as-of", "2024-05-02"], "--as-of"),
+        (&["--policy", &policy], "--policy"),
+        (&["--only", "metrics"], "--only"),
+        (&["--from", "log"], "--from"),
+        (&["--until-seq", "3"], "--until-seq"),
+    ];
+    for (asked, named) in others {
+        let refused = app.projector(&[&["rebuild"], asked].concat()).await?;
+        ensure!(refused.code != 0 && refused.stderr.contains(named), "{asked:?}: {}", refused.stderr);
+        ensure!(refused.stderr.contains("projector drop 2"), "{}", refused.stderr);
+    }
+    let built = answer(&app, &rebuild).await?;
+    ensure!(built["generation"] == 2, "{built}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> Result<()> {
     let app = two_sources().await?;

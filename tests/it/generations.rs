@@ -306,7 +306,16 @@ async fn explain_names_what_a_figure_rests_on() -> Result<()> {
     load(&app, "dividends.csv", "a", dividends).await?;
     let other = "symbol,ex_date,amount,id,observed_at\nPAYS,2024-06-13,0.7,other,2024-01-01T00:00:00Z\n";
     load(&app, "dividends.csv", "b", other).await?;
+    let prices = "symbol,date,close,observed_at\nPAYS,2024-06-28,49,2024-01-01T00:00:00Z\nPAYS,2024-06-27,48,2024-01-01T00:00:00Z\n";
+    load(&app, "prices.csv", "b", prices).await?;
     app.catch_up().await?;
+    let told = answer(&app, &["explain", "PAYS", "price"]).await?;
+    let seen = |place: usize| {
+        let observation = &told["metrics"][0]["observations"][place];
+        ["source", "date", "amount", "outcome"].map(|name| observation[name].clone())
+    };
+    assert_eq!(seen(0), [json!("a"), json!("2024-06-28"), json!(50), json!("used")], "{told}");
+    assert_eq!(seen(1), [json!("b"), json!("2024-06-28"), json!(49), json!("other_source")], "{told}");
     let explained = answer(&app, &["explain", "pays", "dps_ttm"]).await?;
     let metric = &explained["metrics"][0];
     assert_eq!((&metric["metric"], &metric["value"]), (&json!("dps_ttm"), &json!("2")));

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use harness::{Api, Reply, Servers, TestApp, eventually};
+use harness::{Api, Program, Reply, Servers, TestApp, eventually};
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use crate::api_world::check;
 
@@ -82,5 +83,36 @@ async fn a_store_that_hangs_is_a_store_that_is_gone() -> Result<()> {
     }
     holder.batch_execute("rollback").await?;
     serves_again(&api, &key).await?;
+    Ok(())
+}
+
+/// A server that takes connections and never says a word, from before the API starts.
+#[tokio::test]
+async fn a_store_that_is_silent_from_the_start_keeps_no_call_waiting() -> Result<()> {
+    let app = TestApp::start().await?;
+    let key = app.key("professional").await?;
+    let silent = TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("postgres://dds_api@{}/nothing", silent.local_addr()?);
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((stream, _)) = silent.accept().await {
+            held.push(stream);
+        }
+    });
+    let address = TcpListener::bind("127.0.0.1:0").await?.local_addr()?.to_string();
+    let env = [PATIENCE[0], ("API_DATABASE_URL", url.as_str())];
+    let _api = app.spawn_with(Program::Api, &["serve", "--listen", &address], &env).await?;
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build()?;
+    let ask = async |path: &str| {
+        client.get(format!("http://{address}{path}")).header("x-api-key", &key).send().await
+    };
+    let health = eventually(Duration::from_secs(30), async || Ok(ask("/v1/health").await?)).await?;
+    assert_eq!(health.status(), 503);
+    for _ in 0..3 {
+        let started = Instant::now();
+        let reply = ask(CALL).await?;
+        assert_eq!(reply.status(), 503);
+        assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    }
     Ok(())
 }

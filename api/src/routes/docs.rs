@@ -2,22 +2,31 @@
 //!
 //! The reference is Swagger UI from the program itself; nothing is loaded from elsewhere.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use utoipa_swagger_ui::Config;
 
 use crate::app::App;
 use crate::error::ApiError;
 
-/// No script, no frame, nothing from elsewhere.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// No script, no frame, nothing from elsewhere, no style but the page's own.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let style = HEAD.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
+    let digest = STANDARD.encode(Sha256::digest(style.map_or("", |(style, _)| style)));
+    format!(
+        "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+});
 /// The reference runs its own scripts and calls this service, and nobody else.
 const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const REFERENCE: &str = include_str!("../../templates/docs.html");
@@ -82,7 +91,7 @@ async fn plans(State(app): State<App>) -> Response {
                To upgrade, ask the operator of this service; the change holds from the next request on, and what is used \
                of the minute and the month stays used. After a cancellation the paid plan holds until the end of its \
                period.</p>";
-    html(Bytes::from(format!("{HEAD}<h1>Plans</h1><table>{table}{rows}</table>{how}</body></html>")), POLICY)
+    html(Bytes::from(format!("{HEAD}<h1>Plans</h1><table>{table}{rows}</table>{how}</body></html>")), &POLICY)
 }
 
 fn html(body: Bytes, policy: &'static str) -> Response {

@@ -80,14 +80,13 @@ fn returns(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
         let paid =
             start.map(|index| of_dividends(measured, series.date(index), through, Class::in_price_factor));
         let bars = start.map(|index| of_bar(measured, index));
-        let observations =
-            [bars.into_iter().collect(), paid.unwrap_or_default(), of_price(measured)].concat();
+        let observations = [bars.unwrap_or_default(), paid.unwrap_or_default(), of_price(measured)].concat();
         entry(metric, "R12", Percent, formula, observations)
     };
     let newest = series.bars.len();
     let first = newest.saturating_sub(DAILY_RETURNS + 1);
-    let range =
-        [(newest > 0).then(|| of_bar(measured, first)).into_iter().collect(), of_price(measured)].concat();
+    let oldest = (newest > 0).then(|| of_bar(measured, first));
+    let range = [oldest.unwrap_or_default(), of_price(measured)].concat();
     vec![
         returned("total_return_1y", 12),
         returned("total_return_5y", 60),

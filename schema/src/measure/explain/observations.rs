@@ -52,26 +52,45 @@ fn of_splits(measured: &Measured<'_>, after: NaiveDate) -> impl Iterator<Item = 
     })
 }
 
-/// The latest close.
+/// The latest close, and what other sources say of its day.
 pub(super) fn of_price(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
-    measured.basis.price.iter().map(|price| of_bar(measured, price.index)).collect()
+    measured.basis.price.iter().flat_map(|price| of_bar(measured, price.index)).collect()
 }
 
-/// The raw close of a bar.
-pub(super) fn of_bar(measured: &Measured<'_>, index: usize) -> ExplainedObservation {
-    let series = measured.basis.series();
-    ExplainedObservation {
-        kind: Kind::Price.to_string(),
-        id: None,
-        date: Some(series.date(index)),
-        amount: Some(arithmetic::amount(series.close(index))),
-        currency: Some(measured.basis.currency.clone()),
-        source: measured.basis.merged.prices.latest_source.clone().unwrap_or_default(),
-        revision: 0,
-        line: 0,
-        outcome: "used".to_owned(),
-        reason: String::new(),
-    }
+/// The raw close of a bar, and those of its day that do not count.
+pub(super) fn of_bar(measured: &Measured<'_>, index: usize) -> Vec<ExplainedObservation> {
+    let (series, basis) = (measured.basis.series(), &measured.basis);
+    let (day, chosen) = (series.bars.day[index], basis.merged.prices.source_of(index));
+    let told = basis.history.prices.iter().enumerate().filter_map(|(place, prices)| {
+        let bar = prices.bars.day.binary_search(&day).ok()?;
+        let version = prices.bars.version_of(bar);
+        let used = place == chosen;
+        let held = || basis.merged.prices.held.iter().find(|h| (h.day, &h.source) == (day, &prices.source));
+        let (outcome, reason) = match held().filter(|_| !used) {
+            _ if used => ("used", ""),
+            _ if version.retracted => ("cancelled", "the bar was withdrawn"),
+            Some(held) => (held.reason, "it is held back; see quarantined"),
+            None => ("other_source", "the source policy believes another source for its day"),
+        };
+        // What counts is raw; what does not is shown as its source says it.
+        let close =
+            if used { Some(series.close(index)) } else { prices.bars.decimal(prices.bars.close[bar]) };
+        Some(ExplainedObservation {
+            kind: Kind::Price.to_string(),
+            id: None,
+            date: Some(series.date(index)),
+            amount: close.map(arithmetic::amount),
+            currency: Some(basis.currency.clone()),
+            source: prices.source.clone(),
+            revision: version.revision,
+            line: i64::try_from(version.line).unwrap_or(i64::MAX),
+            outcome: outcome.to_owned(),
+            reason: reason.to_owned(),
+        })
+    });
+    let mut told: Vec<ExplainedObservation> = told.collect();
+    told.sort_by_key(|observation| (observation.outcome != "used", observation.source.clone()));
+    told
 }
 
 /// The fundamentals records used, newest first.

@@ -37,8 +37,15 @@ pub(crate) struct MergedPrices {
     pub is_calm: bool,
     /// When the newest of them was observed.
     pub observed_at: Option<DateTime<Utc>>,
-    /// Source of the newest bar.
-    pub latest_source: Option<String>,
+    /// Sources' bars by their place in the history, of which each bar was taken; empty where there is only the first.
+    origin: Vec<usize>,
+}
+
+impl MergedPrices {
+    /// Which of the history's sources a bar was taken from.
+    pub(crate) fn source_of(&self, index: usize) -> usize {
+        self.origin.get(index).copied().unwrap_or_default()
+    }
 }
 
 /// Merges the prices of a security up to `as_of`. `all_splits` are the live ones, whenever announced.
@@ -56,13 +63,7 @@ pub(crate) fn merge_prices(
     {
         bars.scale += minor_places;
         let observed_at = observed_at(&only.bars);
-        return MergedPrices {
-            bars,
-            is_calm,
-            held: Vec::new(),
-            observed_at,
-            latest_source: Some(only.source.clone()),
-        };
+        return MergedPrices { bars, is_calm, held: Vec::new(), observed_at, origin: Vec::new() };
     }
     let mut held = Vec::new();
     let sources: Vec<Source<'_>> = history
@@ -81,11 +82,10 @@ pub(crate) fn merge_prices(
         })
         .collect();
     let (bars, origin) = pick_by_day(&sources, policy);
-    let bars = without_unit_errors(bars, &origin, &sources, &mut held);
+    let (bars, origin) = without_unit_errors(bars, origin, &sources, &mut held);
     held.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     let observed_at = sources.iter().filter(|s| !s.bars.is_empty()).map(|s| s.candidate.observed_at).max();
-    let latest_source = origin.last().map(|source| sources[*source].candidate.source.to_owned());
-    MergedPrices { is_calm: is_calm(&bars.close), bars, held, observed_at, latest_source }
+    MergedPrices { is_calm: is_calm(&bars.close), bars, held, observed_at, origin }
 }
 
 /// Bars of a security quoted in a minor unit (R4) are larger by this many decimal places than they say.
@@ -310,25 +310,27 @@ fn positive(bars: &Bars) -> Bars {
 
 fn without_unit_errors(
     mut bars: Bars,
-    origin: &[usize],
+    mut origin: Vec<usize>,
     sources: &[Source<'_>],
     held: &mut Vec<HeldBar>,
-) -> Bars {
+) -> (Bars, Vec<usize>) {
     let wrong: BTreeSet<usize> = (0..bars.len()).filter(|index| is_unit_error(&bars.close, *index)).collect();
     if !wrong.is_empty() {
         let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
-        for index in 0..bars.len() {
+        let mut from = Vec::with_capacity(origin.len());
+        for (index, source) in origin.into_iter().enumerate() {
             let bar = bars.bar(index);
             if wrong.contains(&index) {
-                held.push(unit_error(&bar, bars.scale, &sources[origin[index]]));
+                held.push(unit_error(&bar, bars.scale, &sources[source]));
             } else {
                 kept.push(bar, 0);
+                from.push(source);
             }
         }
-        bars = kept;
+        (bars, origin) = (kept, from);
     }
     bars.canonicalize();
-    bars
+    (bars, origin)
 }
 
 fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>) -> HeldBar {
