@@ -28,8 +28,6 @@ const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generi
 const QUEUE: usize = 16_384;
 /// Calls decided on together at most.
 const BATCH: usize = 4_096;
-/// Queues, by key: while Postgres works on one, the instance works on the other.
-const WORKERS: usize = 2;
 const SILENCE: &str = "the store does not answer in time";
 const CONTENDED: &str = "others kept changing the account";
 
@@ -87,15 +85,15 @@ struct Refund {
     month: NaiveDate,
 }
 
-/// The queues to the store.
+/// The queue to the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
-    calls: [mpsc::Sender<Waiting>; WORKERS],
+    calls: mpsc::Sender<Waiting>,
     refunds: mpsc::Sender<Refund>,
 }
 
 impl Admission {
-    /// Starts the workers with connections of their own, so that slow reads cannot starve them.
+    /// Starts the worker with connections of its own, so that slow reads cannot starve them.
     pub(crate) fn start(mut config: Config, patience: Duration) -> Self {
         let options = format!(
             "{} {SESSION} -c statement_timeout={}",
@@ -103,14 +101,11 @@ impl Admission {
             patience.as_millis()
         );
         config.options(options.trim()).connect_timeout(patience.max(Duration::from_secs(1)));
-        let connection = || Connection::new(&config, patience);
-        let calls = std::array::from_fn(|_| {
-            let (calls, waiting) = mpsc::channel(QUEUE);
-            tokio::spawn(decide_queues(connection(), waiting));
-            calls
-        });
+        let (calls, waiting) = mpsc::channel(QUEUE);
+        // One queue: more of them would be smaller, and get into each other's way.
+        tokio::spawn(decide_queues(Connection::new(&config, patience), waiting));
         let (refunds, refunding) = mpsc::channel(1_024);
-        tokio::spawn(give_back(connection(), refunding));
+        tokio::spawn(give_back(Connection::new(&config, patience), refunding));
         Self { calls, refunds }
     }
 
@@ -119,10 +114,8 @@ impl Admission {
         let unavailable = |why: &str| ApiError::Unavailable(format!("admission: {why}"));
         let (decision, decided) = oneshot::channel();
         let waiting = Waiting { call, since: Instant::now(), decision };
-        // Calls of one key meet in one queue, or they would get into each other's way.
-        let queue = &self.calls[usize::from(waiting.call.hash[0]) % WORKERS];
-        queue.try_send(waiting).map_err(|_| unavailable("the queue is full"))?;
-        // The workers keep the time: a queue is answered within the patience after the one before it.
+        self.calls.try_send(waiting).map_err(|_| unavailable("the queue is full"))?;
+        // The worker keeps the time: a queue is answered within the patience after the one before it.
         match decided.await {
             Ok(decision) => decision.map_err(|why| unavailable(&why)),
             Err(_) => Err(unavailable("the worker ended")),
