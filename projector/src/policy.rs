@@ -10,6 +10,7 @@ use tokio_postgres::Client;
 const SET: &str = include_str!("../queries/policy_set.sql");
 const REMOVE: &str = include_str!("../queries/policy_remove.sql");
 const RECOMPUTE: &str = include_str!("../queries/recompute.sql");
+const LOCK: &str = include_str!("../queries/fact_sets_lock.sql");
 
 /// One line of the policy.
 #[derive(Debug, Clone, Args)]
@@ -43,6 +44,7 @@ async fn change(
     rank: Option<i32>,
 ) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
+    transaction.query(LOCK, &[]).await?;
     let changed = match rank {
         Some(rank) => {
             transaction.execute(statement, &[&line.kind, &line.source, &line.from, &line.to, &rank]).await?
