@@ -41,7 +41,7 @@ impl ApplyError {
         match self {
             Self::Db(DbError::Statement(error))
             | Self::Prices(PricesError::Db(DbError::Statement(error))) => {
-                // Errors without a server's answer come from encoding a value, or from a broken connection.
+                // Errors without a server's answer come from encoding a parameter, or from a broken connection.
                 let Some(code) = error.code() else {
                     return (!error.is_closed()).then(|| "not_storable".to_owned());
                 };
@@ -49,6 +49,9 @@ impl ApplyError {
                 let data =
                     matches!(class, "21" | "22" | "23" | "54") || *code == SqlState::UNTRANSLATABLE_CHARACTER;
                 data.then(|| format!("sql_{}", code.code().to_lowercase()))
+            }
+            Self::Db(DbError::Encode(_)) | Self::Prices(PricesError::Db(DbError::Encode(_))) => {
+                Some("not_storable".to_owned())
             }
             Self::Prices(PricesError::Bars { .. }) => Some("bad_columns".to_owned()),
             Self::NulCharacter { .. } => Some("nul_character".to_owned()),
