@@ -37,7 +37,7 @@ const COLUMNS: &str = "symbol, kind, source, key, content, id, security_ref, rev
 const SPREAD_MOVED: &str = include_str!("../queries/observations_spread.sql");
 const MERGE: &str = include_str!("../queries/observations_merge.sql");
 const MARK_DIRTY: &str = include_str!("../queries/observations_mark_dirty.sql");
-const MARK_SYMBOLS_DIRTY: &str = include_str!("../queries/bars_mark_dirty.sql");
+const MARK_SYMBOLS_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
 const KNOWN: &str = include_str!("../queries/observations_known.sql");
 
 /// Merges the frames' records into the observations and marks their symbols dirty.

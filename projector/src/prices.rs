@@ -17,7 +17,7 @@ type Key = (String, String, i32);
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
 const COPY: &str = "copy bars (symbol, source, year, last_day, days, close, range, volume, extra, versions) from stdin binary";
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
-const MARK_DIRTY: &str = include_str!("../queries/bars_mark_dirty.sql");
+const MARK_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
 
 /// Why bars could not be merged.
 #[derive(Debug, thiserror::Error)]

@@ -78,7 +78,7 @@ impl Writer {
         let mut securities = 0;
         if batch.pending == 0 || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE) {
             let deriving = Instant::now();
-            let plans = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
+            let mut plans = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
             let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
             if facts_first {
                 // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
@@ -87,6 +87,9 @@ impl Writer {
                 self.reader.batch_execute(ANALYZE).await?;
                 transaction = client.transaction().await?;
                 lease::confirm(&transaction, &self.lease).await??;
+                // What was marked in between is cleared with the rest, so it is derived with it.
+                let again = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
+                plans = again.into_iter().map(|plan| plan.and(&plans)).collect();
             }
             let derived = self.derive(&transaction, &plans, facts_first, sequence).await;
             securities = derived.inspect_err(|_| self.derivers.clear())?;
@@ -140,4 +143,13 @@ impl Writer {
 struct Plan {
     generation: Generation,
     touched: BTreeSet<Symbol>,
+}
+
+impl Plan {
+    /// With what was planned for the generation before.
+    fn and(mut self, before: &[Plan]) -> Self {
+        let same = before.iter().filter(|plan| plan.generation.id == self.generation.id);
+        self.touched.extend(same.flat_map(|plan| plan.touched.iter().cloned()));
+        self
+    }
 }
