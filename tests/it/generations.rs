@@ -336,3 +336,28 @@ async fn explain_names_what_a_figure_rests_on() -> Result<()> {
     assert!(nobody.code == 1 && nobody.stderr.contains("NOBODY"), "{}", nobody.stderr);
     Ok(())
 }
+
+/// Fails when a policy is changed while the projector writes, which clears what was marked when it began.
+#[tokio::test]
+async fn a_policy_waits_for_the_projectors_transaction() -> Result<()> {
+    let app = two_sources().await?;
+    let mut writing = app.servers().postgres.connect(app.database()).await?;
+    let transaction = writing.transaction().await?;
+    transaction.execute("select epoch from control.fact_sets where name = 'facts' for update", &[]).await?;
+    let clears = async {
+        eventually(PATIENCE, async || {
+            let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+            ensure!(app.sql_value::<i64>(waiting).await? == 1, "nobody waits");
+            Ok(())
+        })
+        .await?;
+        transaction.execute("delete from control.dirty", &[]).await?;
+        Ok::<_, anyhow::Error>(transaction.commit().await?)
+    };
+    let sets = app.projector(&["policy", "set", "price", "right", "--rank", "1"]);
+    let (set, cleared) = tokio::join!(sets, clears);
+    cleared?;
+    set?.success()?;
+    assert_eq!(app.sql_value::<i64>("select count(*) from control.dirty where symbol = ''").await?, 1);
+    Ok(())
+}
