@@ -37,6 +37,9 @@ struct Arguments {
     /// Corrections of one dividend each, for the latency of one event
     #[arg(long, default_value_t = 50)]
     corrections: u32,
+    /// Days that are loaded one after the other, each timed
+    #[arg(long, default_value_t = 3)]
+    days: u32,
     /// Bars of the market that are also copied as rows
     #[arg(long, default_value_t = 2_000_000)]
     rows: usize,
@@ -93,6 +96,7 @@ async fn main() -> Result<()> {
         .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")
         .await?;
     println!("{:32} {:>8.1} bytes a bar", "  postgres, facts and tables", per_bar(size.unsigned_abs(), bars));
+    largest_tables(&app, bars).await?;
     for from in ["log", "facts"] {
         let rebuilt = timed(&app, Program::Projector, &["rebuild", "--from", from]).await?;
         report(&format!("rebuild from {from}"), &rebuilt, bars, Some(copied));
@@ -202,6 +206,19 @@ fn peak_memory(status: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
+/// Where most of the disk goes, indexes included.
+async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
+    let tables = "select schemaname || '.' || relname as name, pg_total_relation_size(relid) as bytes, \
+                  pg_indexes_size(relid) as indexes from pg_stat_user_tables where relname <> 'bar_rows' \
+                  order by 2 desc limit 6";
+    for row in app.sql(tables, &[]).await? {
+        let (name, bytes, indexes): (String, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let [bytes, indexes] = [bytes, indexes].map(|bytes| per_bar(bytes.unsigned_abs(), bars));
+        println!("{:32} {bytes:>8.1} bytes a bar, {indexes:.1} of them indexes", format!("    {name}"));
+    }
+    Ok(())
+}
+
 async fn log_bytes(app: &TestApp) -> Result<u64> {
     let context = async_nats::jetstream::new(app.nats().await?);
     let mut stream = context.get_stream(&app.endpoints().stream).await?;
@@ -213,8 +230,14 @@ async fn live(app: &TestApp, arguments: &Arguments, market: &Market, until: Naiv
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let api = app.api_serve().await?;
     let key = app.key("professional").await?;
-    let day = until + chrono::Days::new(3);
-    let file = app.folder().join("prices-day.csv");
+    for number in 0..arguments.days {
+        a_day(app, &api, market, until + chrono::Days::new(3 + u64::from(number))).await?;
+    }
+    corrections(app, arguments, &api, &key, market).await
+}
+
+async fn a_day(app: &TestApp, api: &Api, market: &Market, day: NaiveDate) -> Result<()> {
+    let file = app.folder().join(format!("prices-{day}.csv"));
     let lines = market.last.values().map(|line| {
         let mut fields: Vec<&str> = line.split(',').collect();
         let day = day.to_string();
@@ -239,7 +262,7 @@ async fn live(app: &TestApp, arguments: &Arguments, market: &Market, until: Naiv
         started.elapsed().as_secs_f64(),
         in_log.as_secs_f64()
     );
-    corrections(app, arguments, &api, &key, market).await
+    Ok(())
 }
 
 async fn load(app: &TestApp, file: &Path, observed: DateTime<Utc>) -> Result<()> {
