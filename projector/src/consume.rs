@@ -51,6 +51,11 @@ impl Batch {
         self.messages.last().map(Message::id)
     }
 
+    /// Bytes of the messages, unpacked.
+    pub fn bytes(&self) -> usize {
+        self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
+    }
+
     /// Without the messages after `end`.
     pub fn until(mut self, end: u64) -> Self {
         if self.last_sequence() > end {

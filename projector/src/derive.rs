@@ -38,6 +38,8 @@ pub enum DeriveError {
     Facts(#[from] FactsError),
     #[error("deriving {symbol} failed: {message}")]
     Measure { symbol: Symbol, message: String },
+    #[error("the prices of {symbol} in {year} changed while it was derived")]
+    Moved { symbol: Symbol, year: i32 },
     #[error("deriving ended unexpectedly: {0}")]
     Ended(String),
     #[error("the benchmark {0:?} is not a ticker symbol")]
@@ -75,8 +77,8 @@ pub struct Outcome {
 impl Deriver {
     /// Derives the securities that [`Deriver::touched`] gave, then advances the generation's version to `sequence`.
     ///
-    /// The transaction's `search_path` names the generation first; `reader` sees the facts, as committed or as the
-    /// transaction itself has them. On any error the caller must drop this deriver.
+    /// The transaction's and the reader's `search_path` name the generation first; `reader` sees the facts, as committed
+    /// or as the transaction itself has them. On any error the caller must drop this deriver.
     pub async fn derive(
         &self,
         transaction: &Transaction<'_>,
@@ -245,36 +247,72 @@ async fn derive_all(
             failpoint!("projector.deriving");
             Ok(())
         };
-        let (next, derived, ()) = tokio::try_join!(next, derive_chunk(read.take(), market), write)?;
+        let (next, derived, ()) = tokio::try_join!(next, derive_chunk(reader, read.take(), market), write)?;
         (read, built) = (next, derived);
     }
     Ok(())
 }
 
 /// Securities and their facts, still as they are stored.
-type Read = Option<(Vec<Identity>, StoredFacts)>;
+type Read = (Vec<Identity>, StoredFacts);
 
-async fn load(reader: &impl GenericClient, chunk: Option<&[&Identity]>) -> Result<Read, DeriveError> {
+async fn load(reader: &impl GenericClient, chunk: Option<&[&Identity]>) -> Result<Option<Read>, DeriveError> {
     let Some(chunk) = chunk else { return Ok(None) };
-    let stored = StoredFacts::fetch(reader, chunk).await?;
+    let stored = StoredFacts::fetch_to_derive(reader, chunk).await?;
     Ok(Some((chunk.iter().copied().cloned().collect(), stored)))
 }
 
-async fn derive_chunk(read: Read, market: &Arc<MarketNow>) -> Result<Option<Vec<Built>>, DeriveError> {
+/// Derives a chunk; securities of which more than was read has to be known are read whole.
+async fn derive_chunk(
+    reader: &impl GenericClient,
+    read: Option<Read>,
+    market: &Arc<MarketNow>,
+) -> Result<Option<Vec<Built>>, DeriveError> {
     let Some((identities, stored)) = read else { return Ok(None) };
-    let market = Arc::clone(market);
-    let derive = move || {
-        identities.par_iter().map(|identity| build(identity, &stored, &market)).collect::<Result<_, _>>()
-    };
-    let built = tokio::task::spawn_blocking(derive)
-        .await
-        .map_err(|error| DeriveError::Ended(error.to_string()))??;
+    let (mut built, unclear) = on_all_cores(identities, stored, market).await?;
+    if !unclear.is_empty() {
+        let stored = StoredFacts::fetch(reader, &unclear.iter().collect::<Vec<_>>()).await?;
+        built.extend(on_all_cores(unclear, stored, market).await?.0);
+    }
     Ok(Some(built))
 }
 
+/// What was derived, and the securities whose closes alone do not suffice.
+async fn on_all_cores(
+    identities: Vec<Identity>,
+    stored: StoredFacts,
+    market: &Arc<MarketNow>,
+) -> Result<(Vec<Built>, Vec<Identity>), DeriveError> {
+    let market = Arc::clone(market);
+    let derive = move || {
+        identities
+            .into_par_iter()
+            .map(|identity| Ok((build(&identity, &stored, &market)?, identity)))
+            .collect::<Result<_, DeriveError>>()
+    };
+    let derived: Vec<(Option<Built>, Identity)> = tokio::task::spawn_blocking(derive)
+        .await
+        .map_err(|error| DeriveError::Ended(error.to_string()))??;
+    let (mut built, mut unclear) = (Vec::with_capacity(derived.len()), Vec::new());
+    for (outcome, identity) in derived {
+        match outcome {
+            Some(outcome) => built.push(outcome),
+            None => unclear.push(identity),
+        }
+    }
+    Ok((built, unclear))
+}
+
 /// A bug in a measure must name its security and stop, rather than take the process down with a bare panic.
-fn build(identity: &Identity, stored: &StoredFacts, market: &MarketNow) -> Result<Built, DeriveError> {
+fn build(
+    identity: &Identity,
+    stored: &StoredFacts,
+    market: &MarketNow,
+) -> Result<Option<Built>, DeriveError> {
     let history = stored.history(identity)?;
+    if !measure::closes_suffice(&history, market.as_of) {
+        return Ok(None);
+    }
     let derive = || {
         let market = market.borrowed();
         let derived = measure::derive(&history, &market);
@@ -291,7 +329,8 @@ fn build(identity: &Identity, stored: &StoredFacts, market: &MarketNow) -> Resul
             message: message.unwrap_or("it panicked").to_owned(),
         }
     })?;
-    Built::of(identity, derived, fund.as_ref())
+    let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
+    Built::of(identity, &derived, fund.as_ref(), kept).map(Some)
 }
 
 /// What every security is derived with.

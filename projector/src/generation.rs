@@ -7,7 +7,7 @@ use schema::facts::load_policy;
 use schema::history::SourcePolicy;
 use schema::row::Json;
 use schema::symbol::Symbol;
-use tokio_postgres::{Row, Transaction};
+use tokio_postgres::{Client, Row, Transaction};
 
 use crate::derive::DeriveError;
 
@@ -48,9 +48,18 @@ impl Generation {
 
     /// Makes unqualified names mean this generation, then its facts, for the rest of the transaction.
     pub async fn enter(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
-        let path = format!("{}, {}, control", generation_schema(self.id), self.fact_set);
-        transaction.execute("select set_config('search_path', $1, true)", &[&path]).await?;
+        transaction.execute("select set_config('search_path', $1, true)", &[&self.search_path()]).await?;
         Ok(())
+    }
+
+    /// Makes unqualified names mean the same on a connection, until it enters another generation.
+    pub async fn read_with(&self, client: &Client) -> Result<(), DeriveError> {
+        client.execute("select set_config('search_path', $1, false)", &[&self.search_path()]).await?;
+        Ok(())
+    }
+
+    fn search_path(&self) -> String {
+        format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
     /// The policy it is derived with.

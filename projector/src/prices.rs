@@ -15,7 +15,7 @@ use tokio_postgres::types::{ToSql, Type};
 type Key = (String, String, i32);
 
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
-const COPY: &str = "copy bars (symbol, source, year, last_day, days, close, range, volume, extra, versions) from stdin binary";
+const COPY: &str = "copy bars (symbol, source, year, last_day, digest, days, close, range, volume, extra, versions) from stdin binary";
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
 
@@ -38,6 +38,7 @@ struct Merged {
     key: Key,
     replaces: bool,
     last_day: Option<i32>,
+    digest: i64,
     packed: Packed,
 }
 
@@ -87,6 +88,7 @@ async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), P
             &m.key.1,
             &m.key.2,
             &m.last_day,
+            &m.digest,
             &m.packed.days,
             &m.packed.close,
             &m.packed.range,
@@ -101,6 +103,7 @@ async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), P
         Type::TEXT,
         Type::INT4,
         Type::INT4,
+        Type::INT8,
         Type::BYTEA,
         Type::BYTEA,
         Type::BYTEA,
@@ -165,5 +168,6 @@ fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Optio
     if stored.as_ref() == Some(&packed) {
         return Ok(None);
     }
-    Ok(Some(Merged { last_day: bars.last_live_day(), key, replaces: stored.is_some(), packed }))
+    let (last_day, digest) = (bars.last_live_day(), packed.digest());
+    Ok(Some(Merged { key, replaces: stored.is_some(), last_day, digest, packed }))
 }

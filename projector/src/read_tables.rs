@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::{Bytes, BytesMut};
 use chrono::NaiveDate;
-use schema::bars::{Bars, Packed};
+use schema::bars::{Bars, Packed, digest};
 use schema::copy::{EncodeError, copy_encoded, copy_rows, copy_values, encode_rows, encode_values};
 use schema::db::DbError;
 use schema::identity::Identity;
@@ -84,6 +84,8 @@ pub struct Built {
     /// Its rows of each table.
     tables: [Rows; TABLES.len()],
     years: Vec<Year>,
+    /// Years of prices that stay as they are served.
+    kept: Vec<i32>,
 }
 
 /// Encoded rows, and what tells them from others.
@@ -100,12 +102,18 @@ struct Year {
 }
 
 impl Built {
-    /// Encodes what was derived of a security.
-    pub fn of(identity: &Identity, mut derived: Derived, fund: Option<&Fund>) -> Result<Self, DeriveError> {
+    /// Encodes what was derived of a security; `kept` years of prices stay as they are served.
+    pub fn of(
+        identity: &Identity,
+        derived: &Derived,
+        fund: Option<&Fund>,
+        kept: Vec<i32>,
+    ) -> Result<Self, DeriveError> {
         let symbol = identity.symbol.clone();
-        let years = std::mem::take(&mut derived.bars).by_year().into_iter();
-        let years =
-            years.map(|(year, bars)| Year::of(symbol.as_str(), year, bars)).collect::<Result<_, _>>()?;
+        let years = derived.bars.years().into_iter().filter(|(year, _)| !kept.contains(year));
+        let years = years
+            .map(|(year, range)| Year::of(symbol.as_str(), year, derived.bars.slice(range)))
+            .collect::<Result<_, _>>()?;
         let tables = [
             encode_rows([&derived.stock])?,
             encode_rows([&derived.quote])?,
@@ -120,7 +128,7 @@ impl Built {
             encode_json(symbol.as_str(), &derived.factors)?,
         ];
         let tables = tables.map(|encoded| Rows { digest: digest([encoded.as_ref()]), encoded });
-        Ok(Self { symbol, tables, years })
+        Ok(Self { symbol, tables, years, kept })
     }
 }
 
@@ -143,25 +151,15 @@ impl Year {
             Type::BYTEA,
         ];
         bars.canonicalize();
-        let Packed { days, close, range, volume, extra, .. } = bars.pack()?;
-        let digest = digest([&days, &close, &range, &volume, &extra].map(Vec::as_slice));
+        let packed = bars.pack()?;
+        let digest = packed.digest();
+        let Packed { days, close, range, volume, extra, .. } = packed;
         let mut out = BytesMut::new();
         let values: [&(dyn ToSql + Sync); 8] =
             [&symbol, &year, &digest, &days, &close, &range, &volume, &extra];
         encode_values(&TYPES, &values, &mut out)?;
         Ok(Self { year, digest, encoded: out.freeze() })
     }
-}
-
-/// 64 bits that tell bytes from others.
-fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-    }
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-    i64::from_le_bytes(bytes)
 }
 
 /// Removes every row of securities that no longer exist.
@@ -224,6 +222,11 @@ async fn replace_prices(
     }
     let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
     for built in built {
+        for year in &built.kept {
+            if stored.remove(&(built.symbol.to_string(), *year)).is_none() {
+                return Err(DeriveError::Moved { symbol: built.symbol.clone(), year: *year });
+            }
+        }
         for year in &built.years {
             let before = stored.remove(&(built.symbol.to_string(), year.year));
             if before != Some(year.digest) {

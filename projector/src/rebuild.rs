@@ -211,6 +211,7 @@ async fn derive(
     shutdown: &Shutdown,
 ) -> anyhow::Result<usize> {
     let reader = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
+    generation.read_with(&reader).await?;
     let mut deriver = Deriver::default();
     let transaction = client.transaction().await?;
     let checkpoint: i64 =

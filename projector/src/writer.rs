@@ -23,6 +23,8 @@ const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
 pub(crate) const ANALYZE: &str = "analyze observations; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
+/// Bytes of the log whose facts are a large change.
+const ANALYZE_AFTER: usize = 4 << 20;
 /// Longest time the read tables wait for the end of a backlog.
 const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 /// But a large market's tables wait so many times as long as deriving them takes, or the backlog would hardly shrink.
@@ -37,6 +39,8 @@ pub(crate) struct Writer {
     derived: Instant,
     /// How long the last derivation took.
     deriving: Duration,
+    /// Bytes of the log applied since the facts' statistics were made.
+    unanalyzed: usize,
     /// Reads committed facts while the transaction writes tables.
     reader: Client,
 }
@@ -45,7 +49,7 @@ impl Writer {
     /// Writes for the holder of a lease of this length; `reader` is a connection of its own.
     pub(crate) fn new(lease: Lease, genesis: String, length: Duration, reader: Client) -> Self {
         let (derived, deriving) = (Instant::now(), Duration::ZERO);
-        Self { lease, genesis, length, derivers: Derivers::new(), derived, deriving, reader }
+        Self { lease, genesis, length, derivers: Derivers::new(), derived, deriving, unanalyzed: 0, reader }
     }
 
     /// Looks after what comes from people rather than the log: a pause, a changed policy. Says whether to wait.
@@ -69,6 +73,7 @@ impl Writer {
         let mut transaction = client.transaction().await?;
         lease::confirm(&transaction, &self.lease).await??;
         apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages).await?;
+        self.unanalyzed += batch.bytes();
         let position = i64::try_from(sequence).unwrap_or(i64::MAX);
         let (length, message) = (self.length.as_secs_f64(), batch.last_id());
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
@@ -84,7 +89,10 @@ impl Writer {
                 // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
                 transaction.commit().await?;
                 failpoint!("projector.facts_committed");
-                self.reader.batch_execute(ANALYZE).await?;
+                if self.unanalyzed > ANALYZE_AFTER {
+                    self.reader.batch_execute(ANALYZE).await?;
+                    self.unanalyzed = 0;
+                }
                 transaction = client.transaction().await?;
                 lease::confirm(&transaction, &self.lease).await??;
                 // What was marked in between is cleared with the rest, so it is derived with it.
@@ -129,7 +137,10 @@ impl Writer {
             let Some(deriver) = self.derivers.get(&generation.id) else { continue };
             generation.enter(transaction).await?;
             let derived = match facts_first {
-                true => deriver.derive(transaction, &self.reader, generation, touched, sequence).await,
+                true => {
+                    generation.read_with(&self.reader).await?;
+                    deriver.derive(transaction, &self.reader, generation, touched, sequence).await
+                }
                 false => deriver.derive(transaction, transaction, generation, touched, sequence).await,
             };
             securities += derived?.securities;

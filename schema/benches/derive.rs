@@ -122,7 +122,11 @@ fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyh
         fundamentals: (first..last).zip(1..).map(reported).collect::<anyhow::Result<_>>()?,
         etf: Vec::new(),
         holdings: Vec::new(),
-        prices: vec![SourceBars { source: "bench".into(), bars: bars(&mut random, sessions, &splits) }],
+        prices: vec![SourceBars {
+            source: "bench".into(),
+            bars: bars(&mut random, sessions, &splits),
+            closes_only: Vec::new(),
+        }],
     })
 }
 

@@ -41,6 +41,7 @@ create table bars (
   source text collate "C" not null,
   year integer not null,
   last_day integer,
+  digest bigint not null,
   days bytea not null,
   close bytea not null,
   range bytea not null,
@@ -56,6 +57,7 @@ alter table bars
 -- A year is 2 to 3 kB: kept in the row, it is one place to write and to read instead of four.
 alter table bars set (toast_tuple_target = 8160);
 create index bars_by_year on bars (year, last_day);
+comment on column bars.digest is 'of the columns days to extra, as in prices: a year is served as it is where the two are the same';
 comment on column bars.last_day is 'newest session with a live bar, days from 0001-01-01';
 
 create table rejects (

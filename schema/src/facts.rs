@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use serde::de::DeserializeOwned;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
 use crate::bars::{Bars, BarsError, Packed, date_of};
@@ -28,6 +29,7 @@ pub enum FactsError {
 
 const OBSERVATIONS: &str = include_str!("../queries/observations_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
+const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 const SECURITIES: &str = include_str!("../queries/securities.sql");
 const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
 const POLICY: &str = include_str!("../queries/source_policy.sql");
@@ -47,14 +49,39 @@ impl StoredFacts {
         client: &impl GenericClient,
         identities: &[&Identity],
     ) -> Result<Self, tokio_postgres::Error> {
-        let spans = identities.iter().flat_map(|identity| &identity.spans);
-        let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
-        let symbols: Vec<&str> = symbols.into_iter().collect();
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&symbols];
+        let symbols = symbols_of(identities);
+        let parameters: [&(dyn ToSql + Sync); 1] = [&symbols];
         let (observations, bars) =
             futures::try_join!(client.query(OBSERVATIONS, &parameters), client.query(BARS, &parameters))?;
-        let mut of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)> =
-            symbols.into_iter().map(|symbol| (symbol.to_owned(), Default::default())).collect();
+        Self::of(observations, bars)
+    }
+
+    /// Fetches the same to derive a generation again, which the `search_path` names first: of years that it serves as
+    /// they are, the newest two aside, only the closes.
+    pub async fn fetch_to_derive(
+        client: &impl GenericClient,
+        identities: &[&Identity],
+    ) -> Result<Self, tokio_postgres::Error> {
+        let symbols = symbols_of(identities);
+        let mut own: HashMap<&str, (i32, i32)> = HashMap::new();
+        for identity in identities {
+            let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
+            if let (Some(span), None) = (spans.next(), spans.next()) {
+                own.insert(identity.symbol.as_str(), (span.from.year() + 1, span.to.year() - 1));
+            }
+        }
+        let (first, last): (Vec<i32>, Vec<i32>) =
+            symbols.iter().map(|symbol| own.get(symbol).copied().unwrap_or((1, 0))).unzip();
+        let parameters: [&(dyn ToSql + Sync); 3] = [&symbols, &first, &last];
+        let (observations, bars) = futures::try_join!(
+            client.query(OBSERVATIONS, &parameters[..1]),
+            client.query(BARS_TO_DERIVE, &parameters)
+        )?;
+        Self::of(observations, bars)
+    }
+
+    fn of(observations: Vec<Row>, bars: Vec<Row>) -> Result<Self, tokio_postgres::Error> {
+        let mut of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)> = HashMap::new();
         for (index, row) in observations.iter().enumerate() {
             of_symbol.entry(row.try_get("symbol")?).or_default().0.push(index);
         }
@@ -79,6 +106,12 @@ impl StoredFacts {
         }
         Ok(history)
     }
+}
+
+fn symbols_of<'a>(identities: &[&'a Identity]) -> Vec<&'a str> {
+    let spans = identities.iter().flat_map(|identity| &identity.spans);
+    let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
+    symbols.into_iter().collect()
 }
 
 /// The histories of some securities, in their order.
@@ -194,7 +227,8 @@ fn observation<T: DeserializeOwned>(row: &Row) -> Result<Observation<T>, FactsEr
 /// Appends one year of one source, restricted to the days the security held the symbol. Rows come by source and year.
 fn add_bars(history: &mut History, identity: &Identity, symbol: &str, row: &Row) -> Result<(), FactsError> {
     let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
-    let bars = packed(row)?.unpack().map_err(damaged)?;
+    let columns = Columns::of(row)?;
+    let bars = columns.unpack().map_err(damaged)?;
     let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
         identity
             .spans
@@ -202,15 +236,44 @@ fn add_bars(history: &mut History, identity: &Identity, symbol: &str, row: &Row)
             .any(|s| s.symbol.as_str() == symbol && s.from <= date_of(*first) && date_of(*last) <= s.to)
     });
     let bars = if whole { bars } else { restrict(&bars, |day| identity.owns(symbol, date_of(day))) };
-    let source: String = row.try_get("source")?;
-    match history.prices.iter_mut().find(|prices| prices.source == source) {
-        Some(prices) => {
-            let merged = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
-            prices.bars = merged;
-        }
-        None => history.prices.push(SourceBars { source, bars }),
+    if bars.is_empty() {
+        return Ok(());
     }
+    let source: String = row.try_get("source")?;
+    let known = history.prices.iter().position(|prices| prices.source == source);
+    let position = known.unwrap_or(history.prices.len());
+    if known.is_none() {
+        history.prices.push(SourceBars { source, bars: Bars::default(), closes_only: Vec::new() });
+    }
+    let prices = &mut history.prices[position];
+    if matches!(columns, Columns::Closes(_)) {
+        prices.closes_only.push(row.try_get("year")?);
+    }
+    prices.bars = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
     Ok(())
+}
+
+/// A row's packed columns, or those of them that were asked for.
+enum Columns {
+    All(Packed),
+    Closes(Packed),
+}
+
+impl Columns {
+    fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        if row.try_get::<_, Option<&[u8]>>("range")?.is_some() {
+            return Ok(Self::All(packed(row)?));
+        }
+        let (days, close, versions) = (row.try_get("days")?, row.try_get("close")?, row.try_get("versions")?);
+        Ok(Self::Closes(Packed { days, close, versions, ..Packed::default() }))
+    }
+
+    fn unpack(&self) -> Result<Bars, BarsError> {
+        match self {
+            Self::All(packed) => packed.unpack(),
+            Self::Closes(packed) => packed.unpack_closes(),
+        }
+    }
 }
 
 fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {

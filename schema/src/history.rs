@@ -36,6 +36,8 @@ pub struct Observation<T> {
 pub struct SourceBars {
     pub source: String,
     pub bars: Bars,
+    /// Calendar years of whose bars only day, close and version were read; all else is absent there.
+    pub closes_only: Vec<i32>,
 }
 
 /// Which source wins, per kind and date range: the lower rank first; sources without a rule come last.

@@ -3,15 +3,18 @@
 
 mod reference_model;
 
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, Days, TimeDelta};
 use proptest::prelude::*;
 use reference_model::exact::{self, Rational, nearest};
 use reference_model::market::{Case, as_of, case};
 use reference_model::noise::{noise, policy, shuffled};
 use rust_decimal::Decimal;
-use schema::bars::date_of;
-use schema::history::SourcePolicy;
+use schema::bars::{Bars, MISSING, date_of, day_number};
+use schema::history::{History, SourcePolicy};
 use schema::measure::adjust::{step_of, steps};
-use schema::measure::{Market, derive, explain, total_return_between};
+use schema::measure::{Derived, Market, closes_suffice, derive, explain, total_return_between};
 use schema::value::Exact;
 
 fn decimal(value: Option<Exact>) -> Option<Decimal> {
@@ -111,6 +114,109 @@ proptest! {
         let (once, twice) = (derive(&history, &market), derive(&twice, &market));
         prop_assert_eq!((once.metrics.dps_ttm, once.dividends, once.splits, once.bars), (twice.metrics.dps_ttm, twice.dividends, twice.splits, twice.bars));
     }
+}
+
+/// The history as facts keep it: each year's prices in the one form they have.
+fn as_stored(mut history: History, stretch: i32) -> History {
+    for prices in &mut history.prices {
+        let newest = day_number(as_of());
+        prices.bars.day.iter_mut().for_each(|day| *day = newest - (newest - *day) * stretch);
+        let years = prices.bars.by_year().into_iter().map(|(_, mut bars)| {
+            bars.canonicalize();
+            bars
+        });
+        prices.bars = years.reduce(|all, year| all.append(year).expect("one scale")).unwrap_or_default();
+    }
+    history
+}
+
+/// Digests of the packed years.
+fn years_of(bars: &Bars) -> BTreeMap<i32, i64> {
+    let years = bars.by_year().into_iter().map(|(year, mut bars)| {
+        bars.canonicalize();
+        (year, bars.pack().expect("bars").digest())
+    });
+    years.collect()
+}
+
+/// The history without anything but closes in years that were served as they are, the newest aside.
+fn with_closes_only(history: &History, served: &BTreeMap<i32, i64>, newest_years: i32) -> History {
+    let mut brief = history.clone();
+    let [prices] = brief.prices.as_mut_slice() else { return brief };
+    let stored = years_of(&prices.bars);
+    let newest = stored.keys().max().copied().unwrap_or_default();
+    let kept = stored
+        .iter()
+        .filter(|(year, digest)| **year <= newest - newest_years && served.get(year) == Some(digest));
+    prices.closes_only = kept.map(|(year, _)| *year).collect();
+    let Bars { day, open, high, low, volume, vwap, trade_count, .. } = &mut prices.bars;
+    for (index, day) in day.iter().enumerate() {
+        if prices.closes_only.contains(&date_of(*day).year()) {
+            let columns = [&mut *open, &mut *high, &mut *low, &mut *volume, &mut *vwap, &mut *trade_count];
+            columns.into_iter().filter_map(|column| column.get_mut(index)).for_each(|value| *value = MISSING);
+        }
+    }
+    brief
+}
+
+/// Closes without cents, while highs and lows have them.
+fn of_whole_closes(mut case: Case) -> Case {
+    case.bars.iter_mut().for_each(|bar| bar.close -= bar.close % 100);
+    case
+}
+
+/// Everything derived but the bars, told with every digit.
+fn told(derived: &Derived) -> String {
+    format!("{:?}", Derived { bars: Bars::default(), ..derived.clone() })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn closes_alone_give_the_same_where_they_suffice(
+        history in prop_oneof![2 => case(), 2 => case().prop_map(of_whole_closes)].prop_map(|case| case.history()),
+        noisy in prop::option::weighted(0.2, noise()),
+        before in noise(),
+        stretch in 1i32..8,
+        moved in -400i64..500,
+        ahead in prop_oneof![3 => Just(0u64), 1 => 0u64..900],
+        newest_years in prop_oneof![3 => Just(2), 1 => 0i32..3],
+    ) {
+        let history = noisy.unwrap_or(history);
+        let today = as_of() - Days::new(ahead);
+        let history = as_stored(history, stretch);
+        let policy = SourcePolicy::default();
+        let market = Market { as_of: today, newest: today, benchmark: None, policy: &policy };
+        // What was served on an earlier date, when other events were known.
+        let known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
+        let earlier = Market { as_of: today - TimeDelta::days(moved), ..market };
+        let served = years_of(&derive(&known, &earlier).bars);
+        let brief = with_closes_only(&history, &served, newest_years);
+        if closes_suffice(&brief, today) {
+            let (whole, derived) = (derive(&history, &market), derive(&brief, &market));
+            prop_assert_eq!(told(&derived), told(&whole));
+            let now = years_of(&whole.bars);
+            for year in brief.prices.iter().flat_map(|prices| &prices.closes_only) {
+                prop_assert_eq!(now.get(year), served.get(year));
+            }
+        } else {
+            prop_assert!(brief.prices.iter().any(|prices| !prices.closes_only.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn long_calm_histories_need_only_closes() {
+    let case = Case::simple();
+    let brief = |stretch: i32| {
+        let history = as_stored(case.history(), stretch);
+        let brief = with_closes_only(&history, &years_of(&history.prices[0].bars), 2);
+        (brief.prices[0].closes_only.clone(), closes_suffice(&brief, as_of()))
+    };
+    assert_eq!(brief(10), (vec![2020, 2021, 2022], true));
+    // So few bars a year that the average volume reaches beyond the newest two.
+    assert_eq!(brief(20), ((2016..=2022).collect(), false));
 }
 
 #[test]

@@ -14,6 +14,9 @@ use super::series::Series;
 use super::yields::months_before;
 use crate::bars::MISSING;
 
+/// Sessions of the average volume: of no older one, beyond the last 12 months, more than the close is looked at.
+pub(crate) const VOLUME_SESSIONS: usize = 30;
+
 /// A price and its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extreme {

@@ -67,7 +67,11 @@ impl Inputs {
                 .collect(),
             etf: Vec::new(),
             holdings: Vec::new(),
-            prices: vec![SourceBars { source: "case".into(), bars: bars(&prices, &unit) }],
+            prices: vec![SourceBars {
+                source: "case".into(),
+                bars: bars(&prices, &unit),
+                closes_only: Vec::new(),
+            }],
         };
         let benchmark = ["benchmark_prices", "benchmark"]
             .iter()
@@ -76,7 +80,11 @@ impl Inputs {
         let benchmark = benchmark.and_then(Value::as_array).map(|rows| History {
             dividends: Vec::new(),
             splits: Vec::new(),
-            prices: vec![SourceBars { source: "case".into(), bars: bars(rows, &unit) }],
+            prices: vec![SourceBars {
+                source: "case".into(),
+                bars: bars(rows, &unit),
+                closes_only: Vec::new(),
+            }],
             ..history.clone()
         });
         let first_bar = prices.iter().filter_map(|row| date(&row["date"])).min();

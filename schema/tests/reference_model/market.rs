@@ -196,7 +196,7 @@ impl Case {
             fundamentals: Vec::new(),
             etf: Vec::new(),
             holdings: Vec::new(),
-            prices: vec![SourceBars { source: "a".into(), bars }],
+            prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
         }
     }
 }

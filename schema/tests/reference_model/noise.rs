@@ -161,7 +161,10 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
             fundamentals: lined(fundamentals),
             etf: Vec::new(),
             holdings: Vec::new(),
-            prices: sources.zip(prices).map(|(source, bars)| SourceBars { source, bars }).collect(),
+            prices: sources
+                .zip(prices)
+                .map(|(source, bars)| SourceBars { source, bars, closes_only: Vec::new() })
+                .collect(),
         }
     })
 }

@@ -24,6 +24,7 @@ use dividends::{Basics, MergedDividends, dividend_winners, merge_dividends, stoc
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use known::Known;
 pub(crate) use prices::MergedPrices;
+pub(crate) use prices::closes_suffice;
 use prices::merge_prices;
 use quarantine::Neighbours;
 pub use row_rule::{

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
 use super::row_rule::{PriceValues, price_fault};
 use super::unadjust::raw_bars;
@@ -16,6 +16,8 @@ use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::measure::adjust::Splits;
 use crate::measure::policy::{Candidate, MANUAL, preference, range_of, range_starts};
+use crate::measure::range::VOLUME_SESSIONS;
+use crate::measure::yields::months_before;
 
 /// A bar that is held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +90,20 @@ pub(crate) fn merge_prices(
     MergedPrices { is_calm: is_calm(&bars.close), bars, held, observed_at, origin }
 }
 
+/// Whether merging needs no more than the closes of the years of which only those were read: bars of one source that
+/// are taken as they are, and every bar that a measure wants more of read whole.
+pub(crate) fn closes_suffice(history: &History, as_of: NaiveDate) -> bool {
+    let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
+        return true;
+    };
+    let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
+    let whole = bars.day.iter().rev().take_while(|day| date_of(**day).year() > *newest).count();
+    whole >= VOLUME_SESSIONS
+        && months_before(as_of, 12).year() > *newest
+        && minor_places(history) == 0
+        && calm_if_plain(bars).is_some()
+}
+
 /// Bars of a security quoted in a minor unit (R4) are larger by this many decimal places than they say.
 fn minor_places(history: &History) -> u32 {
     let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
@@ -106,12 +122,7 @@ fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
 /// The common case, decided on integers: one source of raw, live, faultless bars is taken as it is. Also says whether
 /// it is calm.
 fn untouched(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
-    let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
-    let calm = is_calm(&bars.close);
-    let has_unit_error = || (0..bars.len()).any(|index| is_unit_error(&bars.close, index));
-    if !plain || has_fault(bars) || (!calm && has_leap(&bars.close) && has_unit_error()) {
-        return None;
-    }
+    let calm = calm_if_plain(bars)?;
     let end = bars.day.partition_point(|day| *day <= last_day);
     // The newest bar kept lost its later neighbour: nothing changes, since unit errors need both.
     let mut kept = Bars {
@@ -129,6 +140,14 @@ fn untouched(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
     };
     kept.canonicalize();
     Some((kept, calm))
+}
+
+/// Whether raw, live, faultless bars without a unit error are calm.
+fn calm_if_plain(bars: &Bars) -> Option<bool> {
+    let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
+    let calm = is_calm(&bars.close);
+    let has_unit_error = || (0..bars.len()).any(|index| is_unit_error(&bars.close, index));
+    (plain && !has_fault(bars) && (calm || !has_leap(&bars.close) || !has_unit_error())).then_some(calm)
 }
 
 /// Whether no close is more than half above or below its neighbour: then nothing looks like a wrong unit or a split.

@@ -59,7 +59,7 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
         fundamentals: Vec::new(),
         etf: Vec::new(),
         holdings: Vec::new(),
-        prices: vec![SourceBars { source: "a".into(), bars }],
+        prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
     }
 }
 

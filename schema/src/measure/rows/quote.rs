@@ -6,7 +6,7 @@ use super::{amount, percent};
 use crate::bars::MISSING;
 use crate::measure::arithmetic::{change_percent, whole};
 use crate::measure::measured::Measured;
-use crate::measure::range::{average_close, average_volume, year_range};
+use crate::measure::range::{VOLUME_SESSIONS, average_close, average_volume, year_range};
 use crate::row::{Quote, QuoteSource};
 use crate::value::Exact;
 
@@ -46,7 +46,7 @@ pub(super) fn quote(measured: &Measured<'_>) -> Quote {
             close.zip(previous).and_then(|(close, previous)| change_percent(close, previous)),
         ),
         volume: latest.map(|index| bars.volume[index]).filter(|volume| *volume != MISSING).and_then(shares),
-        avg_volume_30d: average_volume(&series, 30, measured.basis.as_of),
+        avg_volume_30d: average_volume(&series, VOLUME_SESSIONS, measured.basis.as_of),
         sma_50: amount(average_close(&series, 50, measured.basis.as_of)),
         sma_200: amount(average_close(&series, 200, measured.basis.as_of)),
         year_high: amount(range.map(|(high, _)| high.price)),

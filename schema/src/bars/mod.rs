@@ -5,12 +5,17 @@
 //! bar by bar, in any order (the greater version wins).
 
 use std::cmp::Ordering;
+use std::ops::{Range, RangeInclusive};
 
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Action;
+
+mod packed;
+
+pub use packed::{Packed, digest};
 
 /// Marks an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
@@ -23,6 +28,12 @@ pub fn day_number(date: NaiveDate) -> i32 {
 /// The date of a day number; days outside the calendar collapse to its ends.
 pub fn date_of(day: i32) -> NaiveDate {
     NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
+}
+
+/// The day numbers of a year.
+fn days_of(year: i32) -> RangeInclusive<i32> {
+    let day = |month, day| NaiveDate::from_ymd_opt(year, month, day).map(day_number);
+    day(1, 1).unwrap_or(i32::MIN)..=day(12, 31).unwrap_or(i32::MAX)
 }
 
 /// What a bar's values are worth against another observation of the same session.
@@ -44,6 +55,19 @@ impl BarVersion {
     /// The version of bars whose provenance was left behind (read tables).
     pub const UNKNOWN: Self =
         Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
+
+    /// A version from the parts of a feed row.
+    pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
+        let retracted = action == Action::Retract;
+        Self {
+            revision,
+            observed_at: observed_at.timestamp_micros(),
+            retracted,
+            basis_day,
+            line: 0,
+            frame: [0; 16],
+        }
+    }
 
     /// The order of R29: revision, then observation time, then retraction, then place in the file.
     pub fn rank(&self, other: &Self) -> Ordering {
@@ -201,23 +225,55 @@ impl Bars {
 
     /// The bars of each calendar year, in order of first appearance.
     pub fn by_year(&self) -> Vec<(i32, Self)> {
-        let year = |index: usize| date_of(self.day[index]).year();
         let mut years: Vec<(i32, Self)> = Vec::new();
-        for index in 0..self.len() {
-            let wanted = year(index);
-            let position = match years.iter().rposition(|(known, _)| *known == wanted) {
-                Some(position) => position,
-                None => {
-                    years.push((
-                        wanted,
-                        Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() },
-                    ));
-                    years.len() - 1
-                }
-            };
-            years[position].1.push(self.bar(index), self.version[index]);
+        for (year, range) in self.years() {
+            match years.iter().position(|(known, _)| *known == year) {
+                Some(position) => years[position].1.extend(self, range),
+                None => years.push((year, self.slice(range))),
+            }
         }
         years
+    }
+
+    /// Runs of bars of one calendar year: one of each year where bars are sorted.
+    pub fn years(&self) -> Vec<(i32, Range<usize>)> {
+        let (mut years, mut start) = (Vec::new(), 0);
+        while let Some(day) = self.day.get(start) {
+            let year = date_of(*day).year();
+            let days = days_of(year);
+            let same = self.day[start..].iter().take_while(|day| days.contains(day)).count();
+            // A day beyond the calendar is of no year's days, but moves on all the same.
+            let end = start + same.max(1);
+            years.push((year, start..end));
+            start = end;
+        }
+        years
+    }
+
+    /// The bars at some indexes, with every version.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let mut bars = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
+        bars.extend(self, range);
+        bars
+    }
+
+    /// Appends bars of another on the same scale and with the same versions.
+    fn extend(&mut self, other: &Self, range: Range<usize>) {
+        let before = self.len();
+        for (column, more) in [(&mut self.vwap, &other.vwap), (&mut self.trade_count, &other.trade_count)] {
+            append_optional(column, before, more.get(range.clone()).unwrap_or_default(), range.len());
+        }
+        for (column, more) in [
+            (&mut self.open, &other.open),
+            (&mut self.high, &other.high),
+            (&mut self.low, &other.low),
+            (&mut self.close, &other.close),
+            (&mut self.volume, &other.volume),
+        ] {
+            column.extend_from_slice(&more[range.clone()]);
+        }
+        self.day.extend_from_slice(&other.day[range.clone()]);
+        self.version.extend_from_slice(&other.version[range]);
     }
 
     /// The newest day with a bar that was not retracted.
@@ -319,184 +375,6 @@ impl Dictionary {
     }
 }
 
-/// The bytes of a [`Bars`], one blob per column, so that readers fetch only the columns they need.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packed {
-    /// Scale and days.
-    pub days: Vec<u8>,
-    pub close: Vec<u8>,
-    /// Open, high and low as differences to the close.
-    pub range: Vec<u8>,
-    pub volume: Vec<u8>,
-    /// vwap and trade count; empty when no bar has them.
-    pub extra: Vec<u8>,
-    /// Version dictionary and runs of indexes; empty in read tables, where the choice has been made.
-    pub versions: Vec<u8>,
-}
-
-impl Bars {
-    /// Packs the columns.
-    pub fn pack(&self) -> Result<Packed, BarsError> {
-        let days: Vec<i32> = deltas(&self.day);
-        let extra = if self.vwap.is_empty() && self.trade_count.is_empty() {
-            Vec::new()
-        } else {
-            postcard::to_stdvec(&(against(&self.vwap, &self.close), optional(&self.trade_count)))?
-        };
-        let runs: Vec<(u16, u32)> = self
-            .version
-            .chunk_by(|a, b| a == b)
-            .map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)))
-            .collect();
-        Ok(Packed {
-            days: postcard::to_stdvec(&(self.scale, days))?,
-            close: postcard::to_stdvec(&close_deltas(&self.close))?,
-            range: postcard::to_stdvec(
-                &[&self.open, &self.high, &self.low].map(|column| against(column, &self.close)),
-            )?,
-            volume: postcard::to_stdvec(&optional(&self.volume))?,
-            extra,
-            versions: postcard::to_stdvec(&(&self.versions, runs))?,
-        })
-    }
-}
-
-impl Packed {
-    /// Unpacks every column.
-    pub fn unpack(&self) -> Result<Bars, BarsError> {
-        let (scale, days): (u32, Vec<i32>) = postcard::from_bytes(&self.days)?;
-        let day = sums(&days);
-        let close = close_sums(&postcard::from_bytes::<Vec<i64>>(&self.close)?);
-        let [open, high, low]: [Vec<u64>; 3] = postcard::from_bytes(&self.range)?;
-        let (vwap, trade_count): (Vec<u64>, Vec<u64>) =
-            if self.extra.is_empty() { Default::default() } else { postcard::from_bytes(&self.extra)? };
-        let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match self.versions.as_slice() {
-            [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(day.len()).unwrap_or(u32::MAX))]),
-            bytes => postcard::from_bytes(bytes)?,
-        };
-        let bars = Bars {
-            scale,
-            open: restore(&open, &close),
-            high: restore(&high, &close),
-            low: restore(&low, &close),
-            volume: required(&postcard::from_bytes::<Vec<u64>>(&self.volume)?),
-            vwap: restore(&vwap, &close),
-            trade_count: required(&trade_count),
-            version: runs
-                .iter()
-                .flat_map(|(index, length)| std::iter::repeat_n(*index, (*length as usize).min(day.len())))
-                .collect(),
-            day,
-            close,
-            versions,
-        };
-        bars.check()
-    }
-}
-
-impl Bars {
-    fn check(self) -> Result<Self, BarsError> {
-        let full = [&self.open, &self.high, &self.low, &self.close, &self.volume];
-        let optional = [&self.vwap, &self.trade_count];
-        let lengths = full.iter().all(|c| c.len() == self.len())
-            && optional.iter().all(|c| c.is_empty() || c.len() == self.len())
-            && self.version.len() == self.len();
-        let known = self.version.iter().all(|index| usize::from(*index) < self.versions.len());
-        match (lengths, known, self.scale <= 18) {
-            (true, true, true) => Ok(self),
-            (false, _, _) => Err(BarsError::Damaged("columns differ in length")),
-            (_, false, _) => Err(BarsError::Damaged("a bar names an unknown version")),
-            (_, _, false) => Err(BarsError::Damaged("scale is beyond 18")),
-        }
-    }
-}
-
-fn deltas(values: &[i32]) -> Vec<i32> {
-    let mut previous = 0;
-    values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
-}
-
-fn sums(deltas: &[i32]) -> Vec<i32> {
-    deltas
-        .iter()
-        .scan(0i32, |sum, delta| {
-            *sum = sum.wrapping_add(*delta);
-            Some(*sum)
-        })
-        .collect()
-}
-
-/// A retracted bar has no close; its delta repeats the previous one and the version says it is void.
-fn close_deltas(values: &[i64]) -> Vec<i64> {
-    let mut previous = 0i64;
-    values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
-}
-
-fn close_sums(deltas: &[i64]) -> Vec<i64> {
-    deltas
-        .iter()
-        .scan(0i64, |sum, delta| {
-            *sum = sum.wrapping_add(*delta);
-            Some(*sum)
-        })
-        .collect()
-}
-
-/// Differences to `base` with 0 for absent: zigzag plus one.
-fn against(column: &[i64], base: &[i64]) -> Vec<u64> {
-    column
-        .iter()
-        .zip(base)
-        .map(
-            |(value, base)| {
-                if *value == MISSING { 0 } else { zigzag(value.wrapping_sub(*base)).wrapping_add(1) }
-            },
-        )
-        .collect()
-}
-
-fn restore(coded: &[u64], base: &[i64]) -> Vec<i64> {
-    coded
-        .iter()
-        .zip(base)
-        .map(|(code, base)| if *code == 0 { MISSING } else { unzigzag(code - 1).wrapping_add(*base) })
-        .collect()
-}
-
-fn optional(column: &[i64]) -> Vec<u64> {
-    column.iter().map(|value| if *value == MISSING { 0 } else { zigzag(*value).wrapping_add(1) }).collect()
-}
-
-fn required(coded: &[u64]) -> Vec<i64> {
-    coded.iter().map(|code| if *code == 0 { MISSING } else { unzigzag(code - 1) }).collect()
-}
-
-#[expect(clippy::cast_sign_loss, reason = "zigzag is the bit pattern, not the number")]
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)) as u64
-}
-
-#[expect(clippy::cast_possible_wrap, reason = "zigzag is the bit pattern, not the number")]
-fn unzigzag(code: u64) -> i64 {
-    ((code >> 1) as i64) ^ -((code & 1) as i64)
-}
-
-/// Version of bars put by `observed_at`, for feeds without revisions.
-impl BarVersion {
-    /// A version from the parts of a feed row.
-    pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
-        let retracted = action == Action::Retract;
-        Self {
-            revision,
-            observed_at: observed_at.timestamp_micros(),
-            retracted,
-            basis_day,
-            line: 0,
-            frame: [0; 16],
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -539,6 +417,32 @@ mod tests {
         #[test]
         fn packing_loses_nothing(bars in bars()) {
             prop_assert_eq!(bars.pack().unwrap().unpack().unwrap(), bars);
+        }
+
+        #[test]
+        fn closes_are_read_alone(bars in bars()) {
+            let (packed, absent) = (bars.pack().unwrap(), vec![MISSING; bars.len()]);
+            let closes = packed.unpack_closes().unwrap();
+            prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
+            prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
+            prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
+        }
+
+        #[test]
+        fn years_part_bars_and_lose_none(bars in bars(), stretch in 1i32..400) {
+            let mut bars = bars;
+            bars.day.iter_mut().for_each(|day| *day = 730_000 + (*day - 730_000) * stretch);
+            let years = bars.by_year();
+            for (number, (year, part)) in years.iter().enumerate() {
+                prop_assert!(part.day.iter().all(|day| date_of(*day).year() == *year));
+                prop_assert!(years[..number].iter().all(|(other, _)| other != year));
+                let own: Vec<usize> = (0..bars.len()).filter(|i| date_of(bars.day[*i]).year() == *year).collect();
+                let all = |bars: &Bars, indexes: &[usize]| -> Vec<(Bar, BarVersion)> {
+                    indexes.iter().map(|i| (bars.bar(*i), bars.version_of(*i).clone())).collect()
+                };
+                prop_assert_eq!(all(part, &(0..part.len()).collect::<Vec<_>>()), all(&bars, &own));
+            }
+            prop_assert_eq!(years.iter().map(|(_, part)| part.len()).sum::<usize>(), bars.len());
         }
 
         #[test]
