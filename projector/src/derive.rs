@@ -2,10 +2,10 @@
 //!
 //! When the market's as-of date or the benchmark moves, every security is touched (R33).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use chrono::NaiveDate;
+use chrono::{Datelike, NaiveDate};
 use rayon::prelude::*;
 use schema::db::DbError;
 use schema::facts::{FactsError, StoredFacts, load_histories, load_known_symbols, load_securities};
@@ -20,6 +20,7 @@ use tokio_postgres::{GenericClient, Transaction};
 
 use crate::generation::Generation;
 use crate::read_tables::{self, Built};
+use crate::sectors::Sectors;
 
 /// Securities derived and written at a time: three such chunks are in memory at most.
 pub const CHUNK: usize = 100;
@@ -65,6 +66,8 @@ pub struct Deriver {
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
+    /// Securities whose prices have to be read whole: of several sources, say, or with a bar in the wrong unit.
+    whole: HashSet<Symbol>,
 }
 
 /// What a derivation did.
@@ -80,7 +83,7 @@ impl Deriver {
     /// The transaction's and the reader's `search_path` name the generation first; `reader` sees the facts, as committed
     /// or as the transaction itself has them. On any error the caller must drop this deriver.
     pub async fn derive(
-        &self,
+        &mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
         generation: &Generation,
@@ -129,7 +132,7 @@ impl Deriver {
 
     /// Derives these securities, removes those that no longer are, and gives how many were derived.
     pub async fn derive_symbols(
-        &self,
+        &mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
         symbols: &BTreeSet<Symbol>,
@@ -145,12 +148,11 @@ impl Deriver {
         }
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
         let market = Arc::new(MarketNow { as_of, benchmark, policy });
-        derive_all(transaction, reader, &identities, &market).await?;
+        let sectors = Sectors::before(transaction, symbols).await?;
+        derive_all(transaction, reader, &identities, &market, &mut self.whole).await?;
         read_tables::remove(transaction, &gone).await?;
         read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?;
-        if !symbols.is_empty() {
-            read_tables::replace_sectors(transaction, as_of).await?;
-        }
+        sectors.replace(transaction, symbols, as_of).await?;
         Ok(identities.len())
     }
 
@@ -177,8 +179,13 @@ impl Deriver {
         resolve |=
             first || policy != self.policy || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
         (self.policy, self.as_of) = (policy, as_of);
-        let directory = if resolve { self.resolve(transaction).await? } else { before.clone() };
-        let mut touched = changed(&before.identities, &directory.identities);
+        let (directory, mut touched) = if resolve {
+            let directory = self.resolve(transaction).await?;
+            let touched = changed(&before.identities, &directory.identities);
+            (directory, touched)
+        } else {
+            (before, BTreeSet::new())
+        };
         touched.extend(symbols.iter().flat_map(|symbol| directory.holders(symbol)).cloned());
         let moved = touched.contains(benchmark);
         if first || everything || moved {
@@ -233,12 +240,13 @@ async fn derive_all(
     reader: &impl GenericClient,
     identities: &[&Identity],
     market: &Arc<MarketNow>,
+    whole: &mut HashSet<Symbol>,
 ) -> Result<(), DeriveError> {
     let mut chunks = identities.chunks(CHUNK);
-    let mut read = load(reader, chunks.next()).await?;
+    let mut read = load(reader, chunks.next(), market, whole).await?;
     let mut built: Option<Vec<Built>> = None;
     while read.is_some() || built.is_some() {
-        let next = load(reader, chunks.next());
+        let next = load(reader, chunks.next(), market, whole);
         let write = async {
             match built.take() {
                 Some(built) => read_tables::replace(transaction, &built).await?,
@@ -248,7 +256,11 @@ async fn derive_all(
             Ok(())
         };
         let (next, derived, ()) = tokio::try_join!(next, derive_chunk(reader, read.take(), market), write)?;
-        (read, built) = (next, derived);
+        read = next;
+        built = derived.map(|(built, unclear)| {
+            whole.extend(unclear);
+            built
+        });
     }
     Ok(())
 }
@@ -256,25 +268,33 @@ async fn derive_all(
 /// Securities and their facts, still as they are stored.
 type Read = (Vec<Identity>, StoredFacts);
 
-async fn load(reader: &impl GenericClient, chunk: Option<&[&Identity]>) -> Result<Option<Read>, DeriveError> {
+async fn load(
+    reader: &impl GenericClient,
+    chunk: Option<&[&Identity]>,
+    market: &MarketNow,
+    whole: &HashSet<Symbol>,
+) -> Result<Option<Read>, DeriveError> {
     let Some(chunk) = chunk else { return Ok(None) };
-    let stored = StoredFacts::fetch_to_derive(reader, chunk).await?;
+    // What is measured by more than closes lies in the last two calendar years.
+    let closes_until = |symbol: &Symbol| (!whole.contains(symbol)).then(|| market.as_of.year() - 2);
+    let stored = StoredFacts::fetch_to_derive(reader, chunk, closes_until).await?;
     Ok(Some((chunk.iter().copied().cloned().collect(), stored)))
 }
 
-/// Derives a chunk; securities of which more than was read has to be known are read whole.
+/// Derives a chunk; securities of which more than was read has to be known are read whole, and named.
 async fn derive_chunk(
     reader: &impl GenericClient,
     read: Option<Read>,
     market: &Arc<MarketNow>,
-) -> Result<Option<Vec<Built>>, DeriveError> {
+) -> Result<Option<(Vec<Built>, Vec<Symbol>)>, DeriveError> {
     let Some((identities, stored)) = read else { return Ok(None) };
     let (mut built, unclear) = on_all_cores(identities, stored, market).await?;
+    let symbols = unclear.iter().map(|identity| identity.symbol.clone()).collect();
     if !unclear.is_empty() {
         let stored = StoredFacts::fetch(reader, &unclear.iter().collect::<Vec<_>>()).await?;
         built.extend(on_all_cores(unclear, stored, market).await?.0);
     }
-    Ok(Some(built))
+    Ok(Some((built, symbols)))
 }
 
 /// What was derived, and the securities whose closes alone do not suffice.

@@ -21,6 +21,7 @@ pub mod rebuild;
 pub mod report;
 pub mod retry;
 pub mod run;
+pub mod sectors;
 pub mod settings;
 pub mod status;
 mod writer;

@@ -4,23 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::{Bytes, BytesMut};
-use chrono::NaiveDate;
 use schema::bars::{Bars, Packed, digest};
-use schema::copy::{EncodeError, copy_encoded, copy_rows, copy_values, encode_rows, encode_values};
+use schema::copy::{EncodeError, copy_encoded, copy_values, encode_rows, encode_values};
 use schema::db::DbError;
 use schema::identity::Identity;
 use schema::measure::Derived;
 use schema::measure::fund::Fund;
-use schema::measure::sector::{Member, sector_rows};
 use schema::row::{
-    DividendRow, EtfRow, FundamentalsRow, HoldingRow, Json, Metrics, NextDividend, NextStatus, Quarantined,
-    Quote, SplitRow, Stock, TableRow,
+    DividendRow, EtfRow, FundamentalsRow, HoldingRow, Json, Metrics, Quarantined, Quote, SplitRow, Stock,
+    TableRow,
 };
 use schema::symbol::Symbol;
-use schema::value::Exact;
 use serde::Serialize;
+use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Row, Transaction};
 
 use crate::derive::DeriveError;
 
@@ -33,7 +30,6 @@ const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
 const COPY_PRICES: &str =
     "copy prices (symbol, year, digest, days, close, range, volume, extra) from stdin binary";
 const IDENTITIES: &str = include_str!("../queries/identities.sql");
-const SECTOR_MEMBERS: &str = include_str!("../queries/sector_members.sql");
 const SYMBOLS: &str = include_str!("../queries/symbols_of.sql");
 const DELETE_SYMBOLS: &str = include_str!("../queries/symbols_delete.sql");
 
@@ -250,49 +246,6 @@ async fn replace_prices(
         copy_encoded(transaction, COPY_PRICES, written).await?;
     }
     Ok(())
-}
-
-async fn copy<'a, T: TableRow + 'a>(
-    transaction: &Transaction<'_>,
-    table: &str,
-    rows: impl Iterator<Item = &'a T>,
-) -> Result<(), DbError> {
-    let statement = format!("copy {table} ({}) from stdin binary", T::COLUMNS.join(", "));
-    copy_rows(transaction, &statement, rows).await?;
-    Ok(())
-}
-
-/// Replaces the statistics of every sector, from the rows of its members.
-pub async fn replace_sectors(transaction: &Transaction<'_>, as_of: NaiveDate) -> Result<(), DeriveError> {
-    let members = transaction.query(SECTOR_MEMBERS, &[]).await?;
-    let members: Vec<Member> = members.iter().map(member).collect::<Result<_, tokio_postgres::Error>>()?;
-    transaction.execute("delete from sectors", &[]).await?;
-    copy(transaction, "sectors", sector_rows(&members, as_of).iter()).await?;
-    Ok(())
-}
-
-fn member(row: &Row) -> Result<Member, tokio_postgres::Error> {
-    let decimal = |name: &str| row.try_get::<_, Option<Exact>>(name).map(|value| value.map(|value| value.0));
-    let Json(next): Json<Option<NextDividend>> = row.try_get("next")?;
-    Ok(Member {
-        symbol: row.try_get("symbol")?,
-        sector: row.try_get("sector")?,
-        industry: row.try_get("industry")?,
-        security_type: row.try_get("type")?,
-        is_active: row.try_get("is_active")?,
-        pays_dividend: row.try_get("pays_dividend")?,
-        dividend_yield: decimal("dividend_yield")?,
-        yield_suspect: row.try_get("yield_suspect")?,
-        market_cap: row.try_get("market_cap")?,
-        payout_ratio: decimal("payout_ratio")?,
-        growth_5y: decimal("growth_5y")?,
-        pe_ratio: decimal("pe_ratio")?,
-        is_aristocrat: row.try_get("is_dividend_aristocrat")?,
-        is_king: row.try_get("is_dividend_king")?,
-        change_percent_1d: decimal("change_percent")?,
-        change_percent_ytd: decimal("change_percent_ytd")?,
-        next_ex_date: next.filter(|next| next.status == NextStatus::Declared).map(|next| next.ex_date),
-    })
 }
 
 /// The identities the read tables were last derived with.

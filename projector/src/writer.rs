@@ -126,7 +126,7 @@ impl Writer {
     }
 
     async fn derive(
-        &self,
+        &mut self,
         transaction: &Transaction<'_>,
         plans: &[Plan],
         facts_first: bool,
@@ -134,7 +134,7 @@ impl Writer {
     ) -> Result<usize, RunError> {
         let mut securities = 0;
         for Plan { generation, touched } in plans {
-            let Some(deriver) = self.derivers.get(&generation.id) else { continue };
+            let Some(deriver) = self.derivers.get_mut(&generation.id) else { continue };
             generation.enter(transaction).await?;
             let derived = match facts_first {
                 true => {

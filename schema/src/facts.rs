@@ -57,21 +57,26 @@ impl StoredFacts {
     }
 
     /// Fetches the same to derive a generation again, which the `search_path` names first: of years that it serves as
-    /// they are, the newest two aside, only the closes.
+    /// they are, up to the one that is given for a security, only the closes.
     pub async fn fetch_to_derive(
         client: &impl GenericClient,
         identities: &[&Identity],
+        closes_until: impl Fn(&Symbol) -> Option<i32>,
     ) -> Result<Self, tokio_postgres::Error> {
         let symbols = symbols_of(identities);
-        let mut own: HashMap<&str, (i32, i32)> = HashMap::new();
+        let mut bounds: HashMap<&str, (i32, i32)> = HashMap::new();
         for identity in identities {
+            // Years that are wholly its own.
             let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
-            if let (Some(span), None) = (spans.next(), spans.next()) {
-                own.insert(identity.symbol.as_str(), (span.from.year() + 1, span.to.year() - 1));
+            if let (Some(span), None, Some(until)) =
+                (spans.next(), spans.next(), closes_until(&identity.symbol))
+            {
+                let years = (span.from.year() + 1, until.min(span.to.year() - 1));
+                bounds.insert(identity.symbol.as_str(), years);
             }
         }
         let (first, last): (Vec<i32>, Vec<i32>) =
-            symbols.iter().map(|symbol| own.get(symbol).copied().unwrap_or((1, 0))).unzip();
+            symbols.iter().map(|symbol| bounds.get(symbol).copied().unwrap_or((1, 0))).unzip();
         let parameters: [&(dyn ToSql + Sync); 3] = [&symbols, &first, &last];
         let (observations, bars) = futures::try_join!(
             client.query(OBSERVATIONS, &parameters[..1]),

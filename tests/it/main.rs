@@ -9,6 +9,7 @@ mod api_plans;
 mod api_sql;
 mod api_world;
 mod attacks;
+mod daily;
 mod exact;
 mod explained;
 mod faults;

@@ -1,0 +1,97 @@
+//! Days that follow each other: what did not change is neither read whole nor written again, and the tables are those
+//! of one go.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use harness::TestApp;
+use rust_decimal::Decimal;
+
+use crate::generations::answer;
+
+async fn load(app: &TestApp, source: &str, name: &str, text: &str) -> Result<()> {
+    let path = app.folder().join(name);
+    std::fs::write(&path, text)?;
+    let path = path.display().to_string();
+    app.ingest(&["load", &path, "--source", source, "--today", "2024-07-05"]).await?.success()?;
+    app.catch_up().await
+}
+
+/// A day's bar of every security, near its last one.
+async fn day(app: &TestApp, date: &str) -> Result<()> {
+    let rows = app.sql("select symbol, price::text from read_g1.quotes where price is not null", &[]).await?;
+    let mut text = "symbol,date,open,high,low,close,volume\n".to_owned();
+    for row in &rows {
+        let (symbol, price): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        text += &format!("{symbol},{date},{price},{price},{price},{price},1000\n");
+    }
+    load(app, "test", &format!("prices-{date}.csv"), &text).await
+}
+
+/// Where the rows of the years before 2023 lie: a row written again lies elsewhere.
+async fn old_years(app: &TestApp) -> Result<BTreeMap<(String, i32), String>> {
+    let rows = app.sql("select symbol, year, ctid::text from read_g1.prices where year < 2023", &[]).await?;
+    rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
+}
+
+/// The years that were written again.
+fn moved<'a>(
+    before: &'a BTreeMap<(String, i32), String>,
+    after: &BTreeMap<(String, i32), String>,
+) -> Vec<(&'a str, i32)> {
+    let differing = before.iter().filter(|(key, place)| after.get(*key) != Some(place));
+    differing.map(|((symbol, year), _)| (symbol.as_str(), *year)).collect()
+}
+
+#[tokio::test]
+async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> {
+    let app = TestApp::start().await?;
+    let folder = app.folder().join("market").display().to_string();
+    let generate = ["generate", "--symbols", "16", "--years", "6", "--seed", "3", "--until", "2024-06-28"];
+    app.ingest(&[&generate[..], &["--out", &folder]].concat()).await?.success()?;
+    app.ingest(&["load", &folder, "--source", "test"]).await?.success()?;
+    app.catch_up().await?;
+    let start = old_years(&app).await?;
+    assert!(start.len() > 50, "{start:?}");
+
+    day(&app, "2024-07-01").await?;
+    assert_eq!(app.sql_value::<String>("select min(as_of)::text from read_g1.metrics").await?, "2024-07-01");
+    assert_eq!(moved(&start, &old_years(&app).await?), []);
+
+    // Symbols with bars in all years.
+    let rows = app
+        .sql("select symbol from read_g1.prices group by symbol having count(*) = 7 order by symbol", &[])
+        .await?;
+    let symbols: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let [a, b, c, d] = symbols.get(..4).context("four long histories")? else { unreachable!() };
+    let price = async |symbol: &str| {
+        app.sql_value::<String>(&format!("select price::text from read_g1.quotes where symbol = '{symbol}'"))
+            .await
+    };
+    // A late correction, with a close of its own; a split and a dividend between old bars; another source's bar; a
+    // price in the wrong unit.
+    let corrected = format!("symbol,date,close\n{a},2020-03-04,{}\n", price(a).await?);
+    load(&app, "test", "prices-late.csv", &corrected).await?;
+    load(&app, "test", "splits-late.csv", &format!("symbol,ex_date,from,to\n{b},2020-06-01,1,2\n")).await?;
+    load(&app, "test", "dividends-late.csv", &format!("symbol,ex_date,amount\n{b},2020-08-03,0.01\n"))
+        .await?;
+    let other = format!("symbol,date,close\n{c},2020-03-04,{}\n", price(c).await?);
+    load(&app, "other", "prices-other.csv", &other).await?;
+    let p = price(d).await?;
+    let hundredfold = p.parse::<Decimal>()? * Decimal::ONE_HUNDRED;
+    let wrong =
+        format!("symbol,date,close\n{d},2020-03-03,{p}\n{d},2020-03-04,{hundredfold}\n{d},2020-03-05,{p}\n");
+    load(&app, "test", "prices-wrong.csv", &wrong).await?;
+    let now = old_years(&app).await?;
+    assert_eq!(moved(&start, &now), [(a.as_str(), 2020), (c.as_str(), 2020), (d.as_str(), 2020)]);
+
+    // What was corrected is read whole only until it is served again. Of two sources the one that was observed last wins.
+    day(&app, "2024-07-02").await?;
+    assert_eq!(moved(&now, &old_years(&app).await?), [(c.as_str(), 2020)]);
+    for (from, generation) in [("facts", "2"), ("log", "3")] {
+        answer(&app, &["rebuild", "--from", from]).await?;
+        let diff = answer(&app, &["diff", "1", generation]).await?;
+        assert_eq!(diff["identical"], true, "from {from}: {diff}");
+    }
+    Ok(())
+}
