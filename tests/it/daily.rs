@@ -95,3 +95,35 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_security_that_changes_its_sector_counts_in_the_new_one_only() -> Result<()> {
+    let app = TestApp::start().await?;
+    let security = |symbol: &str, sector: &str, revision: u32| {
+        format!("{symbol},{symbol} Corporation,stock,{sector},{revision}\n")
+    };
+    let header = "symbol,name,type,sector,revision\n";
+    let first = [
+        header,
+        &security("AAA", "Energy", 0),
+        &security("BBB", "Energy", 0),
+        &security("CCC", "Utilities", 0),
+    ];
+    load(&app, "test", "securities.csv", &first.concat()).await?;
+    let prices = "symbol,date,close\nAAA,2024-06-28,10\nBBB,2024-06-28,20\nCCC,2024-06-28,30\n";
+    load(&app, "test", "prices.csv", prices).await?;
+    let counts = async || -> Result<Vec<(String, i32)>> {
+        let rows = app.sql("select slug, stock_count from read_g1.sectors order by slug", &[]).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    };
+    assert_eq!(counts().await?, [("energy".to_owned(), 2), ("utilities".to_owned(), 1)]);
+    load(&app, "test", "securities-1.csv", &[header, &security("AAA", "Utilities", 1)].concat()).await?;
+    assert_eq!(counts().await?, [("energy".to_owned(), 1), ("utilities".to_owned(), 2)]);
+    // The same sector as another vendor writes it; and one that nobody is in any more.
+    load(&app, "test", "securities-2.csv", &[header, &security("BBB", "UTILITIES", 1)].concat()).await?;
+    assert_eq!(counts().await?, [("utilities".to_owned(), 3)]);
+    answer(&app, &["rebuild"]).await?;
+    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    assert_eq!(diff["identical"], true, "{diff}");
+    Ok(())
+}
