@@ -20,14 +20,14 @@ mod tests;
 mod text;
 mod walk;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use chrono::{NaiveDate, Utc};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schema::measure::calendar::new_york_date;
+use schema::outln;
 
 use market::Market;
 use output::Counts;
@@ -68,8 +68,8 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let counts = output::write_market(&market, &args.out, threads, &progress)?;
     progress.finish_and_clear();
     let summary = summary(args, &market, counts, started.elapsed());
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{summary}").context("cannot write the summary")
+    outln!("{summary}");
+    Ok(())
 }
 
 /// A bar on a terminal; elsewhere one line that says what is being done.

@@ -1,7 +1,5 @@
 //! What a person sees of a load: its progress while it runs, and its summary.
 
-#![expect(clippy::print_stdout, reason = "the summary of a command is its output")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -9,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schema::event::{Kind, Reject, Run};
+use schema::{out, outln};
 use serde::Serialize;
 
 use crate::stats::Stats;
@@ -16,9 +15,9 @@ use crate::stats::Stats;
 /// Prints a command's result: one JSON object for scripts, its text for people.
 pub fn print(result: &impl Serialize, text: &str, json: bool) {
     if json {
-        println!("{}", serde_json::to_string(result).unwrap_or_default());
+        outln!("{}", serde_json::to_string(result).unwrap_or_default());
     } else {
-        print!("{text}");
+        out!("{text}");
     }
 }
 

@@ -1,11 +1,9 @@
 //! Reading the log for people: runs, refused rows, and any frame as JSON.
 
-use std::fmt::Arguments;
-use std::io::Write;
-
 use clap::Args;
 use schema::event::RunState;
 use schema::frame::Frame;
+use schema::outln;
 use schema::stream::StreamSettings;
 use serde_json::{Value, json};
 
@@ -40,16 +38,11 @@ pub struct ShowArgs {
     pub sequence: u64,
 }
 
-/// Writes a line to standard output. A reader that went away (`| head`) wants no more, which is no error.
-fn line(text: Arguments<'_>) {
-    let _ = writeln!(std::io::stdout(), "{text}");
-}
-
 /// Prints the manifests of all runs.
 pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogError> {
     for (sequence, run) in Log::open(settings).await?.manifests().await? {
         if args.json {
-            line(format_args!("{}", with_sequence(sequence, &run)));
+            outln!("{}", with_sequence(sequence, &run));
             continue;
         }
         let figures = match run.state {
@@ -58,13 +51,13 @@ pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogE
                 format!("{} rows in {} frames, {} rejected", run.rows, run.chunks, run.rejects)
             }
         };
-        line(format_args!(
+        outln!(
             "{sequence:>8}  {}  {:<9}  {}  {}  {figures}",
             run.run,
             run.state.as_str(),
             run.observed_at.format("%Y-%m-%d %H:%M:%S"),
             run.source
-        ));
+        );
     }
     Ok(())
 }
@@ -88,12 +81,16 @@ pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<()
             if args.json {
                 let mut value = serde_json::to_value(reject).unwrap_or_default();
                 (value["run"], value["source"]) = (frame.run.as_str().into(), frame.source.as_str().into());
-                line(format_args!("{value}"));
+                outln!("{value}");
             } else {
-                line(format_args!(
+                outln!(
                     "{}:{}: {} ({})\n    {}",
-                    reject.file, reject.line, reject.message, reject.reason, reject.row
-                ));
+                    reject.file,
+                    reject.line,
+                    reject.message,
+                    reject.reason,
+                    reject.row
+                );
             }
         })
         .await
@@ -102,10 +99,7 @@ pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<()
 /// Prints one frame.
 pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
     let frame = Log::open(settings).await?.frame(args.sequence).await?;
-    line(format_args!(
-        "{}",
-        serde_json::to_string_pretty(&frame_json(args.sequence, &frame)).unwrap_or_default()
-    ));
+    outln!("{}", serde_json::to_string_pretty(&frame_json(args.sequence, &frame)).unwrap_or_default());
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! What the analyst's and operator's commands print: for people, or JSON with `--json`.
-#![expect(clippy::print_stdout, reason = "reports are these commands' output")]
 
 use schema::history::SourcePolicy;
 use schema::measure::{ExplainedObservation, Explanation};
+use schema::outln;
 use serde::Serialize;
 
 use crate::dead_letters::Held;
@@ -11,18 +11,18 @@ use crate::promote::{Listed, Switched};
 
 /// Prints one JSON document.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    println!("{}", serde_json::to_string_pretty(value)?);
+    outln!("{}", serde_json::to_string_pretty(value)?);
     Ok(())
 }
 
 /// Prints a sentence.
 pub fn say(text: &str) {
-    println!("{text}");
+    outln!("{text}");
 }
 
 /// `projector list`.
 pub fn generations(listed: &[Listed]) {
-    println!("generation  state     rules    facts      sequence  lag  as of       ");
+    outln!("generation  state     rules    facts      sequence  lag  as of       ");
     for one in listed {
         let mark = if one.served {
             "served"
@@ -32,22 +32,27 @@ pub fn generations(listed: &[Listed]) {
             ""
         };
         let as_of = one.as_of.map(|date| date.to_string()).unwrap_or_default();
-        println!(
+        outln!(
             "{:<11} {:<9} {:<8} {:<10} {:<9} {:<4} {as_of:<10} {mark}",
-            one.generation, one.state, one.method_version, one.fact_set, one.sequence, one.lag_events
+            one.generation,
+            one.state,
+            one.method_version,
+            one.fact_set,
+            one.sequence,
+            one.lag_events
         );
     }
 }
 
 /// `projector diff`.
 pub fn diff(diff: &Diff) {
-    println!("generation {} against {}", diff.a.generation, diff.b.generation);
+    outln!("generation {} against {}", diff.a.generation, diff.b.generation);
     for reason in &diff.reasons {
-        println!("  differs in {reason}");
+        outln!("  differs in {reason}");
     }
-    println!("table         rows        rows        differing");
+    outln!("table         rows        rows        differing");
     for table in &diff.tables {
-        println!("{:<13} {:<11} {:<11} {}", table.table, table.rows_a, table.rows_b, table.differing);
+        outln!("{:<13} {:<11} {:<11} {}", table.table, table.rows_a, table.rows_b, table.differing);
     }
     for table in &diff.tables {
         for row in &table.rows {
@@ -56,39 +61,41 @@ pub fn diff(diff: &Diff) {
                 .values()
                 .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
                 .collect();
-            println!("{} {} {}", row.change, table.table, key.join(" "));
+            outln!("{} {} {}", row.change, table.table, key.join(" "));
             if row.change == "changed" {
                 for (column, (a, b)) in &row.columns {
-                    println!("    {column}: {a} -> {b}");
+                    outln!("    {column}: {a} -> {b}");
                 }
             }
         }
         let hidden = table.differing - i64::try_from(table.rows.len()).unwrap_or_default();
         if hidden > 0 {
-            println!("… and {hidden} more in {}; --limit N shows more", table.table);
+            outln!("… and {hidden} more in {}; --limit N shows more", table.table);
         }
     }
     if diff.identical {
-        println!("identical");
+        outln!("identical");
     }
 }
 
 /// `projector promote` and `rollback`.
 pub fn switched(switched: &Switched) {
-    println!(
+    outln!(
         "generation {} is served at sequence {}; before: {}",
-        switched.served, switched.sequence, switched.before
+        switched.served,
+        switched.sequence,
+        switched.before
     );
 }
 
 /// `projector policy list`.
 pub fn policy(policy: &SourcePolicy) {
     if policy.rules.is_empty() {
-        println!("no policy: the newest source wins");
+        outln!("no policy: the newest source wins");
     }
     for rule in &policy.rules {
         let day = |date: Option<chrono::NaiveDate>| date.map_or("…".to_owned(), |date| date.to_string());
-        println!(
+        outln!(
             "{:<13} {:<20} {} to {}  rank {}",
             rule.kind,
             rule.source,
@@ -102,12 +109,12 @@ pub fn policy(policy: &SourcePolicy) {
 /// `projector dead-letters list` and `show`.
 pub fn dead_letters(letters: &[Held], whole: bool) {
     if letters.is_empty() {
-        println!("no dead letters");
+        outln!("no dead letters");
     }
     for one in letters {
         let place = [one.source.clone(), one.file.clone(), one.line.map(|line| format!("line {line}"))];
         let place: Vec<String> = place.into_iter().flatten().collect();
-        println!(
+        outln!(
             "{}/{} {} {} [{}] {}",
             one.sequence,
             one.item,
@@ -117,36 +124,36 @@ pub fn dead_letters(letters: &[Held], whole: bool) {
             one.reason
         );
         if whole {
-            println!("    {}", one.payload);
+            outln!("    {}", one.payload);
         }
     }
 }
 
 /// `projector explain`.
 pub fn explanation(explanation: &Explanation) {
-    println!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
+    outln!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
     for metric in &explanation.metrics {
-        println!("\n{} = {}", metric.metric, metric.value.as_deref().unwrap_or("null"));
-        println!("  {}: {}", metric.rule, metric.formula);
-        println!("  {}", metric.rounding);
+        outln!("\n{} = {}", metric.metric, metric.value.as_deref().unwrap_or("null"));
+        outln!("  {}: {}", metric.rule, metric.formula);
+        outln!("  {}", metric.rounding);
         metric.observations.iter().for_each(observation);
     }
     if !explanation.unused.is_empty() {
-        println!("\nnot used:");
+        outln!("\nnot used:");
         explanation.unused.iter().for_each(observation);
     }
     for row in &explanation.quarantined {
-        println!("\nquarantined: {} {}", row.kind, serde_json::to_string(row).unwrap_or_default());
+        outln!("\nquarantined: {} {}", row.kind, serde_json::to_string(row).unwrap_or_default());
     }
     if !explanation.flags.is_empty() {
-        println!("\nflags: {}", explanation.flags.join(", "));
+        outln!("\nflags: {}", explanation.flags.join(", "));
     }
 }
 
 fn observation(seen: &ExplainedObservation) {
     let amount = seen.amount.as_ref().map(ToString::to_string).unwrap_or_default();
     let date = seen.date.map(|date| date.to_string()).unwrap_or_default();
-    println!(
+    outln!(
         "    {:<12} {date:<10} {amount:>12} {} from {} (id {}, revision {}): {}",
         seen.kind,
         seen.currency.as_deref().unwrap_or_default(),

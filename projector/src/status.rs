@@ -1,8 +1,8 @@
 //! `projector status`: where the projector stands, for people and scripts.
-#![expect(clippy::print_stdout, reason = "the report is this command's output")]
 
 use chrono::NaiveDate;
 use schema::db::{self, error_chain};
+use schema::outln;
 use serde::Serialize;
 
 use crate::settings::ProjectorSettings;
@@ -68,7 +68,7 @@ pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<
         });
     }
     if json {
-        println!("{}", serde_json::to_string_pretty(&status)?);
+        outln!("{}", serde_json::to_string_pretty(&status)?);
     } else {
         print(&status);
     }
@@ -84,18 +84,21 @@ async fn log_end(settings: &ProjectorSettings) -> anyhow::Result<u64> {
 fn print(status: &Status) {
     let lag =
         status.lag_events.map_or("unknown (NATS does not answer)".to_owned(), |lag| format!("{lag} events"));
-    println!("facts        applied to sequence {}, lag {lag}", status.checkpoint);
-    println!("projector    {}", status.holder.as_deref().unwrap_or("none running"));
+    outln!("facts        applied to sequence {}, lag {lag}", status.checkpoint);
+    outln!("projector    {}", status.holder.as_deref().unwrap_or("none running"));
     if let Some(reason) = &status.halted {
-        println!("HALTED       {reason}");
+        outln!("HALTED       {reason}");
     }
-    println!("dead letters {}", status.dead_letters);
+    outln!("dead letters {}", status.dead_letters);
     for generation in &status.generations {
         let active = if generation.id == status.active_generation { "served" } else { "" };
         let as_of = generation.as_of.map_or("no session yet".to_owned(), |date| date.to_string());
-        println!(
+        outln!(
             "generation   {} {} sequence {} as of {as_of} rules {} {active}",
-            generation.id, generation.state, generation.sequence, generation.method_version
+            generation.id,
+            generation.state,
+            generation.sequence,
+            generation.method_version
         );
     }
 }

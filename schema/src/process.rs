@@ -1,6 +1,6 @@
 //! What every binary does the same way: logs to standard error, and a shutdown that drains.
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -51,4 +51,26 @@ impl Shutdown {
     pub async fn wait(&mut self) {
         let _ = self.0.wait_for(|requested| *requested).await;
     }
+}
+
+/// Writes to standard output. A reader that has seen enough and gone (`| head`) ends the program, which is no failure.
+pub fn write_out(text: std::fmt::Arguments<'_>) {
+    let Err(error) = std::io::stdout().lock().write_fmt(text) else { return };
+    if error.kind() == ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    tracing::error!(%error, "standard output cannot be written");
+    std::process::exit(1);
+}
+
+/// Prints like `print!`, by [`process::write_out`](crate::process::write_out).
+#[macro_export]
+macro_rules! out {
+    ($($text:tt)*) => { $crate::process::write_out(format_args!($($text)*)) };
+}
+
+/// Prints a line like `println!`, by [`process::write_out`](crate::process::write_out).
+#[macro_export]
+macro_rules! outln {
+    ($($text:tt)*) => { $crate::process::write_out(format_args!("{}\n", format_args!($($text)*))) };
 }

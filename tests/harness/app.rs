@@ -15,7 +15,7 @@ use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::folder;
 use crate::port;
-use crate::process::{Daemon, Output, leashed, output};
+use crate::process::{Daemon, Output, leashed, output, output_unread};
 use crate::servers::Servers;
 
 /// What a test's children inherit; the rest of the developer's environment must not change results.
@@ -131,6 +131,13 @@ impl TestApp {
     /// Runs a program to its end with variables of its own.
     pub async fn run(&self, program: Program, arguments: &[&str], env: &[(&str, &str)]) -> Result<Output> {
         output(self.command(program, arguments, env).await?)
+            .await
+            .with_context(|| format!("running {program}"))
+    }
+
+    /// Runs a program whose standard output nobody reads.
+    pub async fn run_unread(&self, program: Program, arguments: &[&str]) -> Result<Output> {
+        output_unread(self.command(program, arguments, &[]).await?)
             .await
             .with_context(|| format!("running {program}"))
     }

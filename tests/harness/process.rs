@@ -176,6 +176,13 @@ pub(crate) async fn output(mut command: Command) -> Result<Output> {
     collect(command).await
 }
 
+/// As [`output`], but standard output goes to a pipe that nobody reads any more.
+pub(crate) async fn output_unread(mut command: Command) -> Result<Output> {
+    let (_, unread) = io::pipe()?;
+    command.stdout(unread).stderr(Stdio::piped());
+    collect(command).await
+}
+
 /// As [`output`], with standard error shown to the user as it comes.
 pub(crate) async fn output_showing_progress(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());

@@ -176,3 +176,21 @@ async fn a_log_made_again_halts_the_projector_with_what_to_do() -> Result<()> {
     assert!(status.stdout.contains("made again"), "{}", status.stdout);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_reader_that_has_gone_ends_a_command_quietly() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.ingest(&["load", &market(&app, "3", "1").await?, "--source", "test"]).await?.success()?;
+    let commands: [(Program, &[&str]); 5] = [
+        (Program::Ingest, &["runs"]),
+        (Program::Projector, &["status"]),
+        (Program::Projector, &["list"]),
+        (Program::Projector, &["dead-letters", "list", "--json"]),
+        (Program::Api, &["account", "list"]),
+    ];
+    for (program, arguments) in commands {
+        let ended = app.run_unread(program, arguments).await?;
+        assert!(ended.code == 0 && !ended.stderr.contains("panicked"), "{program} {arguments:?}: {ended:?}");
+    }
+    Ok(())
+}

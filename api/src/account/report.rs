@@ -1,23 +1,23 @@
 //! What the commands print, as text or as JSON.
-#![expect(clippy::print_stdout, reason = "the commands' answers go to standard output")]
 
+use schema::outln;
 use serde_json::Value;
 
 /// Prints one object: as JSON, or one `name: value` a line.
 pub(super) fn object(value: &Value, json: bool) {
     if json {
-        println!("{value}");
+        outln!("{value}");
         return;
     }
     for (name, value) in value.as_object().into_iter().flatten() {
-        println!("{name}: {}", text(value));
+        outln!("{name}: {}", text(value));
     }
 }
 
 /// Prints rows: as a JSON array, or as columns with a heading.
 pub(super) fn rows(rows: &[Value], columns: &[&str], json: bool) {
     if json {
-        println!("{}", Value::from(rows.to_vec()));
+        outln!("{}", Value::from(rows.to_vec()));
         return;
     }
     let cells: Vec<Vec<String>> =
@@ -28,7 +28,7 @@ pub(super) fn rows(rows: &[Value], columns: &[&str], json: bool) {
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        println!("{}", padded.join("  ").trim_end());
+        outln!("{}", padded.join("  ").trim_end());
     };
     line(&mut columns.iter().copied());
     for row in &cells {
