@@ -129,6 +129,16 @@ impl LogReader {
         Ok(std::mem::take(&mut self.held))
     }
 
+    /// Holds what comes, up to the size limit, for the next batch. Never ends but by an error; safe to cancel.
+    pub async fn read_ahead(&mut self) -> ConsumeError {
+        while self.has_room() {
+            if let Err(error) = self.hold_next().await {
+                return error;
+            }
+        }
+        std::future::pending().await
+    }
+
     /// An error when nothing is delivered because the next message is damaged: the server stops at it and says nothing.
     pub async fn look_after(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
         if self.moved.elapsed() < STALLED {
@@ -149,8 +159,11 @@ impl LogReader {
     }
 
     fn is_full(&self) -> bool {
-        let full = self.bytes >= self.batch_bytes || self.held.messages.len() >= MAX_MESSAGES;
-        !self.held.messages.is_empty() && (self.held.pending == 0 || full)
+        !self.held.messages.is_empty() && (self.held.pending == 0 || !self.has_room())
+    }
+
+    fn has_room(&self) -> bool {
+        self.bytes < self.batch_bytes && self.held.messages.len() < MAX_MESSAGES
     }
 
     async fn hold_next(&mut self) -> Result<(), ConsumeError> {

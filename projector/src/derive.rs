@@ -8,9 +8,10 @@ use std::sync::Arc;
 use chrono::{Datelike, NaiveDate};
 use rayon::prelude::*;
 use schema::db::DbError;
+use schema::event::Security;
 use schema::facts::{FactsError, StoredFacts, load_histories, load_known_symbols, load_securities};
 use schema::failpoint;
-use schema::history::SourcePolicy;
+use schema::history::{Observation, SourcePolicy};
 use schema::identity::{Directory, Identity};
 use schema::measure::fund::fund;
 use schema::measure::{self, Market, MonthEnds};
@@ -63,6 +64,9 @@ impl From<tokio_postgres::Error> for DeriveError {
 #[derive(Debug, Default)]
 pub struct Deriver {
     directory: Option<Directory>,
+    /// What the directory is resolved from: every security record, and every symbol any fact names.
+    records: Vec<Observation<Security>>,
+    known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
@@ -122,7 +126,9 @@ impl Deriver {
         let as_of = generation.market_date(transaction).await?;
         let same = policy == self.policy && as_of == self.as_of;
         (self.policy, self.as_of) = (policy, as_of);
-        let directory = self.resolve(transaction).await?;
+        self.records = load_securities(transaction).await?;
+        self.known = load_known_symbols(transaction).await?;
+        let directory = self.resolve();
         self.benchmark = self.month_ends(transaction, &directory, &generation.benchmark).await?;
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
@@ -163,12 +169,20 @@ impl Deriver {
         generation: &Generation,
     ) -> Result<BTreeSet<Symbol>, DeriveError> {
         let benchmark = &generation.benchmark;
-        let (mut symbols, mut resolve) = (BTreeSet::new(), false);
+        let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
-            resolve |= row.try_get::<_, bool>("reference")?;
+            reference |= row.try_get::<_, bool>("reference")?;
             symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
         let first = self.directory.is_none();
+        if first {
+            self.known = load_known_symbols(transaction).await?;
+        }
+        if first || reference {
+            self.records = load_securities(transaction).await?;
+        }
+        // Whatever facts came since is dirty.
+        self.known.extend(symbols.iter().cloned());
         let before = match self.directory.take() {
             Some(directory) => directory,
             None => self.recall(transaction).await?,
@@ -176,11 +190,13 @@ impl Deriver {
         let policy = generation.source_policy(transaction).await?;
         let as_of = generation.market_date(transaction).await?;
         let everything = policy != self.policy || as_of != self.as_of;
-        resolve |=
-            first || policy != self.policy || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
+        let resolve = first
+            || reference
+            || policy != self.policy
+            || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
         (self.policy, self.as_of) = (policy, as_of);
         let (directory, mut touched) = if resolve {
-            let directory = self.resolve(transaction).await?;
+            let directory = self.resolve();
             let touched = changed(&before.identities, &directory.identities);
             (directory, touched)
         } else {
@@ -208,10 +224,8 @@ impl Deriver {
         Ok(Directory::of(read_tables::identities(transaction).await?))
     }
 
-    async fn resolve(&self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
-        let (securities, known) =
-            (load_securities(transaction).await?, load_known_symbols(transaction).await?);
-        Ok(Directory::resolve(&securities, &known, &self.policy))
+    fn resolve(&self) -> Directory {
+        Directory::resolve(&self.records, &self.known, &self.policy)
     }
 
     async fn month_ends(

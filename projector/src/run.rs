@@ -247,7 +247,6 @@ async fn work(
     let mut reader = LogReader::open(&stream, sequence, batch_bytes).await?;
     let (mut message, mut connects) = (lease.message.clone(), connected(&context));
     check_position(&stream, sequence, message.as_deref()).await?;
-    let mut ahead = None;
     loop {
         if sequence >= until || (goal == Goal::CaughtUp && sequence >= end) {
             return Ok(());
@@ -256,7 +255,7 @@ async fn work(
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
             () = tokio::time::sleep(ATTEND) => reader.look_after(&stream).await?,
-            batch = next(&mut ahead, &mut reader), if !paused => {
+            batch = reader.next_batch(), if !paused => {
                 let batch = batch?.until(until);
                 // A server that came back may have lost the log's end and numbered new messages the same.
                 if std::mem::replace(&mut connects, connected(&context)) != connects {
@@ -264,34 +263,24 @@ async fn work(
                 }
                 (sequence, message) = (batch.last_sequence(), batch.last_id());
                 failpoint!("projector.read");
-                let writing = writer.write(client, &batch, sequence);
-                ahead = read_while(writing, &mut reader, batch.pending > 0).await?;
+                read_while(writer.write(client, &batch, sequence), &mut reader).await?;
             }
         }
     }
 }
 
-/// The batch that was read ahead, or the next one.
-async fn next(ahead: &mut Option<Batch>, reader: &mut LogReader) -> Result<Batch, ConsumeError> {
-    match ahead.take() {
-        Some(batch) => Ok(batch),
-        None => reader.next_batch().await,
-    }
-}
-
-/// Reads the next batch, if there is one, as far as that gets while this one is written.
+/// Reads the next batch as far as that gets while this one is written: what comes meanwhile is one batch.
 async fn read_while(
     writing: impl Future<Output = Result<(), RunError>>,
     reader: &mut LogReader,
-    more: bool,
-) -> Result<Option<Batch>, RunError> {
+) -> Result<(), RunError> {
     tokio::pin!(writing);
-    let read = tokio::select! {
-        written = &mut writing => return written.map(|()| None),
-        read = reader.next_batch(), if more => read,
+    let error = tokio::select! {
+        written = &mut writing => return written,
+        error = reader.read_ahead() => error,
     };
     writing.await?;
-    Ok(Some(read?))
+    Err(error.into())
 }
 
 /// The end of a fact set that is frozen for study; the log has no such end.

@@ -135,7 +135,7 @@ pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observat
 }
 
 /// Every symbol any fact names.
-pub async fn load_known_symbols(client: &impl GenericClient) -> Result<Vec<Symbol>, FactsError> {
+pub async fn load_known_symbols(client: &impl GenericClient) -> Result<BTreeSet<Symbol>, FactsError> {
     let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
     rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
 }

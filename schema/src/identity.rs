@@ -5,7 +5,7 @@
 //! security. Everything is a pure function of the set of records.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,11 @@ struct Claim {
 
 impl Directory {
     /// Resolves all reference records; `known` are the symbols of all facts, so that provisional ones are found.
-    pub fn resolve(records: &[Observation<Security>], known: &[Symbol], policy: &SourcePolicy) -> Self {
+    pub fn resolve(
+        records: &[Observation<Security>],
+        known: &BTreeSet<Symbol>,
+        policy: &SourcePolicy,
+    ) -> Self {
         let winners = newest_per_record(records);
         let groups = join_sources(&winners);
         let mut claims = Vec::new();
@@ -334,7 +338,7 @@ mod tests {
     }
 
     fn resolve(records: &[Observation<Security>], known: &[&str]) -> Directory {
-        let known: Vec<Symbol> = known.iter().map(|s| Symbol::parse(s).unwrap()).collect();
+        let known: BTreeSet<Symbol> = known.iter().map(|s| Symbol::parse(s).unwrap()).collect();
         Directory::resolve(records, &known, &SourcePolicy::default())
     }
 
