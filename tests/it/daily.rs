@@ -2,19 +2,28 @@
 //! of one go.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use anyhow::{Context, Result};
-use harness::TestApp;
+use anyhow::{Context, Result, ensure};
+use harness::{Program, TestApp, eventually};
 use rust_decimal::Decimal;
 
 use crate::generations::answer;
 
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Loads a file and applies it.
 async fn load(app: &TestApp, source: &str, name: &str, text: &str) -> Result<()> {
+    publish(app, source, name, text).await?;
+    app.catch_up().await
+}
+
+async fn publish(app: &TestApp, source: &str, name: &str, text: &str) -> Result<()> {
     let path = app.folder().join(name);
     std::fs::write(&path, text)?;
     let path = path.display().to_string();
     app.ingest(&["load", &path, "--source", source, "--today", "2024-07-05"]).await?.success()?;
-    app.catch_up().await
+    Ok(())
 }
 
 /// A day's bar of every security, near its last one.
@@ -126,4 +135,34 @@ async fn a_security_that_changes_its_sector_counts_in_the_new_one_only() -> Resu
     let diff = answer(&app, &["diff", "1", "2"]).await?;
     assert_eq!(diff["identical"], true, "{diff}");
     Ok(())
+}
+
+#[tokio::test]
+async fn a_projector_that_goes_on_learns_of_new_securities_and_of_new_names() -> Result<()> {
+    let app = TestApp::start().await?;
+    let _projector = app.spawn(Program::Projector, &["run"]).await?;
+    let names = async |wanted: &[(&str, &str)]| {
+        eventually(PATIENCE, async || {
+            let rows = app.sql("select symbol, name from read_g1.stocks order by symbol", &[]).await?;
+            let found: Vec<(String, String)> =
+                rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_>>()?;
+            ensure!(
+                found
+                    .iter()
+                    .map(|(symbol, name)| (symbol.as_str(), name.as_str()))
+                    .eq(wanted.iter().copied()),
+                "{found:?}"
+            );
+            Ok(())
+        })
+        .await
+    };
+    publish(&app, "test", "prices-1.csv", "symbol,date,close\nAAA,2024-06-28,10\n").await?;
+    names(&[("AAA", "AAA")]).await?;
+    publish(&app, "test", "prices-2.csv", "symbol,date,close\nBBB,2024-06-28,20\n").await?;
+    names(&[("AAA", "AAA"), ("BBB", "BBB")]).await?;
+    publish(&app, "test", "securities.csv", "symbol,name,type\nAAA,First Corporation,stock\n").await?;
+    names(&[("AAA", "First Corporation"), ("BBB", "BBB")]).await?;
+    publish(&app, "test", "securities-2.csv", "symbol,name,type\nBBB,Second Corporation,stock\n").await?;
+    names(&[("AAA", "First Corporation"), ("BBB", "Second Corporation")]).await
 }
