@@ -4,18 +4,16 @@
 //! exact: `value / 10^scale`. Every bar names its version, so that merging two sets of bars is a pure choice
 //! bar by bar, in any order (the greater version wins).
 
-use std::cmp::Ordering;
 use std::ops::{Range, RangeInclusive};
 
-use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
-use serde::{Deserialize, Serialize};
-
-use crate::event::Action;
 
 mod packed;
+mod version;
 
 pub use packed::{Packed, digest};
+pub use version::{BarVersion, Dictionary};
 
 /// Marks an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
@@ -34,56 +32,6 @@ pub fn date_of(day: i32) -> NaiveDate {
 fn days_of(year: i32) -> RangeInclusive<i32> {
     let day = |month, day| NaiveDate::from_ymd_opt(year, month, day).map(day_number);
     day(1, 1).unwrap_or(i32::MIN)..=day(12, 31).unwrap_or(i32::MAX)
-}
-
-/// What a bar's values are worth against another observation of the same session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BarVersion {
-    pub revision: i64,
-    /// Microseconds since 1970, UTC.
-    pub observed_at: i64,
-    pub retracted: bool,
-    /// For split-adjusted prices: the day whose share basis they are on (0: the newest day of the data).
-    pub basis_day: Option<i32>,
-    /// First line of the frame, so that later rows of one file win.
-    pub line: u64,
-    /// Id of the frame the bar came in.
-    pub frame: [u8; 16],
-}
-
-impl BarVersion {
-    /// The version of bars whose provenance was left behind (read tables).
-    pub const UNKNOWN: Self =
-        Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
-
-    /// A version from the parts of a feed row.
-    pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
-        let retracted = action == Action::Retract;
-        Self {
-            revision,
-            observed_at: observed_at.timestamp_micros(),
-            retracted,
-            basis_day,
-            line: 0,
-            frame: [0; 16],
-        }
-    }
-
-    /// The order of R29: revision, then observation time, then retraction, then place in the file.
-    pub fn rank(&self, other: &Self) -> Ordering {
-        (self.revision, self.observed_at, self.retracted, self.line, self.frame).cmp(&(
-            other.revision,
-            other.observed_at,
-            other.retracted,
-            other.line,
-            other.frame,
-        ))
-    }
-
-    /// When the bar was observed.
-    pub fn observed(&self) -> DateTime<Utc> {
-        DateTime::from_timestamp_micros(self.observed_at).unwrap_or_default()
-    }
 }
 
 /// One bar of a [`Bars`], values scaled by its `scale`.
@@ -259,6 +207,12 @@ impl Bars {
 
     /// Appends bars of another on the same scale and with the same versions.
     fn extend(&mut self, other: &Self, range: Range<usize>) {
+        self.version.extend_from_slice(&other.version[range.clone()]);
+        self.extend_columns(other, range);
+    }
+
+    /// Appends everything but the versions of bars of another on the same scale.
+    fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
         let before = self.len();
         for (column, more) in [(&mut self.vwap, &other.vwap), (&mut self.trade_count, &other.trade_count)] {
             append_optional(column, before, more.get(range.clone()).unwrap_or_default(), range.len());
@@ -272,8 +226,7 @@ impl Bars {
         ] {
             column.extend_from_slice(&more[range.clone()]);
         }
-        self.day.extend_from_slice(&other.day[range.clone()]);
-        self.version.extend_from_slice(&other.version[range]);
+        self.day.extend_from_slice(&other.day[range]);
     }
 
     /// The newest day with a bar that was not retracted.
@@ -292,24 +245,12 @@ impl Bars {
         let scale = self.scale.max(other.scale);
         self.rescale(scale)?;
         other.rescale(scale)?;
-        let (before, added) = (self.len(), other.len());
         let mut dictionary = Dictionary::default();
         for index in &other.version {
             let version = dictionary.index(&mut self.versions, &other.versions[usize::from(*index)])?;
             self.version.push(version);
         }
-        append_optional(&mut self.vwap, before, &other.vwap, added);
-        append_optional(&mut self.trade_count, before, &other.trade_count, added);
-        self.day.append(&mut other.day);
-        for (column, more) in [
-            (&mut self.open, &mut other.open),
-            (&mut self.high, &mut other.high),
-            (&mut self.low, &mut other.low),
-            (&mut self.close, &mut other.close),
-            (&mut self.volume, &mut other.volume),
-        ] {
-            column.append(more);
-        }
+        self.extend_columns(&other, 0..other.len());
         Ok(self)
     }
 
@@ -352,27 +293,6 @@ fn append_optional(column: &mut Vec<i64>, before: usize, more: &[i64], added: us
     column.resize(before, MISSING);
     column.extend_from_slice(more);
     column.resize(before + added, MISSING);
-}
-
-/// Finds a version's index, adding it when it is new.
-#[derive(Default)]
-pub struct Dictionary {
-    last: u16,
-}
-
-impl Dictionary {
-    /// The index of `version` in `versions`.
-    pub fn index(&mut self, versions: &mut Vec<BarVersion>, version: &BarVersion) -> Result<u16, BarsError> {
-        if versions.get(usize::from(self.last)) != Some(version) {
-            let found = versions.iter().position(|known| known == version);
-            let index = found.unwrap_or_else(|| {
-                versions.push(version.clone());
-                versions.len() - 1
-            });
-            self.last = u16::try_from(index).map_err(|_| BarsError::Damaged("more than 65,536 versions"))?;
-        }
-        Ok(self.last)
-    }
 }
 
 #[cfg(test)]
@@ -443,6 +363,19 @@ mod tests {
                 prop_assert_eq!(all(part, &(0..part.len()).collect::<Vec<_>>()), all(&bars, &own));
             }
             prop_assert_eq!(years.iter().map(|(_, part)| part.len()).sum::<usize>(), bars.len());
+        }
+
+        #[test]
+        fn later_bars_are_appended_as_they_would_be_merged(bars in bars(), part in 0usize..30) {
+            let whole = sorted(bars);
+            let (first, last) = (whole.slice(0..part.min(whole.len())), whole.slice(part.min(whole.len())..whole.len()));
+            let mut appended = first.clone().append(last.clone()).unwrap();
+            appended.canonicalize();
+            let merged = first.merge(last).unwrap();
+            let told = |bars: &Bars| -> Vec<(Bar, BarVersion)> {
+                (0..bars.len()).map(|index| (bars.bar(index), bars.version_of(index).clone())).collect()
+            };
+            prop_assert_eq!((appended.scale, told(&appended)), (merged.scale, told(&merged)));
         }
 
         #[test]

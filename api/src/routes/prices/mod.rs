@@ -4,6 +4,7 @@
 //! without a struct a row, because ten years of them are the largest answer of the service.
 
 mod adjust;
+mod digits;
 pub(crate) mod history;
 pub(crate) mod latest;
 mod period;
