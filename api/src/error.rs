@@ -226,7 +226,7 @@ impl From<tokio_postgres::Error> for ApiError {
                 || code.starts_with("57")
                 || matches!(code, "42P01" | "3F000")
         });
-        let chain = schema::db::error_chain(&error);
+        let chain = store::db::error_chain(&error);
         if error.is_closed() || (passing && error.as_db_error().is_some()) || is_io(&error) {
             Self::Unavailable(chain)
         } else {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use deadpool_postgres::{Object, Transaction};
-use schema::row::TableRow;
+use store::FromRow;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
@@ -34,7 +34,7 @@ pub(crate) async fn query(
 
 /// The one row of a symbol. The statement answers many at a time (see [`crate::batch`]), and selects the version and the
 /// row or nulls.
-pub(crate) async fn one<T: TableRow>(
+pub(crate) async fn one<T: FromRow>(
     generation: &Generation,
     statement: &'static str,
     symbol: &PathSymbol,
@@ -52,7 +52,7 @@ pub(crate) async fn one<T: TableRow>(
 
 /// The rows of a symbol, none included. The statement also selects the symbol found as `canonical`, null when
 /// nothing is known of it.
-pub(crate) async fn many<T: TableRow>(
+pub(crate) async fn many<T: FromRow>(
     generation: &Generation,
     statement: &str,
     symbol: &PathSymbol,
@@ -112,7 +112,7 @@ pub(crate) async fn named(
 }
 
 /// The rows of a statement whose `symbol` is there: a version without rows is a row of nulls.
-pub(crate) fn present<T: TableRow>(rows: &[Row]) -> Result<Vec<T>, ApiError> {
+pub(crate) fn present<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, ApiError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
 }
@@ -124,7 +124,7 @@ pub(crate) async fn snapshot(client: &mut Object) -> Result<Transaction<'_>, Api
 }
 
 /// The rows of canonical symbols, by symbol.
-pub(crate) async fn table<T: TableRow>(
+pub(crate) async fn table<T: FromRow>(
     transaction: &Transaction<'_>,
     statement: &str,
     symbols: &[String],

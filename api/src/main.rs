@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use api::account::{AccountCommand, Audit, KeyCommand, Usage};
 use api::settings::ServeSettings;
 use clap::{Parser, Subcommand};
-use schema::db::DatabaseSettings;
+use store::db::DatabaseSettings;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -38,7 +38,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    schema::process::init_logging("info");
+    process::init_logging("info");
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Serve(settings) => {
-            api::serve(*settings, &arguments.database, schema::process::Shutdown::listen()?).await
+            api::serve(*settings, &arguments.database, process::Shutdown::listen()?).await
         }
         Command::Account(command) => api::account::run_account(command, &arguments.database).await,
         Command::Key(command) => api::account::run_key(command, &arguments.database).await,

@@ -108,7 +108,7 @@ impl Connecting {
     fn pool(&self, generation: i32) -> Result<Pool, deadpool_postgres::BuildError> {
         let config = self.with_options(&format!(
             "-c search_path={},control -c default_transaction_read_only=on -c statement_timeout={}",
-            schema::db::generation_schema(generation),
+            store::db::generation_schema(generation),
             self.timeout.as_millis(),
         ));
         let manager =
@@ -219,7 +219,7 @@ async fn follow_notifications(
 ) -> Result<(), ApiError> {
     // A replica cannot listen; there the poll alone follows.
     if let Err(error) = client.batch_execute("listen projection").await {
-        tracing::info!("no notifications here, polling: {}", schema::db::error_chain(&error));
+        tracing::info!("no notifications here, polling: {}", store::db::error_chain(&error));
     }
     let bounded = connecting.timeout * 2;
     loop {

@@ -73,7 +73,7 @@ pub(crate) fn list<T: Serialize>(
 pub(crate) fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     // CSV cells have no quotes to tell text from numbers, so they stay numbers.
     if output.text_decimals && output.format == Format::Json {
-        schema::value::with_decimals_as_text(|| serde_json::to_vec(value))
+        market::value::with_decimals_as_text(|| serde_json::to_vec(value))
     } else {
         serde_json::to_vec(value)
     }
@@ -158,8 +158,8 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
 #[cfg(test)]
 mod tests {
+    use market::value::Exact;
     use rust_decimal::Decimal;
-    use schema::value::Exact;
 
     use super::*;
 

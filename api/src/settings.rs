@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use clap::Args;
 use ipnet::IpNet;
-use schema::text_enum;
+use market::text_enum;
 use secrecy::SecretString;
 
 use crate::access::Tier;

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use market::row;
+use market::row::{Json, StockRow};
+use market::value::Exact;
 use moka::future::Cache;
-use schema::row;
-use schema::row::{Json, StockRow, TableRow};
-use schema::value::Exact;
+use store::FromRow;
 
 use crate::error::ApiError;
 use crate::lookup;

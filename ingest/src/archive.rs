@@ -15,8 +15,8 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::context::PublishAckFuture;
 use bytes::Bytes;
 use clap::Args;
+use event_log::stream::{StreamError, StreamSettings};
 use indicatif::ProgressBar;
-use schema::stream::{StreamError, StreamSettings};
 use serde::{Deserialize, Serialize};
 
 use crate::log::{Log, LogError};
@@ -279,7 +279,9 @@ impl Import<'_> {
         if self.position <= there_before {
             return Ok(());
         }
-        if let Some(wait) = repeated.and_then(|at| schema::stream::RESTORE_WINDOW.checked_sub(at.elapsed())) {
+        if let Some(wait) =
+            repeated.and_then(|at| event_log::stream::RESTORE_WINDOW.checked_sub(at.elapsed()))
+        {
             self.settle().await?;
             tokio::time::sleep(wait + Duration::from_millis(50)).await;
         }

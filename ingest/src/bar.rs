@@ -1,8 +1,8 @@
 //! One bar out of its cells: values on one scale, checked for what a bar shows by itself (R28).
 
-use schema::bars::{Bar, MISSING};
-use schema::measure::merge::{PriceValues, price_fault};
-use schema::value::NumberError;
+use market::bars::{Bar, MISSING};
+use market::measure::merge::{PriceValues, price_fault};
+use market::value::NumberError;
 
 use crate::fixed::{Fixed, POW10, parse_count, parse_price};
 use crate::normalize::{Fault, is_absent, trim};

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use schema::bars::{BarVersion, MISSING, day_number};
-use schema::event::{
+use event_log::frame::{Body, TARGET_BYTES};
+use market::bars::{BarVersion, MISSING, day_number};
+use market::event::{
     Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
 };
-use schema::frame::{Body, TARGET_BYTES};
-use schema::measure::merge::latest_session_date;
-use schema::symbol::Symbol;
+use market::measure::merge::latest_session_date;
+use market::symbol::Symbol;
 
 use crate::bar::{PriceCells, ScaledBar};
 use crate::holdings::{Holdings, MAX_POSITIONS};

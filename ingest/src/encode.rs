@@ -1,8 +1,8 @@
 //! From collected rows to the frames of one file: bodies encoded, chunks numbered per kind.
 
 use bytes::Bytes;
-use schema::event::Kind;
-use schema::frame::{Body, Codec, FrameError};
+use event_log::frame::{Body, Codec, FrameError};
+use market::event::Kind;
 
 use crate::collect::Piece;
 use crate::prices::PriceBatch;

@@ -1,7 +1,7 @@
 //! Numbers of price rows: feed bytes straight to scaled integers, without a decimal type or a float between.
 
+use market::value::{MAX_FRACTION_DIGITS, NumberError, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
-use schema::value::{MAX_FRACTION_DIGITS, NumberError, parse_decimal, parse_figure};
 
 /// Powers of ten that fit an `i64`.
 pub(crate) const POW10: [i64; 19] = {
@@ -41,7 +41,7 @@ pub(crate) fn parse_count(bytes: &[u8]) -> Result<Fixed, NumberError> {
     }
     let text = std::str::from_utf8(bytes).map_err(|_| NumberError::Malformed)?;
     let parsed = parse_figure(text)?;
-    let whole = schema::value::round(parsed.value, 0);
+    let whole = market::value::round(parsed.value, 0);
     let mantissa = i64::try_from(whole.mantissa()).map_err(|_| NumberError::TooLarge)?;
     Ok(Fixed { mantissa, scale: 0, rounded: parsed.rounded || whole != parsed.value })
 }
@@ -90,7 +90,7 @@ fn parse_slowly(bytes: &[u8]) -> Result<Fixed, NumberError> {
     let mut value = parsed.value;
     let mut rounded = parsed.rounded;
     if i64::try_from(at_scale(value, MAX_FRACTION_DIGITS)).is_err() {
-        value = schema::value::round(value, LARGE_PRICE_PLACES);
+        value = market::value::round(value, LARGE_PRICE_PLACES);
         rounded |= value != parsed.value;
     }
     let mantissa = i64::try_from(value.mantissa()).map_err(|_| NumberError::TooLarge)?;

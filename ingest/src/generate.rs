@@ -6,7 +6,6 @@
 
 mod figures;
 mod funds;
-mod market;
 mod naming;
 mod output;
 mod payments;
@@ -15,6 +14,7 @@ mod random;
 mod sessions;
 mod shape;
 mod shares;
+mod synthetic;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 
 use chrono::{NaiveDate, Utc};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use schema::measure::calendar::new_york_date;
-use schema::outln;
+use market::measure::calendar::new_york_date;
+use process::outln;
 
-use market::Market;
 use output::Counts;
+use synthetic::Market;
 
 /// Writes a synthetic market as canonical CSV files: no real company, no real price.
 ///

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use schema::event::{Action, Holding, HoldingSnapshot, Row};
-use schema::symbol::Symbol;
+use market::event::{Action, Holding, HoldingSnapshot, Row};
+use market::symbol::Symbol;
 
 /// Positions of a load beyond which it is to be cut; they are kept in memory until it ends.
 pub(crate) const MAX_POSITIONS: usize = 2_000_000;

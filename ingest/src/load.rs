@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
-use schema::frame::FrameError;
-use schema::process::Shutdown;
-use schema::stream::StreamSettings;
-use schema::symbol::Symbol;
+use event_log::frame::FrameError;
+use event_log::stream::StreamSettings;
+use market::symbol::Symbol;
+use process::Shutdown;
 
 use crate::format::{Choice, Options};
 use crate::input::{Input, survey};

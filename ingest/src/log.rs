@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{Context, Message};
+use event_log::frame::{Body, Frame, FrameError, FrameId};
+use event_log::stream::{StreamError, StreamSettings, genesis};
 use futures::StreamExt;
-use schema::event::{Kind, Reject, Run, RunState};
-use schema::frame::{Body, Frame, FrameError, FrameId};
-use schema::stream::{StreamError, StreamSettings, genesis};
+use market::event::{Kind, Reject, Run, RunState};
 
 use crate::publish::Publisher;
 
@@ -96,7 +96,7 @@ impl Log {
             Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
         self.scan(kinds, from, true, |_, message| {
             // A damaged message is the verification's business; here it is only no reason not to publish.
-            let envelope = schema::frame::Envelope::read(message.headers.as_ref());
+            let envelope = event_log::frame::Envelope::read(message.headers.as_ref());
             if let Ok(envelope) = envelope
                 && runs.contains(&envelope.run)
             {

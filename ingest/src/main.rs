@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use event_log::stream::StreamSettings;
 use ingest::archive::{ArchiveError, Copied, ExportArgs, ImportArgs};
 use ingest::generate::GenerateArgs;
 use ingest::load::{LoadArgs, load};
@@ -11,8 +12,7 @@ use ingest::report::{Summary, print};
 use ingest::show::{RejectsArgs, RunsArgs, ShowArgs};
 use ingest::verify::{ResumeArgs, VerifyArgs};
 use ingest::{archive, verify};
-use schema::process::{Shutdown, init_logging};
-use schema::stream::StreamSettings;
+use process::{Shutdown, init_logging};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

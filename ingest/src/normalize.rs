@@ -9,10 +9,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use market::measure::merge::RowFault;
+use market::symbol::Symbol;
+use market::value::{NumberError, Parsed, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
-use schema::measure::merge::RowFault;
-use schema::symbol::Symbol;
-use schema::value::{NumberError, Parsed, parse_decimal, parse_figure};
 
 /// Why a row cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Fault {
 
     /// A text that is not a symbol.
     pub(crate) fn symbol(column: &str, text: &[u8]) -> Self {
-        Self::new("bad_symbol", format_args!("{column} {:?} {}", shown(text), schema::symbol::SymbolError))
+        Self::new("bad_symbol", format_args!("{column} {:?} {}", shown(text), market::symbol::SymbolError))
     }
 
     /// A row dated after the last day a feed can know.
@@ -144,8 +144,8 @@ impl Currency {
         }
         let mut amount = amount;
         // Moving the point is exact; the digits past the tenth place are rounded as on entry.
-        match amount.set_scale(amount.scale() + schema::event::MINOR_UNIT_PLACES) {
-            Ok(()) => schema::value::round(amount, schema::value::MAX_FRACTION_DIGITS),
+        match amount.set_scale(amount.scale() + market::event::MINOR_UNIT_PLACES) {
+            Ok(()) => market::value::round(amount, market::value::MAX_FRACTION_DIGITS),
             Err(_) => amount / Decimal::ONE_HUNDRED,
         }
     }

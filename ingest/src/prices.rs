@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use schema::bars::{Bar, BarVersion, Bars, MISSING};
-use schema::frame::{PriceSeries, TARGET_BYTES};
-use schema::symbol::Symbol;
+use event_log::frame::{PriceSeries, TARGET_BYTES};
+use market::bars::{Bar, BarVersion, Bars, MISSING};
+use market::symbol::Symbol;
 
 use crate::fixed::{LARGE_PRICE_PLACES, POW10};
 
@@ -262,7 +262,7 @@ fn rescale(value: i64, from: u8, to: u8, rounded: &mut u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use schema::event::Action;
+    use market::event::Action;
 
     use super::*;
 

@@ -10,7 +10,7 @@ use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErro
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
-use schema::failpoint;
+use process::failpoint;
 use tokio::task::JoinSet;
 
 /// Frames on the way at once.

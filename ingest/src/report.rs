@@ -6,8 +6,8 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use schema::event::{Kind, Reject, Run};
-use schema::{out, outln};
+use market::event::{Kind, Reject, Run};
+use process::{out, outln};
 use serde::Serialize;
 
 use crate::stats::Stats;

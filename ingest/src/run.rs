@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use schema::event::{InputFrames, Kind, Run as Manifest, RunState};
-use schema::failpoint;
-use schema::frame::{Body, Envelope, Frame, FrameId, TARGET_BYTES, schema_name};
-use schema::process::Shutdown;
-use schema::stream::StreamSettings;
+use event_log::frame::{Body, Envelope, Frame, FrameId, TARGET_BYTES, schema_name};
+use event_log::stream::StreamSettings;
+use market::event::{InputFrames, Kind, Run as Manifest, RunState};
+use process::Shutdown;
+use process::failpoint;
 use tokio::sync::mpsc;
 
 use crate::collect::Piece;

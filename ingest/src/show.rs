@@ -1,10 +1,10 @@
 //! Reading the log for people: runs, refused rows, and any frame as JSON.
 
 use clap::Args;
-use schema::event::RunState;
-use schema::frame::Frame;
-use schema::outln;
-use schema::stream::StreamSettings;
+use event_log::frame::Frame;
+use event_log::stream::StreamSettings;
+use market::event::RunState;
+use process::outln;
 use serde_json::{Value, json};
 
 use crate::log::{Log, LogError};
@@ -62,7 +62,7 @@ pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogE
     Ok(())
 }
 
-fn with_sequence(sequence: u64, run: &schema::event::Run) -> Value {
+fn with_sequence(sequence: u64, run: &market::event::Run) -> Value {
     let mut value = serde_json::to_value(run).unwrap_or_default();
     value["sequence"] = sequence.into();
     value

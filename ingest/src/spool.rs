@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
-use schema::event::Kind;
-use schema::frame::Codec;
+use event_log::frame::Codec;
+use market::event::Kind;
 
 use crate::encode::Encoded;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schema::event::{Kind, Reject};
+use market::event::{Kind, Reject};
 
 /// Refused rows remembered for the summary.
 const EXAMPLES: usize = 10;

@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
-use schema::event::{Run, RunState};
-use schema::frame::{Frame, FrameId, schema_name};
-use schema::process::Shutdown;
-use schema::stream::StreamSettings;
+use event_log::frame::{Frame, FrameId, schema_name};
+use event_log::stream::StreamSettings;
+use market::event::{Run, RunState};
+use process::Shutdown;
 use serde::Serialize;
 
 use crate::load::{LoadArgs, LoadError, load};
@@ -257,7 +257,7 @@ pub async fn resume(
 
 #[cfg(test)]
 mod tests {
-    use schema::event::{InputFrames, Kind};
+    use market::event::{InputFrames, Kind};
 
     use super::*;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use event_log::stream::StreamSettings;
 use ingest::load::{LoadArgs, load};
 use ingest::report::{FileStatus, Summary};
-use schema::process::Shutdown;
-use schema::stream::StreamSettings;
+use process::Shutdown;
 
 #[derive(Parser)]
 struct Cli {

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use schema::db::{DbError, error_chain};
-use schema::failpoint;
-use schema::frame::{Body, Frame, FrameError};
+use event_log::frame::{Body, Frame, FrameError};
+use process::failpoint;
+use store::db::{DbError, error_chain};
 use tokio_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 

@@ -7,8 +7,8 @@ use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use bytes::Bytes;
+use event_log::frame::unpacked_length;
 use futures::StreamExt;
-use schema::frame::unpacked_length;
 
 /// Messages in one batch at most.
 const MAX_MESSAGES: usize = 2_000;

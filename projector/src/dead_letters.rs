@@ -1,7 +1,7 @@
 //! Messages and rows that could not be applied: kept with reason and provenance, in the batch's own transaction.
 
-use schema::copy::copy_values;
-use schema::db::DbError;
+use store::copy::copy_values;
+use store::db::DbError;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 

@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{Datelike, NaiveDate};
+use market::event::Security;
+use market::history::{Observation, SourcePolicy};
+use market::identity::{Directory, Identity};
+use market::measure::fund::fund;
+use market::measure::{self, Market, MonthEnds};
+use market::row::Json;
+use market::symbol::Symbol;
+use process::failpoint;
 use rayon::prelude::*;
-use schema::db::DbError;
-use schema::event::Security;
-use schema::facts::{FactsError, StoredFacts, load_histories, load_known_symbols, load_securities};
-use schema::failpoint;
-use schema::history::{Observation, SourcePolicy};
-use schema::identity::{Directory, Identity};
-use schema::measure::fund::fund;
-use schema::measure::{self, Market, MonthEnds};
-use schema::row::Json;
-use schema::symbol::Symbol;
+use store::db::DbError;
+use store::facts::{FactsError, StoredFacts, load_histories, load_known_symbols, load_securities};
 use tokio_postgres::{GenericClient, Transaction};
 
 use crate::generation::Generation;
@@ -47,9 +47,9 @@ pub enum DeriveError {
     #[error("the benchmark {0:?} is not a ticker symbol")]
     Benchmark(String),
     #[error("a derived value cannot be packed: {0}")]
-    Bars(#[from] schema::bars::BarsError),
+    Bars(#[from] market::bars::BarsError),
     #[error("a derived value cannot be written: {0}")]
-    Encode(#[from] schema::copy::EncodeError),
+    Encode(#[from] store::copy::EncodeError),
     #[error("a derived value cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use schema::db::generation_schema;
-use schema::row::Json;
+use market::row::Json;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use store::db::generation_schema;
 use tokio_postgres::{Client, Row, Transaction};
 
 /// A read table and what identifies its rows.

@@ -3,12 +3,12 @@
 //! Told from the facts by the program's own rules, for the market date and policy the generation was derived with.
 
 use anyhow::{Context, bail};
-use schema::facts::load_histories;
-use schema::history::SourcePolicy;
-use schema::identity::Identity;
-use schema::measure::{self, Explanation, METHOD_VERSION, Market};
-use schema::row::Json;
-use schema::symbol::Symbol;
+use market::history::SourcePolicy;
+use market::identity::Identity;
+use market::measure::{self, Explanation, METHOD_VERSION, Market};
+use market::row::Json;
+use market::symbol::Symbol;
+use store::facts::load_histories;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::Generation;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use schema::copy::copy_values;
-use schema::db::DbError;
-use schema::event::{Action, Dividend, Kind, Row};
-use schema::frame::{Body, Frame};
-use schema::symbol::Symbol;
+use event_log::frame::{Body, Frame};
+use market::event::{Action, Dividend, Kind, Row};
+use market::symbol::Symbol;
 use serde::Serialize;
+use store::copy::copy_values;
+use store::db::DbError;
 
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
@@ -194,7 +194,7 @@ fn dividend_key(dividend: &Dividend) -> String {
     )
 }
 
-fn staged_session(frame: &Frame, row: &Row<schema::event::Session>) -> Staged {
+fn staged_session(frame: &Frame, row: &Row<market::event::Session>) -> Staged {
     build(frame, row, String::new(), row.record.date.to_string())
 }
 
@@ -291,7 +291,7 @@ pub async fn apply_bookkeeping(
     transaction: &Transaction<'_>,
     frames: &[(u64, &Frame)],
 ) -> Result<(), DbError> {
-    let rejects: Vec<(&Frame, i32, i64, &schema::event::Reject)> = frames
+    let rejects: Vec<(&Frame, i32, i64, &market::event::Reject)> = frames
         .iter()
         .filter_map(|(_, frame)| match &frame.body {
             Body::Rejects(rejects) => Some((*frame, rejects)),
@@ -335,7 +335,7 @@ pub async fn apply_bookkeeping(
     }
     for (sequence, frame) in frames {
         if let Body::Run(run) = &frame.body {
-            let manifest = schema::row::Json(run);
+            let manifest = market::row::Json(run);
             let sequence = i64::try_from(*sequence).unwrap_or(i64::MAX);
             transaction.execute(INSERT_RUN, &[&run.run, &run.state.as_str(), &sequence, &manifest]).await?;
         }

@@ -1,12 +1,12 @@
 //! Generations: sets of read tables beside each other, one of which is served.
 
 use chrono::NaiveDate;
-use schema::bars::date_of;
-use schema::db::generation_schema;
-use schema::facts::load_policy;
-use schema::history::SourcePolicy;
-use schema::row::Json;
-use schema::symbol::Symbol;
+use market::bars::date_of;
+use market::history::SourcePolicy;
+use market::row::Json;
+use market::symbol::Symbol;
+use store::db::generation_schema;
+use store::facts::load_policy;
 use tokio_postgres::{Client, Row, Transaction};
 
 use crate::derive::DeriveError;
@@ -42,7 +42,7 @@ impl Generation {
 
     /// The generations that follow a fact set under this program's rules.
     pub async fn tailing(transaction: &Transaction<'_>, fact_set: &str) -> Result<Vec<Self>, DeriveError> {
-        let rows = transaction.query(TAILING, &[&fact_set, &schema::measure::METHOD_VERSION]).await?;
+        let rows = transaction.query(TAILING, &[&fact_set, &market::measure::METHOD_VERSION]).await?;
         rows.iter().map(Self::from_row).collect()
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use schema::db::{self, DbError};
+use store::db::{self, DbError};
 use tokio_postgres::{Client, Config, Transaction};
 use tokio_util::sync::CancellationToken;
 

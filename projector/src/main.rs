@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use market::symbol::Symbol;
+use process::{Shutdown, init_logging};
 use projector::diff::diff;
 use projector::explain::explain;
 use projector::policy::PolicyLine;
@@ -11,9 +13,7 @@ use projector::run::{LIVE_FACTS, RunError, run};
 use projector::settings::ProjectorSettings;
 use projector::status::status;
 use projector::{dead_letters, policy, promote, report, retry};
-use schema::db::{self, DbError};
-use schema::process::{Shutdown, init_logging};
-use schema::symbol::Symbol;
+use store::db::{self, DbError};
 use tokio_postgres::Client;
 
 #[global_allocator]
@@ -167,7 +167,7 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Migrate => {
             let owner = db::owner_config(&settings.database)?;
-            db::migrate(&owner, schema::measure::METHOD_VERSION, &settings.benchmark).await?;
+            db::migrate(&owner, market::measure::METHOD_VERSION, &settings.benchmark).await?;
             tracing::info!("the database is at the newest schema");
         }
         Command::Run { until_caught_up } => run(&settings, until_caught_up, Shutdown::listen()?).await?,

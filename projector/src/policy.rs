@@ -2,9 +2,9 @@
 
 use chrono::NaiveDate;
 use clap::Args;
-use schema::event::Kind;
-use schema::facts::load_policy;
-use schema::history::SourcePolicy;
+use market::event::Kind;
+use market::history::SourcePolicy;
+use store::facts::load_policy;
 use tokio_postgres::Client;
 
 const SET: &str = include_str!("../queries/policy_set.sql");

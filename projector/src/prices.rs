@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use event_log::frame::{Body, Frame};
+use market::bars::{Bars, BarsError, Packed};
 use rayon::prelude::*;
-use schema::bars::{Bars, BarsError, Packed};
-use schema::copy::copy_values;
-use schema::db::DbError;
-use schema::facts::packed;
-use schema::frame::{Body, Frame};
+use store::copy::copy_values;
+use store::db::DbError;
+use store::facts::packed;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 

@@ -4,10 +4,10 @@
 //! between two requests.
 
 use anyhow::{Context, bail};
-use schema::db::generation_schema;
-use schema::failpoint;
-use schema::measure::METHOD_VERSION;
+use market::measure::METHOD_VERSION;
+use process::failpoint;
 use serde::Serialize;
+use store::db::generation_schema;
 use tokio_postgres::{Client, Row, Transaction};
 
 use crate::derive::Deriver;

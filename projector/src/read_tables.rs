@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::{Bytes, BytesMut};
-use schema::bars::{Bars, Packed, digest};
-use schema::copy::{EncodeError, copy_encoded, copy_values, encode_rows, encode_values};
-use schema::db::DbError;
-use schema::identity::Identity;
-use schema::measure::Derived;
-use schema::measure::fund::Fund;
-use schema::row::{
+use market::bars::{Bars, Packed, digest};
+use market::identity::Identity;
+use market::measure::Derived;
+use market::measure::fund::Fund;
+use market::row::{
     DividendRow, EtfRow, FundamentalsRow, HoldingRow, Json, Metrics, Quarantined, Quote, SplitRow, Stock,
     TableRow,
 };
-use schema::symbol::Symbol;
+use market::symbol::Symbol;
 use serde::Serialize;
+use store::copy::{EncodeError, copy_encoded, copy_values, encode_rows, encode_values};
+use store::db::DbError;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 

@@ -1,8 +1,8 @@
 //! What the analyst's and operator's commands print: for people, or JSON with `--json`.
 
-use schema::history::SourcePolicy;
-use schema::measure::{ExplainedObservation, Explanation};
-use schema::outln;
+use market::history::SourcePolicy;
+use market::measure::{ExplainedObservation, Explanation};
+use process::outln;
 use serde::Serialize;
 
 use crate::dead_letters::Held;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use async_nats::jetstream::stream::Stream;
-use schema::db;
-use schema::frame::{Body, Frame};
+use event_log::frame::{Body, Frame};
 use serde_json::{Map, Value};
+use store::db;
 
 use crate::apply::apply_again;
 use crate::consume::Message;

@@ -10,12 +10,12 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use backon::{BackoffBuilder, ExponentialBuilder};
+use event_log::stream::{self, StreamError};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use schema::db::{self, DbError, error_chain};
-use schema::failpoint;
-use schema::process::Shutdown;
-use schema::stream::{self, StreamError};
+use process::Shutdown;
+use process::failpoint;
+use store::db::{self, DbError, error_chain};
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -132,7 +132,7 @@ enum Goal {
 
 async fn fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, RunError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
-    let rows = client.query(FACT_SETS, &[&schema::measure::METHOD_VERSION]).await?;
+    let rows = client.query(FACT_SETS, &[&market::measure::METHOD_VERSION]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 

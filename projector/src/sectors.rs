@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
-use schema::copy::copy_rows;
-use schema::measure::sector::{Member, sector_rows, slug};
-use schema::row::{Json, NextDividend, NextStatus, SectorRow, TableRow};
-use schema::symbol::Symbol;
-use schema::value::Exact;
+use market::measure::sector::{Member, sector_rows, slug};
+use market::row::{Json, NextDividend, NextStatus, SectorRow, TableRow};
+use market::symbol::Symbol;
+use market::value::Exact;
+use store::copy::copy_rows;
 use tokio_postgres::{Row, Transaction};
 
 use crate::derive::DeriveError;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use schema::db::{self, DatabaseSettings, DbError};
-use schema::stream::StreamSettings;
+use event_log::stream::StreamSettings;
+use store::db::{self, DatabaseSettings, DbError};
 use tokio_postgres::Config;
 
 /// Everything the projector is told.

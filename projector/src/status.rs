@@ -1,9 +1,9 @@
 //! `projector status`: where the projector stands, for people and scripts.
 
 use chrono::NaiveDate;
-use schema::db::{self, error_chain};
-use schema::outln;
+use process::outln;
 use serde::Serialize;
+use store::db::{self, error_chain};
 
 use crate::settings::ProjectorSettings;
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use schema::failpoint;
-use schema::symbol::Symbol;
+use market::symbol::Symbol;
+use process::failpoint;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Transaction};
 

@@ -19,7 +19,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clap::Parser;
 use harness::{Api, Program, Servers, TestApp, eventually};
 use rust_decimal::Decimal;
-use schema::copy::copy_values;
+use store::copy::copy_values;
 use tokio_postgres::types::{ToSql, Type};
 
 const PATIENCE: Duration = Duration::from_secs(1200);

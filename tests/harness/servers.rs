@@ -87,7 +87,7 @@ impl Servers {
         if self.postgres.is_own() {
             let template = self.template.get_or_try_init(|| self.migrated_template()).await?;
             self.postgres.create_database(name, Some(template)).await?;
-            return Ok(schema::db::grant_database(&self.postgres.connect(name).await?).await?);
+            return Ok(store::db::grant_database(&self.postgres.connect(name).await?).await?);
         }
         self.postgres.create_database(name, None).await?;
         self.migrate(name).await

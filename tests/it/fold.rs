@@ -11,10 +11,10 @@ use std::mem::take;
 use anyhow::{Context, Result, ensure};
 use async_nats::HeaderMap;
 use chrono::{DateTime, NaiveDate, Utc};
+use event_log::frame::Frame;
 use harness::TestApp;
+use market::event::Kind;
 use rust_decimal::Decimal;
-use schema::event::Kind;
-use schema::frame::Frame;
 use serde_json::Value;
 
 use tables::Tables;

@@ -6,7 +6,7 @@
 //! those of the fixtures, which explore each rule's bounds.
 
 mod answers;
-#[path = "../../schema/tests/golden_cases/compare.rs"]
+#[path = "../../schema/market/tests/golden_cases/compare.rs"]
 mod compare;
 mod feed;
 

@@ -192,7 +192,7 @@ pub(super) struct Undecided(Arc<str>);
 
 impl From<tokio_postgres::Error> for Undecided {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self(schema::db::error_chain(&error).into())
+        Self(store::db::error_chain(&error).into())
     }
 }
 

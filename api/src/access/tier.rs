@@ -1,7 +1,7 @@
 //! Subscription tiers: what each allows, and the gates handlers stand behind.
 
 use chrono::NaiveDate;
-use schema::text_enum;
+use market::text_enum;
 use tokio_postgres::Client;
 
 use crate::error::ApiError;

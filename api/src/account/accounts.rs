@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use schema::db::DatabaseSettings;
 use serde_json::{Value, json};
+use store::db::DatabaseSettings;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Transaction};

@@ -4,8 +4,8 @@
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use schema::db::DatabaseSettings;
 use serde_json::{Value, json};
+use store::db::DatabaseSettings;
 use tokio_postgres::{Row, Transaction};
 
 use super::{email, owner, report};

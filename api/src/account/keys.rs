@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use schema::db::DatabaseSettings;
-use schema::text_enum;
+use market::text_enum;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use store::db::DatabaseSettings;
 use tokio_postgres::{Client, Row, Transaction};
 
 use super::accounts::{Locked, instant, lock};

@@ -14,7 +14,7 @@ pub use audit::{Audit, run_audit};
 pub use keys::{KeyCommand, run_key};
 pub use usage::{Usage, run_usage};
 
-use schema::db::{DatabaseSettings, owner_config};
+use store::db::{DatabaseSettings, owner_config};
 use tokio_postgres::Client;
 
 /// Why an administration command was refused.
@@ -31,7 +31,7 @@ pub(crate) enum AccountError {
 }
 
 async fn owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
-    Ok(schema::db::connect(&owner_config(database)?).await?)
+    Ok(store::db::connect(&owner_config(database)?).await?)
 }
 
 /// An email address: one @, a local part, a domain with a dot; lower case as a whole.

@@ -1,6 +1,6 @@
 //! What the commands print, as text or as JSON.
 
-use schema::outln;
+use process::outln;
 use serde_json::Value;
 
 /// Prints one object: as JSON, or one `name: value` a line.

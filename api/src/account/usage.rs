@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
-use schema::db::DatabaseSettings;
 use serde_json::json;
+use store::db::DatabaseSettings;
 
 use super::{AccountError, email, owner, report};
 use crate::access::Tier;

@@ -1,6 +1,6 @@
 //! Symbols in paths and lists: any vendor's spelling in, one canonical form inside.
 
-use schema::symbol::Symbol;
+use market::symbol::Symbol;
 use serde_json::json;
 use utoipa::IntoParams;
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::NaiveDate;
-use schema::row::{DividendRow, Metrics, Quote, TableRow};
+use market::row::{DividendRow, Metrics, Quote, TableRow};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 

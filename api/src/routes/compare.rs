@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use axum::response::Response;
+use market::row::{FundamentalsRow, Metrics, Quote};
 use rust_decimal::Decimal;
-use schema::row::{FundamentalsRow, Metrics, Quote};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 

@@ -1,7 +1,7 @@
 //! The bodies of refusals, as the document describes them.
 
 use chrono::NaiveDate;
-use schema::value::Exact;
+use market::value::Exact;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 

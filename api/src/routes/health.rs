@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
-use schema::text_enum;
+use market::text_enum;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -145,7 +145,7 @@ impl Lag {
 
     /// Asks the stream for its last sequence every two seconds, connecting again when it was lost.
     pub(crate) async fn watch(self, url: String, stream: String, projection: Arc<Projection>) {
-        let settings = schema::stream::StreamSettings {
+        let settings = event_log::stream::StreamSettings {
             nats_url: url,
             nats_stream: stream,
             nats_subject_prefix: String::new(),
@@ -162,7 +162,7 @@ impl Lag {
 
     async fn follow(
         &self,
-        settings: &schema::stream::StreamSettings,
+        settings: &event_log::stream::StreamSettings,
         projection: &Projection,
     ) -> Result<(), String> {
         let context = settings.connect("api").await.map_err(|error| error.to_string())?;

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use axum::response::Response;
+use market::event::SecurityType;
+use market::text_enum;
+use market::value::Exact;
 use rust_decimal::Decimal;
-use schema::event::SecurityType;
-use schema::text_enum;
-use schema::value::Exact;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -163,10 +163,10 @@ struct Wanted {
 impl Wanted {
     fn of(q: &str) -> Self {
         let name = q.trim().to_lowercase();
-        let symbol = schema::symbol::Symbol::parse(q).ok();
+        let symbol = market::symbol::Symbol::parse(q).ok();
         let symbols = symbol
             .iter()
-            .flat_map(schema::symbol::Symbol::spellings)
+            .flat_map(market::symbol::Symbol::spellings)
             .map(|symbol| symbol.to_string())
             .collect();
         Self { symbols, isin: q.trim().to_uppercase(), trigrams: trigrams(&name), name }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
-use schema::event::SecurityType;
-use schema::row::{SectorRow, TableRow};
-use schema::value::Exact;
+use market::event::SecurityType;
+use market::row::{SectorRow, TableRow};
+use market::value::Exact;
 use serde::Serialize;
+use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use super::screeners::row::ScreenerRow;

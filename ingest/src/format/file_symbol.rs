@@ -1,6 +1,6 @@
 //! Symbols in the names of files that hold one symbol: `AAPL.csv`, `1398-HK-1d-prices.csv`, `WIKI-AAPL-2012-quandl.csv`.
 
-use schema::symbol::Symbol;
+use market::symbol::Symbol;
 
 /// Names that say what a file is, not whose.
 const NO_SYMBOLS: [&str; 16] = [

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 
 use chrono::NaiveDate;
 use clap::ValueEnum;
-use schema::event::Kind;
-use schema::symbol::Symbol;
+use market::event::Kind;
+use market::symbol::Symbol;
 
 use crate::collect::Collector;
 use crate::normalize::Currency;

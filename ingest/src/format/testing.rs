@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
-use schema::bars::{Bars, MISSING, date_of};
-use schema::frame::{Body, PriceSeries};
+use event_log::frame::{Body, PriceSeries};
+use market::bars::{Bars, MISSING, date_of};
 
 use super::{Choice, Format, Head, Options};
 use crate::collect::{Collector, Piece};
@@ -67,7 +67,7 @@ pub(crate) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String
                 let d = &row.record;
                 let date = d.ex_date.map_or("-".to_owned(), |date| date.to_string());
                 let as_of = d.basis_as_of.map_or(String::new(), |date| format!("@{date}"));
-                let retract = if row.action == schema::event::Action::Retract { " retract" } else { "" };
+                let retract = if row.action == market::event::Action::Retract { " retract" } else { "" };
                 format!(
                     "dividend {} {date} {} {} {} {}{as_of}{retract}",
                     d.symbol, d.amount, d.currency, d.r#type, d.amount_basis

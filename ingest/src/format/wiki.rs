@@ -5,11 +5,11 @@
 
 use std::io::Read;
 
+use market::bars::BarVersion;
+use market::event::{Action, Basis, Dividend, DividendType, Split};
+use market::symbol::Symbol;
+use market::value::parse_decimal;
 use rust_decimal::Decimal;
-use schema::bars::BarVersion;
-use schema::event::{Action, Basis, Dividend, DividendType, Split};
-use schema::symbol::Symbol;
-use schema::value::parse_decimal;
 
 use super::file_symbol::symbol_of;
 use super::head::plain;

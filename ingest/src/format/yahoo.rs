@@ -7,11 +7,11 @@
 use std::io::Read;
 
 use chrono::NaiveDate;
+use market::bars::{BarVersion, date_of, day_number};
+use market::event::{Action, Basis, Dividend, DividendType, Row, Split};
+use market::symbol::Symbol;
+use market::value::parse_decimal;
 use rust_decimal::Decimal;
-use schema::bars::{BarVersion, date_of, day_number};
-use schema::event::{Action, Basis, Dividend, DividendType, Row, Split};
-use schema::symbol::Symbol;
-use schema::value::parse_decimal;
 
 use super::file_symbol::symbol_of;
 use super::head::plain;

@@ -1,12 +1,12 @@
 //! Reference rows, company figures and fund data of one security.
 
 use chrono::{Datelike, Days, NaiveDate};
-use schema::event::SecurityType;
+use market::event::SecurityType;
 
-use super::market::Market;
 use super::naming::SECTORS;
 use super::plan::Plan;
 use super::shares::{ShareChanges, scaled};
+use super::synthetic::Market;
 use super::text::Row;
 use super::walk::Ending;
 

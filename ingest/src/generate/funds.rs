@@ -1,12 +1,12 @@
 //! Fund data and holdings of the synthetic ETFs.
 
-use schema::event::{Frequency, SecurityType};
+use market::event::{Frequency, SecurityType};
 
-use super::market::Market;
 use super::naming::SECTORS;
 use super::plan::{Plan, sector_of};
 use super::shape::shape_of;
 use super::shares::{ShareChanges, scaled};
+use super::synthetic::Market;
 use super::text::Row;
 use super::walk::Ending;
 

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
-use schema::event::SecurityType;
+use market::event::SecurityType;
 
-use super::market::Market;
 use super::plan::Plan;
 use super::shares::ShareChanges;
+use super::synthetic::Market;
 use super::{figures, funds, payments, walk};
 
 /// Columns of the price files.

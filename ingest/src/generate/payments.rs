@@ -1,12 +1,12 @@
 //! The distributions of a security: when they go ex, how much they are, and their four dates.
 
 use chrono::{Datelike, Days, NaiveDate};
-use schema::event::{DividendType, Frequency};
+use market::event::{DividendType, Frequency};
 
-use super::market::Market;
 use super::plan::Plan;
 use super::shape::{Extra, Schedule};
 use super::shares::{STOCK_DIVIDEND, ShareChanges, scaled};
+use super::synthetic::Market;
 use super::text::Row;
 
 /// A regular ex-date, and the part of the year's rate paid on it.

@@ -1,13 +1,13 @@
 //! One security before its prices: who it is, when it trades, and the yearly path of its value and dividend.
 
 use chrono::{Datelike, NaiveDate};
-use schema::event::{FormerSymbol, SecurityType};
-use schema::symbol::Symbol;
+use market::event::{FormerSymbol, SecurityType};
+use market::symbol::Symbol;
 
-use super::market::Market;
 use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
 use super::random::SplitMix64;
 use super::shape::{Life, Shape, Stop, shape_of};
+use super::synthetic::Market;
 
 /// Value and yearly dividend of one share of the first day's basis, in millionths of a dollar.
 #[derive(Debug, Clone, Copy)]

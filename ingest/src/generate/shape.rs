@@ -1,6 +1,6 @@
 //! What a security is like. Sixty shapes, dealt out by index, so that sixty securities show every case.
 
-use schema::event::{DividendType, Frequency, SecurityType};
+use market::event::{DividendType, Frequency, SecurityType};
 
 use super::naming::{ENERGY, FINANCIALS, REAL_ESTATE, UTILITIES};
 

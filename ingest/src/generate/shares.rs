@@ -1,11 +1,11 @@
 //! Changes of the share count, and the basis an amount of a day is on.
 
-use schema::event::DividendType;
+use market::event::DividendType;
 
-use super::market::Market;
 use super::payments::Due;
 use super::plan::Plan;
 use super::shape::Extra;
+use super::synthetic::Market;
 use super::text::Row;
 
 /// `from` old shares become `to` new ones on the session at `position`.

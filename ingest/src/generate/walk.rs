@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::Datelike;
 
-use super::market::Market;
 use super::payments::{Payment, SPIN_OFF};
 use super::plan::{Plan, Year};
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::shape::Extra;
 use super::shares::{ShareChanges, scaled};
+use super::synthetic::Market;
 use super::text::{push_cents, push_integer};
 
 /// What the walk leaves behind for the fundamentals.
@@ -89,7 +89,7 @@ fn steps(
     for payment in payments.iter().filter(|payment| payment.is_cash() && payment.position <= plan.end) {
         let step = steps.entry(payment.position).or_insert(NO_STEP);
         step.cash += payment.amount;
-        if plan.shape.extra == Extra::SpinOff && payment.kind == schema::event::DividendType::SpinOff {
+        if plan.shape.extra == Extra::SpinOff && payment.kind == market::event::DividendType::SpinOff {
             step.kept -= SPIN_OFF;
         }
     }

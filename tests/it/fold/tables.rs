@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use harness::TestApp;
-use schema::bars::date_of;
-use schema::facts::packed;
+use market::bars::date_of;
 use serde_json::Value;
+use store::facts::packed;
 use tokio_postgres::{Row, Transaction};
 
 use super::{Bar, BarKey, Figure, Observation};

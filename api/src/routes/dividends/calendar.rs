@@ -2,12 +2,13 @@
 
 use axum::response::Response;
 use chrono::{Days, NaiveDate};
+use market::event::{DividendType, Frequency};
+use market::row::{DividendRow, TableRow};
+use market::value::Exact;
+use market::{row, text_enum};
 use rust_decimal::Decimal;
-use schema::event::{DividendType, Frequency};
-use schema::row::{DividendRow, TableRow};
-use schema::value::Exact;
-use schema::{row, text_enum};
 use serde::Serialize;
+use store::FromRow;
 use tokio_postgres::types::ToSql;
 use utoipa::{IntoParams, ToSchema};
 

@@ -2,8 +2,8 @@
 
 use axum::response::Response;
 use chrono::NaiveDate;
-use schema::event::DividendType;
-use schema::row::{DividendRow, DividendStatus, TableRow};
+use market::event::DividendType;
+use market::row::{DividendRow, DividendStatus, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Ask, Free, Made};

@@ -1,7 +1,7 @@
 //! `GET /v1/etfs/{symbol}`
 
 use axum::response::Response;
-use schema::row::{EtfRow, TableRow};
+use market::row::{EtfRow, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};

@@ -5,10 +5,11 @@ use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::NaiveDate;
+use market::row::{HoldingRow, TableRow};
+use market::value::Exact;
 use rust_decimal::Decimal;
-use schema::row::{HoldingRow, TableRow};
-use schema::value::Exact;
 use serde::Serialize;
+use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use super::detail::unknown;

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
+use market::event::Frequency;
+use market::row::{EtfRow, TableRow};
+use market::symbol::Symbol;
+use market::value::Exact;
 use rust_decimal::Decimal;
-use schema::event::Frequency;
-use schema::row::{EtfRow, TableRow};
-use schema::symbol::Symbol;
-use schema::value::Exact;
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};

@@ -6,11 +6,11 @@
 //! Invariant: every result equals the decimal one, rounded once, half away from zero.
 
 use chrono::NaiveDate;
+use market::bars::day_number;
+use market::measure::Factor;
+use market::measure::adjust::{Ratio, steps};
+use market::value::round;
 use rust_decimal::Decimal;
-use schema::bars::day_number;
-use schema::measure::Factor;
-use schema::measure::adjust::{Ratio, steps};
-use schema::value::round;
 
 /// Millionths: prices have six places.
 pub(super) type Micros = i128;
@@ -77,7 +77,7 @@ impl Steps {
         let happened = |factor: &&Factor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
         let mut factors: Vec<Factor> = factors.iter().filter(happened).cloned().collect();
         factors.sort_by_key(|factor| factor.ex_date);
-        let step = |step: schema::measure::adjust::Step| Step {
+        let step = |step: market::measure::adjust::Step| Step {
             before: day_number(step.before),
             split: step.split,
             dividend: step.dividend,
@@ -158,8 +158,8 @@ pub(super) fn micros(value: Decimal) -> Micros {
 
 #[cfg(test)]
 mod tests {
+    use market::bars::date_of;
     use proptest::prelude::*;
-    use schema::bars::date_of;
 
     use super::*;
 

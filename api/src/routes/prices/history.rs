@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate};
+use market::bars::{date_of, day_number};
+use market::measure::Closes;
+use market::row::TableRow;
+use market::text_enum;
+use market::value::{Exact, round};
 use rust_decimal::Decimal;
-use schema::bars::{date_of, day_number};
-use schema::measure::Closes;
-use schema::row::TableRow;
-use schema::text_enum;
-use schema::value::{Exact, round};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -242,5 +242,5 @@ fn total_return(series: &Series, range: Range<usize>) -> Option<Exact> {
     let close = |index: usize| Decimal::new(bars.close[index], bars.scale[index].into());
     let closes = Closes { days: &bars.day, close: &close, factors: &series.factors };
     let last = range.end.checked_sub(1).filter(|last| *last >= range.start)?;
-    schema::measure::total_return(&closes, range.start, last).map(|value| Exact::percent(round(value, 18)))
+    market::measure::total_return(&closes, range.start, last).map(|value| Exact::percent(round(value, 18)))
 }

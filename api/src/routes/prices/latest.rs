@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use axum::response::Response;
-use schema::row::TableRow;
-use schema::value::Exact;
+use market::row::TableRow;
+use market::value::Exact;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 

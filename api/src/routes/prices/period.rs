@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use chrono::Datelike;
-use schema::bars::date_of;
-use schema::text_enum;
+use market::bars::date_of;
+use market::text_enum;
 
 text_enum! {
     /// Length of a price point's period.
@@ -51,7 +51,7 @@ impl Interval {
 #[cfg(test)]
 mod tests {
     use chrono::NaiveDate;
-    use schema::bars::day_number;
+    use market::bars::day_number;
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! A price point in exact decimals: what `latest` serves, and what the fast writer is held against.
 
 use chrono::NaiveDate;
+use market::bars::{MISSING, date_of};
+use market::measure::Factor;
+use market::row;
+use market::value::{Exact, round};
 use rust_decimal::Decimal;
-use schema::bars::{MISSING, date_of};
-use schema::measure::Factor;
-use schema::row;
-use schema::value::{Exact, round};
 
 use super::adjust::{Basis, Steps};
 use super::period::Period;
@@ -93,7 +93,7 @@ impl Adjusted<'_> {
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
         let last = self.bars.day[period.end - 1];
         let during = |factor: &&Factor| {
-            let day = schema::bars::day_number(factor.ex_date);
+            let day = market::bars::day_number(factor.ex_date);
             after < day && day <= last
         };
         let (mut cash, mut ratio) = (Decimal::ZERO, Decimal::ONE);

@@ -1,8 +1,8 @@
 //! The bars of one security as columns over all its years, and what adjusts them.
 
-use schema::bars::{BarsError, MISSING, Packed};
-use schema::measure::Factor;
-use schema::row::Json;
+use market::bars::{BarsError, MISSING, Packed};
+use market::measure::Factor;
+use market::row::Json;
 use tokio_postgres::Row;
 
 use crate::error::ApiError;

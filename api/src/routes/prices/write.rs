@@ -2,8 +2,8 @@
 //!
 //! Invariant: the bytes equal those of [`super::point::PricePoint`] through serde, for every basis and interval.
 
-use schema::bars::{MISSING, date_of};
-use schema::row::TableRow;
+use market::bars::{MISSING, date_of};
+use market::row::TableRow;
 
 use super::adjust::{Basis, Micros, Multiplier, micros};
 use super::digits::{divided, write_digits, write_fraction, write_integer};
@@ -97,7 +97,7 @@ impl<'a> Writer<'a> {
             (false, _) => format!(",\"{column}\":").into_bytes(),
         };
         let mut ex_days: Vec<i32> =
-            adjusted.factors.iter().map(|factor| schema::bars::day_number(factor.ex_date)).collect();
+            adjusted.factors.iter().map(|factor| market::bars::day_number(factor.ex_date)).collect();
         ex_days.sort_unstable();
         Self {
             adjusted,
@@ -270,7 +270,7 @@ impl<'a> Writer<'a> {
             }
             _ => {
                 let percent = self.adjusted.change(period).and_then(|(_, percent)| percent);
-                self.decimal(percent.map(|percent| schema::value::round(percent, 4)));
+                self.decimal(percent.map(|percent| market::value::round(percent, 4)));
             }
         }
     }
@@ -374,14 +374,14 @@ impl<'a> Writer<'a> {
 
 #[cfg(test)]
 mod tests {
+    use market::bars::date_of;
     use proptest::prelude::*;
     use rust_decimal::Decimal;
-    use schema::bars::date_of;
 
     use super::super::adjust::Steps;
     use super::super::period::Interval;
-    use schema::measure::Factor;
-    use schema::measure::adjust::Ratio;
+    use market::measure::Factor;
+    use market::measure::adjust::Ratio;
 
     use super::super::series::Columns;
     use super::*;
@@ -432,7 +432,7 @@ mod tests {
             written.push(b'}');
             let points: Vec<PricePoint> = periods.iter().map(|period| adjusted.point(period)).collect();
             let body = || serde_json::to_string(&points).unwrap_or_default();
-            let expected = if text { schema::value::with_decimals_as_text(body) } else { body() };
+            let expected = if text { market::value::with_decimals_as_text(body) } else { body() };
             prop_assert_eq!(String::from_utf8_lossy(&written).into_owned(), format!("{{\"data\":{expected}}}"));
         }
     }

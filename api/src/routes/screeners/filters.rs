@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use market::event::{Frequency, SecurityType};
+use market::value::Exact;
 use rust_decimal::Decimal;
-use schema::event::{Frequency, SecurityType};
-use schema::value::Exact;
 use serde::Serialize;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::response::Response;
-use schema::event::SecurityType;
+use market::event::SecurityType;
 use serde::Serialize;
 use utoipa::ToSchema;
 

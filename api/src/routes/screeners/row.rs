@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use market::row::{StockRow, TableRow};
+use market::value::Exact;
 use rust_decimal::Decimal;
-use schema::row::{StockRow, TableRow};
-use schema::value::Exact;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use axum::response::Response;
 use chrono::NaiveDate;
-use schema::event::DividendType;
-use schema::row::{DividendRow, DividendStatus, TableRow};
+use market::event::DividendType;
+use market::row::{DividendRow, DividendStatus, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Starter};

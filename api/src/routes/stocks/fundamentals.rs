@@ -1,7 +1,7 @@
 //! `GET /v1/stocks/{symbol}/fundamentals`
 
 use axum::response::Response;
-use schema::row::{FundamentalsRow, TableRow};
+use market::row::{FundamentalsRow, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Starter};

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use axum::response::Response;
+use market::event::{Frequency, SecurityType};
+use market::row::{StockRow, TableRow};
+use market::value::Exact;
 use rust_decimal::Decimal;
-use schema::event::{Frequency, SecurityType};
-use schema::row::{StockRow, TableRow};
-use schema::value::Exact;
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};

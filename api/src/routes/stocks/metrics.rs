@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::NaiveDate;
-use schema::measure::Explanation;
-use schema::row::{Metrics, TableRow};
+use market::measure::Explanation;
+use market::row::{Metrics, TableRow};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 

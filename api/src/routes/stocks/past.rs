@@ -3,11 +3,11 @@
 //! Invariant: everything is read in one snapshot, so the answer is one version's.
 
 use chrono::NaiveDate;
-use schema::facts::load_histories;
-use schema::history::{History, SourcePolicy};
-use schema::identity::Identity;
-use schema::measure::{self, Explanation, Market};
-use schema::row::{Json, Metrics};
+use market::history::{History, SourcePolicy};
+use market::identity::Identity;
+use market::measure::{self, Explanation, Market};
+use market::row::{Json, Metrics};
+use store::facts::load_histories;
 use tokio_postgres::Row;
 
 use super::metrics::MetricsParameters;

@@ -1,7 +1,7 @@
 //! `GET /v1/stocks/{symbol}/quote`
 
 use axum::response::Response;
-use schema::row::{Quote, TableRow};
+use market::row::{Quote, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use axum::response::Response;
-use schema::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
+use market::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
 use serde::Serialize;
+use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access::{Access, Free};
@@ -100,15 +101,8 @@ pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Respon
 /// The list row and the whole row of one table row.
 struct Both(StockRow, Stock);
 
-impl TableRow for Both {
-    const COLUMNS: &'static [&'static str] = Stock::COLUMNS;
-    const TYPES: &'static [tokio_postgres::types::Type] = Stock::TYPES;
-
+impl FromRow for Both {
     fn from_row(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self(StockRow::from_row(row)?, Stock::from_row(row)?))
-    }
-
-    fn values(&self) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
-        self.1.values()
     }
 }

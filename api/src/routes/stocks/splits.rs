@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::Response;
 use chrono::NaiveDate;
-use schema::row::{SplitRow, SplitType, TableRow};
+use market::row::{SplitRow, SplitType, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};

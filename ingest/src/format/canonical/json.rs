@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use schema::event::Kind;
+use market::event::Kind;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;

@@ -1,6 +1,6 @@
 //! The columns of every kind; the contract of the canonical feed, where names are fixed.
 
-use schema::event::Kind;
+use market::event::Kind;
 
 /// One kind's columns.
 pub(super) struct Layout {

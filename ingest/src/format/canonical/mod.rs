@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use schema::event::Kind;
+use market::event::Kind;
 
 use super::{Format, Head, Options, ReadError};
 use crate::collect::Collector;

@@ -4,8 +4,8 @@
 use std::io::Read;
 
 use chrono::NaiveDate;
-use schema::bars::{BarVersion, day_number};
-use schema::event::{Action, Basis};
+use market::bars::{BarVersion, day_number};
+use market::event::{Action, Basis};
 
 use super::layout::Layout;
 use super::{ReadError, cells_of, check_shape};
@@ -74,7 +74,7 @@ pub(super) fn read<R: Read>(
     records: &mut Records<R>,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
-    let Some(layout) = Layout::of(schema::event::Kind::Price) else { return Ok(()) };
+    let Some(layout) = Layout::of(market::event::Kind::Price) else { return Ok(()) };
     let places = Columns::new(layout, columns);
     let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
     let mut last = LastVersion { cells: Default::default(), version };

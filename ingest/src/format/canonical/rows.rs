@@ -1,13 +1,13 @@
 //! Canonical cells to records of the log, kind by kind.
 
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
-use schema::event::{
+use market::event::{
     Action, Basis, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind,
     ListingStatus, Security, SecurityType, Session, Split,
 };
-use schema::measure::merge::{dividend_fault, dividend_key_fault, split_fault};
-use schema::symbol::Symbol;
+use market::measure::merge::{dividend_fault, dividend_key_fault, split_fault};
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
 
 use super::price;
 use crate::bar::PriceCells;

@@ -1,6 +1,6 @@
+use event_log::frame::Body;
+use market::event::Action;
 use proptest::prelude::*;
-use schema::event::Action;
-use schema::frame::Body;
 
 use super::kind_of;
 use crate::format::Options;
@@ -20,7 +20,7 @@ fn names_say_kinds() {
         ("sessions", "session"),
         ("splits", "split"),
     ] {
-        assert_eq!(kind_of(stem).map(schema::event::Kind::as_str), Some(kind), "{stem}");
+        assert_eq!(kind_of(stem).map(market::event::Kind::as_str), Some(kind), "{stem}");
     }
     for stem in ["AAPL", "runs", "rejects", "pricelist", ""] {
         assert_eq!(kind_of(stem), None, "{stem}");

@@ -1,0 +1,388 @@
+//! A frame: one message of the log, holding many rows of one kind.
+//!
+//! Cutting a feed into frames is deterministic and a frame's id is a hash of where its rows came from, so loading
+//! a feed again gives the same ids. A stored frame is never edited; a newer body version stops the reader.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use async_nats::HeaderMap;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use market::bars::{Bars, BarsError, Packed};
+use market::event::{
+    Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
+};
+use market::symbol::Symbol;
+
+/// Version of every body format; part of the schema name (`price.v1`).
+pub const BODY_VERSION: u32 = 1;
+/// Frames aim at this many bytes of body …
+pub const TARGET_BYTES: usize = 256 * 1024;
+/// … and never hold more than this, decompressed (a reader's guard against bombs).
+pub const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// Identity of a frame: hash of source, input digest, chunk number and schema.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FrameId(pub [u8; 16]);
+
+impl FrameId {
+    /// The id of chunk `chunk` of an input.
+    pub fn of(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in [source.as_bytes(), input_digest.as_bytes(), &chunk.to_be_bytes(), schema.as_bytes()] {
+            hasher.update(&(part.len() as u64).to_be_bytes()).update(part);
+        }
+        let mut id = [0; 16];
+        id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(id)
+    }
+}
+
+impl fmt::Display for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for FrameId {
+    type Err = FrameError;
+    fn from_str(text: &str) -> Result<Self, FrameError> {
+        let mut id = [0; 16];
+        let valid = text.len() == 32 && text.is_ascii();
+        for (index, byte) in id.iter_mut().enumerate() {
+            let pair =
+                valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(FrameError::Header("Nats-Msg-Id"))?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| FrameError::Header("Nats-Msg-Id"))?;
+        }
+        Ok(Self(id))
+    }
+}
+
+/// How the body bytes are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// Columns in postcard, for prices.
+    Columns,
+    /// JSON, for all other kinds.
+    Json,
+    /// JSON compressed with zstd, for large ones.
+    JsonZstd,
+}
+
+impl Codec {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Columns => "columns",
+            Self::Json => "json",
+            Self::JsonZstd => "json+zstd",
+        }
+    }
+}
+
+/// Why a message is not a frame this version can read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    #[error("header {0} is missing or malformed")]
+    Header(&'static str),
+    #[error(
+        "body version {found} of {kind} is newer than {BODY_VERSION}, the newest this program reads: upgrade it"
+    )]
+    NewerVersion { kind: String, found: u32 },
+    #[error("body is not valid JSON of its kind: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("body is not valid columns: {0}")]
+    Columns(#[from] BarsError),
+    #[error("body is not valid columns: {0}")]
+    Postcard(#[from] postcard::Error),
+    #[error("body cannot be decompressed within {MAX_BYTES} bytes: {0}")]
+    Compression(std::io::Error),
+}
+
+impl FrameError {
+    /// Whether reading must stop (a newer program's data) rather than set the message aside (damage).
+    pub fn stops_reader(&self) -> bool {
+        matches!(self, Self::NewerVersion { .. })
+    }
+}
+
+/// The bars of one symbol within a price frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceSeries {
+    pub symbol: Symbol,
+    pub bars: Bars,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PackedSeries {
+    symbol: Symbol,
+    columns: Packed,
+}
+
+/// The rows of a frame, by kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    Prices(Vec<PriceSeries>),
+    Securities(Vec<Row<Security>>),
+    Dividends(Vec<Row<Dividend>>),
+    Splits(Vec<Row<Split>>),
+    Fundamentals(Vec<Row<Fundamentals>>),
+    Etfs(Vec<Row<Etf>>),
+    Holdings(Vec<Row<HoldingSnapshot>>),
+    Sessions(Vec<Row<Session>>),
+    Rejects(Vec<Reject>),
+    Run(Box<Run>),
+}
+
+impl Body {
+    /// The kind of the rows.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Prices(_) => Kind::Price,
+            Self::Securities(_) => Kind::Security,
+            Self::Dividends(_) => Kind::Dividend,
+            Self::Splits(_) => Kind::Split,
+            Self::Fundamentals(_) => Kind::Fundamentals,
+            Self::Etfs(_) => Kind::Etf,
+            Self::Holdings(_) => Kind::Holding,
+            Self::Sessions(_) => Kind::Session,
+            Self::Rejects(_) => Kind::Reject,
+            Self::Run(_) => Kind::Run,
+        }
+    }
+
+    /// Number of rows (bars for prices).
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Prices(series) => series.iter().map(|s| s.bars.len()).sum(),
+            Self::Securities(rows) => rows.len(),
+            Self::Dividends(rows) => rows.len(),
+            Self::Splits(rows) => rows.len(),
+            Self::Fundamentals(rows) => rows.len(),
+            Self::Etfs(rows) => rows.len(),
+            Self::Holdings(rows) => rows.len(),
+            Self::Sessions(rows) => rows.len(),
+            Self::Rejects(rows) => rows.len(),
+            Self::Run(_) => 1,
+        }
+    }
+
+    /// The body's bytes and how they are written.
+    pub fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+        let json = match self {
+            Self::Prices(series) => return Ok((Codec::Columns, encode_columns(series)?)),
+            Self::Securities(rows) => serde_json::to_vec(rows),
+            Self::Dividends(rows) => serde_json::to_vec(rows),
+            Self::Splits(rows) => serde_json::to_vec(rows),
+            Self::Fundamentals(rows) => serde_json::to_vec(rows),
+            Self::Etfs(rows) => serde_json::to_vec(rows),
+            Self::Holdings(rows) => serde_json::to_vec(rows),
+            Self::Sessions(rows) => serde_json::to_vec(rows),
+            Self::Rejects(rows) => serde_json::to_vec(rows),
+            Self::Run(run) => serde_json::to_vec(run),
+        }?;
+        if json.len() < 4096 {
+            return Ok((Codec::Json, json.into()));
+        }
+        Ok((Codec::JsonZstd, zstd::bulk::compress(&json, 3).map_err(FrameError::Compression)?.into()))
+    }
+
+    fn decode(kind: Kind, codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+        if codec == Codec::Columns {
+            return Ok(Self::Prices(decode_columns(bytes)?));
+        }
+        let unpacked = match codec {
+            Codec::JsonZstd => decompress(bytes)?,
+            _ => bytes.to_vec(),
+        };
+        let json = unpacked.as_slice();
+        Ok(match kind {
+            Kind::Price => return Err(FrameError::Header(CODEC)),
+            Kind::Security => Self::Securities(serde_json::from_slice(json)?),
+            Kind::Dividend => Self::Dividends(serde_json::from_slice(json)?),
+            Kind::Split => Self::Splits(serde_json::from_slice(json)?),
+            Kind::Fundamentals => Self::Fundamentals(serde_json::from_slice(json)?),
+            Kind::Etf => Self::Etfs(serde_json::from_slice(json)?),
+            Kind::Holding => Self::Holdings(serde_json::from_slice(json)?),
+            Kind::Session => Self::Sessions(serde_json::from_slice(json)?),
+            Kind::Reject => Self::Rejects(serde_json::from_slice(json)?),
+            Kind::Run => Self::Run(serde_json::from_slice(json)?),
+        })
+    }
+}
+
+/// About how many bytes a message's body is once it is unpacked, as its packer noted; it is not unpacked for that.
+pub fn unpacked_length(payload: &[u8]) -> usize {
+    let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
+    let noted = noted.and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+    noted.clamp(payload.len(), MAX_BYTES.max(payload.len()))
+}
+
+/// Reads the decompressed size from nowhere: it inflates at most [`MAX_BYTES`] and fails beyond.
+fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
+    use std::io::Read;
+    let mut json = Vec::new();
+    let decoder = zstd::Decoder::new(bytes).map_err(FrameError::Compression)?;
+    decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut json).map_err(FrameError::Compression)?;
+    if json.len() > MAX_BYTES {
+        return Err(FrameError::Compression(std::io::Error::other("it inflates beyond the limit")));
+    }
+    Ok(json)
+}
+
+fn encode_columns(series: &[PriceSeries]) -> Result<Bytes, FrameError> {
+    let packed: Vec<PackedSeries> = series
+        .iter()
+        .map(|s| Ok(PackedSeries { symbol: s.symbol.clone(), columns: s.bars.pack()? }))
+        .collect::<Result<_, BarsError>>()?;
+    Ok(postcard::to_stdvec(&packed)?.into())
+}
+
+fn decode_columns(bytes: &[u8]) -> Result<Vec<PriceSeries>, FrameError> {
+    let packed: Vec<PackedSeries> = postcard::from_bytes(bytes)?;
+    packed.into_iter().map(|s| Ok(PriceSeries { symbol: s.symbol, bars: s.columns.unpack()? })).collect()
+}
+
+/// One message of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    pub id: FrameId,
+    /// Feed the rows came from (`--source`).
+    pub source: String,
+    /// Run that published it.
+    pub run: String,
+    /// Number within the run, from 0.
+    pub chunk: u64,
+    /// File the rows came from, for people.
+    pub file: String,
+    /// First line of the rows in that file.
+    pub line: u64,
+    pub body: Body,
+}
+
+const MESSAGE_ID: &str = "Nats-Msg-Id";
+const SCHEMA: &str = "Dds-Schema";
+const SOURCE: &str = "Dds-Source";
+const RUN: &str = "Dds-Run";
+const CHUNK: &str = "Dds-Chunk";
+const ROWS: &str = "Dds-Rows";
+const CODEC: &str = "Dds-Codec";
+const FILE: &str = "Dds-File";
+const LINE: &str = "Dds-Line";
+
+/// The schema name of a kind's current body version.
+pub fn schema_name(kind: Kind) -> String {
+    format!("{kind}.v{BODY_VERSION}")
+}
+
+impl Frame {
+    /// Headers and body as published.
+    pub fn encode(&self) -> Result<(HeaderMap, Bytes), FrameError> {
+        let (codec, body) = self.body.encode()?;
+        let headers = self.envelope(codec).headers();
+        Ok((headers, body))
+    }
+
+    fn envelope(&self, codec: Codec) -> Envelope {
+        Envelope {
+            id: self.id,
+            kind: self.body.kind(),
+            codec,
+            source: self.source.clone(),
+            run: self.run.clone(),
+            chunk: self.chunk,
+            rows: self.body.rows() as u64,
+            file: self.file.clone(),
+            line: self.line,
+        }
+    }
+
+    /// Reads a message. A newer body version is [`FrameError::NewerVersion`].
+    pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Self, FrameError> {
+        let envelope = Envelope::read(headers)?;
+        let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
+        if let Body::Prices(series) = &mut body {
+            for version in series.iter_mut().flat_map(|s| &mut s.bars.versions) {
+                (version.frame, version.line) = (envelope.id.0, envelope.line);
+            }
+        }
+        let Envelope { id, source, run, chunk, file, line, .. } = envelope;
+        Ok(Self { id, source, run, chunk, file, line, body })
+    }
+}
+
+/// A frame's headers, readable without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    pub id: FrameId,
+    pub kind: Kind,
+    pub codec: Codec,
+    pub source: String,
+    pub run: String,
+    pub chunk: u64,
+    pub rows: u64,
+    pub file: String,
+    pub line: u64,
+}
+
+impl Envelope {
+    /// The headers as published.
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(MESSAGE_ID, self.id.to_string().as_str());
+        headers.insert(SCHEMA, schema_name(self.kind).as_str());
+        headers.insert(CODEC, self.codec.as_str());
+        headers.insert(SOURCE, printable(&self.source).as_str());
+        headers.insert(RUN, printable(&self.run).as_str());
+        headers.insert(CHUNK, self.chunk.to_string().as_str());
+        headers.insert(ROWS, self.rows.to_string().as_str());
+        headers.insert(FILE, printable(&self.file).as_str());
+        headers.insert(LINE, self.line.to_string().as_str());
+        headers
+    }
+
+    /// Reads the headers.
+    pub fn read(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
+        let fields: HashMap<&'static str, &str> =
+            [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
+                .into_iter()
+                .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
+                .collect();
+        let text = |name: &'static str| fields.get(name).copied().ok_or(FrameError::Header(name));
+        let number = |name: &'static str| text(name)?.parse::<u64>().map_err(|_| FrameError::Header(name));
+        let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
+        let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
+        if found > BODY_VERSION {
+            return Err(FrameError::NewerVersion { kind: kind.to_owned(), found });
+        }
+        let codec = match text(CODEC)? {
+            "columns" => Codec::Columns,
+            "json" => Codec::Json,
+            "json+zstd" => Codec::JsonZstd,
+            _ => return Err(FrameError::Header(CODEC)),
+        };
+        Ok(Self {
+            id: text(MESSAGE_ID)?.parse()?,
+            kind: kind.parse().map_err(|_| FrameError::Header(SCHEMA))?,
+            codec,
+            source: text(SOURCE)?.to_owned(),
+            run: text(RUN)?.to_owned(),
+            chunk: number(CHUNK)?,
+            rows: number(ROWS)?,
+            file: text(FILE)?.to_owned(),
+            line: number(LINE)?,
+        })
+    }
+}
+
+/// Header values hold no control characters; anything else would break the message.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,225 @@
+//! The log's names and its connection: one JetStream stream, one subject per kind.
+//!
+//! Invariants: file storage, no age or size limit, new messages refused rather than old ones dropped, deletes and
+//! purges denied; a server that does not know `sync_interval` is refused.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{self, stream};
+use backon::{ConstantBuilder, Retryable};
+use clap::Args;
+
+use market::event::Kind;
+
+/// Where the log is.
+#[derive(Debug, Clone, Args)]
+pub struct StreamSettings {
+    /// NATS server, for example nats://127.0.0.1:4222 (several: comma-separated)
+    #[arg(long, env = "NATS_URL", default_value = "nats://127.0.0.1:4222", global = true)]
+    pub nats_url: String,
+    /// JetStream stream that is the log
+    #[arg(long, env = "NATS_STREAM", default_value = "MARKET", global = true)]
+    pub nats_stream: String,
+    /// First token of the log's subjects
+    #[arg(long, env = "NATS_SUBJECT_PREFIX", default_value = "market", global = true)]
+    pub nats_subject_prefix: String,
+    /// Replicas of the stream: 1 on one server, 3 in a cluster
+    #[arg(long, env = "NATS_REPLICAS", default_value_t = 1, global = true)]
+    pub nats_replicas: usize,
+}
+
+/// Oldest NATS server whose guarantees the service relies on.
+pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
+/// How long a message sent again is recognised by its id.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+/// The same while an exported log is written back.
+pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
+/// Metadata key under which the stream's identity is kept.
+pub const GENESIS: &str = "genesis_id";
+
+/// Why the log cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    #[error("cannot reach NATS at {url}: {source}")]
+    Unreachable { url: String, source: async_nats::ConnectError },
+    #[error(
+        "NATS server {found} is too old: 2.10 or newer is needed (2.9 silently ignores sync_interval and filter_subjects)"
+    )]
+    TooOld { found: String },
+    #[error(
+        "JetStream does not answer for stream {stream}: {reason} (is the server started with JetStream?)"
+    )]
+    JetStream { stream: String, reason: String },
+    #[error("stream {stream} has no {GENESIS} in its metadata: it was not made by this service")]
+    NotOurs { stream: String },
+    #[error(
+        "there is no stream {stream}: nothing was loaded yet, or the server could not restore it when it started (its log says why); ingest import brings back the second copy"
+    )]
+    Absent { stream: String },
+}
+
+impl StreamError {
+    /// Whether the same may succeed a moment later.
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::JetStream { reason, .. } if reason.contains("timed out") || reason.contains("no responders"))
+    }
+}
+
+impl StreamSettings {
+    /// The subject of a kind.
+    pub fn subject(&self, kind: Kind) -> String {
+        format!("{}.{kind}", self.nats_subject_prefix)
+    }
+
+    /// Connects, refusing servers that are too old.
+    pub async fn connect(&self, name: &str) -> Result<jetstream::Context, StreamError> {
+        let client = async_nats::ConnectOptions::new()
+            .name(name)
+            .connection_timeout(Duration::from_secs(5))
+            .connect(self.nats_url.split(',').map(str::trim).collect::<Vec<_>>())
+            .await
+            .map_err(|source| StreamError::Unreachable { url: redact(&self.nats_url), source })?;
+        let found = client.server_info().version;
+        if version_of(&found) < Some(MINIMUM_SERVER) {
+            return Err(StreamError::TooOld { found });
+        }
+        let mut context = jetstream::new(client);
+        context.set_timeout(Duration::from_secs(5));
+        Ok(context)
+    }
+
+    /// The stream, created when it does not exist yet; its identity is drawn once.
+    ///
+    /// A request that no server answers is made again for a while: a cluster that lost a node elects another leader.
+    pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+        let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
+        (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await
+    }
+
+    /// The stream, which has to exist already.
+    pub async fn existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+        let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
+        (|| self.existing_once(context)).retry(retries).when(StreamError::is_transient).await
+    }
+
+    async fn existing_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+        context.get_stream(&self.nats_stream).await.map_err(|error| match error.to_string() {
+            told if told.contains("not found") => StreamError::Absent { stream: self.nats_stream.clone() },
+            told => self.unavailable(told),
+        })
+    }
+
+    async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
+        match self.existing_once(context).await {
+            Err(StreamError::Absent { .. }) => {
+                // Two creators race for the same name with different identities; the loser takes the winner's.
+                let created = context.create_stream(self.config()).await;
+                match created {
+                    Ok(stream) => Ok(stream),
+                    Err(_) => context.get_stream(&self.nats_stream).await.map_err(|e| self.unavailable(e)),
+                }
+            }
+            found => found,
+        }
+    }
+
+    /// The stream an exported log is written into: one with the log's identity, made when there is none. An empty one
+    /// takes the identity, since nothing can have been folded from it.
+    ///
+    /// Until [`StreamSettings::restored`], repetitions are recognised for a moment only: a log may hold a message twice.
+    pub async fn restore(
+        &self,
+        context: &jetstream::Context,
+        genesis_id: &str,
+    ) -> Result<stream::Stream, StreamError> {
+        let mut config = self.config();
+        config.duplicate_window = RESTORE_WINDOW;
+        config.metadata.insert(GENESIS.to_owned(), genesis_id.to_owned());
+        match context.get_stream(&self.nats_stream).await {
+            Ok(stream) if genesis(&stream)? != genesis_id && stream.cached_info().state.last_sequence > 0 => {
+                Err(self.unavailable(
+                    "it is another log; import into a stream that is empty or does not exist yet",
+                ))
+            }
+            Ok(_) => {
+                context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
+                context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))
+            }
+            Err(_) => context.create_stream(config).await.map_err(|error| self.unavailable(error)),
+        }
+    }
+
+    /// Ends what [`StreamSettings::restore`] began.
+    pub async fn restored(&self, context: &jetstream::Context) -> Result<(), StreamError> {
+        let stream = context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))?;
+        let config =
+            stream::Config { duplicate_window: DUPLICATE_WINDOW, ..stream.cached_info().config.clone() };
+        context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
+        Ok(())
+    }
+
+    fn unavailable(&self, error: impl std::fmt::Display) -> StreamError {
+        StreamError::JetStream { stream: self.nats_stream.clone(), reason: error.to_string() }
+    }
+
+    fn config(&self) -> stream::Config {
+        let nanos =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+        let seed = format!("{}:{nanos}:{}", self.nats_stream, std::process::id());
+        let genesis = blake3::hash(seed.as_bytes()).to_hex()[..32].to_owned();
+        stream::Config {
+            name: self.nats_stream.clone(),
+            description: Some("Market events; append-only".to_owned()),
+            subjects: vec![format!("{}.*", self.nats_subject_prefix)],
+            storage: stream::StorageType::File,
+            discard: stream::DiscardPolicy::New,
+            deny_delete: true,
+            deny_purge: true,
+            compression: Some(stream::Compression::S2),
+            num_replicas: self.nats_replicas,
+            duplicate_window: DUPLICATE_WINDOW,
+            metadata: [(GENESIS.to_owned(), genesis), ("layout".to_owned(), "1".to_owned())].into(),
+            ..stream::Config::default()
+        }
+    }
+}
+
+/// The stream's identity: a stream deleted and made again is another one.
+pub fn genesis(stream: &stream::Stream) -> Result<String, StreamError> {
+    let config = &stream.cached_info().config;
+    config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
+}
+
+fn version_of(text: &str) -> Option<(u64, u64)> {
+    let mut parts = text.split(['.', '-']).map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+/// A NATS URL without its credentials, for messages.
+fn redact(url: &str) -> String {
+    url.split(',')
+        .map(|one| match one.rsplit_once('@') {
+            Some((_, host)) => format!("nats://{host}"),
+            None => one.to_owned(),
+        })
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_servers_are_told_from_new_ones() {
+        assert!(version_of("2.9.25") < Some(MINIMUM_SERVER));
+        assert!(version_of("2.10.0") >= Some(MINIMUM_SERVER));
+        assert!(version_of("2.12.1-RC.1") >= Some(MINIMUM_SERVER));
+        assert!(version_of("junk") < Some(MINIMUM_SERVER));
+    }
+
+    #[test]
+    fn credentials_do_not_reach_messages() {
+        assert_eq!(redact("nats://user:secret@h:4222,nats://i:1"), "nats://h:4222,nats://i:1");
+    }
+}

@@ -1,0 +1,175 @@
+//! Deriving every measure of a whole market from facts in memory, on all cores.
+//!
+//! ```sh
+//! cargo bench -p market --bench derive -- --symbols 10000 --years 30
+//! ```
+//!
+//! The market repeats a few hundred distinct histories, so that it fits in memory and still misses every cache. It
+//! prints figures and judges nothing.
+
+#![expect(clippy::print_stdout, reason = "the figures are the program's output")]
+
+use std::time::Instant;
+
+use chrono::{DateTime, Datelike, NaiveDate};
+use clap::Parser;
+use market::bars::{Bar, BarVersion, Bars, MISSING, day_number};
+use market::event::Action;
+use market::history::{History, Observation, SourceBars, SourcePolicy};
+use market::measure::calendar::is_session;
+use market::measure::{Market, benchmark, derive};
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Times deriving.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Securities of the market
+    #[arg(long, default_value_t = 10_000)]
+    symbols: usize,
+    /// Years of daily bars each
+    #[arg(long, default_value_t = 30)]
+    years: i32,
+    /// Histories that differ
+    #[arg(long, default_value_t = 200)]
+    distinct: usize,
+    /// Given by Cargo
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A small generator, so that every run has the same market.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: i64) -> i64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from(self.0 >> 40).unwrap_or_default() % limit
+    }
+}
+
+fn observed<T: DeserializeOwned>(
+    id: Option<String>,
+    line: u64,
+    record: Value,
+) -> anyhow::Result<Observation<T>> {
+    Ok(Observation {
+        source: "bench".into(),
+        id,
+        security_ref: None,
+        revision: 0,
+        action: Action::Put,
+        observed_at: DateTime::UNIX_EPOCH,
+        line,
+        frame: "0".repeat(32),
+        record: serde_json::from_value(record)?,
+    })
+}
+
+/// A walk of cents with a 2:1 split every ten years.
+fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Bars {
+    let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+    let mut close = 4_000 + random.below(8_000);
+    for date in sessions {
+        if splits.contains(date) {
+            close /= 2;
+        }
+        close = (close + random.below(161) - 78).max(500);
+        let day = day_number(*date);
+        let (open, high, low) = (close - 7, close + 31, close - 29);
+        let volume = 1_000_000 + random.below(500_000);
+        bars.push(Bar { day, open, high, low, close, volume, vwap: MISSING, trade_count: MISSING }, 0);
+    }
+    bars
+}
+
+fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyhow::Result<History> {
+    let mut random = Random(number as u64 + 1);
+    let symbol = format!("S{number}");
+    let date =
+        |year: i32, month: u32, day: u32| NaiveDate::from_ymd_opt(year, month, day).unwrap_or_default();
+    let splits: Vec<NaiveDate> = (first + 5..=last).step_by(10).map(|year| date(year, 6, 10)).collect();
+    let mut dividends = Vec::new();
+    for (year, month) in (first..=last).flat_map(|year| [2, 5, 8, 11].map(|month| (year, month))) {
+        let line = dividends.len() as u64 + 1;
+        let record = json!({
+            "symbol": symbol, "amount": Decimal::new(i64::from(20 + year - first), 2), "currency": "USD", "type": "regular",
+            "amount_basis": "raw", "ex_date": date(year, month, 10), "record_date": date(year, month, 11),
+            "payment_date": date(year, month, 25), "declaration_date": date(year, month - 1, 10), "frequency": "quarterly",
+        });
+        dividends.push(observed(Some(format!("{symbol}-{year}-{month}")), line, record)?);
+    }
+    let split = |(ex_date, line): (&NaiveDate, u64)| {
+        observed(None, line, json!({ "symbol": symbol, "ex_date": ex_date, "from": "1", "to": "2" }))
+    };
+    let reported = |(year, line): (i32, u64)| {
+        let record = json!({
+            "symbol": symbol, "as_of": date(year, 12, 31), "eps_ttm": "3.21", "shares_outstanding": "250000000",
+            "dividends_paid_ttm": "300000000", "operating_cash_flow_ttm": "900000000", "capital_expenditure_ttm": "200000000",
+        });
+        observed(None, line, record)
+    };
+    let security = json!({ "symbol": symbol, "name": symbol, "type": "stock", "currency": "USD", "status": "active",
+                           "sector": "Industrials", "former_symbols": [], "indexes": ["sp500"] });
+    Ok(History {
+        symbol: Symbol::parse(&symbol)?,
+        former_symbols: Vec::new(),
+        security: Some(observed(None, 1, security)?),
+        dividends,
+        splits: splits.iter().zip(1..).map(split).collect::<anyhow::Result<_>>()?,
+        fundamentals: (first..last).zip(1..).map(reported).collect::<anyhow::Result<_>>()?,
+        etf: Vec::new(),
+        holdings: Vec::new(),
+        prices: vec![SourceBars {
+            source: "bench".into(),
+            bars: bars(&mut random, sessions, &splits),
+            closes_only: Vec::new(),
+        }],
+    })
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let as_of: NaiveDate = "2024-12-31".parse()?;
+    let (first, last) = (as_of.year() + 1 - arguments.years, as_of.year());
+    let start = NaiveDate::from_ymd_opt(first, 1, 1).unwrap_or_default();
+    let sessions: Vec<NaiveDate> =
+        start.iter_days().take_while(|day| *day <= as_of).filter(|day| is_session(*day)).collect();
+    let distinct = arguments.distinct.clamp(1, arguments.symbols.max(1));
+    let histories: Vec<History> =
+        (0..distinct).map(|number| history(number, &sessions, first, last)).collect::<anyhow::Result<_>>()?;
+    let policy = SourcePolicy::default();
+    let months = benchmark(&histories[0], as_of, &policy);
+    let market = Market { as_of, newest: as_of, benchmark: Some(&months), policy: &policy };
+    let threads = std::thread::available_parallelism()?.get();
+    for round in 1..=3 {
+        let started = Instant::now();
+        let derived: usize = std::thread::scope(|scope| {
+            let work = |thread: usize| {
+                let (histories, market) = (&histories, &market);
+                let mine = (thread..arguments.symbols).step_by(threads);
+                scope.spawn(move || {
+                    mine.map(|number| derive(&histories[number % histories.len()], market))
+                        .filter(|derived| {
+                            derived.metrics.dps_ttm.is_some() && derived.metrics.beta_5y.is_some()
+                        })
+                        .count()
+                })
+            };
+            let workers: Vec<_> = (0..threads).map(work).collect();
+            workers.into_iter().map(|worker| worker.join().unwrap_or_default()).sum()
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        anyhow::ensure!(derived == arguments.symbols, "{derived} of {} were derived", arguments.symbols);
+        println!(
+            "round {round}: {derived} securities of {} bars, {} dividends, {} splits in {seconds:.3} s on {threads} threads, {:.3} ms each and core",
+            sessions.len(),
+            histories[0].dividends.len(),
+            histories[0].splits.len(),
+            seconds * 1_000.0 * threads as f64 / derived as f64
+        );
+    }
+    Ok(())
+}

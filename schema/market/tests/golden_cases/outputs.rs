@@ -1,0 +1,170 @@
+//! What the measures say about a case, by the cases' names.
+
+use chrono::NaiveDate;
+use market::bars::date_of;
+use market::history::SourcePolicy;
+use market::measure::adjust::{Step, step_of, steps};
+use market::measure::calendar::sessions_between;
+use market::measure::{Derived, Explanation, Market, benchmark, derive, explain, total_return_between};
+use market::row::DividendStatus;
+use market::value::with_decimals_as_text;
+use rust_decimal::Decimal;
+use serde_json::{Map, Value, json};
+
+use super::inputs::Inputs;
+
+pub(crate) struct Outputs<'a> {
+    inputs: &'a Inputs,
+    derived: Option<Box<(Derived, Explanation)>>,
+    /// Fields of the metrics, quote and stock rows.
+    fields: Map<String, Value>,
+    total_return: Option<Decimal>,
+}
+
+/// The served names of the cases' long names.
+const NAMES: [(&str, &str); 23] = [
+    ("ttm_dividend", "dps_ttm"),
+    ("ttm_dividend_total", "dps_ttm_total"),
+    ("forward_dividend", "dps_forward"),
+    ("dividend_yield_pct", "dividend_yield"),
+    ("ttm_yield_pct", "yield_ttm"),
+    ("ttm_yield_total_pct", "yield_ttm_total"),
+    ("forward_yield_pct", "yield_forward"),
+    ("payout_ratio_pct", "payout_ratio"),
+    ("fcf_payout_ratio_pct", "fcf_payout_ratio"),
+    ("growth_1y_pct", "growth_1y"),
+    ("growth_3y_pct", "growth_3y"),
+    ("growth_5y_pct", "growth_5y"),
+    ("growth_10y_pct", "growth_10y"),
+    ("streak_years", "increase_streak_years"),
+    ("payment_years", "payment_streak_years"),
+    ("is_aristocrat", "is_dividend_aristocrat"),
+    ("is_king", "is_dividend_king"),
+    ("high_52w", "year_high"),
+    ("low_52w", "year_low"),
+    ("volatility_pct", "volatility_1y"),
+    ("beta", "beta_5y"),
+    ("latest_increase_pct", "latest_increase_percent"),
+    ("safety_label", "safety"),
+];
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn of(inputs: &'a Inputs) -> Self {
+        let policy = SourcePolicy::default();
+        let months = inputs
+            .as_of
+            .and_then(|as_of| inputs.benchmark.as_ref().map(|history| benchmark(history, as_of, &policy)));
+        let market = inputs.as_of.map(|as_of| Market {
+            as_of,
+            newest: as_of,
+            benchmark: months.as_ref(),
+            policy: &policy,
+        });
+        let derived = market
+            .map(|market| Box::new((derive(&inputs.history, &market), explain(&inputs.history, &market))));
+        let mut fields = Map::new();
+        if let Some((derived, _)) = derived.as_deref() {
+            let rows = with_decimals_as_text(|| {
+                [
+                    json!(derived.fundamentals),
+                    json!(derived.stock),
+                    json!(derived.quote),
+                    json!(derived.metrics),
+                ]
+            });
+            rows.into_iter().filter_map(|row| row.as_object().cloned()).for_each(|row| fields.extend(row));
+        }
+        let total_return = market
+            .zip(inputs.first_bar)
+            .and_then(|(market, from)| total_return_between(&inputs.history, &market, from, market.as_of));
+        Self { inputs, derived, fields, total_return }
+    }
+
+    pub(crate) fn value(&self, key: &str) -> Option<Value> {
+        let (derived, explanation) = self.derived.as_deref()?;
+        let named = NAMES.iter().find(|(name, _)| *name == key).map_or(key, |(_, field)| field);
+        let by_date = |value: &dyn Fn(NaiveDate) -> Value| -> Value {
+            let days = derived.bars.day.iter().map(|day| date_of(*day));
+            Value::Object(days.map(|day| (day.to_string(), value(day))).collect())
+        };
+        Some(match key {
+            "adjusted_close" => by_date(&|day| text(adjusted_close(derived, day))),
+            "split_adjusted_close" => by_date(&|day| text(split_adjusted_close(derived, day))),
+            "adjusted_close_return_pct" => {
+                let (first, last) = (date_of(*derived.bars.day.first()?), date_of(*derived.bars.day.last()?));
+                let ratio = adjusted_close(derived, last) / adjusted_close(derived, first) - Decimal::ONE;
+                text(ratio * Decimal::ONE_HUNDRED)
+            }
+            "split_adjusted_dividends" => {
+                let live = derived
+                    .dividends
+                    .iter()
+                    .filter(|d| d.amount.is_some() && d.status != DividendStatus::Cancelled);
+                let adjusted = live
+                    .map(|d| (d.ex_date.to_string(), d.adjusted_amount.map_or(Value::Null, |a| text(a.0))));
+                Value::Object(adjusted.collect())
+            }
+            "annual_totals" => {
+                let totals = derived.metrics.annual_totals.0.iter();
+                Value::Object(totals.map(|total| (total.year.to_string(), text(total.amount.0))).collect())
+            }
+            "kept_ex_dates" => {
+                let kept = derived
+                    .dividends
+                    .iter()
+                    .filter(|d| matches!(d.status, DividendStatus::Declared | DividendStatus::Paid));
+                kept.map(|d| json!(d.ex_date)).collect()
+            }
+            "quarantined" => self.quarantined(derived),
+            "total_return_pct" => self.total_return.map_or(Value::Null, text),
+            "next_ex_date" => json!(derived.metrics.next.0.as_ref().map(|next| next.ex_date)),
+            "next_ex_status" => json!(derived.metrics.next.0.as_ref().map(|next| next.status)),
+            "frequency" if ["none", "unknown"].contains(&derived.metrics.frequency.as_str()) => Value::Null,
+            "frequency_source" => json!(explanation.frequency_source),
+            "payout_status" => json!(explanation.payout_status),
+            "payout_basis" => json!(explanation.payout_basis),
+            "ttm_complete" => json!(!derived.metrics.flags.0.iter().any(|flag| flag == "ttm_incomplete")),
+            "latest_close" => self.fields.get("price")?.clone(),
+            "latest_date" | "latest_close_date" | "price_as_of" => self.fields.get("price_date")?.clone(),
+            "sessions_between" => json!(sessions_between(self.inputs.first_bar?, self.inputs.as_of?)),
+            "stale_sessions" | "age_sessions" | "sessions_stale" => {
+                self.fields.get("price_age_sessions")?.clone()
+            }
+            "status" => json!(if derived.stock.is_active { "active" } else { "delisted" }),
+            _ => self.fields.get(named)?.clone(),
+        })
+    }
+
+    fn quarantined(&self, derived: &Derived) -> Value {
+        let index =
+            |line: i64| self.inputs.dividend_lines.get(&u64::try_from(line).unwrap_or_default()).copied();
+        let mut rows: Vec<(Option<usize>, &str)> =
+            derived.quarantined.iter().map(|row| (index(row.line), row.reason.as_str())).collect();
+        rows.sort_unstable();
+        rows.into_iter().map(|(index, reason)| json!({ "index": index, "reason": reason })).collect()
+    }
+}
+
+fn text(value: Decimal) -> Value {
+    Value::String(value.to_string())
+}
+
+fn step(derived: &Derived, day: NaiveDate) -> Option<Step> {
+    step_of(&steps(&derived.factors), day).copied()
+}
+
+fn close(derived: &Derived, day: NaiveDate) -> Decimal {
+    let wanted = market::bars::day_number(day);
+    let index = derived.bars.day.binary_search(&wanted).expect("a bar of the day");
+    Decimal::new(derived.bars.close[index], derived.bars.scale)
+}
+
+fn split_adjusted_close(derived: &Derived, day: NaiveDate) -> Decimal {
+    let close = close(derived, day);
+    step(derived, day).map_or(close, |step| step.split_adjusted(close))
+}
+
+fn adjusted_close(derived: &Derived, day: NaiveDate) -> Decimal {
+    let close = close(derived, day);
+    step(derived, day).map_or(close, |step| step.fully_adjusted(close))
+}

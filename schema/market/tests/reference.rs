@@ -1,0 +1,228 @@
+//! The measures against a slow reference in exact rationals written apart from them, on random histories; and what holds
+//! for any facts: the order of observations never matters, and nothing makes deriving fail.
+
+mod reference_model;
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, Days, TimeDelta};
+use market::bars::{Bars, MISSING, date_of, day_number};
+use market::history::{History, SourcePolicy};
+use market::measure::adjust::{step_of, steps};
+use market::measure::{Derived, Market, closes_suffice, derive, explain, total_return_between};
+use market::value::Exact;
+use proptest::prelude::*;
+use reference_model::exact::{self, Rational, nearest};
+use reference_model::market::{Case, as_of, case};
+use reference_model::noise::{noise, policy, shuffled};
+use rust_decimal::Decimal;
+
+fn decimal(value: Option<Exact>) -> Option<Decimal> {
+    value.map(|value| value.0)
+}
+
+fn rounded(value: Option<Rational>, places: u32) -> Option<Decimal> {
+    value.map(|value| nearest(&value, places))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn sums_yields_and_growth_agree(case in case()) {
+        let policy = SourcePolicy::default();
+        let derived = derive(&case.history(), &Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy });
+        let metrics = &derived.metrics;
+        prop_assert_eq!(decimal(metrics.dps_ttm), rounded(Some(exact::trailing(&case, false)), 6));
+        prop_assert_eq!(decimal(metrics.dps_ttm_total), rounded(Some(exact::trailing(&case, true)), 6));
+        prop_assert_eq!(decimal(metrics.yield_ttm), rounded(exact::trailing_yield(&case), 4));
+        prop_assert_eq!(decimal(metrics.price), rounded(exact::price(&case), 6));
+        for total in metrics.annual_totals.0.iter().filter(|_| !metrics.flags.0.contains(&"boundary_shift".to_owned())) {
+            prop_assert_eq!(total.amount.0, nearest(&exact::annual_total(&case, total.year), 6), "{}", total.year);
+        }
+        if !metrics.flags.0.contains(&"boundary_shift".to_owned()) {
+            let found = [(1, metrics.growth_1y), (3, metrics.growth_3y), (5, metrics.growth_5y)];
+            for (span, growth) in found {
+                if let Some(growth) = growth {
+                    prop_assert!(exact::is_growth(&case, span, growth.0), "{span} years: {growth}");
+                }
+            }
+            prop_assert_eq!(metrics.increase_streak_years, exact::streak(&case));
+        }
+    }
+
+    #[test]
+    fn adjusted_prices_and_returns_agree(case in case()) {
+        let policy = SourcePolicy::default();
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let derived = derive(&case.history(), &market);
+        let steps = steps(&derived.factors);
+        for (index, day) in derived.bars.day.iter().enumerate() {
+            let close = Decimal::new(derived.bars.close[index], derived.bars.scale);
+            let step = step_of(&steps, date_of(*day));
+            let split = step.map_or(close, |step| step.split_adjusted(close));
+            let adjusted = step.map_or(close, |step| step.fully_adjusted(close));
+            prop_assert_eq!(Exact::amount(split).0, nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
+            prop_assert_eq!(Exact::amount(adjusted).0, nearest(&exact::adjusted(&case, date_of(*day)), 6));
+        }
+        let (first, last) = (case.bars[0].day, case.bars[case.bars.len() - 1].day);
+        let total = total_return_between(&case.history(), &market, first, last).map(|total| Exact::percent(total).0);
+        prop_assert_eq!(total, rounded(Some(exact::total_return(&case)), 4));
+        let found = decimal(derived.metrics.volatility_1y);
+        prop_assert!(exact::is_volatility(&case, found), "{found:?}");
+        prop_assert_eq!(decimal(derived.quote.year_high), rounded(exact::year_extreme(&case, true), 6));
+        prop_assert_eq!(decimal(derived.quote.year_low), rounded(exact::year_extreme(&case, false), 6));
+        prop_assert_eq!(decimal(derived.quote.sma_50), rounded(exact::average_close(&case, 50), 6));
+        prop_assert_eq!(decimal(derived.quote.sma_200), rounded(exact::average_close(&case, 200), 6));
+    }
+
+    #[test]
+    fn split_adjusted_feeds_give_the_same_numbers(case in case()) {
+        let policy = SourcePolicy::default();
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let plain = derive(&case.history(), &market);
+        let adjusted = derive(&case.history_adjusted(), &market);
+        prop_assert_eq!(plain.metrics.dps_ttm, adjusted.metrics.dps_ttm);
+        prop_assert_eq!(plain.metrics.yield_ttm, adjusted.metrics.yield_ttm);
+        let amounts = |d: &market::measure::Derived| d.dividends.iter().map(|row| row.amount).collect::<Vec<_>>();
+        prop_assert_eq!(amounts(&plain), amounts(&adjusted));
+        let closes = |d: &market::measure::Derived| {
+            d.bars.close.iter().map(|close| Exact::amount(Decimal::new(*close, d.bars.scale))).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(closes(&plain), closes(&adjusted));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn the_order_of_observations_never_matters(history in noise(), policy in policy(), seed in any::<u64>()) {
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let other = shuffled(&history, seed);
+        prop_assert_eq!(derive(&history, &market), derive(&other, &market));
+        prop_assert_eq!(explain(&history, &market), explain(&other, &market));
+    }
+
+    #[test]
+    fn seeing_an_observation_twice_changes_nothing(history in noise(), policy in policy()) {
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let mut twice = history.clone();
+        twice.dividends.extend(history.dividends.iter().cloned());
+        twice.splits.extend(history.splits.iter().cloned());
+        twice.fundamentals.extend(history.fundamentals.iter().cloned());
+        let (once, twice) = (derive(&history, &market), derive(&twice, &market));
+        prop_assert_eq!((once.metrics.dps_ttm, once.dividends, once.splits, once.bars), (twice.metrics.dps_ttm, twice.dividends, twice.splits, twice.bars));
+    }
+}
+
+/// The history as facts keep it: each year's prices in the one form they have.
+fn as_stored(mut history: History, stretch: i32) -> History {
+    for prices in &mut history.prices {
+        let newest = day_number(as_of());
+        prices.bars.day.iter_mut().for_each(|day| *day = newest - (newest - *day) * stretch);
+        let years = prices.bars.by_year().into_iter().map(|(_, mut bars)| {
+            bars.canonicalize();
+            bars
+        });
+        prices.bars = years.reduce(|all, year| all.append(year).expect("one scale")).unwrap_or_default();
+    }
+    history
+}
+
+/// Digests of the packed years.
+fn years_of(bars: &Bars) -> BTreeMap<i32, i64> {
+    let years = bars.by_year().into_iter().map(|(year, mut bars)| {
+        bars.canonicalize();
+        (year, bars.pack().expect("bars").digest())
+    });
+    years.collect()
+}
+
+/// The history without anything but closes in years that were served as they are, the newest aside.
+fn with_closes_only(history: &History, served: &BTreeMap<i32, i64>, newest_years: i32) -> History {
+    let mut brief = history.clone();
+    let [prices] = brief.prices.as_mut_slice() else { return brief };
+    let stored = years_of(&prices.bars);
+    let newest = stored.keys().max().copied().unwrap_or_default();
+    let kept = stored
+        .iter()
+        .filter(|(year, digest)| **year <= newest - newest_years && served.get(year) == Some(digest));
+    prices.closes_only = kept.map(|(year, _)| *year).collect();
+    let Bars { day, open, high, low, volume, vwap, trade_count, .. } = &mut prices.bars;
+    for (index, day) in day.iter().enumerate() {
+        if prices.closes_only.contains(&date_of(*day).year()) {
+            let columns = [&mut *open, &mut *high, &mut *low, &mut *volume, &mut *vwap, &mut *trade_count];
+            columns.into_iter().filter_map(|column| column.get_mut(index)).for_each(|value| *value = MISSING);
+        }
+    }
+    brief
+}
+
+/// Closes without cents, while highs and lows have them.
+fn of_whole_closes(mut case: Case) -> Case {
+    case.bars.iter_mut().for_each(|bar| bar.close -= bar.close % 100);
+    case
+}
+
+/// Everything derived but the bars, told with every digit.
+fn told(derived: &Derived) -> String {
+    format!("{:?}", Derived { bars: Bars::default(), ..derived.clone() })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn closes_alone_give_the_same_where_they_suffice(
+        history in prop_oneof![2 => case(), 2 => case().prop_map(of_whole_closes)].prop_map(|case| case.history()),
+        noisy in prop::option::weighted(0.2, noise()),
+        before in noise(),
+        stretch in 1i32..8,
+        moved in -400i64..500,
+        ahead in prop_oneof![3 => Just(0u64), 1 => 0u64..900],
+        newest_years in prop_oneof![3 => Just(2), 1 => 0i32..3],
+    ) {
+        let history = noisy.unwrap_or(history);
+        let today = as_of() - Days::new(ahead);
+        let history = as_stored(history, stretch);
+        let policy = SourcePolicy::default();
+        let market = Market { as_of: today, newest: today, benchmark: None, policy: &policy };
+        // What was served on an earlier date, when other events were known.
+        let known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
+        let earlier = Market { as_of: today - TimeDelta::days(moved), ..market };
+        let served = years_of(&derive(&known, &earlier).bars);
+        let brief = with_closes_only(&history, &served, newest_years);
+        if closes_suffice(&brief, today) {
+            let (whole, derived) = (derive(&history, &market), derive(&brief, &market));
+            prop_assert_eq!(told(&derived), told(&whole));
+            let now = years_of(&whole.bars);
+            for year in brief.prices.iter().flat_map(|prices| &prices.closes_only) {
+                prop_assert_eq!(now.get(year), served.get(year));
+            }
+        } else {
+            prop_assert!(brief.prices.iter().any(|prices| !prices.closes_only.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn long_calm_histories_need_only_closes() {
+    let case = Case::simple();
+    let brief = |stretch: i32| {
+        let history = as_stored(case.history(), stretch);
+        let brief = with_closes_only(&history, &years_of(&history.prices[0].bars), 2);
+        (brief.prices[0].closes_only.clone(), closes_suffice(&brief, as_of()))
+    };
+    assert_eq!(brief(10), (vec![2020, 2021, 2022], true));
+    // So few bars a year that the average volume reaches beyond the newest two.
+    assert_eq!(brief(20), ((2016..=2022).collect(), false));
+}
+
+#[test]
+fn a_case_is_deterministic() {
+    let case = Case::simple();
+    let policy = SourcePolicy::default();
+    let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+    assert_eq!(derive(&case.history(), &market), derive(&case.history(), &market));
+}

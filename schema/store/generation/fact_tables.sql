@@ -1,0 +1,89 @@
+-- The tables of one fact set: run once in its own schema, names unqualified (search_path).
+-- Facts: every distinct observation of every source, as a set that only grows. Merging is set union, so duplicates,
+-- re-deliveries, any order and any cut into batches converge; who wins is decided when a security is derived.
+create table frames (
+  frame bytea primary key,
+  sequence bigint not null,
+  kind text not null,
+  source text not null,
+  run text not null,
+  file text not null,
+  line bigint not null,
+  rows integer not null
+);
+
+-- Every kind but prices. A record seen again keeps its newest observation time.
+-- Names are compared byte by byte: the same order on every server, and no rules of a language to look up.
+create table observations (
+  symbol text collate "C" not null,
+  kind text collate "C" not null,
+  source text collate "C" not null,
+  key text collate "C" not null,
+  content bytea not null,
+  id text collate "C",
+  security_ref text,
+  revision bigint not null,
+  action text not null,
+  observed_at timestamptz not null,
+  line bigint not null,
+  frame bytea not null,
+  record json not null,
+  primary key (symbol, kind, source, key, content)
+);
+create index observations_by_id on observations (source, kind, id) where id is not null;
+create index observations_by_kind on observations (kind) where kind in ('security', 'session');
+comment on column observations.key is 'the vendor''s id, else the natural key';
+comment on column observations.content is 'hash of what the row says: id, revision, action, record';
+
+-- Prices: one row per symbol, source and year, holding columns of delta-coded scaled integers (market::bars).
+create table bars (
+  symbol text collate "C" not null,
+  source text collate "C" not null,
+  year integer not null,
+  last_day integer,
+  digest bigint not null,
+  days bytea not null,
+  close bytea not null,
+  range bytea not null,
+  volume bytea not null,
+  extra bytea not null,
+  versions bytea not null,
+  primary key (symbol, source, year)
+);
+alter table bars
+  alter column days set storage external, alter column close set storage external,
+  alter column range set storage external, alter column volume set storage external,
+  alter column extra set storage external, alter column versions set storage external;
+-- A year is 2 to 3 kB: kept in the row, it is one place to write and to read instead of four.
+alter table bars set (toast_tuple_target = 8160);
+create index bars_by_year on bars (year, last_day);
+comment on column bars.digest is 'of the columns days to extra, as in prices: a year is served as it is where the two are the same';
+comment on column bars.last_day is 'newest session with a live bar, days from 0001-01-01';
+
+create table rejects (
+  frame bytea not null,
+  item integer not null,
+  run text not null,
+  source text not null,
+  file text not null,
+  line bigint not null,
+  reason text not null,
+  message text not null,
+  row text not null,
+  primary key (frame, item)
+);
+create index rejects_by_run on rejects (run, file, line);
+
+create table runs (
+  run text not null,
+  state text not null,
+  sequence bigint not null,
+  manifest json not null,
+  primary key (run, state)
+);
+
+do $$
+begin
+  execute format('grant usage on schema %I to dds_api', current_schema());
+  execute format('grant select on all tables in schema %I to dds_api', current_schema());
+end $$;

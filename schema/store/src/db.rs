@@ -1,0 +1,265 @@
+//! Postgres: where it is, its migrations, its generations. Rows get in by [`crate::copy`].
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use tokio_postgres::config::{Host, LoadBalanceHosts};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config, GenericClient, NoTls};
+
+/// Login role of the projector: writes facts and read tables, cannot see accounts.
+pub const PROJECTOR_ROLE: &str = "dds_projector";
+/// Login role of the API: reads facts and read tables, writes only its own counters.
+pub const API_ROLE: &str = "dds_api";
+
+/// Where the database is.
+#[derive(Debug, Clone, Args)]
+pub struct DatabaseSettings {
+    /// Postgres of the owner: migrations and account administration
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, global = true)]
+    pub database_url: Option<String>,
+}
+
+mod embedded {
+    refinery::embed_migrations!("migrations");
+}
+
+const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
+const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
+const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
+const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
+
+/// Why the database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    #[error(
+        "{variable} is not set: give the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends"
+    )]
+    NotConfigured { variable: &'static str },
+    #[error("{variable} is not a Postgres URL: {source}")]
+    BadUrl { variable: &'static str, source: tokio_postgres::Error },
+    #[error("cannot reach Postgres at {place}: {source}")]
+    Unreachable { place: String, source: tokio_postgres::Error },
+    #[error("cannot migrate the database: {0}")]
+    Migration(#[from] refinery::Error),
+    #[error("postgres refused a statement: {0}")]
+    Statement(#[from] tokio_postgres::Error),
+    #[error(transparent)]
+    Encode(#[from] crate::copy::EncodeError),
+}
+
+impl DbError {
+    /// Whether the server could not be reached, in contrast to having refused something.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Statement(error) => error.is_closed(),
+            _ => false,
+        }
+    }
+}
+
+/// The connection settings of one role: its own URL, else the owner's with the role's name.
+pub fn config_for(
+    own: Option<&str>,
+    owner: Option<&str>,
+    role: &str,
+    variable: &'static str,
+) -> Result<Config, DbError> {
+    let url = own.or(owner).ok_or(DbError::NotConfigured { variable })?;
+    let mut config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
+    if own.is_none() {
+        config.user(role);
+    }
+    Ok(bounded(config, role))
+}
+
+/// Connection settings for reads from any of some servers of one database: replicas, of which one is taken at random for
+/// each connection. User, password and database are those of the first address.
+pub fn replicas_config(urls: &[String], variable: &'static str) -> Result<Config, DbError> {
+    let parse = |url: &String| Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source });
+    let (first, others) = urls.split_first().ok_or(DbError::NotConfigured { variable })?;
+    let mut config = parse(first)?;
+    for other in others {
+        let other = parse(other)?;
+        for (index, host) in other.get_hosts().iter().enumerate() {
+            match host {
+                Host::Tcp(name) => config.host(name),
+                Host::Unix(path) => config.host_path(path),
+            };
+            // One port may stand for all hosts of an address.
+            let port = other.get_ports().get(index).or(other.get_ports().first());
+            config.port(port.copied().unwrap_or(5432));
+        }
+    }
+    config.load_balance_hosts(LoadBalanceHosts::Random);
+    Ok(bounded(config, API_ROLE))
+}
+
+/// The owner's connection settings.
+pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
+    let url = settings.database_url.as_deref().ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
+    let config =
+        Config::from_str(url).map_err(|source| DbError::BadUrl { variable: "DATABASE_URL", source })?;
+    Ok(bounded(config, "dds_owner"))
+}
+
+/// No wait without an end: connecting and dead peers are bounded.
+fn bounded(mut config: Config, name: &str) -> Config {
+    config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(30));
+    if config.get_application_name().is_none() {
+        config.application_name(name);
+    }
+    config
+}
+
+/// Opens one connection; its driver runs until the client is dropped.
+pub async fn connect(config: &Config) -> Result<Client, DbError> {
+    let place =
+        || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
+    let (client, connection) =
+        config.connect(NoTls).await.map_err(|source| DbError::Unreachable { place: place(), source })?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::warn!(error = %error_chain(&error), "postgres connection ended");
+        }
+    });
+    Ok(client)
+}
+
+/// Brings the database to the newest schema and makes sure a first generation exists. Idempotent.
+pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> Result<(), DbError> {
+    let mut client = connect(config).await?;
+    // One migration at a time, whoever starts them.
+    client.batch_execute("select pg_advisory_lock(7401)").await?;
+    embedded::migrations::runner().run_async(&mut client).await?;
+    grant_database(&client).await?;
+    let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
+    if first.is_none() {
+        let transaction = client.transaction().await?;
+        transaction.batch_execute("set local role dds_projector").await?;
+        create_fact_set(&transaction, "facts").await?;
+        create_generation(&transaction, 1, "facts", "tailing", method_version, benchmark).await?;
+        transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
+        transaction.commit().await?;
+    }
+    client.batch_execute("select pg_advisory_unlock(7401)").await?;
+    Ok(())
+}
+
+/// Lets the roles use this database; part of [`migrate`], and due after a database was copied.
+pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
+    Ok(owner.batch_execute(DATABASE_GRANTS).await?)
+}
+
+/// The schema that holds a generation's read tables.
+pub fn generation_schema(id: i32) -> String {
+    format!("read_g{id}")
+}
+
+/// Makes a fact set's schema and tables and registers it, inside the caller's transaction. `name` is an identifier.
+pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<(), DbError> {
+    client.batch_execute(&format!("create schema {name}")).await?;
+    client.execute("select set_config('search_path', $1, true)", &[&name]).await?;
+    client.batch_execute(FACT_TABLES).await?;
+    client.execute("insert into control.fact_sets (name) values ($1)", &[&name]).await?;
+    Ok(())
+}
+
+/// Makes a generation's schema and tables and registers it, inside the caller's transaction.
+pub async fn create_generation(
+    client: &impl GenericClient,
+    id: i32,
+    fact_set: &str,
+    state: &str,
+    method_version: &str,
+    benchmark: &str,
+) -> Result<(), DbError> {
+    let schema = generation_schema(id);
+    client.batch_execute(&format!("create schema {schema}")).await?;
+    client.execute("select set_config('search_path', $1, true)", &[&schema]).await?;
+    client.batch_execute(READ_TABLES).await?;
+    client
+        .execute(
+            "insert into version (generation, sequence, benchmark, method_version) values ($1, 0, $2, $3)",
+            &[&id, &benchmark, &method_version],
+        )
+        .await?;
+    client
+        .execute(
+            "insert into control.generations (id, fact_set, method_version, state, benchmark) values ($1, $2, $3, $4, $5)",
+            &[&id, &fact_set, &method_version, &state, &benchmark],
+        )
+        .await?;
+    if state == "building" { Ok(()) } else { Ok(index_generation(client).await?) }
+}
+
+/// Gives the generation that the search path names first what only its readers need.
+pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
+    client.batch_execute(READ_INDEXES).await
+}
+
+/// An error with all its causes; tokio-postgres alone prints only "db error".
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// Whether an error comes from a Postgres that has no room left.
+pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
+    let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
+    of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)
+        || error.source().is_some_and(is_for_room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use market::row::{self, TableRow};
+
+    #[test]
+    fn replicas_become_one_address_of_many_hosts() {
+        let urls = ["postgres://reader:secret@one:1/d".to_owned(), "postgres://two/other".to_owned()];
+        let config = replicas_config(&urls, "DATABASE_READ_URLS").unwrap();
+        assert_eq!((config.get_hosts().len(), config.get_ports()), (2, &[1, 5432][..]));
+        assert_eq!((config.get_user(), config.get_dbname()), (Some("reader"), Some("d")));
+        assert!(replicas_config(&[], "DATABASE_READ_URLS").is_err());
+    }
+
+    /// Columns of a table in the generation's DDL, in order.
+    fn columns(table: &str) -> Vec<String> {
+        let start = READ_TABLES.find(&format!("create table {table} (")).expect("the table exists");
+        let body = READ_TABLES[start..].split("\n);").next().unwrap_or_default();
+        body.lines()
+            .skip(1)
+            .filter(|line| !line.trim_start().starts_with("primary key"))
+            .filter_map(|line| line.split_whitespace().next())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn check<T: TableRow>(table: &str) {
+        assert_eq!(columns(table), T::COLUMNS, "{table}");
+    }
+
+    #[test]
+    fn tables_have_their_structs_columns() {
+        check::<row::Stock>("stocks");
+        check::<row::Quote>("quotes");
+        check::<row::FundamentalsRow>("fundamentals");
+        check::<row::Metrics>("metrics");
+        check::<row::DividendRow>("dividends");
+        check::<row::SplitRow>("splits");
+        check::<row::Quarantined>("quarantine");
+        check::<row::EtfRow>("etfs");
+        check::<row::HoldingRow>("holdings");
+        check::<row::SectorRow>("sectors");
+    }
+}

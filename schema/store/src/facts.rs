@@ -1,0 +1,302 @@
+//! Reading facts: from a security's identity to its whole history.
+//!
+//! Used by the projector for every touched security and by the API to answer for a past date; names are
+//! unqualified, so the connection's `search_path` says which fact set is read.
+
+use std::collections::{BTreeSet, HashMap};
+
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use serde::de::DeserializeOwned;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
+
+use market::bars::{Bars, BarsError, Packed, date_of};
+use market::event::{Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Security, Split};
+use market::history::{History, Observation, PolicyRule, SourceBars, SourcePolicy};
+use market::identity::Identity;
+use market::symbol::Symbol;
+
+/// Why facts could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FactsError {
+    #[error("postgres refused a statement: {0}")]
+    Statement(#[from] tokio_postgres::Error),
+    #[error("a stored record of {symbol} cannot be read: {source}")]
+    Record { symbol: String, source: serde_json::Error },
+    #[error("stored prices of {symbol} cannot be read: {source}")]
+    Bars { symbol: String, source: BarsError },
+}
+
+const OBSERVATIONS: &str = include_str!("../queries/observations_of_symbols.sql");
+const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
+const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
+const SECURITIES: &str = include_str!("../queries/securities.sql");
+const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
+const POLICY: &str = include_str!("../queries/source_policy.sql");
+
+/// The facts of some securities as they are stored, to be read security by security, on any thread.
+#[derive(Debug)]
+pub struct StoredFacts {
+    observations: Vec<Row>,
+    bars: Vec<Row>,
+    /// Rows of each symbol: observations, bars.
+    of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)>,
+}
+
+impl StoredFacts {
+    /// Fetches what may belong to these securities.
+    pub async fn fetch(
+        client: &impl GenericClient,
+        identities: &[&Identity],
+    ) -> Result<Self, tokio_postgres::Error> {
+        let symbols = symbols_of(identities);
+        let parameters: [&(dyn ToSql + Sync); 1] = [&symbols];
+        let (observations, bars) =
+            futures::try_join!(client.query(OBSERVATIONS, &parameters), client.query(BARS, &parameters))?;
+        Self::of(observations, bars)
+    }
+
+    /// Fetches the same to derive a generation again, which the `search_path` names first: of years that it serves as
+    /// they are, up to the one that is given for a security, only the closes.
+    pub async fn fetch_to_derive(
+        client: &impl GenericClient,
+        identities: &[&Identity],
+        closes_until: impl Fn(&Symbol) -> Option<i32>,
+    ) -> Result<Self, tokio_postgres::Error> {
+        let symbols = symbols_of(identities);
+        let mut bounds: HashMap<&str, (i32, i32)> = HashMap::new();
+        for identity in identities {
+            // Years that are wholly its own.
+            let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
+            if let (Some(span), None, Some(until)) =
+                (spans.next(), spans.next(), closes_until(&identity.symbol))
+            {
+                let years = (span.from.year() + 1, until.min(span.to.year() - 1));
+                bounds.insert(identity.symbol.as_str(), years);
+            }
+        }
+        let (first, last): (Vec<i32>, Vec<i32>) =
+            symbols.iter().map(|symbol| bounds.get(symbol).copied().unwrap_or((1, 0))).unzip();
+        let parameters: [&(dyn ToSql + Sync); 3] = [&symbols, &first, &last];
+        let (observations, bars) = futures::try_join!(
+            client.query(OBSERVATIONS, &parameters[..1]),
+            client.query(BARS_TO_DERIVE, &parameters)
+        )?;
+        Self::of(observations, bars)
+    }
+
+    fn of(observations: Vec<Row>, bars: Vec<Row>) -> Result<Self, tokio_postgres::Error> {
+        let mut of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)> = HashMap::new();
+        for (index, row) in observations.iter().enumerate() {
+            of_symbol.entry(row.try_get("symbol")?).or_default().0.push(index);
+        }
+        for (index, row) in bars.iter().enumerate() {
+            of_symbol.entry(row.try_get("symbol")?).or_default().1.push(index);
+        }
+        Ok(Self { observations, bars, of_symbol })
+    }
+
+    /// The whole history of one of the securities.
+    pub fn history(&self, identity: &Identity) -> Result<History, FactsError> {
+        let mut history = empty(identity);
+        let symbols: BTreeSet<&str> = identity.spans.iter().map(|span| span.symbol.as_str()).collect();
+        for symbol in symbols {
+            let Some((observations, bars)) = self.of_symbol.get(symbol) else { continue };
+            for index in observations {
+                add_observation(&mut history, identity, symbol, &self.observations[*index])?;
+            }
+            for index in bars {
+                add_bars(&mut history, identity, symbol, &self.bars[*index])?;
+            }
+        }
+        Ok(history)
+    }
+}
+
+fn symbols_of<'a>(identities: &[&'a Identity]) -> Vec<&'a str> {
+    let spans = identities.iter().flat_map(|identity| &identity.spans);
+    let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
+    symbols.into_iter().collect()
+}
+
+/// The histories of some securities, in their order.
+pub async fn load_histories(
+    client: &impl GenericClient,
+    identities: &[&Identity],
+) -> Result<Vec<History>, FactsError> {
+    let stored = StoredFacts::fetch(client, identities).await?;
+    identities.iter().map(|identity| stored.history(identity)).collect()
+}
+
+/// Every security record of every source.
+pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observation<Security>>, FactsError> {
+    let rows = client.query(SECURITIES, &[]).await?;
+    rows.iter().map(observation).collect()
+}
+
+/// Every symbol any fact names.
+pub async fn load_known_symbols(client: &impl GenericClient) -> Result<BTreeSet<Symbol>, FactsError> {
+    let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
+    rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
+}
+
+/// The source policy.
+pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, FactsError> {
+    let rows = client.query(POLICY, &[]).await?;
+    let rules = rows.iter().map(|row| {
+        Ok(PolicyRule {
+            kind: row.try_get("kind")?,
+            source: row.try_get("source")?,
+            from: row.try_get("valid_from")?,
+            to: row.try_get("valid_to")?,
+            rank: row.try_get("rank")?,
+        })
+    });
+    Ok(SourcePolicy { rules: rules.collect::<Result<_, tokio_postgres::Error>>()? })
+}
+
+fn empty(identity: &Identity) -> History {
+    History {
+        symbol: identity.symbol.clone(),
+        former_symbols: identity.former_symbols(),
+        security: identity.security.clone(),
+        dividends: Vec::new(),
+        splits: Vec::new(),
+        fundamentals: Vec::new(),
+        etf: Vec::new(),
+        holdings: Vec::new(),
+        prices: Vec::new(),
+    }
+}
+
+fn add_observation(
+    history: &mut History,
+    identity: &Identity,
+    symbol: &str,
+    row: &Row,
+) -> Result<(), FactsError> {
+    let owns = |date: Option<NaiveDate>| date.is_none_or(|date| identity.owns(symbol, date));
+    match row.try_get::<_, Kind>("kind")? {
+        Kind::Dividend => {
+            let dividend = observation::<Dividend>(row)?;
+            if owns(dividend.record.ex_date.or(dividend.record.record_date)) {
+                history.dividends.push(dividend);
+            }
+        }
+        Kind::Split => {
+            let split = observation::<Split>(row)?;
+            if owns(Some(split.record.ex_date)) {
+                history.splits.push(split);
+            }
+        }
+        Kind::Fundamentals => {
+            let fundamentals = observation::<Fundamentals>(row)?;
+            if owns(Some(fundamentals.record.as_of)) {
+                history.fundamentals.push(fundamentals);
+            }
+        }
+        Kind::Etf => {
+            let etf = observation::<Etf>(row)?;
+            if owns(Some(etf.record.as_of)) {
+                history.etf.push(etf);
+            }
+        }
+        Kind::Holding => {
+            let holdings = observation::<HoldingSnapshot>(row)?;
+            if owns(Some(holdings.record.as_of)) {
+                history.holdings.push(holdings);
+            }
+        }
+        Kind::Security | Kind::Price | Kind::Session | Kind::Reject | Kind::Run => {}
+    }
+    Ok(())
+}
+
+fn observation<T: DeserializeOwned>(row: &Row) -> Result<Observation<T>, FactsError> {
+    let record: &str = row.try_get("record")?;
+    let record = serde_json::from_str(record)
+        .map_err(|source| FactsError::Record { symbol: row.try_get("symbol").unwrap_or_default(), source })?;
+    Ok(Observation {
+        source: row.try_get("source")?,
+        id: row.try_get("id")?,
+        security_ref: row.try_get("security_ref")?,
+        revision: row.try_get("revision")?,
+        action: row.try_get("action")?,
+        observed_at: row.try_get::<_, DateTime<Utc>>("observed_at")?,
+        line: u64::try_from(row.try_get::<_, i64>("line")?).unwrap_or_default(),
+        frame: row.try_get("frame")?,
+        record,
+    })
+}
+
+/// Appends one year of one source, restricted to the days the security held the symbol. Rows come by source and year.
+fn add_bars(history: &mut History, identity: &Identity, symbol: &str, row: &Row) -> Result<(), FactsError> {
+    let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
+    let columns = Columns::of(row)?;
+    let bars = columns.unpack().map_err(damaged)?;
+    let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
+        identity
+            .spans
+            .iter()
+            .any(|s| s.symbol.as_str() == symbol && s.from <= date_of(*first) && date_of(*last) <= s.to)
+    });
+    let bars = if whole { bars } else { restrict(&bars, |day| identity.owns(symbol, date_of(day))) };
+    if bars.is_empty() {
+        return Ok(());
+    }
+    let source: String = row.try_get("source")?;
+    let known = history.prices.iter().position(|prices| prices.source == source);
+    let position = known.unwrap_or(history.prices.len());
+    if known.is_none() {
+        history.prices.push(SourceBars { source, bars: Bars::default(), closes_only: Vec::new() });
+    }
+    let prices = &mut history.prices[position];
+    if matches!(columns, Columns::Closes(_)) {
+        prices.closes_only.push(row.try_get("year")?);
+    }
+    prices.bars = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
+    Ok(())
+}
+
+/// A row's packed columns, or those of them that were asked for.
+enum Columns {
+    All(Packed),
+    Closes(Packed),
+}
+
+impl Columns {
+    fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        if row.try_get::<_, Option<&[u8]>>("range")?.is_some() {
+            return Ok(Self::All(packed(row)?));
+        }
+        let (days, close, versions) = (row.try_get("days")?, row.try_get("close")?, row.try_get("versions")?);
+        Ok(Self::Closes(Packed { days, close, versions, ..Packed::default() }))
+    }
+
+    fn unpack(&self) -> Result<Bars, BarsError> {
+        match self {
+            Self::All(packed) => packed.unpack(),
+            Self::Closes(packed) => packed.unpack_closes(),
+        }
+    }
+}
+
+fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {
+    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+    (0..bars.len())
+        .filter(|index| keep(bars.day[*index]))
+        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
+    kept
+}
+
+/// The packed columns of a bars row.
+pub fn packed(row: &Row) -> Result<Packed, tokio_postgres::Error> {
+    Ok(Packed {
+        days: row.try_get("days")?,
+        close: row.try_get("close")?,
+        range: row.try_get("range")?,
+        volume: row.try_get("volume")?,
+        extra: row.try_get("extra")?,
+        versions: row.try_get("versions")?,
+    })
+}

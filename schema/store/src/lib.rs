@@ -1,0 +1,10 @@
+//! Postgres: migrations, the tables of a generation, how rows get in and how facts are read.
+//!
+//! Invariant: nothing is decided here; what a stored row means is in `market`.
+
+pub mod copy;
+pub mod db;
+pub mod facts;
+mod from_row;
+
+pub use from_row::FromRow;
