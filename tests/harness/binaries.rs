@@ -94,14 +94,7 @@ fn build_command() -> Result<Command> {
     let cargo = environment::given("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = leashed(cargo, "TERM");
     let profile = profile()?;
-    command.args(["build", "--bins", "--message-format=json-render-diagnostics", "--profile", &profile]);
-    for program in [Program::Ingest, Program::Projector, Program::Api] {
-        command.args(["--package", program.name()]);
-    }
-    // What is measured, and what `cargo stack` runs, is a release build and has none of it.
-    if profile == "dev" {
-        command.args(["--features", "ingest/failpoints,projector/failpoints"]);
-    }
+    command.args(["build", "--workspace", "--bins", "--message-format=json-render-diagnostics", "--profile", &profile]);
     // What Cargo tells the program it runs would look to a build script like a change, and compile anew.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(set_by_cargo_run) {

@@ -1,7 +1,7 @@
 //! Places where a test ends or stops a process at an exact step, to see that what is on disk goes on from there.
 //!
-//! Invariant: only a program built with its feature `failpoints`, which the test harness asks for, has them; in every
-//! other build the macro is empty. Signals come from outside the process, so nothing of it runs after a kill.
+//! Invariant: only a development build, which the tests run, has them; in a release build the macro is empty. Signals come
+//! from outside the process, so nothing of it runs after a kill.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ struct Armed {
 #[macro_export]
 macro_rules! failpoint {
     ($name:literal) => {
-        #[cfg(feature = "failpoints")]
+        #[cfg(debug_assertions)]
         $crate::failpoint::pass($name);
     };
 }
