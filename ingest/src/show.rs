@@ -1,7 +1,7 @@
 //! Reading the log for people: runs, refused rows, and any frame as JSON.
 
 use clap::Args;
-use event_log::frame::Frame;
+use event_log::frame::{Frame, FrameError};
 use event_log::stream::StreamSettings;
 use market::event::RunState;
 use process::outln;
@@ -99,13 +99,15 @@ pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<()
 /// Prints one frame.
 pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
     let frame = Log::open(settings).await?.frame(args.sequence).await?;
-    outln!("{}", serde_json::to_string_pretty(&frame_json(args.sequence, &frame)).unwrap_or_default());
+    let shown = frame_json(args.sequence, &frame);
+    let shown = shown.map_err(|error| LogError::Frame { sequence: args.sequence, error })?;
+    outln!("{shown:#}");
     Ok(())
 }
 
 /// A frame with its envelope, columns as rows.
-pub fn frame_json(sequence: u64, frame: &Frame) -> Value {
-    json!({
+pub fn frame_json(sequence: u64, frame: &Frame) -> Result<Value, FrameError> {
+    Ok(json!({
         "sequence": sequence,
         "id": frame.id.to_string(),
         "kind": frame.body.kind(),
@@ -114,6 +116,6 @@ pub fn frame_json(sequence: u64, frame: &Frame) -> Value {
         "chunk": frame.chunk,
         "file": frame.file,
         "line": frame.line,
-        "rows": frame.body.rows_json(),
-    })
+        "rows": frame.body.rows_json()?,
+    }))
 }

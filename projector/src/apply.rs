@@ -233,7 +233,7 @@ fn split(mut group: Vec<Placed>) -> Split {
         return Split::Halves(group, right);
     }
     let placed = group.remove(0);
-    match halves(&placed.frame.body) {
+    match placed.frame.body.halves() {
         Some((left, right)) => {
             let offset = i32::try_from(left.rows()).unwrap_or(i32::MAX);
             let part = |body: Body, first_item: i32| Placed {
@@ -250,30 +250,9 @@ fn split(mut group: Vec<Placed>) -> Split {
     }
 }
 
-/// A body's rows in two halves; `None` for a single row. The unit of prices is one symbol's series.
-fn halves(body: &Body) -> Option<(Body, Body)> {
-    fn cut<T: Clone>(rows: &[T], wrap: impl Fn(Vec<T>) -> Body) -> Option<(Body, Body)> {
-        (rows.len() > 1).then(|| {
-            let (left, right) = rows.split_at(rows.len() / 2);
-            (wrap(left.to_vec()), wrap(right.to_vec()))
-        })
-    }
-    match body {
-        Body::Prices(rows) => cut(rows, Body::Prices),
-        Body::Securities(rows) => cut(rows, Body::Securities),
-        Body::Dividends(rows) => cut(rows, Body::Dividends),
-        Body::Splits(rows) => cut(rows, Body::Splits),
-        Body::Fundamentals(rows) => cut(rows, Body::Fundamentals),
-        Body::Etfs(rows) => cut(rows, Body::Etfs),
-        Body::Holdings(rows) => cut(rows, Body::Holdings),
-        Body::Sessions(rows) => cut(rows, Body::Sessions),
-        Body::Rejects(rows) => cut(rows, Body::Rejects),
-        Body::Run(_) => None,
-    }
-}
-
 fn dead(placed: &Placed, code: String, reason: String) -> DeadLetter {
     let frame = &placed.frame;
+    let shown = frame.body.rows_json().map_or_else(|error| error_chain(&error), |rows| rows.to_string());
     DeadLetter {
         sequence: placed.sequence,
         item: placed.first_item,
@@ -283,22 +262,7 @@ fn dead(placed: &Placed, code: String, reason: String) -> DeadLetter {
         frame: Some(frame.id.to_string()),
         source: Some(printable(frame.source.as_bytes())),
         file: Some(printable(frame.file.as_bytes())),
-        line: row_line(&frame.body),
-        payload: printable(frame.body.rows_json().to_string().as_bytes()),
+        line: frame.body.first_line().and_then(|line| i64::try_from(line).ok()),
+        payload: printable(shown.as_bytes()),
     }
-}
-
-fn row_line(body: &Body) -> Option<i64> {
-    let line = match body {
-        Body::Securities(rows) => rows.first().map(|r| r.line),
-        Body::Dividends(rows) => rows.first().map(|r| r.line),
-        Body::Splits(rows) => rows.first().map(|r| r.line),
-        Body::Fundamentals(rows) => rows.first().map(|r| r.line),
-        Body::Etfs(rows) => rows.first().map(|r| r.line),
-        Body::Holdings(rows) => rows.first().map(|r| r.line),
-        Body::Sessions(rows) => rows.first().map(|r| r.line),
-        Body::Rejects(rows) => rows.first().map(|r| r.line),
-        Body::Prices(_) | Body::Run(_) => None,
-    };
-    line.and_then(|line| i64::try_from(line).ok())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use async_nats::jetstream::stream::Stream;
-use event_log::frame::{Body, Frame};
+use event_log::frame::{Body, Frame, FrameError};
 use serde_json::{Map, Value};
 use store::db;
 
@@ -52,7 +52,7 @@ pub async fn export<'a>(
         let frame = Frame::decode(message.headers.as_ref(), &message.payload).ok();
         let item = usize::try_from(letter.item).ok().and_then(|item| item.checked_sub(1));
         match frame.zip(item) {
-            Some((frame, item)) => records.extend(rows(&frame.body, item)),
+            Some((frame, item)) => records.extend(rows(&frame.body, item)?),
             None => unreadable.push(letter),
         }
     }
@@ -60,13 +60,13 @@ pub async fn export<'a>(
 }
 
 /// What the item of a message stands for: a row, or all bars of one symbol.
-fn rows(body: &Body, item: usize) -> Vec<Value> {
+fn rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
     let kind = body.kind();
     let rows = match body {
-        Body::Prices(series) => Body::Prices(series.get(item).cloned().into_iter().collect()).rows_json(),
-        _ => body.rows_json().get(item).cloned().into_iter().collect(),
+        Body::Prices(series) => Body::Prices(series.get(item).cloned().into_iter().collect()).rows_json()?,
+        _ => body.rows_json()?.get(item).cloned().into_iter().collect(),
     };
-    rows.as_array().into_iter().flatten().map(|row| canonical(kind.as_str(), row)).collect()
+    Ok(rows.as_array().into_iter().flatten().map(|row| canonical(kind.as_str(), row)).collect())
 }
 
 /// A row as a feed would write it: the record's fields beside the common ones.

@@ -94,7 +94,14 @@ fn build_command() -> Result<Command> {
     let cargo = environment::given("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = leashed(cargo, "TERM");
     let profile = profile()?;
-    command.args(["build", "--workspace", "--bins", "--message-format=json-render-diagnostics", "--profile", &profile]);
+    command.args([
+        "build",
+        "--workspace",
+        "--bins",
+        "--message-format=json-render-diagnostics",
+        "--profile",
+        &profile,
+    ]);
     // What Cargo tells the program it runs would look to a build script like a change, and compile anew.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(set_by_cargo_run) {

@@ -87,7 +87,7 @@ impl Fold {
         if matches!(kind, Kind::Run | Kind::Reject) {
             return Ok(());
         }
-        for (row, place) in frame.body.rows_json().as_array().context("rows")?.iter().zip(0..) {
+        for (row, place) in frame.body.rows_json()?.as_array().context("rows")?.iter().zip(0..) {
             if row.to_string().contains("\\u0000") {
                 self.dead.insert((sequence, i32::try_from(place)? + 1));
             } else if kind == Kind::Price {

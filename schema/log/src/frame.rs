@@ -8,13 +8,11 @@ use std::fmt;
 
 use async_nats::HeaderMap;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 
-use market::bars::{Bars, BarsError, Packed};
-use market::event::{
-    Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
-};
-use market::symbol::Symbol;
+use market::bars::BarsError;
+use market::event::Kind;
+
+pub use crate::body::{Body, PriceSeries, unpacked_length};
 
 /// Version of every body format; part of the schema name (`price.v1`).
 pub const BODY_VERSION: u32 = 1;
@@ -113,143 +111,6 @@ impl FrameError {
     }
 }
 
-/// The bars of one symbol within a price frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PriceSeries {
-    pub symbol: Symbol,
-    pub bars: Bars,
-}
-
-#[derive(Serialize, Deserialize)]
-struct PackedSeries {
-    symbol: Symbol,
-    columns: Packed,
-}
-
-/// The rows of a frame, by kind.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Body {
-    Prices(Vec<PriceSeries>),
-    Securities(Vec<Row<Security>>),
-    Dividends(Vec<Row<Dividend>>),
-    Splits(Vec<Row<Split>>),
-    Fundamentals(Vec<Row<Fundamentals>>),
-    Etfs(Vec<Row<Etf>>),
-    Holdings(Vec<Row<HoldingSnapshot>>),
-    Sessions(Vec<Row<Session>>),
-    Rejects(Vec<Reject>),
-    Run(Box<Run>),
-}
-
-impl Body {
-    /// The kind of the rows.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Prices(_) => Kind::Price,
-            Self::Securities(_) => Kind::Security,
-            Self::Dividends(_) => Kind::Dividend,
-            Self::Splits(_) => Kind::Split,
-            Self::Fundamentals(_) => Kind::Fundamentals,
-            Self::Etfs(_) => Kind::Etf,
-            Self::Holdings(_) => Kind::Holding,
-            Self::Sessions(_) => Kind::Session,
-            Self::Rejects(_) => Kind::Reject,
-            Self::Run(_) => Kind::Run,
-        }
-    }
-
-    /// Number of rows (bars for prices).
-    pub fn rows(&self) -> usize {
-        match self {
-            Self::Prices(series) => series.iter().map(|s| s.bars.len()).sum(),
-            Self::Securities(rows) => rows.len(),
-            Self::Dividends(rows) => rows.len(),
-            Self::Splits(rows) => rows.len(),
-            Self::Fundamentals(rows) => rows.len(),
-            Self::Etfs(rows) => rows.len(),
-            Self::Holdings(rows) => rows.len(),
-            Self::Sessions(rows) => rows.len(),
-            Self::Rejects(rows) => rows.len(),
-            Self::Run(_) => 1,
-        }
-    }
-
-    /// The body's bytes and how they are written.
-    pub fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
-        let json = match self {
-            Self::Prices(series) => return Ok((Codec::Columns, encode_columns(series)?)),
-            Self::Securities(rows) => serde_json::to_vec(rows),
-            Self::Dividends(rows) => serde_json::to_vec(rows),
-            Self::Splits(rows) => serde_json::to_vec(rows),
-            Self::Fundamentals(rows) => serde_json::to_vec(rows),
-            Self::Etfs(rows) => serde_json::to_vec(rows),
-            Self::Holdings(rows) => serde_json::to_vec(rows),
-            Self::Sessions(rows) => serde_json::to_vec(rows),
-            Self::Rejects(rows) => serde_json::to_vec(rows),
-            Self::Run(run) => serde_json::to_vec(run),
-        }?;
-        if json.len() < 4096 {
-            return Ok((Codec::Json, json.into()));
-        }
-        Ok((Codec::JsonZstd, zstd::bulk::compress(&json, 3).map_err(FrameError::Compression)?.into()))
-    }
-
-    fn decode(kind: Kind, codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
-        if codec == Codec::Columns {
-            return Ok(Self::Prices(decode_columns(bytes)?));
-        }
-        let unpacked = match codec {
-            Codec::JsonZstd => decompress(bytes)?,
-            _ => bytes.to_vec(),
-        };
-        let json = unpacked.as_slice();
-        Ok(match kind {
-            Kind::Price => return Err(FrameError::Header(CODEC)),
-            Kind::Security => Self::Securities(serde_json::from_slice(json)?),
-            Kind::Dividend => Self::Dividends(serde_json::from_slice(json)?),
-            Kind::Split => Self::Splits(serde_json::from_slice(json)?),
-            Kind::Fundamentals => Self::Fundamentals(serde_json::from_slice(json)?),
-            Kind::Etf => Self::Etfs(serde_json::from_slice(json)?),
-            Kind::Holding => Self::Holdings(serde_json::from_slice(json)?),
-            Kind::Session => Self::Sessions(serde_json::from_slice(json)?),
-            Kind::Reject => Self::Rejects(serde_json::from_slice(json)?),
-            Kind::Run => Self::Run(serde_json::from_slice(json)?),
-        })
-    }
-}
-
-/// About how many bytes a message's body is once it is unpacked, as its packer noted; it is not unpacked for that.
-pub fn unpacked_length(payload: &[u8]) -> usize {
-    let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
-    let noted = noted.and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
-    noted.clamp(payload.len(), MAX_BYTES.max(payload.len()))
-}
-
-/// Reads the decompressed size from nowhere: it inflates at most [`MAX_BYTES`] and fails beyond.
-fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
-    use std::io::Read;
-    let mut json = Vec::new();
-    let decoder = zstd::Decoder::new(bytes).map_err(FrameError::Compression)?;
-    decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut json).map_err(FrameError::Compression)?;
-    if json.len() > MAX_BYTES {
-        return Err(FrameError::Compression(std::io::Error::other("it inflates beyond the limit")));
-    }
-    Ok(json)
-}
-
-fn encode_columns(series: &[PriceSeries]) -> Result<Bytes, FrameError> {
-    let packed: Vec<PackedSeries> = series
-        .iter()
-        .map(|s| Ok(PackedSeries { symbol: s.symbol.clone(), columns: s.bars.pack()? }))
-        .collect::<Result<_, BarsError>>()?;
-    Ok(postcard::to_stdvec(&packed)?.into())
-}
-
-fn decode_columns(bytes: &[u8]) -> Result<Vec<PriceSeries>, FrameError> {
-    let packed: Vec<PackedSeries> = postcard::from_bytes(bytes)?;
-    packed.into_iter().map(|s| Ok(PriceSeries { symbol: s.symbol, bars: s.columns.unpack()? })).collect()
-}
-
 /// One message of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
@@ -273,7 +134,7 @@ const SOURCE: &str = "Dds-Source";
 const RUN: &str = "Dds-Run";
 const CHUNK: &str = "Dds-Chunk";
 const ROWS: &str = "Dds-Rows";
-const CODEC: &str = "Dds-Codec";
+pub(crate) const CODEC: &str = "Dds-Codec";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a stored frame is never edited; whatever reads the log can read every frame ever written to it.
 
+mod body;
+mod columns;
 pub mod frame;
-mod frame_json;
 pub mod stream;

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{self, stream};
+use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
+use async_nats::jetstream::{self, ErrorCode, stream};
 use backon::{ConstantBuilder, Retryable};
 use clap::Args;
 
@@ -50,6 +51,10 @@ pub enum StreamError {
         "JetStream does not answer for stream {stream}: {reason} (is the server started with JetStream?)"
     )]
     JetStream { stream: String, reason: String },
+    #[error(
+        "no JetStream server answers for stream {stream}: {source} (is the server started with JetStream?)"
+    )]
+    Unanswered { stream: String, source: GetStreamError },
     #[error("stream {stream} has no {GENESIS} in its metadata: it was not made by this service")]
     NotOurs { stream: String },
     #[error(
@@ -61,7 +66,7 @@ pub enum StreamError {
 impl StreamError {
     /// Whether the same may succeed a moment later.
     fn is_transient(&self) -> bool {
-        matches!(self, Self::JetStream { reason, .. } if reason.contains("timed out") || reason.contains("no responders"))
+        matches!(self, Self::Unanswered { .. })
     }
 }
 
@@ -103,9 +108,13 @@ impl StreamSettings {
     }
 
     async fn existing_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
-        context.get_stream(&self.nats_stream).await.map_err(|error| match error.to_string() {
-            told if told.contains("not found") => StreamError::Absent { stream: self.nats_stream.clone() },
-            told => self.unavailable(told),
+        let stream = || self.nats_stream.clone();
+        context.get_stream(&self.nats_stream).await.map_err(|source| match source.kind() {
+            GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                StreamError::Absent { stream: stream() }
+            }
+            GetStreamErrorKind::Request => StreamError::Unanswered { stream: stream(), source },
+            _ => self.unavailable(source),
         })
     }
 

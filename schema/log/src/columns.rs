@@ -1,31 +1,37 @@
-//! A frame's rows as JSON, for people and for repair: every command that shows a message shows it so.
+//! Price frames: a series of packed columns per symbol, and the same as JSON rows for people and for repair.
 
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::frame::{Body, PriceSeries};
-use market::bars::{MISSING, date_of};
+use market::bars::{BarsError, MISSING, Packed, date_of};
+use market::symbol::Symbol;
 use market::value::Exact;
 
-impl Body {
-    /// The rows, in their order; of prices, one per bar.
-    pub fn rows_json(&self) -> Value {
-        let value = match self {
-            Body::Prices(series) => return series.iter().flat_map(bars_json).collect(),
-            Body::Securities(rows) => serde_json::to_value(rows),
-            Body::Dividends(rows) => serde_json::to_value(rows),
-            Body::Splits(rows) => serde_json::to_value(rows),
-            Body::Fundamentals(rows) => serde_json::to_value(rows),
-            Body::Etfs(rows) => serde_json::to_value(rows),
-            Body::Holdings(rows) => serde_json::to_value(rows),
-            Body::Sessions(rows) => serde_json::to_value(rows),
-            Body::Rejects(rows) => serde_json::to_value(rows),
-            Body::Run(run) => serde_json::to_value(run),
-        };
-        value.unwrap_or_default()
-    }
+use crate::body::PriceSeries;
+use crate::frame::FrameError;
+
+#[derive(Serialize, Deserialize)]
+struct PackedSeries {
+    symbol: Symbol,
+    columns: Packed,
 }
 
-fn bars_json(series: &PriceSeries) -> impl Iterator<Item = Value> + '_ {
+pub(crate) fn encode_columns(series: &[PriceSeries]) -> Result<Bytes, FrameError> {
+    let packed: Vec<PackedSeries> = series
+        .iter()
+        .map(|s| Ok(PackedSeries { symbol: s.symbol.clone(), columns: s.bars.pack()? }))
+        .collect::<Result<_, BarsError>>()?;
+    Ok(postcard::to_stdvec(&packed)?.into())
+}
+
+pub(crate) fn decode_columns(bytes: &[u8]) -> Result<Vec<PriceSeries>, FrameError> {
+    let packed: Vec<PackedSeries> = postcard::from_bytes(bytes)?;
+    packed.into_iter().map(|s| Ok(PriceSeries { symbol: s.symbol, bars: s.columns.unpack()? })).collect()
+}
+
+/// One object per bar.
+pub(crate) fn bars_json(series: &PriceSeries) -> impl Iterator<Item = Value> + '_ {
     let bars = &series.bars;
     let price = |value: i64| bars.decimal(value).map(|value| Exact::from(value).to_string());
     let count = |value: i64| (value != MISSING).then_some(value);

@@ -1,0 +1,227 @@
+//! A frame's rows, by kind: the one list of the kinds, and what each kind's rows can do.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use market::bars::Bars;
+use market::event::{
+    Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
+};
+use market::symbol::Symbol;
+
+use crate::columns::{bars_json, decode_columns, encode_columns};
+use crate::frame::{CODEC, Codec, FrameError, MAX_BYTES};
+
+/// JSON from this many bytes on is compressed.
+const COMPRESSED_FROM: usize = 4096;
+
+/// The bars of one symbol within a price frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceSeries {
+    pub symbol: Symbol,
+    pub bars: Bars,
+}
+
+/// What the rows of every kind can do.
+trait Rows: Sized {
+    /// Number of rows.
+    fn count(&self) -> usize;
+    /// The bytes of a body, and how they are written.
+    fn encode(&self) -> Result<(Codec, Bytes), FrameError>;
+    /// Reads a body.
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError>;
+    /// The rows for people, as a JSON array; a manifest is one object.
+    fn json(&self) -> Result<Value, FrameError>;
+    /// Line of the first row in its file, where rows have one.
+    fn first_line(&self) -> Option<u64>;
+    /// The rows in two halves; `None` when they cannot be parted.
+    fn halves(&self) -> Option<(Self, Self)>;
+}
+
+/// Declares the body of a frame: a kind, the variant that holds its rows, and their type.
+macro_rules! bodies {
+    ($($kind:ident => $body:ident($rows:ty)),* $(,)?) => {
+        /// The rows of a frame, by kind.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Body {
+            $($body($rows)),*
+        }
+
+        impl Body {
+            /// The kind of the rows.
+            pub fn kind(&self) -> Kind {
+                match self { $(Self::$body(_) => Kind::$kind),* }
+            }
+
+            /// Number of rows (bars for prices).
+            pub fn rows(&self) -> usize {
+                match self { $(Self::$body(rows) => rows.count()),* }
+            }
+
+            /// The body's bytes and how they are written.
+            pub fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+                match self { $(Self::$body(rows) => rows.encode()),* }
+            }
+
+            /// Reads the rows of a kind.
+            pub(crate) fn decode(kind: Kind, codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+                Ok(match kind { $(Kind::$kind => Self::$body(<$rows>::decode(codec, bytes)?)),* })
+            }
+
+            /// The rows as every command shows them to people, in their order; of prices, one per bar.
+            pub fn rows_json(&self) -> Result<Value, FrameError> {
+                match self { $(Self::$body(rows) => rows.json()),* }
+            }
+
+            /// Line of the first row in its file, where rows have one.
+            pub fn first_line(&self) -> Option<u64> {
+                match self { $(Self::$body(rows) => rows.first_line()),* }
+            }
+
+            /// The rows in two halves; `None` for a single row. The unit of prices is one symbol's series.
+            pub fn halves(&self) -> Option<(Self, Self)> {
+                match self {
+                    $(Self::$body(rows) => {
+                        let (left, right) = rows.halves()?;
+                        Some((Self::$body(left), Self::$body(right)))
+                    }),*
+                }
+            }
+        }
+    };
+}
+
+bodies! {
+    Price => Prices(Vec<PriceSeries>),
+    Security => Securities(Vec<Row<Security>>),
+    Dividend => Dividends(Vec<Row<Dividend>>),
+    Split => Splits(Vec<Row<Split>>),
+    Fundamentals => Fundamentals(Vec<Row<Fundamentals>>),
+    Etf => Etfs(Vec<Row<Etf>>),
+    Holding => Holdings(Vec<Row<HoldingSnapshot>>),
+    Session => Sessions(Vec<Row<Session>>),
+    Reject => Rejects(Vec<Reject>),
+    Run => Run(Box<Run>),
+}
+
+impl Rows for Vec<PriceSeries> {
+    fn count(&self) -> usize {
+        self.iter().map(|series| series.bars.len()).sum()
+    }
+    fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+        Ok((Codec::Columns, encode_columns(self)?))
+    }
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+        if codec == Codec::Columns { decode_columns(bytes) } else { Err(FrameError::Header(CODEC)) }
+    }
+    fn json(&self) -> Result<Value, FrameError> {
+        Ok(self.iter().flat_map(bars_json).collect())
+    }
+    fn first_line(&self) -> Option<u64> {
+        None
+    }
+    fn halves(&self) -> Option<(Self, Self)> {
+        halves(self)
+    }
+}
+
+/// A row that is one JSON object.
+trait JsonRow: Serialize + DeserializeOwned + Clone {
+    fn line(&self) -> u64;
+}
+
+impl<T: Serialize + DeserializeOwned + Clone> JsonRow for Row<T> {
+    fn line(&self) -> u64 {
+        self.line
+    }
+}
+
+impl JsonRow for Reject {
+    fn line(&self) -> u64 {
+        self.line
+    }
+}
+
+impl<T: JsonRow> Rows for Vec<T> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+        encode_json(self)
+    }
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+        decode_json(codec, bytes)
+    }
+    fn json(&self) -> Result<Value, FrameError> {
+        Ok(serde_json::to_value(self)?)
+    }
+    fn first_line(&self) -> Option<u64> {
+        self.first().map(JsonRow::line)
+    }
+    fn halves(&self) -> Option<(Self, Self)> {
+        halves(self)
+    }
+}
+
+impl Rows for Box<Run> {
+    fn count(&self) -> usize {
+        1
+    }
+    fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+        encode_json(self)
+    }
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+        decode_json(codec, bytes)
+    }
+    fn json(&self) -> Result<Value, FrameError> {
+        Ok(serde_json::to_value(self)?)
+    }
+    fn first_line(&self) -> Option<u64> {
+        None
+    }
+    fn halves(&self) -> Option<(Self, Self)> {
+        None
+    }
+}
+
+fn halves<T: Clone>(rows: &[T]) -> Option<(Vec<T>, Vec<T>)> {
+    let (left, right) = rows.split_at(rows.len() / 2);
+    (!left.is_empty()).then(|| (left.to_vec(), right.to_vec()))
+}
+
+fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), FrameError> {
+    let json = serde_json::to_vec(rows)?;
+    if json.len() < COMPRESSED_FROM {
+        return Ok((Codec::Json, json.into()));
+    }
+    Ok((Codec::JsonZstd, zstd::bulk::compress(&json, 3).map_err(FrameError::Compression)?.into()))
+}
+
+fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Result<T, FrameError> {
+    match codec {
+        Codec::Json => Ok(serde_json::from_slice(bytes)?),
+        Codec::JsonZstd => Ok(serde_json::from_slice(&decompress(bytes)?)?),
+        Codec::Columns => Err(FrameError::Header(CODEC)),
+    }
+}
+
+/// Bytes of a message's body once it is unpacked, as its packer noted them; the body is not unpacked for that.
+pub fn unpacked_length(payload: &[u8]) -> usize {
+    let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
+    let noted = noted.and_then(|length| usize::try_from(length).ok());
+    noted.map_or(payload.len(), |noted| noted.clamp(payload.len(), MAX_BYTES.max(payload.len())))
+}
+
+/// Inflates at most [`MAX_BYTES`], whatever size the bytes claim, and fails beyond.
+fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
+    use std::io::Read;
+    let mut json = Vec::new();
+    let decoder = zstd::Decoder::new(bytes).map_err(FrameError::Compression)?;
+    decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut json).map_err(FrameError::Compression)?;
+    if json.len() > MAX_BYTES {
+        return Err(FrameError::Compression(std::io::Error::other("it inflates beyond the limit")));
+    }
+    Ok(json)
+}
