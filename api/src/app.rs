@@ -8,10 +8,10 @@ use crate::access::Admission;
 use crate::access::throttle::Throttle;
 use crate::cache::Answers;
 use crate::cursor::Signer;
-use crate::projection::Projection;
-use crate::routes::health::Lag;
+use crate::read::lag::Lag;
+use crate::read::projection::Projection;
+use crate::read::universe::Universes;
 use crate::settings::ServeSettings;
-use crate::universe::Universes;
 
 /// The state of the server.
 #[derive(Debug)]

@@ -10,10 +10,14 @@ use bytes::Bytes;
 use chrono::NaiveDate;
 use moka::future::Cache;
 
-use crate::access::Tier;
-use crate::error::ApiError;
 use crate::parameters::Format;
-use crate::projection::Version;
+use crate::read::projection::Version;
+use crate::tier::Tier;
+
+/// Bytes an entry takes besides its body, about.
+const ENTRY: usize = 256;
+/// The weight of answers of 4 GiB and more.
+const TOO_HEAVY: u32 = u32::MAX;
 
 /// Names an answer's bytes; also its ETag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,23 +25,23 @@ pub(crate) struct Key([u8; 16]);
 
 /// Everything an answer's bytes depend on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ingredients<'a> {
+pub(crate) struct Representation<'a> {
     pub(crate) today: NaiveDate,
     pub(crate) format: Format,
     /// Where the answer differs by tier.
     pub(crate) tier: Option<Tier>,
     /// Path and query as sent.
-    pub(crate) request: &'a str,
+    pub(crate) target: &'a str,
 }
 
 impl Key {
-    pub(crate) fn new(version: &Version, ingredients: &Ingredients<'_>) -> Self {
+    pub(crate) fn new(version: &Version, representation: &Representation<'_>) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
-        hasher.update(&chrono::Datelike::num_days_from_ce(&ingredients.today).to_le_bytes());
-        hasher.update(&[ingredients.format as u8, ingredients.tier.map_or(u8::MAX, |tier| tier as u8)]);
-        hasher.update(ingredients.request.as_bytes());
+        hasher.update(&chrono::Datelike::num_days_from_ce(&representation.today).to_le_bytes());
+        hasher.update(&[representation.format as u8, representation.tier.map_or(u8::MAX, |tier| tier as u8)]);
+        hasher.update(representation.target.as_bytes());
         let mut key = [0; 16];
         key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         Self(key)
@@ -66,17 +70,18 @@ pub(crate) struct Answers(Cache<Key, Arc<Answer>>);
 impl Answers {
     /// Keeps at most this many bytes of bodies.
     pub(crate) fn new(bytes: u64) -> Self {
+        // The cache weighs in 32 bits; no budget has room for an answer beyond them.
         let weigh =
-            |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + 256).unwrap_or(u32::MAX);
+            |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + ENTRY).unwrap_or(TOO_HEAVY);
         Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
     }
 
     /// The answer, made by `fill` unless it is there or being made. Failures are not kept.
-    pub(crate) async fn get(
+    pub(crate) async fn get<E: Send + Sync + 'static>(
         &self,
         key: Key,
-        fill: impl Future<Output = Result<Answer, ApiError>>,
-    ) -> Result<Arc<Answer>, Arc<ApiError>> {
+        fill: impl Future<Output = Result<Answer, E>>,
+    ) -> Result<Arc<Answer>, Arc<E>> {
         match self.0.get(&key).await {
             Some(answer) => Ok(answer),
             None => self.0.try_get_with(key, async { fill.await.map(Arc::new) }).await,

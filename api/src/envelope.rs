@@ -4,8 +4,8 @@ use chrono::NaiveDate;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::access::Tier;
-use crate::projection::Version;
+use crate::read::projection::Version;
+use crate::tier::Tier;
 
 /// One resource.
 #[derive(Debug, Serialize, ToSchema)]

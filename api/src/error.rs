@@ -8,20 +8,15 @@ use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
 
-use crate::access::{Tier, scrub};
-use crate::layers::request_id;
+use crate::access::{AdmissionError, scrub};
+use crate::parameters::{Mistakes, ParameterError};
+use crate::read::ReadError;
+use crate::render::RenderError;
+use crate::request_id::request_id;
+use crate::tier::Tier;
 
 /// Where a refused client can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";
-
-/// One wrong parameter.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ParameterError {
-    pub(crate) param: String,
-    pub(crate) error: String,
-    /// What it may be: a list of words, or bounds.
-    pub(crate) allowed: Option<Value>,
-}
 
 /// Why a request was not answered as asked.
 #[derive(Debug, thiserror::Error)]
@@ -146,15 +141,6 @@ impl ApiError {
         }
     }
 
-    /// The same failure for another request that waited for the same work.
-    pub(crate) fn repeated(&self) -> Self {
-        match self {
-            Self::Unavailable(cause) => Self::Unavailable(cause.clone()),
-            Self::NotFound(message) => Self::NotFound(message.clone()),
-            other => Self::Internal(anyhow::anyhow!("{other}")),
-        }
-    }
-
     /// Seconds after which trying again makes sense.
     fn retry_after(&self) -> Option<u64> {
         match self {
@@ -216,34 +202,39 @@ impl IntoResponse for ApiError {
     }
 }
 
-impl From<tokio_postgres::Error> for ApiError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        // Classes 08, 53, 57 and an undefined schema or table (a dropped generation) pass by themselves.
-        let passing = error.code().is_none_or(|code| {
-            let code = code.code();
-            code.starts_with("08")
-                || code.starts_with("53")
-                || code.starts_with("57")
-                || matches!(code, "42P01" | "3F000")
-        });
-        let chain = store::db::error_chain(&error);
-        if error.is_closed() || (passing && error.as_db_error().is_some()) || is_io(&error) {
-            Self::Unavailable(chain)
-        } else {
-            Self::Internal(anyhow::anyhow!("postgres: {chain}"))
+impl From<Mistakes> for ApiError {
+    fn from(mistakes: Mistakes) -> Self {
+        match mistakes {
+            Mistakes::Parameters(errors) => Self::Parameters(errors),
+            Mistakes::Cursor => Self::InvalidCursor,
         }
     }
 }
 
-fn is_io(error: &tokio_postgres::Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
+impl From<AdmissionError> for ApiError {
+    fn from(error: AdmissionError) -> Self {
+        Self::Unavailable(format!("admission: {error}"))
+    }
 }
 
-impl From<deadpool_postgres::PoolError> for ApiError {
-    fn from(error: deadpool_postgres::PoolError) -> Self {
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
         match error {
-            deadpool_postgres::PoolError::Backend(error) => error.into(),
-            other => Self::Unavailable(format!("no connection: {other}")),
+            ReadError::UnknownSymbol(_) => Self::NotFound(error.to_string()),
+            _ if error.passes() => Self::Unavailable(error.to_string()),
+            _ => Self::Internal(error.into()),
         }
+    }
+}
+
+impl From<RenderError> for ApiError {
+    fn from(error: RenderError) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+impl From<tokio_postgres::Error> for ApiError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        ReadError::from(error).into()
     }
 }

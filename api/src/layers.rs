@@ -18,25 +18,17 @@ use crate::access::throttle::Left;
 use crate::access::{Client, Entry, Ledger, headers, scrub, throttle};
 use crate::app::App;
 use crate::error::ApiError;
+use crate::request_id;
 
 const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
 const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
 
-tokio::task_local! {
-    static REQUEST_ID: String;
-}
-
-/// The id of the request this task works on.
-pub(crate) fn request_id() -> String {
-    REQUEST_ID.try_with(Clone::clone).unwrap_or_default()
-}
-
 /// The outermost layer.
 pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
     let id = given_id(&request).unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
-    REQUEST_ID.scope(id.clone(), answer(app, request, next, id)).await
+    request_id::scope(id.clone(), answer(app, request, next, id)).await
 }
 
 /// The client's own id, when it is one.
@@ -66,7 +58,7 @@ async fn answer(app: App, mut request: Request, next: Next, id: String) -> Respo
     finish(&app, &mut response, &ledger, left, &id);
     if let Some((method, path)) = asked {
         let (status, elapsed) = (response.status().as_u16(), started.elapsed().as_micros());
-        tracing::debug!(request_id = id, %method, path, status, elapsed_us = u64::try_from(elapsed).unwrap_or(u64::MAX), "answered");
+        tracing::debug!(request_id = id, %method, path, status, elapsed_us = elapsed, "answered");
     }
     response
 }

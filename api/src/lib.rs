@@ -5,22 +5,23 @@
 
 mod access;
 pub mod account;
+mod answer;
 mod app;
-mod batch;
 mod cache;
 mod cursor;
 mod envelope;
 mod error;
 mod layers;
-mod lookup;
 mod parameters;
-mod projection;
+mod read;
 mod render;
+mod request_id;
 mod router;
 mod routes;
 mod server;
 pub mod settings;
-mod universe;
+mod tasks;
+mod tier;
 
 pub use app::App;
 pub use router::document;

@@ -22,12 +22,6 @@ pub(crate) enum RenderError {
     Flush(String),
 }
 
-impl From<RenderError> for crate::error::ApiError {
-    fn from(error: RenderError) -> Self {
-        Self::Internal(error.into())
-    }
-}
-
 #[derive(Serialize)]
 struct Envelope<'a, D: ?Sized, M> {
     data: &'a D,

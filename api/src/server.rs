@@ -20,16 +20,15 @@ use crate::access::throttle::Throttle;
 use crate::app::{App, Shared};
 use crate::cache::Answers;
 use crate::cursor::Signer;
-use crate::projection::{self, Connecting, Projection};
+use crate::read::lag::Lag;
+use crate::read::projection::{self, Connecting, Projection};
+use crate::read::universe::Universes;
 use crate::router;
-use crate::routes::health::Lag;
-use crate::settings::ServeSettings;
-use crate::universe::Universes;
+use crate::settings::{HEAD_BYTES, ServeSettings};
+use crate::tasks::Tasks;
 
 /// The longest a client may take to send a request's head, and to keep an idle connection.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest request head, bytes: a thousand of the longest symbols, percent-encoded, fit.
-pub(crate) const HEAD_BYTES: usize = 96 * 1024;
 
 /// Serves until asked to stop, then finishes the open requests.
 pub async fn serve(
@@ -42,9 +41,10 @@ pub async fn serve(
     })?;
     let drain = settings.drain_timeout();
     let connections = Arc::new(Semaphore::new(settings.max_connections));
-    let router = router::router(start(settings, database)?);
+    let tasks = Tasks::default();
+    let router = router::router(start(settings, database, &tasks)?);
     tracing::info!(address = %listener.local_addr()?, "listening");
-    let open = GracefulShutdown::new();
+    let open = Connections::default();
     loop {
         tokio::select! {
             permit = accept(&listener, &connections) => {
@@ -56,15 +56,28 @@ pub async fn serve(
         }
     }
     drop(listener);
-    if tokio::time::timeout(drain, open.shutdown()).await.is_err() {
+    if tokio::time::timeout(drain, open.graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not end in time");
+    }
+    open.tasks.stop(drain).await;
+    // Nobody is left who could hand the workers anything: they finish what they have.
+    drop(router);
+    if !tasks.stop(drain).await {
+        tracing::warn!("some work beside the requests did not end in time");
     }
     tracing::info!("stopped");
     Ok(())
 }
 
+/// The connections that are open, and the tasks that serve them.
+#[derive(Default)]
+struct Connections {
+    graceful: GracefulShutdown,
+    tasks: Tasks,
+}
+
 /// Builds the shared state and starts what runs beside the requests.
-fn start(settings: ServeSettings, database: &DatabaseSettings) -> anyhow::Result<App> {
+fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) -> anyhow::Result<App> {
     if settings.cursor_secret.is_none() {
         tracing::warn!(
             "CURSOR_SECRET is not set: cursors end with this process and other instances refuse them"
@@ -85,15 +98,19 @@ fn start(settings: ServeSettings, database: &DatabaseSettings) -> anyhow::Result
         connections: settings.read_connections.max(1),
         timeout: settings.read_timeout(),
     };
-    let projection = Arc::new(Projection::default());
-    tokio::spawn(projection::watch(Arc::clone(&projection), connecting));
+    let projection = Arc::new(Projection::new(tasks.clone()));
+    tasks.spawn_until_stopped(projection::watch(Arc::clone(&projection), connecting));
     let lag = Lag::default();
     if let Some(url) = settings.nats_url.clone() {
-        tokio::spawn(lag.clone().watch(url, settings.nats_stream.clone(), Arc::clone(&projection)));
+        tasks.spawn_until_stopped(lag.clone().watch(
+            url,
+            settings.nats_stream.clone(),
+            Arc::clone(&projection),
+        ));
     }
     Ok(App(Arc::new(Shared {
         throttle: Throttle::new(settings.calls_by_address(), settings.failures_by_address()),
-        admission: Admission::start(config, settings.admission_timeout()),
+        admission: Admission::start(config, settings.admission_timeout(), tasks),
         answers: Answers::new(settings.cache_mib * 1024 * 1024),
         universes: Universes::default(),
         signer: Signer::new(settings.cursor_secret.as_ref()).context("CURSOR_SECRET cannot be used")?,
@@ -120,12 +137,7 @@ async fn accept(
     }
 }
 
-fn serve_connection(
-    stream: TcpStream,
-    permit: OwnedSemaphorePermit,
-    router: Router,
-    open: &GracefulShutdown,
-) {
+fn serve_connection(stream: TcpStream, permit: OwnedSemaphorePermit, router: Router, open: &Connections) {
     let _ = stream.set_nodelay(true);
     let Ok(peer) = stream.peer_addr() else { return };
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -137,8 +149,8 @@ fn serve_connection(
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    let connection = open.watch(connection);
-    tokio::spawn(async move {
+    let connection = open.graceful.watch(connection);
+    open.tasks.spawn_until_stopped(async move {
         // A client that breaks off is its own affair.
         let _ = connection.await;
         drop(permit);

@@ -9,9 +9,11 @@ use ipnet::IpNet;
 use market::text_enum;
 use secrecy::SecretString;
 
-use crate::access::Tier;
 use crate::access::throttle::Allowance;
+use crate::tier::Tier;
 
+/// The largest request head, bytes: a thousand of the longest symbols, percent-encoded, fit.
+pub(crate) const HEAD_BYTES: usize = 96 * 1024;
 /// One call a microsecond, which is the throttle's unit of time.
 const MOST_CALLS: u64 = 60_000_000;
 

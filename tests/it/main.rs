@@ -8,6 +8,7 @@ mod api_document;
 mod api_plans;
 mod api_sql;
 mod api_world;
+mod architecture;
 mod attacks;
 mod daily;
 mod exact;

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};
 
-use super::admission::{Admitted, Call};
 use super::bucket::Bucket;
+use super::decision::{Admitted, Call};
 use super::limiter::{KeyLimiter, Limiter};
 
 /// An account's limits, and what tells whether they still are what they were.

@@ -6,8 +6,6 @@ use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-use crate::error::ApiError;
-
 /// Absorbs binary rounding at the very moment a token is full, in calls.
 const EPSILON: f64 = 1e-6;
 
@@ -131,12 +129,6 @@ impl Usage {
 
     pub(super) fn quota_left(&self) -> i64 {
         (self.quota - self.used).max(0)
-    }
-
-    /// The refusal of a call beyond the quota.
-    pub(super) fn quota_exceeded(&self) -> ApiError {
-        let retry_after = u64::try_from(self.until_quota_reset()).unwrap_or(1);
-        ApiError::QuotaExceeded { current: self.used, limit: self.quota, retry_after }
     }
 }
 

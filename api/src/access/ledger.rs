@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::bucket::Usage;
+use super::decision::{Admitted, Verdict};
 use super::throttle::Left;
-use super::{Admitted, Verdict};
 
 /// One request's entry.
 #[derive(Debug, Clone, Default)]

@@ -4,9 +4,9 @@
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
-use super::Tier;
-use super::admission::{Admitted, Call, Verdict};
 use super::bucket::{Bucket, Usage};
+use super::decision::{Admitted, Call, Verdict};
+use crate::tier::Tier;
 
 /// Of two times that differ by less, one decision waited for the other; by more, the clock was set.
 const ORDER: TimeDelta = TimeDelta::seconds(1);

@@ -11,9 +11,10 @@ use futures::future;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 
 use super::accounts::{Account, Accounts, OwnBucket};
-use super::admission::{Admitted, Call, Outcome, Undecided};
+use super::decision::{AdmissionError, Admitted, Call, Outcome};
 use super::limiter::Limiter;
 use super::memory::{Memory, Written};
+use crate::tasks::Tasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
 const CHARGE: &str = include_str!("../../queries/access/charge.sql");
@@ -28,9 +29,9 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) async fn open(config: Config) -> Result<Self, Error> {
+    pub(super) async fn open(config: Config, tasks: Tasks) -> Result<Self, Error> {
         let (client, connection) = config.connect(NoTls).await?;
-        tokio::spawn(connection);
+        tasks.spawn(connection);
         Ok(Self {
             read: client.prepare(READ).await?,
             charge: client.prepare(CHARGE).await?,
@@ -49,7 +50,7 @@ impl Store {
         &self,
         memory: &mut Memory,
         calls: &[Call],
-    ) -> Result<Vec<Outcome>, Undecided> {
+    ) -> Result<Vec<Outcome>, AdmissionError> {
         let (hashes, places) = distinct(calls);
         let mut accounts = memory.take(&hashes);
         let decisions: Vec<Option<Admitted>> =
@@ -117,7 +118,7 @@ impl Store {
     }
 
     /// Gives a counted call back within the month it was counted in.
-    pub(super) async fn refund(&self, account: i64, month: NaiveDate) -> Result<(), Undecided> {
+    pub(super) async fn refund(&self, account: i64, month: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(&self.refund, &[&account, &month]).await?;
         Ok(())
     }

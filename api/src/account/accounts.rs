@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use super::audit::record;
 use super::{AccountError, email, owner, report};
-use crate::access::Tier;
+use crate::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");
 const SHOW: &str = include_str!("../../queries/accounts/show_account.sql");

@@ -6,8 +6,8 @@ use serde_json::json;
 use store::db::DatabaseSettings;
 
 use super::{AccountError, email, owner, report};
-use crate::access::Tier;
 use crate::error::percentage;
+use crate::tier::Tier;
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 

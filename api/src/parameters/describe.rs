@@ -6,36 +6,16 @@ use std::marker::PhantomData;
 
 use axum::http::HeaderMap;
 use chrono::NaiveDate;
-use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::{RefOr, Required, Schema};
 
-use super::{OutputParameters, PagingParameters, Parameters, Reader, SymbolPath};
+use super::accepted::{Accepted, Place};
+use super::fields::OutputParameters;
+use super::page::PagingParameters;
+use super::symbols::SymbolPath;
+use super::{Parameters, Reader};
 use crate::cursor::Signer;
-
-/// A text with something to read in it and no control characters, as a regular expression.
-pub(super) const TEXT: &str =
-    r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
-/// A symbol in a comma-separated list, as a regular expression: printable ASCII, not blank.
-pub(super) const ITEM: &str = r"^[ -+\x2D-~]*[!-+\x2D-~][ -+\x2D-~]*$";
-
-/// Where a parameter is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Path,
-    Query,
-}
-
-/// What a parameter may be, as its reader sees it.
-#[derive(Debug)]
-pub(super) struct Accepted {
-    pub(super) place: Place,
-    pub(super) name: &'static str,
-    pub(super) required: bool,
-    /// A JSON schema.
-    pub(super) schema: Value,
-}
 
 /// Documents the parameters that `P` reads.
 #[derive(Debug)]

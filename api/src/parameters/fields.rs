@@ -4,18 +4,10 @@ use axum::http::header;
 use serde_json::json;
 use utoipa::IntoParams;
 
-use super::Reader;
+use super::{Format, Reader};
 
 /// The most names `fields` takes.
 const MOST_FIELDS: usize = 50;
-
-/// Media type of the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Format {
-    #[default]
-    Json,
-    Csv,
-}
 
 /// How an answer is written.
 #[derive(Debug, Clone, Default)]

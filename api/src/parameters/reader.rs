@@ -6,10 +6,9 @@ use axum::http::HeaderMap;
 use chrono::NaiveDate;
 use serde_json::{Value, json};
 
-use super::Format;
-use super::describe::{Accepted, Place, TEXT};
+use super::accepted::{Accepted, Place, TEXT};
+use super::{Format, Mistakes, ParameterError};
 use crate::cursor::Signer;
-use crate::error::{ApiError, ParameterError};
 
 /// A request's parameters, before they have types.
 #[derive(Debug)]
@@ -64,7 +63,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Every mistake, or none: names nobody asked for, and names given twice, are mistakes too.
-    pub(crate) fn finish(mut self) -> Result<(), ApiError> {
+    pub(crate) fn finish(mut self) -> Result<(), Mistakes> {
         let mut names: Vec<&str> = Vec::new();
         let mut found = Vec::new();
         for (name, _) in &self.query {
@@ -89,8 +88,8 @@ impl<'a> Reader<'a> {
         }
         self.errors.append(&mut found);
         match (self.errors.is_empty(), self.bad_cursor) {
-            (false, _) => Err(ApiError::Parameters(self.errors)),
-            (true, true) => Err(ApiError::InvalidCursor),
+            (false, _) => Err(Mistakes::Parameters(self.errors)),
+            (true, true) => Err(Mistakes::Cursor),
             (true, false) => Ok(()),
         }
     }

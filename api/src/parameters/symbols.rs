@@ -5,7 +5,7 @@ use serde_json::json;
 use utoipa::IntoParams;
 
 use super::Reader;
-use super::describe::ITEM;
+use super::accepted::ITEM;
 
 /// Characters of the longest item of a list. No ticker is longer, and a thousand of them fit into a request's head.
 const LONGEST: usize = 24;

@@ -9,12 +9,13 @@ use market::row::{DividendRow, Metrics, Quote, TableRow};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::access::{Access, Ask, Made, Professional};
+use crate::access::{Access, Professional};
+use crate::answer::{Context, Rendered};
 use crate::envelope::Depth;
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, Reader, SymbolList, Window};
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
 
@@ -151,7 +152,7 @@ fn made<T: Serialize>(
     version: Version,
     output: &Output,
     depth: Option<Depth>,
-) -> Result<Made, ApiError> {
+) -> Result<Rendered, ApiError> {
     let (mut data, mut errors) = (Vec::new(), Vec::new());
     let mut listed: Vec<&str> = Vec::new();
     for (asked, canonical) in symbols.0.iter().zip(resolved) {
@@ -171,21 +172,21 @@ fn made<T: Serialize>(
     let summary =
         Summary { requested: data.len() + errors.len(), returned: data.len(), failed: errors.len() };
     let meta = BulkMeta { as_of: version.as_of, data_version: version.to_string(), errors, summary, depth };
-    Ok(Made { body: render::list(output, &data, &meta)?, version, next_cursor: None })
+    Ok(Rendered { body: render::list(output, &data, &meta)?, version, next_cursor: None })
 }
 
 async fn rows<T: TableRow + Serialize, const METRICS: bool>(
-    ask: Ask<BulkParameters<METRICS>>,
+    context: Context<BulkParameters<METRICS>>,
     statement: &str,
     symbol: fn(&T) -> &str,
-) -> Result<Made, ApiError> {
-    let resolved = lookup::resolve(&ask.generation, &ask.parameters.symbols).await?;
+) -> Result<Rendered, ApiError> {
+    let resolved = lookup::resolve(&context.generation, &context.parameters.symbols).await?;
     let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
-    let rows = lookup::query(&ask.generation, statement, &[&known]).await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let rows = lookup::query(&context.generation, statement, &[&known]).await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
     let rows: Vec<T> = lookup::present(&rows)?;
     let rows = rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect();
-    made(&ask.parameters.symbols, &resolved, rows, version, &ask.parameters.output, None)
+    made(&context.parameters.symbols, &resolved, rows, version, &context.parameters.output, None)
 }
 
 /// Bulk quotes (Professional)
@@ -197,7 +198,7 @@ async fn rows<T: TableRow + Serialize, const METRICS: bool>(
     responses((status = 200, description = "Quotes in request order", body = Bulk<Quote>), Failures)
 )]
 pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
-    access.answer(|ask| rows::<Quote, false>(ask, QUOTES, |row| &row.symbol)).await
+    access.answer(|context| rows::<Quote, false>(context, QUOTES, |row| &row.symbol)).await
 }
 
 /// Bulk metrics (Professional)
@@ -209,7 +210,7 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
     responses((status = 200, description = "Metrics in request order", body = Bulk<Metrics>), Failures)
 )]
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
-    access.answer(|ask| rows::<Metrics, true>(ask, METRICS, |row| &row.symbol)).await
+    access.answer(|context| rows::<Metrics, true>(context, METRICS, |row| &row.symbol)).await
 }
 
 /// Bulk dividends (Professional)
@@ -224,15 +225,15 @@ pub(crate) async fn dividends(access: Access<Professional, BulkDividendsParamete
     access.answer(dividends_of).await
 }
 
-async fn dividends_of(ask: Ask<BulkDividendsParameters>) -> Result<Made, ApiError> {
-    let asked = &ask.parameters;
-    let resolved = lookup::resolve(&ask.generation, &asked.symbols).await?;
+async fn dividends_of(context: Context<BulkDividendsParameters>) -> Result<Rendered, ApiError> {
+    let asked = &context.parameters;
+    let resolved = lookup::resolve(&context.generation, &asked.symbols).await?;
     let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
-    let start = asked.start_date.unwrap_or_else(|| ask.floor());
+    let start = asked.start_date.unwrap_or_else(|| context.floor());
     let rows =
-        lookup::query(&ask.generation, DIVIDENDS, &[&known, &start, &asked.end_date, &asked.per_symbol])
+        lookup::query(&context.generation, DIVIDENDS, &[&known, &start, &asked.end_date, &asked.per_symbol])
             .await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
     let empty = |symbol: &&str| {
         ((*symbol).to_owned(), SymbolDividends { symbol: (*symbol).to_owned(), dividends: vec![] })
     };
@@ -242,6 +243,6 @@ async fn dividends_of(ask: Ask<BulkDividendsParameters>) -> Result<Made, ApiErro
             entry.dividends.push(row);
         }
     }
-    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
+    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
     made(&asked.symbols, &resolved, by_symbol, version, &asked.output, depth)
 }

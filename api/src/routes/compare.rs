@@ -8,14 +8,16 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::access::{Access, Ask, Free, Made, Tier};
+use crate::access::{Access, Free};
+use crate::answer::{Context, Rendered};
 use crate::envelope::{ListMeta, Warning};
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
+use crate::tier::Tier;
 
 const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
 const FUNDAMENTALS: &str = include_str!("../../queries/bulk/fundamentals.sql");
@@ -107,28 +109,36 @@ struct Rows {
 }
 
 impl Rows {
-    async fn read<P>(ask: &Ask<P>, symbols: &[String]) -> Result<Self, ApiError> {
-        let mut client = ask.generation.client().await?;
+    async fn read<P>(context: &Context<P>, symbols: &[String]) -> Result<Self, ApiError> {
+        let mut client = context.generation.client().await?;
         let transaction = lookup::snapshot(&mut client).await?;
         let (version, quotes) =
-            lookup::table::<Quote>(&transaction, QUOTES, symbols, |row| &row.symbol).await?;
-        let (_, fundamentals) =
-            lookup::table::<FundamentalsRow>(&transaction, FUNDAMENTALS, symbols, |row| &row.symbol).await?;
+            lookup::table::<Quote>(&context.generation, &transaction, QUOTES, symbols, |row| &row.symbol)
+                .await?;
+        let (_, fundamentals) = lookup::table::<FundamentalsRow>(
+            &context.generation,
+            &transaction,
+            FUNDAMENTALS,
+            symbols,
+            |row| &row.symbol,
+        )
+        .await?;
         let (_, metrics) =
-            lookup::table::<Metrics>(&transaction, METRICS, symbols, |row| &row.symbol).await?;
+            lookup::table::<Metrics>(&context.generation, &transaction, METRICS, symbols, |row| &row.symbol)
+                .await?;
         Ok(Self { version, quotes, fundamentals, metrics })
     }
 }
 
-async fn side_by_side(ask: Ask<CompareParameters>) -> Result<Made, ApiError> {
-    let asked = &ask.parameters;
-    let (named, mut warnings) = lookup::named(&ask.generation, Some(&asked.symbols)).await?;
+async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, ApiError> {
+    let asked = &context.parameters;
+    let (named, mut warnings) = lookup::named(&context.generation, Some(&asked.symbols)).await?;
     let named = named.unwrap_or_default();
-    let resolved = lookup::resolve(&ask.generation, &asked.symbols).await?;
+    let resolved = lookup::resolve(&context.generation, &asked.symbols).await?;
     let unknown = asked.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
     let missing = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
-    let mut rows = Rows::read(&ask, &named).await?;
-    if ask.tier < Tier::Starter && asked.sections.contains(&"fundamentals") {
+    let mut rows = Rows::read(&context, &named).await?;
+    if context.tier < Tier::Starter && asked.sections.contains(&"fundamentals") {
         rows.fundamentals.clear();
         let message = "Fundamentals need the Starter plan or higher".to_owned();
         warnings.push(Warning { code: "fundamentals_not_included", message, param: Some("sections") });
@@ -143,7 +153,11 @@ async fn side_by_side(ask: Ask<CompareParameters>) -> Result<Made, ApiError> {
     let mut list = ListMeta::new(&rows.version, items.len(), 10, None);
     list.warnings = warnings;
     let meta = CompareMeta { list, best: best(&items), missing };
-    Ok(Made { body: render::list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
+    Ok(Rendered {
+        body: render::list(&asked.output, &items, &meta)?,
+        version: rows.version,
+        next_cursor: None,
+    })
 }
 
 /// A figure of a comparison, and whether less of it is better.

@@ -10,8 +10,8 @@ use super::failures::{
     Allowed, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
-use crate::access::Tier;
-use crate::server::HEAD_BYTES;
+use crate::settings::HEAD_BYTES;
+use crate::tier::Tier;
 
 /// Real answers of a generated market, by path: `{path: {request, answer}}`.
 const EXAMPLES: &str = include_str!("../../examples.json");

@@ -1,8 +1,5 @@
 //! `GET /v1/health`: whether reads can be served. No key, no I/O of its own, nothing secret.
 
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -13,7 +10,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::projection::Projection;
 
 text_enum! {
     /// ok: all is well; degraded: reads are served but something is missing; down: reads are not served.
@@ -113,72 +109,6 @@ impl Health {
             status,
             version: env!("CARGO_PKG_VERSION"),
             components: Components { postgres, nats, projection },
-        }
-    }
-}
-
-/// How far the log is ahead, as last seen.
-#[derive(Debug, Clone, Copy)]
-struct Level {
-    events: u64,
-    level_at: Instant,
-    seen: Instant,
-}
-
-impl Level {
-    fn seconds(&self) -> u64 {
-        if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
-    }
-}
-
-/// The distance to the log, kept up to date beside the requests.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Lag(Arc<RwLock<Option<Level>>>);
-
-impl Lag {
-    const POLL: Duration = Duration::from_secs(2);
-
-    fn read(&self) -> Option<Level> {
-        let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
-        level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
-    }
-
-    /// Asks the stream for its last sequence every two seconds, connecting again when it was lost.
-    pub(crate) async fn watch(self, url: String, stream: String, projection: Arc<Projection>) {
-        let settings = event_log::stream::StreamSettings {
-            nats_url: url,
-            nats_stream: stream,
-            nats_subject_prefix: String::new(),
-            nats_replicas: 1,
-        };
-        loop {
-            if let Err(reason) = self.follow(&settings, &projection).await {
-                tracing::debug!("cannot ask the log: {reason}");
-            }
-            *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
-            tokio::time::sleep(Self::POLL).await;
-        }
-    }
-
-    async fn follow(
-        &self,
-        settings: &event_log::stream::StreamSettings,
-        projection: &Projection,
-    ) -> Result<(), String> {
-        let context = settings.connect("api").await.map_err(|error| error.to_string())?;
-        let mut level_at = Instant::now();
-        loop {
-            let mut stream =
-                context.get_stream(&settings.nats_stream).await.map_err(|error| error.to_string())?;
-            let last = stream.info().await.map_err(|error| error.to_string())?.state.last_sequence;
-            let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
-            let events = last.saturating_sub(u64::try_from(applied).unwrap_or(0));
-            if events == 0 {
-                level_at = Instant::now();
-            }
-            *self.0.write().unwrap_or_else(PoisonError::into_inner) =
-                Some(Level { events, level_at, seen: Instant::now() });
-            tokio::time::sleep(Self::POLL).await;
         }
     }
 }

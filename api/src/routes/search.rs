@@ -1,7 +1,6 @@
 //! `GET /v1/search`: securities by symbol, former symbol, ISIN or name, typing errors included.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use axum::response::Response;
 use market::event::SecurityType;
@@ -11,18 +10,17 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::access::{Access, Ask, Free, Made};
+use crate::access::{Access, Free};
+use crate::answer::{Context, Rendered};
 use crate::envelope::{List, ListMeta};
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue};
-use crate::projection::{Generation, Version};
+use crate::read::projection::Version;
+use crate::read::universe::{Known, Member, trigrams};
 use crate::render;
 use crate::routes::Failures;
 use crate::routes::stocks::list::is;
-use crate::universe::Member;
 
-const NAMES: &str = include_str!("../../queries/search/names.sql");
 const COLUMNS: &[&str] = &[
     "symbol",
     "name",
@@ -79,42 +77,6 @@ pub(crate) struct SearchResult {
     r#match: Match,
     /// Headline dividend yield, percent.
     dividend_yield: Option<Exact>,
-}
-
-/// What securities are found by besides their list row.
-#[derive(Debug)]
-pub(crate) struct Names {
-    by_symbol: HashMap<String, Known>,
-}
-
-#[derive(Debug)]
-struct Known {
-    isin: Option<String>,
-    former_symbols: Vec<String>,
-    /// The name in lower case and its trigrams, sorted.
-    name: String,
-    trigrams: Vec<u32>,
-}
-
-impl Names {
-    async fn load(generation: &Generation, members: &[Member]) -> Result<Self, ApiError> {
-        let names: HashMap<&str, &str> =
-            members.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
-        let mut by_symbol = HashMap::new();
-        for row in lookup::query(generation, NAMES, &[]).await? {
-            let Some(symbol) = row.try_get::<_, Option<String>>("symbol")? else { continue };
-            let name = names.get(symbol.as_str()).copied().unwrap_or_default().to_lowercase();
-            let trigrams = trigrams(&name);
-            let known = Known {
-                isin: row.try_get("isin")?,
-                former_symbols: row.try_get("former_symbols")?,
-                name,
-                trigrams,
-            };
-            by_symbol.insert(symbol, known);
-        }
-        Ok(Self { by_symbol })
-    }
 }
 
 /// What the search takes.
@@ -208,24 +170,6 @@ impl Wanted {
     }
 }
 
-/// Trigrams of the words, sorted, each once.
-fn trigrams(text: &str) -> Vec<u32> {
-    let mut all = Vec::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let padded: Vec<u32> = [u32::from(' '); 2]
-            .into_iter()
-            .chain(word.chars().map(u32::from))
-            .chain([u32::from(' ')])
-            .collect();
-        all.extend(
-            padded.windows(3).map(|w| w[0].wrapping_mul(0x0100_0193) ^ w[1].wrapping_mul(0x0001_9660) ^ w[2]),
-        );
-    }
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 /// How much of the first is in the second, thousandths, as a part of what either's shorter side could share.
 fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
     let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
@@ -245,11 +189,10 @@ pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
     access.answer(page).await
 }
 
-async fn page(ask: Ask<SearchParameters>) -> Result<Made, ApiError> {
-    let universe = ask.app.universes.get(&ask.generation).await?;
-    let names =
-        ask.app.universes.names.get(&ask.generation, Names::load(&ask.generation, &universe.members)).await?;
-    let asked = &ask.parameters;
+async fn page(context: Context<SearchParameters>) -> Result<Rendered, ApiError> {
+    let universe = context.app.universes.stocks(&context.generation).await?;
+    let names = context.app.universes.names(&context.generation, &universe).await?;
+    let asked = &context.parameters;
     let wanted = Wanted::of(&asked.q);
     let eligible = universe.members.iter().filter(|member| {
         (asked.include_inactive || member.stock.is_active)
@@ -258,15 +201,15 @@ async fn page(ask: Ask<SearchParameters>) -> Result<Made, ApiError> {
     });
     let fit = |member| {
         let member: &Member = member;
-        let known = names.by_symbol.get(&member.stock.symbol)?;
+        let known = names.of(&member.stock.symbol)?;
         wanted.fit(&member.stock.symbol, known).map(|(score, why)| Hit { score, why, member })
     };
     let found: Vec<Hit<'_>> = eligible.filter_map(fit).collect();
-    let (hits, next_cursor) = asked.page.select(&found, &ask.app.signer);
+    let (hits, next_cursor) = asked.page.select(&found, &context.app.signer);
     let rows: Vec<SearchResult> = hits.into_iter().map(SearchResult::of).collect();
     let version: Version = universe.version;
     let meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 /// A security that fits, how well, in thousandths, and why.

@@ -12,14 +12,15 @@ use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use super::screeners::row::ScreenerRow;
-use crate::access::{Access, Ask, Free, Made};
+use crate::access::{Access, Free};
+use crate::answer::{Context, Rendered};
 use crate::envelope::{List, Single};
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue};
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::Version;
+use crate::read::universe::{Member, Universe};
 use crate::routes::Failures;
-use crate::universe::{Member, Universe};
 
 const SECTORS: &str = include_str!("../../queries/sectors/sectors.sql");
 const PAGING: Paging = Paging {
@@ -122,10 +123,10 @@ impl Listed for SectorRow {
 )]
 pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let (version, sectors) = sectors(&ask).await?;
-            let asked = &ask.parameters;
-            ask.page(&asked.output, &asked.page, version, &sectors, |_| {})
+        .answer(async |context| {
+            let (version, sectors) = sectors(&context).await?;
+            let asked = &context.parameters;
+            context.page(&asked.output, &asked.page, version, &sectors, |_| {})
         })
         .await
 }
@@ -142,36 +143,36 @@ pub(crate) async fn detail(access: Access<Free, SectorParameters>) -> Response {
     access.answer(one).await
 }
 
-async fn one(ask: Ask<SectorParameters>) -> Result<Made, ApiError> {
-    let (version, sectors, universe) = together(&ask).await?;
-    let wanted = ask.parameters.sector.trim().to_lowercase();
+async fn one(context: Context<SectorParameters>) -> Result<Rendered, ApiError> {
+    let (version, sectors, universe) = together(&context).await?;
+    let wanted = context.parameters.sector.trim().to_lowercase();
     let found = sectors
         .into_iter()
         .find(|row| row.sector.to_lowercase() == wanted || row.slug.to_lowercase() == wanted);
-    let shown: String = ask.parameters.sector.chars().take(64).collect();
+    let shown: String = context.parameters.sector.chars().take(64).collect();
     let sector = found.ok_or_else(|| ApiError::NotFound(format!("No sector {shown}")))?;
     let top_payers =
-        top_payers(&universe, &sector.sector, usize::try_from(ask.parameters.limit).unwrap_or(10));
-    ask.single(&ask.parameters.output, version, &SectorDetail { sector, top_payers })
+        top_payers(&universe, &sector.sector, usize::try_from(context.parameters.limit).unwrap_or(10));
+    context.single(&context.parameters.output, version, &SectorDetail { sector, top_payers })
 }
 
-async fn sectors<P>(ask: &Ask<P>) -> Result<(Version, Vec<SectorRow>), ApiError> {
-    let rows = lookup::query(&ask.generation, SECTORS, &[]).await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+async fn sectors<P>(context: &Context<P>) -> Result<(Version, Vec<SectorRow>), ApiError> {
+    let rows = lookup::query(&context.generation, SECTORS, &[]).await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("slug"), Ok(Some(_))));
     Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
 }
 
 /// Sectors and securities of one version; a batch that lands between the two look-ups makes them look again.
-async fn together<P>(ask: &Ask<P>) -> Result<(Version, Vec<SectorRow>, Arc<Universe>), ApiError> {
+async fn together<P>(context: &Context<P>) -> Result<(Version, Vec<SectorRow>, Arc<Universe>), ApiError> {
     for _ in 0..5 {
-        let universe = ask.app.universes.get(&ask.generation).await?;
-        let (version, sectors) = sectors(ask).await?;
+        let universe = context.app.universes.stocks(&context.generation).await?;
+        let (version, sectors) = sectors(context).await?;
         if version.sequence == universe.version.sequence {
             return Ok((version, sectors, universe));
         }
-        ask.generation.observe(version);
-        ask.generation.observe(universe.version);
+        context.generation.observe(version);
+        context.generation.observe(universe.version);
     }
     Err(ApiError::Unavailable("the data changes faster than it can be read".to_owned()))
 }

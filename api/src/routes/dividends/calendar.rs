@@ -14,14 +14,15 @@ use utoipa::{IntoParams, ToSchema};
 
 use std::sync::LazyLock;
 
-use crate::access::{Access, Ask, Free, Made};
+use crate::access::{Access, Free};
+use crate::answer::{Context, Rendered};
 use crate::envelope::{List, ListMeta, Warning};
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{
     Bounds, Described, Direction, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
 };
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
 
@@ -165,13 +166,13 @@ impl CalendarRow {
 }
 
 async fn page<const DAYS: u64>(
-    ask: Ask<CalendarParameters<DAYS>>,
+    context: Context<CalendarParameters<DAYS>>,
     event_type: EventType,
     ascending: &str,
     descending: &str,
-) -> Result<Made, ApiError> {
-    let asked = &ask.parameters;
-    let (named, warnings) = lookup::named(&ask.generation, asked.symbols.as_ref()).await?;
+) -> Result<Rendered, ApiError> {
+    let asked = &context.parameters;
+    let (named, warnings) = lookup::named(&context.generation, asked.symbols.as_ref()).await?;
     let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
     let (least_yield, least_amount) = (asked.min_yield.map(Exact), asked.min_amount.map(Exact));
@@ -193,25 +194,25 @@ async fn page<const DAYS: u64>(
         &probe,
     ];
     let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
-    let rows = lookup::query(&ask.generation, statement, &parameters).await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let rows = lookup::query(&context.generation, statement, &parameters).await?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     let rows =
-        present.map(|row| CalendarRow::of(row, event_type, ask.today)).collect::<Result<Vec<_>, _>>()?;
-    finish(&ask, version, rows, warnings)
+        present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;
+    finish(&context, version, rows, warnings)
 }
 
 fn finish<const DAYS: u64>(
-    ask: &Ask<CalendarParameters<DAYS>>,
+    context: &Context<CalendarParameters<DAYS>>,
     version: Version,
     mut rows: Vec<CalendarRow>,
     warnings: Vec<Warning>,
-) -> Result<Made, ApiError> {
-    let asked = &ask.parameters;
-    let next_cursor = asked.page.cut(&mut rows, &ask.app.signer, CalendarRow::key);
+) -> Result<Rendered, ApiError> {
+    let asked = &context.parameters;
+    let next_cursor = asked.page.cut(&mut rows, &context.app.signer, CalendarRow::key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    (meta.today, meta.warnings) = (Some(ask.today), warnings);
-    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    (meta.today, meta.warnings) = (Some(context.today), warnings);
+    Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 /// Dividend calendar
@@ -223,7 +224,7 @@ fn finish<const DAYS: u64>(
     responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
 )]
 pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.answer(|ask| page(ask, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+    access.answer(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
 }
 
 /// Ex-dividend dates
@@ -235,7 +236,7 @@ pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Re
     responses((status = 200, description = "A page of ex-dates", body = List<CalendarRow>), Failures)
 )]
 pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Response {
-    access.answer(|ask| page(ask, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)).await
+    access.answer(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)).await
 }
 
 /// Payment dates
@@ -247,5 +248,5 @@ pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Res
     responses((status = 200, description = "A page of payments", body = List<CalendarRow>), Failures)
 )]
 pub(crate) async fn payment_dates(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.answer(|ask| page(ask, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+    access.answer(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
 }

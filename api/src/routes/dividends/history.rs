@@ -6,12 +6,13 @@ use market::event::DividendType;
 use market::row::{DividendRow, DividendStatus, TableRow};
 use utoipa::IntoParams;
 
-use crate::access::{Access, Ask, Free, Made};
+use crate::access::{Access, Free};
+use crate::answer::{Context, Rendered};
 use crate::envelope::{Depth, List, ListMeta};
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Direction, Output, Page, Paging, Parameters, Reader, SymbolList, Window};
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
 use crate::routes::stocks::dividends::{LIVE, STATUSES};
@@ -82,28 +83,31 @@ pub(crate) async fn history(access: Access<Free, HistoryParameters>) -> Response
     access.answer(page).await
 }
 
-async fn page(ask: Ask<HistoryParameters>) -> Result<Made, ApiError> {
-    let asked = &ask.parameters;
-    let (named, warnings) = lookup::named(&ask.generation, Some(&asked.symbols)).await?;
-    let start = asked.start_date.unwrap_or_else(|| ask.floor());
+async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError> {
+    let asked = &context.parameters;
+    let (named, warnings) = lookup::named(&context.generation, Some(&asked.symbols)).await?;
+    let start = asked.start_date.unwrap_or_else(|| context.floor());
     let statuses = asked.status.map_or(LIVE.to_vec(), |status| vec![status]);
     let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
     let probe = asked.page.limit + 1;
     let statement = if asked.page.direction() == Direction::Ascending { HISTORY_ASCENDING } else { HISTORY };
     let rows = lookup::query(
-        &ask.generation,
+        &context.generation,
         statement,
         &[&named, &start, &asked.end_date, &asked.r#type, &statuses, &after, &symbol, &kind, &id, &probe],
     )
     .await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?)?;
+    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
     let mut rows: Vec<DividendRow> = lookup::present(&rows)?;
-    let next_cursor = asked.page.cut(&mut rows, &ask.app.signer, key);
+    let next_cursor = asked.page.cut(&mut rows, &context.app.signer, key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
     meta.warnings = warnings;
-    meta.reach(asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier }), ask.today);
-    Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    meta.reach(
+        asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),
+        context.today,
+    );
+    Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 fn key(row: &DividendRow) -> Vec<Option<String>> {

@@ -7,8 +7,9 @@ use utoipa::IntoParams;
 use crate::access::{Access, Free};
 use crate::envelope::Single;
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::read::ReadError;
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");
@@ -44,14 +45,14 @@ pub(super) fn unknown(symbol: &PathSymbol) -> ApiError {
 )]
 pub(crate) async fn detail(access: Access<Free, DetailParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let asked = &ask.parameters;
-            let found = lookup::one::<EtfRow>(&ask.generation, DETAIL, &asked.symbol).await;
+        .answer(async |context| {
+            let asked = &context.parameters;
+            let found = lookup::one::<EtfRow>(&context.generation, DETAIL, &asked.symbol).await;
             let (version, row) = found.map_err(|error| match error {
-                ApiError::NotFound(_) => unknown(&asked.symbol),
-                other => other,
+                ReadError::UnknownSymbol(_) => unknown(&asked.symbol),
+                other => other.into(),
             })?;
-            ask.single(&asked.output, version, &row)
+            context.single(&asked.output, version, &row)
         })
         .await
 }

@@ -13,13 +13,14 @@ use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use super::detail::unknown;
-use crate::access::{Access, Free, Made};
+use crate::access::{Access, Free};
+use crate::answer::Rendered;
 use crate::envelope::ListMeta;
-use crate::lookup;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue,
 };
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
 use crate::routes::stocks::list::is;
@@ -192,11 +193,12 @@ impl Listed for Holding {
 )]
 pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let asked = &ask.parameters;
+        .answer(async |context| {
+            let asked = &context.parameters;
             let rows =
-                lookup::query(&ask.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of]).await?;
-            let first = rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?;
+                lookup::query(&context.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of])
+                    .await?;
+            let first = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
             let version = Version::of(first)?;
             first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(&asked.symbol))?;
             let present =
@@ -208,11 +210,11 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
             let stale =
                 version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
             let kept = all.iter().filter(|holding| asked.keeps(holding));
-            let (rows, next_cursor) = asked.page.select(kept, &ask.app.signer);
+            let (rows, next_cursor) = asked.page.select(kept, &context.app.signer);
             let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
             list.as_of = snapshot;
             let meta = HoldingsMeta { list, weight_total, stale };
-            Ok(Made { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+            Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
         })
         .await
 }

@@ -12,37 +12,18 @@ use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::envelope::List;
-use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue,
 };
-use crate::projection::{Generation, Version};
 use crate::routes::Failures;
 use crate::routes::stocks::list::{is, within};
 
-const LIST: &str = include_str!("../../../queries/etfs/list.sql");
 const PAGING: Paging = Paging {
     default_limit: 100,
     most: 1_000,
     keys: &["symbol", "name", "aum", "expense_ratio", "dividend_yield"],
     order: &[("symbol", Direction::Ascending)],
 };
-
-/// Every active ETF of one version.
-#[derive(Debug)]
-pub(crate) struct Etfs {
-    version: Version,
-    rows: Vec<EtfRow>,
-}
-
-impl Etfs {
-    async fn load(generation: &Generation) -> Result<Self, ApiError> {
-        let rows = lookup::query(generation, LIST, &[]).await?;
-        let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
-        Ok(Self { version, rows: lookup::present(&rows)? })
-    }
-}
 
 /// What the list takes.
 #[derive(Debug, IntoParams)]
@@ -157,11 +138,11 @@ impl Listed for EtfRow {
 )]
 pub(crate) async fn list(access: Access<Free, EtfsParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let etfs = ask.app.universes.etfs.get(&ask.generation, Etfs::load(&ask.generation)).await?;
-            let asked = &ask.parameters;
+        .answer(async |context| {
+            let etfs = context.app.universes.etfs(&context.generation).await?;
+            let asked = &context.parameters;
             let rows = etfs.rows.iter().filter(|etf| asked.keeps(etf));
-            ask.page(&asked.output, &asked.page, etfs.version, rows, |_| {})
+            context.page(&asked.output, &asked.page, etfs.version, rows, |_| {})
         })
         .await
 }

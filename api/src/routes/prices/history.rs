@@ -18,13 +18,14 @@ use super::period::{Interval, Period};
 use super::point::{Adjusted, PricePoint};
 use super::series::Series;
 use super::write::Writer;
-use crate::access::{Access, Ask, Free, Made};
+use crate::access::{Access, Free};
+use crate::answer::{Context, Rendered};
 use crate::envelope::{Depth, ListMeta};
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{
     Described, Direction, Format, Output, Page, Paging, Parameters, PathSymbol, Reader, Window,
 };
+use crate::read::lookup;
 use crate::render::json;
 use crate::routes::Failures;
 
@@ -162,20 +163,25 @@ pub(crate) struct PricesMeta {
 )]
 pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let start = ask.parameters.start_date.unwrap_or_else(|| ask.floor());
-            let last = ask.parameters.end_date.map_or(i32::MAX, |end| end.year());
-            let candidates = ask.parameters.symbol.candidates();
-            let rows = lookup::query(&ask.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
-            let row = rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?;
-            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&ask.parameters.symbol))?;
-            page(&ask, &series, start)
+        .answer(async |context| {
+            let start = context.parameters.start_date.unwrap_or_else(|| context.floor());
+            let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
+            let candidates = context.parameters.symbol.candidates();
+            let rows =
+                lookup::query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
+            let row = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
+            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&context.parameters.symbol))?;
+            page(&context, &series, start)
         })
         .await
 }
 
-fn page(ask: &Ask<PricesParameters>, series: &Series, start: NaiveDate) -> Result<Made, ApiError> {
-    let asked = &ask.parameters;
+fn page(
+    context: &Context<PricesParameters>,
+    series: &Series,
+    start: NaiveDate,
+) -> Result<Rendered, ApiError> {
+    let asked = &context.parameters;
     let bars = &series.bars;
     let first = bars.day.partition_point(|day| *day < day_number(start));
     let end =
@@ -187,18 +193,18 @@ fn page(ask: &Ask<PricesParameters>, series: &Series, start: NaiveDate) -> Resul
     let (periods, more) = cut(&periods, &bars.day, &asked.page);
     let key = |period: &Period| [Some(date_of(bars.day[period.end - 1]).to_string())];
     let next_cursor =
-        periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &ask.app.signer));
+        periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &context.app.signer));
     let steps = Steps::new(&series.factors, series.version.as_of);
     let adjusted = Adjusted { bars, steps: &steps, factors: &series.factors, basis: asked.adjustment.into() };
     let mut body = Writer::new(&adjusted, &asked.output, periods.len()).rows(periods.iter());
     if asked.output.format == Format::Json {
         let total_return = total_return(series, first..end.max(first));
-        let meta = meta(ask, series, periods.len(), start, next_cursor.clone(), total_return);
+        let meta = meta(context, series, periods.len(), start, next_cursor.clone(), total_return);
         body.extend_from_slice(b",\"meta\":");
         body.extend(json(&asked.output, &meta).map_err(|error| ApiError::Internal(error.into()))?);
         body.push(b'}');
     }
-    Ok(Made { body: body.into(), version: series.version, next_cursor })
+    Ok(Rendered { body: body.into(), version: series.version, next_cursor })
 }
 
 /// The page's periods out of all in order, and whether more follow.
@@ -216,17 +222,17 @@ fn cut<'p>(periods: &'p [Period], days: &[i32], page: &Page) -> (&'p [Period], b
 }
 
 fn meta(
-    ask: &Ask<PricesParameters>,
+    context: &Context<PricesParameters>,
     series: &Series,
     count: usize,
     start: NaiveDate,
     next_cursor: Option<String>,
     total_return: Option<Exact>,
 ) -> PricesMeta {
-    let asked = &ask.parameters;
+    let asked = &context.parameters;
     let mut list = ListMeta::new(&series.version, count, asked.page.limit, next_cursor);
-    list.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
-    list.today = (asked.start_date.is_none() || asked.range.is_some()).then_some(ask.today);
+    list.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+    list.today = (asked.start_date.is_none() || asked.range.is_some()).then_some(context.today);
     PricesMeta {
         list,
         symbol: series.symbol.clone(),

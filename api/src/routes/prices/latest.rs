@@ -14,8 +14,8 @@ use super::series::Series;
 use crate::access::{Access, Free};
 use crate::envelope::Single;
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const LATEST: &str = include_str!("../../../queries/prices/latest.sql");
@@ -88,13 +88,14 @@ impl LatestPrice {
 )]
 pub(crate) async fn latest(access: Access<Free, LatestParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let rows = lookup::query(&ask.generation, LATEST, &[&ask.parameters.symbol.candidates()]).await?;
-            let row = rows.first().ok_or_else(|| lookup::unversioned(&ask.generation))?;
-            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&ask.parameters.symbol))?;
+        .answer(async |context| {
+            let rows = lookup::query(&context.generation, LATEST, &[&context.parameters.symbol.candidates()])
+                .await?;
+            let row = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
+            let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&context.parameters.symbol))?;
             let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
             let latest = LatestPrice::of(&series).ok_or_else(none)?;
-            ask.single(&ask.parameters.output, series.version, &latest)
+            context.single(&context.parameters.output, series.version, &latest)
         })
         .await
 }

@@ -6,7 +6,7 @@ use market::row::Json;
 use tokio_postgres::Row;
 
 use crate::error::ApiError;
-use crate::projection::Version;
+use crate::read::projection::Version;
 
 /// Everything a price answer is made of.
 #[derive(Debug)]

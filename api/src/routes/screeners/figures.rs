@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use crate::parameters::Bounds;
-use crate::universe::Member;
+use crate::read::universe::Member;
 
 /// A figure: its column, its parameters, what they may be.
 pub(super) struct Figure {

@@ -13,8 +13,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::figures::{FIGURES, Figure, SORT_KEYS};
 use super::row::COLUMNS;
 use crate::parameters::{Bounds, Direction, Output, Page, Paging, Parameters, Reader};
+use crate::read::universe::Member;
 use crate::routes::stocks::list::{is, within};
-use crate::universe::Member;
 
 /// Sessions a price may be old in the high-yield screen (R18).
 const FRESH: i32 = 5;

@@ -9,12 +9,13 @@ use utoipa::ToSchema;
 
 use super::filters::{Criterion, Preset, Screen, is_sound};
 use super::row::ScreenerRow;
-use crate::access::{Access, Free, Made};
+use crate::access::{Access, Free};
+use crate::answer::Rendered;
 use crate::envelope::ListMeta;
 use crate::parameters::Described;
+use crate::read::universe::Member;
 use crate::render;
 use crate::routes::Failures;
-use crate::universe::Member;
 
 /// A page of a screener.
 #[derive(Debug, Serialize, ToSchema)]
@@ -92,15 +93,15 @@ impl Preset for Kings {
 
 async fn page<P: Preset>(access: Access<Free, Screen<P>>) -> Response {
     access
-        .answer(async |ask| {
-            let universe = ask.app.universes.get(&ask.generation).await?;
-            let screen = &ask.parameters;
+        .answer(async |context| {
+            let universe = context.app.universes.stocks(&context.generation).await?;
+            let screen = &context.parameters;
             let kept = universe.members.iter().filter(|member| screen.keeps(member));
-            let (members, next_cursor) = screen.page.select(kept, &ask.app.signer);
+            let (members, next_cursor) = screen.page.select(kept, &context.app.signer);
             let rows: Vec<ScreenerRow> = members.into_iter().map(ScreenerRow::from).collect();
             let list = ListMeta::new(&universe.version, rows.len(), screen.page.limit, next_cursor.clone());
             let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
-            Ok(Made {
+            Ok(Rendered {
                 body: render::list(&screen.output, &rows, &meta)?,
                 version: universe.version,
                 next_cursor,

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::figures::FIGURES;
 use crate::parameters::{Listed, SortValue};
-use crate::universe::Member;
+use crate::read::universe::Member;
 
 /// A stock row with the screeners' figures.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -10,10 +10,10 @@ use utoipa::IntoParams;
 
 use crate::access::{Access, Starter};
 use crate::envelope::{Depth, List};
-use crate::lookup;
 use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
 };
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
@@ -101,20 +101,21 @@ impl Listed for DividendRow {
 )]
 pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let asked = &ask.parameters;
-            let start = asked.start_date.unwrap_or_else(|| ask.floor());
+        .answer(async |context| {
+            let asked = &context.parameters;
+            let start = asked.start_date.unwrap_or_else(|| context.floor());
             let statuses = asked.status.map_or(LIVE.to_vec(), |status| vec![status]);
             let found = lookup::many::<DividendRow>(
-                &ask.generation,
+                &context.generation,
                 DIVIDENDS,
                 &asked.symbol,
                 &[&start, &asked.end_date, &asked.r#type, &statuses],
             )
             .await?;
-            let today = ask.today;
-            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
-            ask.page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
+            let today = context.today;
+            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+            context
+                .page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
         })
         .await
 }

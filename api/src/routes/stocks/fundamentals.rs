@@ -6,8 +6,8 @@ use utoipa::IntoParams;
 
 use crate::access::{Access, Starter};
 use crate::envelope::Single;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
@@ -40,10 +40,11 @@ impl Parameters for FundamentalsParameters {
 )]
 pub(crate) async fn fundamentals(access: Access<Starter, FundamentalsParameters>) -> Response {
     access
-        .answer(async |ask| {
+        .answer(async |context| {
             let (version, row) =
-                lookup::one::<FundamentalsRow>(&ask.generation, FUNDAMENTALS, &ask.parameters.symbol).await?;
-            ask.single(&ask.parameters.output, version, &row)
+                lookup::one::<FundamentalsRow>(&context.generation, FUNDAMENTALS, &context.parameters.symbol)
+                    .await?;
+            context.single(&context.parameters.output, version, &row)
         })
         .await
 }

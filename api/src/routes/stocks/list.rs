@@ -12,10 +12,10 @@ use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::envelope::List;
-use crate::lookup;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
 };
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const PAGING: Paging = Paging {
@@ -165,16 +165,17 @@ impl Listed for StockRow {
 )]
 pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let universe = ask.app.universes.get(&ask.generation).await?;
-            let (named, warnings) = lookup::named(&ask.generation, ask.parameters.symbols.as_ref()).await?;
+        .answer(async |context| {
+            let universe = context.app.universes.stocks(&context.generation).await?;
+            let (named, warnings) =
+                lookup::named(&context.generation, context.parameters.symbols.as_ref()).await?;
             let named: Option<HashSet<String>> = named.map(|named| named.into_iter().collect());
             let members = universe.members.iter().map(|member| &member.stock);
             let wanted =
                 members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
-            let rows = wanted.filter(|stock| ask.parameters.keeps(stock));
-            let asked = &ask.parameters;
-            ask.page(&asked.output, &asked.page, universe.version, rows, |meta| meta.warnings = warnings)
+            let rows = wanted.filter(|stock| context.parameters.keeps(stock));
+            let asked = &context.parameters;
+            context.page(&asked.output, &asked.page, universe.version, rows, |meta| meta.warnings = warnings)
         })
         .await
 }

@@ -10,12 +10,13 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::past;
-use crate::access::{Access, Ask, Free};
+use crate::access::{Access, Free};
+use crate::answer::Context;
 use crate::envelope::Single;
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::Version;
 use crate::routes::Failures;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
@@ -74,22 +75,23 @@ impl Parameters for MetricsParameters {
 )]
 pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let (version, answer) = answer(&ask).await?;
-            ask.single(&ask.parameters.output, version, &answer)
+        .answer(async |context| {
+            let (version, answer) = answer(&context).await?;
+            context.single(&context.parameters.output, version, &answer)
         })
         .await
 }
 
-async fn answer(ask: &Ask<MetricsParameters>) -> Result<(Version, MetricsAnswer), ApiError> {
-    let asked = &ask.parameters;
-    let (version, metrics) = lookup::one::<Metrics>(&ask.generation, METRICS, &asked.symbol).await?;
+async fn answer(context: &Context<MetricsParameters>) -> Result<(Version, MetricsAnswer), ApiError> {
+    let asked = &context.parameters;
+    let (version, metrics) = lookup::one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
     // Nothing is known of days after the market's own.
     let newest = version.as_of.unwrap_or(metrics.as_of);
     let as_of = asked.as_of.map_or(newest, |as_of| as_of.min(newest));
     if as_of == newest && !asked.explain {
         return Ok((version, MetricsAnswer { metrics, explanation: None }));
     }
-    let (version, metrics, explanation) = past::metrics(ask, &asked.symbol, as_of, asked.explain).await?;
+    let (version, metrics, explanation) =
+        past::metrics(&context.generation, &asked.symbol, as_of, asked.explain).await?;
     Ok((version, MetricsAnswer { metrics, explanation }))
 }

@@ -10,12 +10,10 @@ use market::row::{Json, Metrics};
 use store::facts::load_histories;
 use tokio_postgres::Row;
 
-use super::metrics::MetricsParameters;
-use crate::access::Ask;
 use crate::error::ApiError;
-use crate::lookup;
 use crate::parameters::PathSymbol;
-use crate::projection::Version;
+use crate::read::lookup;
+use crate::read::projection::{Generation, Version};
 
 const IDENTITY: &str = include_str!("../../../queries/past/identity.sql");
 const SEARCH_PATH: &str = include_str!("../../../queries/past/search_path.sql");
@@ -30,12 +28,12 @@ struct Facts {
 
 /// The metrics of a day, explained when asked for.
 pub(super) async fn metrics(
-    ask: &Ask<MetricsParameters>,
+    generation: &Generation,
     symbol: &PathSymbol,
     as_of: NaiveDate,
     explain: bool,
 ) -> Result<(Version, Metrics, Option<Explanation>), ApiError> {
-    let facts = read(ask, symbol).await?;
+    let facts = read(generation, symbol).await?;
     let version = facts.version;
     let derived = tokio::task::spawn_blocking(move || derive(&facts, as_of, explain)).await;
     let (metrics, explanation) = derived.map_err(|error| ApiError::Internal(error.into()))?;
@@ -50,12 +48,12 @@ fn derive(facts: &Facts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Ex
     (measure::derive(&facts.own, &market).metrics, explanation)
 }
 
-async fn read(ask: &Ask<MetricsParameters>, symbol: &PathSymbol) -> Result<Facts, ApiError> {
-    let mut client = ask.generation.client().await?;
+async fn read(generation: &Generation, symbol: &PathSymbol) -> Result<Facts, ApiError> {
+    let mut client = generation.client().await?;
     let transaction = lookup::snapshot(&mut client).await?;
     let statement = transaction.prepare_cached(IDENTITY).await?;
     let row = transaction.query_opt(&statement, &[&symbol.candidates()]).await?;
-    let row = row.ok_or_else(|| lookup::unversioned(&ask.generation))?;
+    let row = row.ok_or_else(|| lookup::unversioned(generation))?;
     let own = identity(&row, "identity")?.ok_or_else(|| lookup::unknown(symbol))?;
     let benchmark = identity(&row, "benchmark_identity")?;
     let facts: String = row.try_get("fact_set")?;

@@ -6,8 +6,8 @@ use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::envelope::Single;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
@@ -38,10 +38,10 @@ impl Parameters for QuoteParameters {
 )]
 pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
     access
-        .answer(async |ask| {
+        .answer(async |context| {
             let (version, quote) =
-                lookup::one::<Quote>(&ask.generation, QUOTE, &ask.parameters.symbol).await?;
-            ask.single(&ask.parameters.output, version, &quote)
+                lookup::one::<Quote>(&context.generation, QUOTE, &context.parameters.symbol).await?;
+            context.single(&context.parameters.output, version, &quote)
         })
         .await
 }

@@ -10,8 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::access::{Access, Free};
 use crate::envelope::Single;
-use crate::lookup;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
@@ -90,10 +90,10 @@ impl From<(StockRow, Stock)> for Snapshot {
 )]
 pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Response {
     access
-        .answer(async |ask| {
+        .answer(async |context| {
             let (version, rows) =
-                lookup::one::<Both>(&ask.generation, SNAPSHOT, &ask.parameters.symbol).await?;
-            ask.single(&ask.parameters.output, version, &Snapshot::from((rows.0, rows.1)))
+                lookup::one::<Both>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
+            context.single(&context.parameters.output, version, &Snapshot::from((rows.0, rows.1)))
         })
         .await
 }

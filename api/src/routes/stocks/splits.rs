@@ -9,10 +9,10 @@ use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::envelope::{Depth, List};
-use crate::lookup;
 use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
 };
+use crate::read::lookup;
 use crate::routes::Failures;
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
@@ -75,19 +75,20 @@ impl Listed for SplitRow {
 )]
 pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
     access
-        .answer(async |ask| {
-            let asked = &ask.parameters;
-            let start = asked.start_date.unwrap_or_else(|| ask.floor());
+        .answer(async |context| {
+            let asked = &context.parameters;
+            let start = asked.start_date.unwrap_or_else(|| context.floor());
             let found = lookup::many::<SplitRow>(
-                &ask.generation,
+                &context.generation,
                 SPLITS,
                 &asked.symbol,
                 &[&start, &asked.end_date, &asked.r#type],
             )
             .await?;
-            let today = ask.today;
-            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: ask.tier });
-            ask.page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
+            let today = context.today;
+            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+            context
+                .page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
         })
         .await
 }

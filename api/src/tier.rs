@@ -1,13 +1,12 @@
-//! Subscription tiers: what each allows, and the gates handlers stand behind.
+//! Subscription tiers and what each allows.
 
-use chrono::NaiveDate;
+use chrono::{Datelike, Months, NaiveDate};
 use market::text_enum;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Error};
 
-use crate::error::ApiError;
-use crate::parameters::years_before;
-
-const TIERS: &str = include_str!("../../queries/access/tiers.sql");
+/// The rank that no tier has.
+const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
+const TIERS: &str = include_str!("../queries/access/tiers.sql");
 
 text_enum! {
     /// Subscription tier, lowest first.
@@ -19,31 +18,6 @@ impl Tier {
     pub(crate) fn rank(self) -> i16 {
         self as i16
     }
-}
-
-/// The least tier of an endpoint, in its handler's signature.
-pub(crate) trait Gate: Send + Sync + 'static {
-    const TIER: Tier;
-}
-
-/// Every account.
-#[derive(Debug)]
-pub(crate) struct Free;
-/// Starter and higher.
-#[derive(Debug)]
-pub(crate) struct Starter;
-/// Professional.
-#[derive(Debug)]
-pub(crate) struct Professional;
-
-impl Gate for Free {
-    const TIER: Tier = Tier::Free;
-}
-impl Gate for Starter {
-    const TIER: Tier = Tier::Starter;
-}
-impl Gate for Professional {
-    const TIER: Tier = Tier::Professional;
 }
 
 /// What a tier allows.
@@ -84,9 +58,9 @@ impl Default for Tiers {
 
 impl Tiers {
     /// Reads the tier table.
-    pub(crate) async fn load(client: &Client) -> Result<Self, ApiError> {
+    pub(crate) async fn load(client: &Client) -> Result<Self, Error> {
         let rows = client.query(TIERS, &[]).await?;
-        let plan = |row: &tokio_postgres::Row| -> Result<Plan, tokio_postgres::Error> {
+        let plan = |row: &tokio_postgres::Row| -> Result<Plan, Error> {
             Ok(Plan {
                 tier: row.try_get("tier")?,
                 rate_per_minute: row.try_get("rate_per_minute")?,
@@ -103,11 +77,21 @@ impl Tiers {
         self.0.iter().find(|plan| plan.tier == tier).map_or(0, |plan| plan.depth_years)
     }
 
-    /// The rank of the lowest tier whose history reaches back to `day`; above every rank when none does.
+    /// The rank of the lowest tier whose history reaches back to `day`; above every tier's when none does.
     pub(crate) fn rank_reaching(&self, day: NaiveDate, today: NaiveDate) -> i16 {
         let reaching = self.0.iter().filter(|plan| years_before(today, plan.depth_years) <= day);
-        reaching.map(|plan| plan.tier.rank()).min().unwrap_or(i16::MAX)
+        reaching.map(|plan| plan.tier.rank()).min().unwrap_or(ABOVE_ALL)
     }
+}
+
+/// The day this many years earlier, not before the year 1; 29 February becomes the 28th.
+pub(crate) fn years_before(day: NaiveDate, years: i32) -> NaiveDate {
+    let months = u32::try_from(years).ok().and_then(|years| years.checked_mul(12)).map(Months::new);
+    let earlier = months.and_then(|months| day.checked_sub_months(months));
+    // A plan that reaches back further than the calendar reaches everything.
+    earlier
+        .filter(|earlier| earlier.year() >= 1)
+        .unwrap_or(NaiveDate::from_ymd_opt(1, 1, 1).unwrap_or(NaiveDate::MIN))
 }
 
 #[cfg(test)]
@@ -125,7 +109,7 @@ mod tests {
             ("2019-02-28", 1),
             ("2000-01-01", 2),
             ("1924-02-29", 3),
-            ("1924-02-28", i16::MAX),
+            ("1924-02-28", ABOVE_ALL),
         ] {
             assert_eq!(Tiers::default().rank_reaching(day(oldest), today), rank, "{oldest}");
         }

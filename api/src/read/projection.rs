@@ -14,12 +14,13 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio_postgres::{AsyncMessage, Config, NoTls, Row};
 
-use crate::access::Tiers;
-use crate::batch::Batches;
-use crate::error::ApiError;
+use super::ReadError;
+use super::batch::Batches;
+use crate::tasks::Tasks;
+use crate::tier::Tiers;
 
-const ACTIVE: &str = include_str!("../queries/projection/active.sql");
-const VERSION: &str = include_str!("../queries/projection/version.sql");
+const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
+const VERSION: &str = include_str!("../../queries/projection/version.sql");
 /// The longest a missed notification goes unnoticed.
 const POLL: Duration = Duration::from_secs(2);
 
@@ -61,7 +62,7 @@ pub(crate) struct Generation {
 
 impl Generation {
     /// A connection whose tables are this generation's.
-    pub(crate) async fn client(&self) -> Result<Object, ApiError> {
+    pub(crate) async fn client(&self) -> Result<Object, ReadError> {
         Ok(self.pool.get().await?)
     }
 
@@ -70,7 +71,7 @@ impl Generation {
         &self,
         statement: &'static str,
         candidates: Vec<String>,
-    ) -> Result<Option<Row>, ApiError> {
+    ) -> Result<Option<Row>, ReadError> {
         self.batches.one(&self.pool, statement, candidates).await
     }
 
@@ -124,18 +125,24 @@ impl Connecting {
 }
 
 /// The served generation, shared by every request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Projection {
+    tasks: Tasks,
     current: RwLock<Option<Arc<Generation>>>,
     tiers: RwLock<Arc<Tiers>>,
     reachable: AtomicBool,
 }
 
 impl Projection {
+    /// Nothing to serve yet; `tasks` are those that look rows up.
+    pub(crate) fn new(tasks: Tasks) -> Self {
+        Self { tasks, current: RwLock::default(), tiers: RwLock::default(), reachable: AtomicBool::default() }
+    }
+
     /// The generation a request works with from start to end.
-    pub(crate) fn pin(&self) -> Result<Arc<Generation>, ApiError> {
+    pub(crate) fn pin(&self) -> Result<Arc<Generation>, ReadError> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        current.clone().ok_or_else(|| ApiError::Unavailable("no generation was found yet".to_owned()))
+        current.clone().ok_or(ReadError::NoGeneration)
     }
 
     /// Whether Postgres answered when it was last asked, at most a poll ago.
@@ -153,9 +160,9 @@ impl Projection {
         &self,
         watcher: &tokio_postgres::Client,
         connecting: &Connecting,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), ReadError> {
         let row = watcher.query_opt(ACTIVE, &[]).await?;
-        let row = row.ok_or_else(|| ApiError::Unavailable("no generation is active".to_owned()))?;
+        let row = row.ok_or(ReadError::NoneActive)?;
         let id: i32 = row.try_get("generation")?;
         let tiers = Tiers::load(watcher).await?;
         *self.tiers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tiers);
@@ -175,10 +182,10 @@ impl Projection {
         Ok(())
     }
 
-    fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ApiError> {
-        let pool = connecting.pool(id).map_err(|error| ApiError::Internal(error.into()))?;
+    fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ReadError> {
+        let pool = connecting.pool(id)?;
         let version = RwLock::new(Version { generation: id, sequence: -1, as_of: None });
-        Ok(Arc::new(Generation { id, pool, batches: Batches::default(), version }))
+        Ok(Arc::new(Generation { id, pool, batches: Batches::new(self.tasks.clone()), version }))
     }
 }
 
@@ -193,22 +200,23 @@ pub(crate) async fn watch(projection: Arc<Projection>, connecting: Connecting) {
     }
 }
 
-async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<(), ApiError> {
+async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<(), ReadError> {
     let config = connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
     let (client, mut connection) = config.connect(NoTls).await?;
     let (sender, mut notified) = mpsc::channel(1);
-    let driver = tokio::spawn(async move {
-        let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
+    let driving = async {
+        let mut messages = futures::stream::poll_fn(|cx| connection.poll_message(cx));
         while let Some(Ok(message)) = messages.next().await {
             if matches!(message, AsyncMessage::Notification(_)) {
                 // One waiting notification stands for all: following reads the newest state.
                 let _ = sender.try_send(());
             }
         }
-    });
-    let outcome = follow_notifications(projection, connecting, &client, &mut notified).await;
-    driver.abort();
-    outcome
+    };
+    tokio::select! {
+        () = driving => Err(ReadError::Ended),
+        followed = follow_notifications(projection, connecting, &client, &mut notified) => followed,
+    }
 }
 
 async fn follow_notifications(
@@ -216,7 +224,7 @@ async fn follow_notifications(
     connecting: &Connecting,
     client: &tokio_postgres::Client,
     notified: &mut mpsc::Receiver<()>,
-) -> Result<(), ApiError> {
+) -> Result<(), ReadError> {
     // A replica cannot listen; there the poll alone follows.
     if let Err(error) = client.batch_execute("listen projection").await {
         tracing::info!("no notifications here, polling: {}", store::db::error_chain(&error));
@@ -225,10 +233,10 @@ async fn follow_notifications(
     loop {
         tokio::time::timeout(bounded, projection.follow(client, connecting))
             .await
-            .map_err(|_| ApiError::Unavailable("Postgres does not answer".to_owned()))??;
+            .map_err(|_| ReadError::Silent)??;
         projection.reachable.store(true, Ordering::Relaxed);
         if let Ok(None) = tokio::time::timeout(POLL, notified.recv()).await {
-            return Err(ApiError::Unavailable("the connection ended".to_owned()));
+            return Err(ReadError::Ended);
         }
     }
 }

@@ -11,14 +11,15 @@ use deadpool_postgres::Pool;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 
-use crate::error::ApiError;
+use super::ReadError;
+use crate::tasks::Tasks;
 
 /// Look-ups that may wait for one statement; more are refused at once.
 const QUEUE: usize = 16_384;
 /// Look-ups of one statement at most.
 const BATCH: usize = 256;
 
-type Found = Result<Option<Row>, ApiError>;
+type Found = Result<Option<Row>, ReadError>;
 
 struct Waiting {
     /// Spellings of the symbol, in order of preference.
@@ -27,24 +28,31 @@ struct Waiting {
 }
 
 /// One queue per statement, started when first asked.
-#[derive(Debug, Default)]
-pub(crate) struct Batches(Mutex<HashMap<&'static str, mpsc::Sender<Waiting>>>);
+#[derive(Debug)]
+pub(crate) struct Batches {
+    tasks: Tasks,
+    queues: Mutex<HashMap<&'static str, mpsc::Sender<Waiting>>>,
+}
 
 impl Batches {
+    pub(crate) fn new(tasks: Tasks) -> Self {
+        Self { tasks, queues: Mutex::default() }
+    }
+
     /// The row of the first candidate that is known. The statement takes positions and spellings side by side and
     /// gives one row per position, which it names `place`.
     pub(crate) async fn one(&self, pool: &Pool, statement: &'static str, candidates: Vec<String>) -> Found {
         let (found, answer) = oneshot::channel();
-        let full = |_| ApiError::Unavailable("too many look-ups wait".to_owned());
+        let full = |_| ReadError::QueueFull;
         self.queue(pool, statement).try_send(Waiting { candidates, found }).map_err(full)?;
-        answer.await.map_err(|_| ApiError::Unavailable("the look-up was given up".to_owned()))?
+        answer.await.map_err(|_| ReadError::GivenUp)?
     }
 
     fn queue(&self, pool: &Pool, statement: &'static str) -> mpsc::Sender<Waiting> {
-        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let start = || {
             let (sender, waiting) = mpsc::channel(QUEUE);
-            tokio::spawn(work(pool.clone(), statement, waiting));
+            self.tasks.spawn(work(pool.clone(), statement, waiting));
             sender
         };
         queues.entry(statement).or_insert_with(start).clone()
@@ -62,7 +70,7 @@ async fn work(pool: Pool, statement: &'static str, mut waiting: mpsc::Receiver<W
             Ok(rows) => {
                 queue.drain(..).zip(rows).for_each(|(waiting, row)| drop(waiting.found.send(Ok(row))))
             }
-            Err(error) => queue.drain(..).for_each(|waiting| drop(waiting.found.send(Err(error.repeated())))),
+            Err(error) => queue.drain(..).for_each(|waiting| drop(waiting.found.send(Err(error.clone())))),
         }
     }
 }
@@ -72,7 +80,7 @@ async fn look_up(
     pool: &Pool,
     statement: &'static str,
     queue: &[Waiting],
-) -> Result<Vec<Option<Row>>, ApiError> {
+) -> Result<Vec<Option<Row>>, ReadError> {
     let spelled = queue.iter().zip(0i32..).flat_map(|(waiting, place)| {
         waiting.candidates.iter().map(move |candidate| (place, candidate.as_str()))
     });

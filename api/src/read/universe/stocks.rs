@@ -1,22 +1,17 @@
-//! Every security's list row in memory, one version at a time, for lists that filter and sort by anything.
+//! Every security's list row in memory, for lists that filter and sort by anything.
 //!
 //! Invariant: the rows and the version they carry are one snapshot; a newer version replaces them whole.
-
-use std::sync::Arc;
 
 use market::row;
 use market::row::{Json, StockRow};
 use market::value::Exact;
-use moka::future::Cache;
 use store::FromRow;
 
-use crate::error::ApiError;
-use crate::lookup;
-use crate::projection::{Generation, Version};
-use crate::routes::etfs::list::Etfs;
-use crate::routes::search::Names;
+use crate::read::ReadError;
+use crate::read::lookup;
+use crate::read::projection::{Generation, Version};
 
-const LIST: &str = include_str!("../queries/stocks/list.sql");
+const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 
 row! {
     /// The screeners' figures of one security, beside its list row.
@@ -58,7 +53,8 @@ pub(crate) struct Universe {
 }
 
 impl Universe {
-    async fn load(generation: &Generation) -> Result<Self, ApiError> {
+    /// Reads every security in one statement.
+    pub(super) async fn load(generation: &Generation) -> Result<Self, ReadError> {
         let rows = lookup::query(generation, LIST, &[]).await?;
         let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
         let present =
@@ -68,43 +64,5 @@ impl Universe {
         // The database's collation need not be that of bytes.
         members.sort_by(|a, b| a.stock.symbol.cmp(&b.stock.symbol));
         Ok(Self { version, members })
-    }
-}
-
-/// One value a version, loaded when first asked for; the newest two are kept.
-#[derive(Debug)]
-pub(crate) struct PerVersion<T: Send + Sync + 'static>(Cache<(i32, i64), Arc<T>>);
-
-impl<T: Send + Sync + 'static> Default for PerVersion<T> {
-    fn default() -> Self {
-        Self(Cache::new(2))
-    }
-}
-
-impl<T: Send + Sync + 'static> PerVersion<T> {
-    /// The value of the generation's newest version; `load` runs once however many ask.
-    pub(crate) async fn get(
-        &self,
-        generation: &Generation,
-        load: impl Future<Output = Result<T, ApiError>>,
-    ) -> Result<Arc<T>, ApiError> {
-        let key = (generation.id, generation.version().sequence);
-        let load = async { load.await.map(Arc::new) };
-        self.0.try_get_with(key, load).await.map_err(|error| error.repeated())
-    }
-}
-
-/// What lists are made from.
-#[derive(Debug, Default)]
-pub(crate) struct Universes {
-    stocks: PerVersion<Universe>,
-    pub(crate) names: PerVersion<Names>,
-    pub(crate) etfs: PerVersion<Etfs>,
-}
-
-impl Universes {
-    /// Every security's list row, at the generation's newest version.
-    pub(crate) async fn get(&self, generation: &Generation) -> Result<Arc<Universe>, ApiError> {
-        self.stocks.get(generation, Universe::load(generation)).await
     }
 }

@@ -7,12 +7,12 @@ use store::FromRow;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
+use super::ReadError;
+use super::projection::{Generation, Version};
 use crate::envelope::Warning;
-use crate::error::ApiError;
 use crate::parameters::{PathSymbol, SymbolList};
-use crate::projection::{Generation, Version};
 
-const RESOLVE: &str = include_str!("../queries/stocks/resolve.sql");
+const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
 
 /// The rows of one security.
 #[derive(Debug)]
@@ -26,19 +26,19 @@ pub(crate) async fn query(
     generation: &Generation,
     statement: &str,
     parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<Row>, ApiError> {
+) -> Result<Vec<Row>, ReadError> {
     let client = generation.client().await?;
     let statement = client.prepare_cached(statement).await?;
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// The one row of a symbol. The statement answers many at a time (see [`crate::batch`]), and selects the version and the
+/// The one row of a symbol. The statement answers many at a time (see [`super::batch`]), and selects the version and the
 /// row or nulls.
 pub(crate) async fn one<T: FromRow>(
     generation: &Generation,
     statement: &'static str,
     symbol: &PathSymbol,
-) -> Result<(Version, T), ApiError> {
+) -> Result<(Version, T), ReadError> {
     let candidates = symbol.candidates();
     if candidates.is_empty() {
         return Err(unknown(symbol));
@@ -57,7 +57,7 @@ pub(crate) async fn many<T: FromRow>(
     statement: &str,
     symbol: &PathSymbol,
     parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Found<T>, ApiError> {
+) -> Result<Found<T>, ReadError> {
     let candidates = symbol.candidates();
     let mut all: Vec<&(dyn ToSql + Sync)> = vec![&candidates];
     all.extend(parameters);
@@ -68,20 +68,20 @@ pub(crate) async fn many<T: FromRow>(
 }
 
 /// The 404 of a symbol nothing is known of.
-pub(crate) fn unknown(symbol: &PathSymbol) -> ApiError {
-    ApiError::NotFound(format!("No stock with symbol {}", symbol.text))
+pub(crate) fn unknown(symbol: &PathSymbol) -> ReadError {
+    ReadError::UnknownSymbol(symbol.text.clone())
 }
 
 /// A generation without its version row is being built or dropped.
-pub(crate) fn unversioned(generation: &Generation) -> ApiError {
-    ApiError::Unavailable(format!("generation {} has no version", generation.id))
+pub(crate) fn unversioned(generation: &Generation) -> ReadError {
+    ReadError::Unversioned(generation.id)
 }
 
 /// The canonical symbols of a list, by position; `None` where nothing is known.
 pub(crate) async fn resolve(
     generation: &Generation,
     symbols: &SymbolList,
-) -> Result<Vec<Option<String>>, ApiError> {
+) -> Result<Vec<Option<String>>, ReadError> {
     let (places, candidates) = symbols.columns();
     let mut resolved = vec![None; symbols.0.len()];
     for row in query(generation, RESOLVE, &[&places, &candidates]).await? {
@@ -97,7 +97,7 @@ pub(crate) async fn resolve(
 pub(crate) async fn named(
     generation: &Generation,
     symbols: Option<&SymbolList>,
-) -> Result<(Option<Vec<String>>, Vec<Warning>), ApiError> {
+) -> Result<(Option<Vec<String>>, Vec<Warning>), ReadError> {
     let Some(symbols) = symbols else { return Ok((None, vec![])) };
     let resolved = resolve(generation, symbols).await?;
     let unknown = symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
@@ -112,28 +112,28 @@ pub(crate) async fn named(
 }
 
 /// The rows of a statement whose `symbol` is there: a version without rows is a row of nulls.
-pub(crate) fn present<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, ApiError> {
+pub(crate) fn present<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, ReadError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
 }
 
 /// A read-only transaction in which every statement sees the same version.
-pub(crate) async fn snapshot(client: &mut Object) -> Result<Transaction<'_>, ApiError> {
+pub(crate) async fn snapshot(client: &mut Object) -> Result<Transaction<'_>, ReadError> {
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     Ok(builder.start().await?)
 }
 
 /// The rows of canonical symbols, by symbol.
 pub(crate) async fn table<T: FromRow>(
+    generation: &Generation,
     transaction: &Transaction<'_>,
     statement: &str,
     symbols: &[String],
     symbol: fn(&T) -> &str,
-) -> Result<(Version, HashMap<String, T>), ApiError> {
+) -> Result<(Version, HashMap<String, T>), ReadError> {
     let statement = transaction.prepare_cached(statement).await?;
     let rows = transaction.query(&statement, &[&symbols]).await?;
-    let first =
-        rows.first().ok_or_else(|| ApiError::Unavailable("the generation has no version".to_owned()))?;
+    let first = rows.first().ok_or_else(|| unversioned(generation))?;
     let version = Version::of(first)?;
     let rows: Vec<T> = present(&rows)?;
     Ok((version, rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect()))

@@ -1,0 +1,70 @@
+//! What is decided on, and what comes of it.
+
+use std::sync::Arc;
+
+use super::bucket::Usage;
+use crate::tier::Tier;
+
+/// A call to decide on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    /// SHA-256 of the key.
+    pub(super) hash: [u8; 32],
+    /// Least rank of the tier.
+    pub(super) need: i16,
+    /// Whether it counts against the quota.
+    pub(super) counted: bool,
+}
+
+/// How a call of a known key is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Passed,
+    Tier,
+    Rate,
+    Quota,
+}
+
+/// A decision on a call of a known key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Admitted {
+    pub(crate) account: i64,
+    pub(crate) tier: Tier,
+    pub(crate) verdict: Verdict,
+    /// Whether the quota was charged.
+    pub(crate) counted: bool,
+    pub(crate) usage: Usage,
+}
+
+/// What a round with the store brought for one call.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// `None` for a key that is not valid.
+    Decided(Option<Admitted>),
+    /// Its account was only read, or changed meanwhile.
+    Open,
+}
+
+/// Why there is no decision; one failure is a whole queue's, so it can be cloned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AdmissionError {
+    #[error("the queue is full")]
+    QueueFull,
+    #[error("the worker ended")]
+    Ended,
+    #[error("the store does not answer in time")]
+    Silent,
+    #[error("others kept changing the account")]
+    Contended,
+    #[error("{0}")]
+    ConnectionLost(Arc<str>),
+    #[error("{0}")]
+    Store(Arc<str>),
+}
+
+impl From<tokio_postgres::Error> for AdmissionError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let chain = store::db::error_chain(&error).into();
+        if error.is_closed() { Self::ConnectionLost(chain) } else { Self::Store(chain) }
+    }
+}

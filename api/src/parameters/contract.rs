@@ -1,0 +1,35 @@
+//! What an endpoint's parameters are.
+
+use chrono::NaiveDate;
+
+use super::Reader;
+
+/// The parameters of one endpoint.
+pub(crate) trait Parameters: Sized + Send + Sync + 'static {
+    /// Name of the gated feature, for a 403; unused where every tier may ask.
+    const FEATURE: &'static str = "";
+    /// Whether the answer differs by tier.
+    const TIER_MATTERS: bool = false;
+    /// Whether there is an endpoint at all: what has none counts against no quota, and its parameters are nobody's.
+    const ROUTED: bool = true;
+
+    /// Reads everything the endpoint accepts; mistakes are left in the reader.
+    fn read(reader: &mut Reader<'_>) -> Self;
+
+    /// The oldest day asked for explicitly, which the tier's depth must reach.
+    fn oldest(&self) -> Option<NaiveDate> {
+        None
+    }
+}
+
+/// For requests that no endpoint answers.
+#[derive(Debug)]
+pub(crate) struct Unrouted;
+
+impl Parameters for Unrouted {
+    const ROUTED: bool = false;
+
+    fn read(_: &mut Reader<'_>) -> Self {
+        Self
+    }
+}

@@ -1,0 +1,75 @@
+//! How far the served data is behind the log, kept up to date beside the requests.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use super::projection::Projection;
+
+/// How far the log is ahead, as last seen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Level {
+    /// Messages in the log that are not applied yet.
+    pub(crate) events: u64,
+    level_at: Instant,
+    seen: Instant,
+}
+
+impl Level {
+    /// Seconds since the served data was level with the log.
+    pub(crate) fn seconds(&self) -> u64 {
+        if self.events == 0 { 0 } else { self.level_at.elapsed().as_secs() }
+    }
+}
+
+/// The distance to the log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lag(Arc<RwLock<Option<Level>>>);
+
+impl Lag {
+    const POLL: Duration = Duration::from_secs(2);
+
+    /// The distance as last seen, unless that is too long ago.
+    pub(crate) fn read(&self) -> Option<Level> {
+        let level = *self.0.read().unwrap_or_else(PoisonError::into_inner);
+        level.filter(|level| level.seen.elapsed() < Self::POLL * 4)
+    }
+
+    /// Asks the stream for its last sequence every two seconds, connecting again when it was lost.
+    pub(crate) async fn watch(self, url: String, stream: String, projection: Arc<Projection>) {
+        let settings = event_log::stream::StreamSettings {
+            nats_url: url,
+            nats_stream: stream,
+            nats_subject_prefix: String::new(),
+            nats_replicas: 1,
+        };
+        loop {
+            if let Err(reason) = self.follow(&settings, &projection).await {
+                tracing::debug!("cannot ask the log: {reason}");
+            }
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+            tokio::time::sleep(Self::POLL).await;
+        }
+    }
+
+    async fn follow(
+        &self,
+        settings: &event_log::stream::StreamSettings,
+        projection: &Projection,
+    ) -> Result<(), String> {
+        let context = settings.connect("api").await.map_err(|error| error.to_string())?;
+        let mut level_at = Instant::now();
+        loop {
+            let mut stream =
+                context.get_stream(&settings.nats_stream).await.map_err(|error| error.to_string())?;
+            let last = stream.info().await.map_err(|error| error.to_string())?.state.last_sequence;
+            let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
+            let events = last.saturating_sub(u64::try_from(applied).unwrap_or(0));
+            if events == 0 {
+                level_at = Instant::now();
+            }
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) =
+                Some(Level { events, level_at, seen: Instant::now() });
+            tokio::time::sleep(Self::POLL).await;
+        }
+    }
+}

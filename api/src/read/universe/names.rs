@@ -1,0 +1,72 @@
+//! What a search compares a text with, in memory.
+
+use std::collections::HashMap;
+
+use super::stocks::Member;
+use crate::read::ReadError;
+use crate::read::lookup;
+use crate::read::projection::Generation;
+
+const NAMES: &str = include_str!("../../../queries/search/names.sql");
+
+/// What securities are found by besides their list row.
+#[derive(Debug)]
+pub(crate) struct Names {
+    by_symbol: HashMap<String, Known>,
+}
+
+/// A security as a search sees it.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) isin: Option<String>,
+    pub(crate) former_symbols: Vec<String>,
+    /// In lower case.
+    pub(crate) name: String,
+    /// Of the name, sorted.
+    pub(crate) trigrams: Vec<u32>,
+}
+
+impl Names {
+    /// Reads what the list rows lack, in one statement.
+    pub(super) async fn load(generation: &Generation, members: &[Member]) -> Result<Self, ReadError> {
+        let names: HashMap<&str, &str> =
+            members.iter().map(|m| (m.stock.symbol.as_str(), m.stock.name.as_str())).collect();
+        let mut by_symbol = HashMap::new();
+        for row in lookup::query(generation, NAMES, &[]).await? {
+            let Some(symbol) = row.try_get::<_, Option<String>>("symbol")? else { continue };
+            let name = names.get(symbol.as_str()).copied().unwrap_or_default().to_lowercase();
+            let trigrams = trigrams(&name);
+            let known = Known {
+                isin: row.try_get("isin")?,
+                former_symbols: row.try_get("former_symbols")?,
+                name,
+                trigrams,
+            };
+            by_symbol.insert(symbol, known);
+        }
+        Ok(Self { by_symbol })
+    }
+
+    /// What one security is found by.
+    pub(crate) fn of(&self, symbol: &str) -> Option<&Known> {
+        self.by_symbol.get(symbol)
+    }
+}
+
+/// Trigrams of the words, sorted, each once.
+pub(crate) fn trigrams(text: &str) -> Vec<u32> {
+    let mut all = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let padded: Vec<u32> = [u32::from(' '); 2]
+            .into_iter()
+            .chain(word.chars().map(u32::from))
+            .chain([u32::from(' ')])
+            .collect();
+        all.extend(
+            padded.windows(3).map(|w| w[0].wrapping_mul(0x0100_0193) ^ w[1].wrapping_mul(0x0001_9660) ^ w[2]),
+        );
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}

@@ -1,0 +1,68 @@
+//! The files of a program use each other without circles, so each can be read, and changed, without all the others.
+//!
+//! A file uses another when a path in it (`crate::…`, `super::…`, or of its own child) ends there. A re-export is a name
+//! and no use: whoever names it uses the file it comes from. Test modules do not count.
+
+mod circles;
+mod paths;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use circles::circles;
+use paths::Modules;
+
+/// Circles that are still there: a program, and the files of one circle in alphabetical order.
+const KNOWN: &[(&str, &str)] = &[
+    (
+        "ingest",
+        "format/canonical/mod.rs format/canonical/price.rs format/canonical/rows.rs format/mod.rs format/wiki.rs \
+         format/yahoo.rs",
+    ),
+    ("ingest", "generate/payments.rs generate/shares.rs"),
+    ("ingest", "load.rs run.rs"),
+    ("projector", "apply.rs facts.rs"),
+    ("projector", "derive.rs generation.rs read_tables.rs sectors.rs"),
+    ("projector", "run.rs writer.rs"),
+];
+
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    let circles_of = |program: &'static str| {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(program).join("src");
+        let found = circles(&Modules::read(&sources).uses());
+        found.into_iter().map(move |files| (program, files.join(" ")))
+    };
+    let found: Vec<(&str, String)> =
+        ["ingest", "projector", "api"].into_iter().flat_map(circles_of).collect();
+    let found: Vec<(&str, &str)> = found.iter().map(|(program, files)| (*program, files.as_str())).collect();
+    assert_eq!(found, KNOWN);
+}
+
+/// Files of a small program, by path.
+fn uses_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
+    Modules::of(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))).uses()
+}
+
+#[test]
+fn a_circle_is_seen_through_re_exports_and_nested_imports() {
+    let files = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a/mod.rs", "mod inner; pub(crate) use inner::{Thing, Other};"),
+        ("a/inner.rs", "use crate::{b::{self, Word}}; // crate::lonely"),
+        ("b.rs", "fn f() { crate::a::Other::new() }"),
+        ("lonely.rs", "#[cfg(test)]\nmod tests { use crate::a::Thing; }"),
+    ];
+    let uses = uses_of(&files);
+    assert_eq!(uses["a/inner.rs"], ["b.rs"]);
+    assert_eq!(uses["b.rs"], ["a/inner.rs"]);
+    assert!(uses["a/mod.rs"].is_empty() && uses["lonely.rs"].is_empty());
+    assert_eq!(circles(&uses), [["a/inner.rs", "b.rs"]]);
+}
+
+#[test]
+fn a_child_may_not_lead_back_to_its_parent() {
+    let uses =
+        uses_of(&[("a.rs", "mod b; use b::B; pub struct A;"), ("a/b.rs", "use super::A; pub struct B;")]);
+    assert_eq!(circles(&uses), [["a.rs", "a/b.rs"]]);
+}

@@ -1,0 +1,160 @@
+//! Which file of a crate each path in its sources leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// `a::b::C`, from the crate's root.
+type Names = Vec<String>;
+
+/// A crate's modules by their path; the root is the empty one.
+#[derive(Debug, Default)]
+pub(super) struct Modules(BTreeMap<Names, Module>);
+
+#[derive(Debug)]
+struct Module {
+    file: String,
+    /// Paths in the code, as far as they begin at the root or at a child of this module.
+    used: Vec<Names>,
+    /// Names that this module re-exports, and what they stand for.
+    exported: BTreeMap<String, Names>,
+}
+
+impl Modules {
+    /// Reads every source below a folder; `main.rs` is another crate and nothing uses it.
+    pub(super) fn read(folder: &Path) -> Self {
+        let mut files = Vec::new();
+        collect(folder, folder, &mut files);
+        Self::of(files.into_iter().filter(|(path, _)| path != "main.rs"))
+    }
+
+    /// Parses sources, by path below the crate's `src`.
+    pub(super) fn of(files: impl Iterator<Item = (String, String)>) -> Self {
+        let parsed = files.filter(|(path, _)| !path.ends_with("tests.rs") && !path.ends_with("testing.rs"));
+        Self(parsed.map(|(path, text)| (place(&path), Module::parse(path, &text))).collect())
+    }
+
+    /// By file: the files it uses.
+    pub(super) fn uses(&self) -> BTreeMap<String, Vec<String>> {
+        let files_used = |module: &Module| {
+            let files: BTreeSet<&str> = module
+                .used
+                .iter()
+                .filter_map(|path| self.file(path))
+                .filter(|file| *file != module.file)
+                .collect();
+            files.into_iter().map(str::to_owned).collect()
+        };
+        self.0.values().map(|module| (module.file.clone(), files_used(module))).collect()
+    }
+
+    /// The file that a path leads to, through re-exports.
+    fn file(&self, path: &[String]) -> Option<&str> {
+        let length = (0..=path.len()).rev().find(|length| self.0.contains_key(&path[..*length]))?;
+        let module = &self.0[&path[..length]];
+        match path.get(length).map(|name| module.exported.get(name)) {
+            Some(Some(meant)) if meant != path => self.file(meant),
+            _ => Some(&module.file),
+        }
+    }
+}
+
+impl Module {
+    fn parse(file: String, text: &str) -> Self {
+        let (place, code) = (place(&file), without_comments_and_tests(text));
+        let children: Vec<&str> =
+            code.split("mod ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0.trim())).collect();
+        let (mut used, mut exported) = (Vec::new(), BTreeMap::new());
+        for (start, word) in words(&code) {
+            let Some(root) = root_of(word, &place, &children) else { continue };
+            let after = start + word.len();
+            let standing_alone = !code[..start].ends_with("::") && code[after..].starts_with("::");
+            if !standing_alone {
+                continue;
+            }
+            let mut paths = Vec::new();
+            expand(&code[after..], root, &mut paths);
+            let statement = code[..start].rsplit([';', '}']).next().unwrap_or_default().trim();
+            if statement.contains("pub") && statement.ends_with("use") {
+                exported.extend(paths.into_iter().filter_map(|path| Some((path.last()?.clone(), path))));
+            } else {
+                used.extend(paths);
+            }
+        }
+        Self { file, used, exported }
+    }
+}
+
+/// Where a path begins that begins with this word.
+fn root_of(word: &str, place: &[String], children: &[&str]) -> Option<Names> {
+    match word {
+        "crate" => Some(vec![]),
+        "super" => place.split_last().map(|(_, parent)| parent.to_vec()),
+        child if children.contains(&child) => Some(place.iter().cloned().chain([child.to_owned()]).collect()),
+        _ => None,
+    }
+}
+
+/// The paths that `::a::{b, c::D}` stands for, below `path`; gives what follows them.
+fn expand<'t>(text: &'t str, mut path: Names, paths: &mut Vec<Names>) -> &'t str {
+    let mut rest = text;
+    while let Some(after) = rest.strip_prefix("::") {
+        if let Some(mut items) = after.strip_prefix('{') {
+            loop {
+                items = items.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+                if let Some(after) = items.strip_prefix('}') {
+                    return after;
+                }
+                let Some(name) = word_at(items) else { return items };
+                let mut below = path.clone();
+                if name != "self" {
+                    below.push(name.to_owned());
+                }
+                items = expand(&items[name.len()..], below, paths);
+            }
+        }
+        let Some(name) = word_at(after) else { break };
+        rest = &after[name.len()..];
+        match name {
+            "super" => drop(path.pop()),
+            name => path.push(name.to_owned()),
+        }
+    }
+    paths.push(path);
+    rest
+}
+
+fn word_at(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    (end > 0).then(|| &text[..end])
+}
+
+/// The words of a text and where they stand.
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_edge = |c: char| !c.is_alphanumeric() && c != '_';
+    text.split(is_edge)
+        .filter(|word| !word.is_empty())
+        .map(|word| (word.as_ptr().addr() - text.as_ptr().addr(), word))
+}
+
+fn without_comments_and_tests(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// `a/b.rs` and `a/b/mod.rs` are `a::b`; `lib.rs` is the root.
+fn place(file: &str) -> Names {
+    let stem = file.trim_end_matches(".rs");
+    stem.split('/').filter(|name| !matches!(*name, "mod" | "lib")).map(str::to_owned).collect()
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
+            files.push((name, std::fs::read_to_string(&path).expect("a readable source")));
+        }
+    }
+}
