@@ -142,6 +142,7 @@ fn read_record(
             declaration_date: None,
             frequency: None,
             basis_as_of: None,
+            beside: Vec::new(),
         };
         rows.dividend(origin.clone().row(dividend), record.raw.len());
     }

@@ -168,6 +168,7 @@ fn read_record(
             declaration_date: None,
             frequency: None,
             basis_as_of: None,
+            beside: Vec::new(),
         };
         pending.dividends.push((rows.origin(record.line).row(dividend), record.raw.len()));
     }

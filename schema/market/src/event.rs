@@ -44,7 +44,7 @@ text_enum! {
 text_enum! {
     /// How often a payer pays; `none`: no payments, `unknown`: cannot tell.
     pub enum Frequency {
-        Weekly = "weekly", Biweekly = "biweekly", SemiMonthly = "semi_monthly", Monthly = "monthly",
+        Weekly = "weekly", Biweekly = "biweekly", SemiMonthly = "semi_monthly", FourWeekly = "four_weekly", Monthly = "monthly",
         Bimonthly = "bimonthly", Quarterly = "quarterly", Triannual = "triannual", SemiAnnual = "semi_annual",
         Annual = "annual", Irregular = "irregular", None = "none", Unknown = "unknown",
     }
@@ -57,6 +57,7 @@ impl Frequency {
             Self::Weekly => 52,
             Self::Biweekly => 26,
             Self::SemiMonthly => 24,
+            Self::FourWeekly => 13,
             Self::Monthly => 12,
             Self::Bimonthly => 6,
             Self::Quarterly => 4,
@@ -77,6 +78,7 @@ impl Frequency {
             4 => Self::Quarterly,
             6 => Self::Bimonthly,
             12 => Self::Monthly,
+            13 => Self::FourWeekly,
             24 => Self::SemiMonthly,
             26 => Self::Biweekly,
             52 => Self::Weekly,
@@ -160,7 +162,9 @@ record! {
 record! {
     /// One distribution. `amount` is per share, on `amount_basis`; a `stock` amount is new shares per old share.
     pub struct Dividend {
-        required { symbol: Symbol, amount: Decimal, currency: String, r#type: DividendType, amount_basis: Basis }
+        required { symbol: Symbol, amount: Decimal, currency: String, r#type: DividendType, amount_basis: Basis,
+            /// Amounts of other payments that the same file has for the same ex-date, type and currency.
+            #[serde(default, skip_serializing_if = "Vec::is_empty")] beside: Vec<Decimal> }
         optional { ex_date: NaiveDate, record_date: NaiveDate, payment_date: NaiveDate, declaration_date: NaiveDate,
             frequency: Frequency,
             /// The date whose share basis a split-adjusted amount is on; absent: the newest date of the data.

@@ -21,7 +21,7 @@ fn cases(path: &str) -> Option<Vec<Value>> {
 
 #[test]
 fn every_bound_holds() {
-    hold(&cases("../tests/fixtures/domain-cases.json").expect("the fixture"));
+    hold(&cases("../../tests/fixtures/domain-cases.json").expect("the fixture"));
 }
 
 #[test]

@@ -140,6 +140,7 @@ fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend
         declaration_date: cells.date("declaration_date")?,
         frequency: frequency(cells)?,
         basis_as_of: cells.date("basis_as_of")?,
+        beside: Vec::new(),
     };
     let fault = match (retracted, has_id) {
         (false, _) => dividend_fault(&dividend),
@@ -167,7 +168,7 @@ fn frequency(cells: &Cells<'_>) -> Result<Option<Frequency>, Fault> {
     };
     let class = text.parse().ok().and_then(Frequency::from_payments_per_year);
     let message = format_args!(
-        "frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 24, 26 or 52"
+        "frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52"
     );
     class.map(Some).ok_or_else(|| Fault::new("bad_value", message))
 }

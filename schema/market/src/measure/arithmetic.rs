@@ -97,6 +97,11 @@ pub(crate) fn median(mut values: Vec<Decimal>) -> Option<Decimal> {
     if values.len() % 2 == 1 { Some(upper) } else { mean(&[values[middle - 1], upper]) }
 }
 
+/// Whether the larger of two positive decimals is at most `factor` times the smaller.
+pub(crate) fn within_factor(a: Decimal, b: Decimal, factor: Decimal) -> bool {
+    settle(a.max(b)) <= settle(a.min(b).saturating_mul(factor))
+}
+
 /// The positive `n`-th root, precise to at least 20 places; `None` unless `value` is positive and `n` at least 1.
 pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     if value <= Decimal::ZERO || n == 0 {

@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 
 use super::arithmetic::change_percent;
 use super::streak::{is_cut, is_increase};
-use super::yields::{Rate, halves_differ, months_before};
+use super::yields::{Rate, has_unequal_halves, months_before};
 
 /// What changed when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,10 +24,7 @@ pub struct RateChanges {
 
 /// The changes among the rates gone ex or declared by the as-of date.
 pub fn rate_changes(rates: &[Rate], payments_per_year: Option<i32>, as_of: NaiveDate) -> RateChanges {
-    let uneven = payments_per_year == Some(2)
-        && rates
-            .last_chunk::<2>()
-            .is_some_and(|[previous, last]| halves_differ(last.amount, previous.amount));
+    let uneven = payments_per_year == Some(2) && has_unequal_halves(rates);
     let back = if uneven { 2 } else { 1 };
     let decade = months_before(as_of, 120);
     let mut changes = RateChanges::default();

@@ -1,22 +1,24 @@
 //! How often a payer pays (R5), from the gaps between its regular ex-dates and the vendors' tags.
 //!
 //! Regular ex-dates, same-day merged, since the last gap over 550 days, the newest seven (six gaps):
-//! 1. with at least 3 gaps, at least 60 % of adjacent gap pairs summing to 330–400 days are semi-annual: interim and
+//! 1. six gaps of 26–30 days that sum to 165–171 are every four weeks: months, and third Fridays, drift apart from it;
+//! 2. else, with at least 3 gaps, at least 60 % of adjacent gap pairs summing to 330–400 days are semi-annual: interim and
 //!    final dividends lie unevenly in the year, and their median gap looks quarterly;
-//! 2. else the class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250, annual
+//! 3. else the class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250, annual
 //!    251–450, provided (with at least 3 gaps) that at least 60 % of the gaps lie in it;
-//! 3. else irregular.
+//! 4. else irregular.
 //!
 //! The inference beats the vendor's tag with at least 4 gaps of which 75 % agree (`frequency_conflict` when they
 //! differ); otherwise the latest tag; otherwise the weak inference. A rhythm the classes do not know (3, 6, 24 or 26
-//! payments a year) stays as tagged while the median gap is within 15 % of it, since no gap can contradict it (R31).
+//! payments a year) stays as tagged while the median gap is within 15 % of it, since no gap can contradict it (R31); so
+//! does a tag of every four weeks while fewer than six gaps all look like it.
 //! Source: class bounds and thresholds are this service's own, chosen against reported misreadings of gaps.
 
 use chrono::NaiveDate;
 
 use crate::event::Frequency;
 
-/// Days of a gap after which the rhythm starts anew.
+/// Days between payments after which a payer starts anew: what it paid before says nothing about what it pays now.
 const RESTART: i64 = 550;
 /// Ex-dates looked at.
 const NEWEST: usize = 7;
@@ -98,8 +100,13 @@ impl Inferred {
     }
 }
 
+/// Whether payments started anew between two ex-dates.
+pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate) -> bool {
+    (to - from).num_days() > RESTART
+}
+
 fn since_restart(dates: &[TaggedDate]) -> &[TaggedDate] {
-    let restart = dates.windows(2).rposition(|pair| (pair[1].ex_date - pair[0].ex_date).num_days() > RESTART);
+    let restart = dates.windows(2).rposition(|pair| is_restart(pair[0].ex_date, pair[1].ex_date));
     restart.map_or(dates, |position| &dates[position + 1..])
 }
 
@@ -115,6 +122,9 @@ fn infer(gaps: &[i64]) -> Option<Inferred> {
     if gaps.is_empty() {
         return None;
     }
+    if gaps.len() == NEWEST - 1 && is_four_weekly(gaps) {
+        return Some(Inferred { frequency: Frequency::FourWeekly, agreeing: gaps.len(), of: gaps.len() });
+    }
     let pairs = gaps.len() - 1;
     let yearly = gaps.windows(2).filter(|pair| (330..=400).contains(&(pair[0] + pair[1]))).count();
     if gaps.len() >= 3 && yearly * 5 >= pairs * 3 {
@@ -125,6 +135,12 @@ fn infer(gaps: &[i64]) -> Option<Inferred> {
     let agreeing = gaps.iter().filter(|gap| (from..=to).contains(*gap)).count();
     let classed = gaps.len() < 3 || agreeing * 5 >= gaps.len() * 3;
     Some(if classed { Inferred { frequency, agreeing, of: gaps.len() } } else { irregular })
+}
+
+/// Whether gaps are four weeks each but for a holiday: 165 to 171 days in six.
+fn is_four_weekly(gaps: &[i64]) -> bool {
+    let (count, days) = gaps.iter().fold((0, 0), |(count, days), gap| (count + 1, days + gap));
+    gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))
 }
 
 fn class_of(twice_days: i64) -> Option<(Frequency, i64, i64)> {
@@ -149,6 +165,9 @@ fn twice_median(gaps: &[i64]) -> i64 {
 
 /// Whether a tag names a rhythm that no class stands for, and the gaps are near it.
 fn fits_unclassed(tag: Frequency, gaps: &[i64]) -> bool {
+    if tag == Frequency::FourWeekly {
+        return is_four_weekly(gaps);
+    }
     let payments = i64::from(tag.payments_per_year().unwrap_or_default());
     let unclassed = matches!(payments, 3 | 6 | 24 | 26);
     // |median - 365/n| <= 15 % of 365/n, multiplied out by 40 n.
@@ -206,5 +225,25 @@ mod tests {
         check(&[121, 122, 122, 121], Frequency::Triannual, Frequency::Triannual, false);
         check(&[91, 91, 91, 91], Frequency::Bimonthly, Frequency::Quarterly, true);
         check(&[14, 14, 14, 14], Frequency::Biweekly, Frequency::Biweekly, false);
+        check(&[28, 28, 28, 28], Frequency::FourWeekly, Frequency::FourWeekly, false);
+        check(&[30, 31, 30, 31], Frequency::FourWeekly, Frequency::Monthly, true);
+        check(&[28, 28, 28, 28, 28, 28], Frequency::Monthly, Frequency::FourWeekly, true);
+    }
+
+    #[test]
+    fn every_four_weeks_is_not_every_month() {
+        let check = |gaps: &[u64], expected| {
+            assert_eq!(rhythm(&dates(gaps, None)).frequency, expected, "{gaps:?}");
+        };
+        check(&[28, 28, 28, 28, 28, 28], Frequency::FourWeekly);
+        check(&[27, 27, 28, 28, 28, 27], Frequency::FourWeekly);
+        check(&[27, 27, 27, 28, 28, 27], Frequency::Monthly);
+        check(&[29, 28, 29, 28, 28, 29], Frequency::FourWeekly);
+        check(&[29, 29, 29, 28, 28, 29], Frequency::Monthly);
+        check(&[26, 30, 28, 28, 28, 28], Frequency::FourWeekly);
+        check(&[25, 31, 28, 28, 28, 28], Frequency::Monthly);
+        // Third Fridays: four weeks, and five where the month has five of them.
+        check(&[28, 28, 35, 28, 28, 35], Frequency::Monthly);
+        check(&[28, 28, 28, 28, 28], Frequency::Monthly);
     }
 }

@@ -98,14 +98,19 @@ impl AnnualTotals {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
 
+    /// Whether a year can be what another is measured against: not the first with fewer payments than the next.
+    pub fn is_base(&self, year: i32) -> bool {
+        let begun = |next: YearTotal| self.total(year).is_some_and(|first| first.payments >= next.payments);
+        self.first_year() != Some(year) || self.total(year + 1).is_none_or(begun)
+    }
+
     /// Compound growth over the `span` years up to `last`, percent a year.
     pub fn growth(&self, last: i32, span: i32) -> Option<Decimal> {
         let base = self.total(last - span)?;
         if (last - span..=last).any(|year| self.amount(year) <= Decimal::ZERO) {
             return None;
         }
-        let next = self.total(base.year + 1)?;
-        if Some(base.year) == self.first_year() && base.payments < next.payments {
+        if !self.is_base(base.year) {
             return None;
         }
         let ratio = quotient(self.amount(last), base.amount)?;

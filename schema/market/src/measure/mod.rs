@@ -60,7 +60,7 @@ use crate::history::{History, SourcePolicy};
 use crate::row;
 
 /// Version of the rules: changes whenever the same facts would give another number.
-pub const METHOD_VERSION: &str = "2026.2";
+pub const METHOD_VERSION: &str = "2026.3";
 
 /// What every security is measured against.
 #[derive(Debug, Clone, Copy)]

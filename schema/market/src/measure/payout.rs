@@ -18,8 +18,8 @@ pub enum PayoutGap {
     NegativeEarnings,
     /// Earnings and dividends are in different currencies.
     CurrencyMismatch,
-    /// No earnings or no dividends known.
-    NoData,
+    /// No earnings or no dividends are known.
+    Missing,
 }
 
 impl PayoutGap {
@@ -29,7 +29,7 @@ impl PayoutGap {
             Self::NotApplicable => "not_applicable",
             Self::NegativeEarnings => "negative_earnings",
             Self::CurrencyMismatch => "currency_mismatch",
-            Self::NoData => "no_data",
+            Self::Missing => "missing",
         }
     }
 }
@@ -72,8 +72,8 @@ pub fn payout(facts: &PayoutFacts) -> (Result<Decimal, PayoutGap>, PayoutBasis) 
     let ratio = match (facts.dps_ttm, funds.or(facts.eps_ttm)) {
         (_, Some(earned)) if earned <= Decimal::ZERO => Err(PayoutGap::NegativeEarnings),
         (Some(_), Some(_)) if facts.currency_mismatch => Err(PayoutGap::CurrencyMismatch),
-        (Some(paid), Some(earned)) => percent_of(paid, earned).ok_or(PayoutGap::NoData),
-        _ => Err(PayoutGap::NoData),
+        (Some(paid), Some(earned)) => percent_of(paid, earned).ok_or(PayoutGap::Missing),
+        _ => Err(PayoutGap::Missing),
     };
     (ratio, basis)
 }
@@ -110,7 +110,7 @@ mod tests {
             (PayoutFacts { is_fund: true, ..facts }, PayoutGap::NotApplicable),
             (PayoutFacts { eps_ttm: Some(dec!(-2)), ..facts }, PayoutGap::NegativeEarnings),
             (PayoutFacts { eps_ttm: Some(dec!(0)), ..facts }, PayoutGap::NegativeEarnings),
-            (PayoutFacts { eps_ttm: None, ..facts }, PayoutGap::NoData),
+            (PayoutFacts { eps_ttm: None, ..facts }, PayoutGap::Missing),
             (PayoutFacts { currency_mismatch: true, ..facts }, PayoutGap::CurrencyMismatch),
         ] {
             assert_eq!(payout(&facts).0, Err(gap));

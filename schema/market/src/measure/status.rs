@@ -2,12 +2,15 @@
 //!
 //! - `non_payer`: no regular dividend ever;
 //! - `suspended`: the operator or vendor says so, and nothing was declared since;
-//! - `active`: a declared ex-date lies ahead, or the last one is at most 1.5 periods of 365/n days old (450 days when
-//!   the rhythm is irregular or unknown);
+//! - `active`: a declared ex-date lies ahead, or the last one is at most 1.5 periods of 365/n days old (at least 75 days
+//!   for 12 and 13 payments a year, 21 for 24 and more; 450 when the rhythm is irregular or unknown);
 //! - `lapsed`: none of these.
 //!
+//! Bond funds go ex twice in December and not in January, and weekly payers skip a holiday week: neither stopped paying.
+//! A regular amount held as an outlier (R28) proves by its ex-date that the payer pays.
+//!
 //! Suspended and lapsed payers have a forward dividend and headline yield of 0 and no projection.
-//! Source: 1.5 periods and 450 days are this service's own.
+//! Source: 1.5 periods and the numbers of days are this service's own.
 
 use chrono::NaiveDate;
 
@@ -20,7 +23,7 @@ const IRREGULAR_DAYS: i64 = 450;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatusFacts {
     pub as_of: NaiveDate,
-    /// Newest regular ex-date, declared future ones included.
+    /// Newest regular ex-date, declared future ones and those of held amounts included.
     pub last_ex_date: Option<NaiveDate>,
     /// Newest declaration date of a regular dividend, its ex-date where none is given.
     pub last_declared: Option<NaiveDate>,
@@ -39,10 +42,19 @@ pub fn status(facts: &StatusFacts) -> DividendState {
     }
     let silent = (facts.as_of - last_ex_date).num_days();
     let paying = match facts.payments_per_year {
-        Some(payments) => 2 * i64::from(payments) * silent <= 3 * 365,
+        Some(payments) => 2 * i64::from(payments) * silent <= 3 * 365 || silent <= least_days(payments),
         None => silent <= IRREGULAR_DAYS,
     };
     if paying { DividendState::Active } else { DividendState::Lapsed }
+}
+
+/// Days of silence that say nothing about frequent payers.
+fn least_days(payments_per_year: i32) -> i64 {
+    match payments_per_year {
+        12 | 13 => 75,
+        24.. => 21,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +84,17 @@ mod tests {
         check("2024-01-15", None, "2025-04-09", DividendState::Active);
         check("2024-01-15", None, "2025-04-10", DividendState::Lapsed);
         check("2024-07-15", Some(12), "2024-06-01", DividendState::Active);
+        for payments in [12, 13] {
+            check("2024-12-18", Some(payments), "2025-03-03", DividendState::Active);
+            check("2024-12-18", Some(payments), "2025-03-04", DividendState::Lapsed);
+        }
+        for payments in [24, 26, 52] {
+            check("2024-12-18", Some(payments), "2025-01-08", DividendState::Active);
+        }
+        check("2024-12-18", Some(52), "2025-01-09", DividendState::Lapsed);
+        // One and a half periods of six payments a year.
+        check("2024-01-01", Some(6), "2024-04-01", DividendState::Active);
+        check("2024-01-01", Some(6), "2024-04-02", DividendState::Lapsed);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! `years` counts the consecutive years, back from the last complete one (Y0), whose total exceeds the year before by
 //! more than 0.05 % (which absorbs split rounding); n increases need n + 1 totals. An equal total is a freeze and ends
-//! it. The running year counts early once its declared total beats Y0's. Specials never count. A cut declared this year
+//! it. A first paying year with fewer payments than the next is no base, as for growth (R13), so a dividend begun in
+//! autumn is not raised by going on. The running year counts early once its declared total beats Y0's. Specials never count. A cut declared this year
 //! leaves the number until year-end but puts it at risk: forward dividend below D[Y0] by more than that tolerance.
 //! A year of a spin-off neither counts nor breaks a streak when its total did not rise, since part of the payer left;
 //! it is flagged for review. Source: calendar-year practice of published dividend champions lists.
@@ -57,7 +58,8 @@ pub struct StreakFacts<'a> {
 /// The streak of increases.
 pub fn streak(totals: &AnnualTotals, facts: &StreakFacts<'_>) -> Streak {
     let StreakFacts { running, seed, listed, spin_offs } = *facts;
-    let increased = |year: i32| is_increase(totals.amount(year), totals.amount(year - 1));
+    let increased =
+        |year: i32| totals.is_base(year - 1) && is_increase(totals.amount(year), totals.amount(year - 1));
     let excused = |year: i32| spin_offs.contains(&year) && totals.amount(year) > Decimal::ZERO;
     let last_complete = running - 1;
     let last = if increased(running) { running } else { last_complete };
@@ -74,9 +76,10 @@ pub fn streak(totals: &AnnualTotals, facts: &StreakFacts<'_>) -> Streak {
     {
         return Streak { years, lower_bound: false, started: (years > 0).then(|| last + 1 - years) };
     }
-    // The total the first increase compares with is the oldest there is.
-    let reaches_first = totals.first_year() == Some(started - 1);
-    let listed_then = listed.is_some_and(|listed| listed >= started - 1);
+    // The total the first increase compares with is the oldest that can be compared with.
+    let first_base = totals.first_year().map(|first| if totals.is_base(first) { first } else { first + 1 });
+    let reaches_first = first_base == Some(started - 1);
+    let listed_then = listed.zip(totals.first_year()).is_some_and(|(listed, first)| listed >= first);
     Streak {
         years: counted,
         lower_bound: reaches_first && !listed_then,
@@ -98,8 +101,10 @@ pub fn is_at_risk(forward: Option<Decimal>, totals: &AnnualTotals, last_complete
 }
 
 /// Consecutive years with a regular payment, back from the running year, or from the one before it.
-pub fn payment_years(totals: &AnnualTotals, running: i32) -> i32 {
-    let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
+///
+/// `unproven` are the years in which an amount is held: how much was paid is unknown, that it was is not.
+pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i32 {
+    let paid = |year: i32| totals.amount(year) > Decimal::ZERO || unproven.contains(&year);
     let last = if paid(running) { running } else { running - 1 };
     (0..).take_while(|back| paid(last - back)).last().map_or(0, |back| back + 1)
 }
@@ -182,10 +187,34 @@ mod tests {
     #[test]
     fn paid_years_and_risk() {
         let paid = totals(&[dec!(1), dec!(0), dec!(1), dec!(1)]);
-        assert_eq!((payment_years(&paid, 2025), payment_years(&paid, 2024)), (2, 2));
-        assert_eq!(payment_years(&totals(&[]), 2025), 0);
+        assert_eq!((payment_years(&paid, &[], 2025), payment_years(&paid, &[], 2024)), (2, 2));
+        assert_eq!((payment_years(&paid, &[2025], 2025), payment_years(&paid, &[2022], 2024)), (3, 4));
+        assert_eq!(payment_years(&totals(&[]), &[], 2025), 0);
         assert!(is_at_risk(Some(dec!(0.9)), &paid, 2024));
         assert!(!is_at_risk(Some(dec!(0.9996)), &paid, 2024));
         assert!(!is_at_risk(None, &paid, 2024));
+    }
+
+    #[test]
+    fn a_short_first_year_is_no_base() {
+        let paid = |days: &[&str]| -> AnnualTotals {
+            let rates: Vec<Rate> =
+                days.iter().map(|day| Rate { ex_date: day.parse().unwrap(), amount: dec!(1) }).collect();
+            AnnualTotals::new(&rates, Some(2), "2025-02-01".parse().unwrap())
+        };
+        let check = |days: &[&str], listed, years, lower_bound| {
+            let facts = StreakFacts { running: 2025, listed, ..StreakFacts::default() };
+            let found = streak(&paid(days), &facts);
+            assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{days:?}");
+        };
+        let begun_in_autumn = ["2023-11-10", "2024-05-10", "2024-11-08"];
+        check(&begun_in_autumn, None, 0, true);
+        check(&begun_in_autumn, Some(2023), 0, false);
+        check(&begun_in_autumn, Some(2022), 0, true);
+        // The third year is measured against the second, which is whole.
+        let grown = ["2022-11-10", "2023-05-10", "2023-11-08", "2024-02-09", "2024-05-10", "2024-11-08"];
+        check(&grown, None, 1, true);
+        check(&grown, Some(2022), 1, false);
+        check(&["2023-05-10", "2023-11-10", "2024-05-10", "2024-11-08"], None, 0, false);
     }
 }

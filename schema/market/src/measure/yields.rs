@@ -2,17 +2,24 @@
 //!
 //! Trailing (TTM): the regular amounts with as_of - 12 calendar months < ex-date <= as_of, on as_of's share basis; pay
 //! dates play no part. Indicated (forward): the latest regular amount declared by as_of times n payments a year; once
-//! for n = 1; for n = 2 twice, unless it differs by more than 10 % from the one before it: then the two together.
+//! for n = 1; for n = 2 twice, but with the one before it where interim and final dividends alternate: where each of the
+//! four newest steps is more than 10 % and goes the other way than the one before, or, with fewer than five amounts
+//! known, where the last two differ by more than 10 %. A payer that raises every half-year is not understated so.
+//! An amount of at least three times the median of the four before it, and not within a factor of 1.5 of the last of
+//! them, is probably a special without its type: the forward figure rests on the payment before it until the next one
+//! confirms it (`latest_amount_unusual`). Across a pause of more than 550 days nothing is compared.
 //! Funds and delisted securities have no forward figure, irregular payers neither; suspended and lapsed payers have 0.
 //!
 //! The headline is the forward yield if a forward figure exists, else the trailing one, on the latest raw close carried
 //! through splits. Non-payers, suspended and lapsed payers show 0; no price or another currency than the price's, null.
-//! Source: the usual trailing twelve months and indicated annual dividend; the window's bounds and the 10 % are this service's own.
+//! Source: the usual trailing twelve months and indicated annual dividend; the window's bounds, the 10 %, the factors and
+//! the 550 days are this service's own.
 
 use chrono::{Months, NaiveDate};
 use rust_decimal::Decimal;
 
-use super::arithmetic::{mean, percent_of, settle};
+use super::arithmetic::{mean, median, percent_of, settle, within_factor};
+use super::frequency::is_restart;
 use super::series::{Series, month_number};
 use crate::row::{DividendState, ForwardBasis, YieldBasis};
 
@@ -54,6 +61,13 @@ pub struct Forward {
     /// Per share and year; `None` when there is no forward figure.
     pub amount: Option<Decimal>,
     pub basis: ForwardBasis,
+    /// Whether it rests on the payment before the latest one, which is too large to be a rate unconfirmed.
+    pub latest_unusual: bool,
+}
+
+impl Forward {
+    /// No forward figure.
+    pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
 }
 
 /// The indicated dividend of the next 12 months. `rates` hold every declared one, in order.
@@ -64,22 +78,45 @@ pub fn forward(
     as_of: NaiveDate,
 ) -> Forward {
     if status != DividendState::Active {
-        return Forward { amount: Some(Decimal::ZERO), basis: ForwardBasis::None };
+        return Forward { amount: Some(Decimal::ZERO), ..Forward::NONE };
     }
+    let latest_unusual = is_latest_unusual(rates);
+    let rates = if latest_unusual { &rates[..rates.len() - 1] } else { rates };
     let (Some(last), Some(payments)) = (rates.last(), payments_per_year) else {
-        return Forward { amount: None, basis: ForwardBasis::None };
+        return Forward::NONE;
     };
     let basis = if last.ex_date >= as_of { ForwardBasis::Declared } else { ForwardBasis::LastTimesFrequency };
-    let previous = rates.len().checked_sub(2).map(|index| rates[index].amount);
-    let amount = match (payments, previous) {
-        (2, Some(previous)) if halves_differ(last.amount, previous) => last.amount + previous,
+    let amount = match rates {
+        [.., interim, last] if payments == 2 && has_unequal_halves(rates) => interim.amount + last.amount,
         _ => last.amount.saturating_mul(Decimal::from(payments)),
     };
-    Forward { amount: Some(settle(amount)), basis }
+    Forward { amount: Some(settle(amount)), basis, latest_unusual }
+}
+
+/// Whether the latest amount is far above those before it, which none has confirmed yet.
+fn is_latest_unusual(rates: &[Rate]) -> bool {
+    let Some(newest @ [before @ .., previous, latest]) = rates.last_chunk::<5>() else { return false };
+    let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date));
+    let four = before.iter().chain([previous]).map(|rate| rate.amount).collect();
+    let far_above = median(four).is_some_and(|median| latest.amount >= settle(median * Decimal::from(3)));
+    without_pause && far_above && !within_factor(latest.amount, previous.amount, Decimal::new(15, 1))
+}
+
+/// Whether half-yearly dividends alternate between an interim and a final one.
+pub(crate) fn has_unequal_halves(rates: &[Rate]) -> bool {
+    let differs = |pair: &[Rate]| halves_differ(pair[1].amount, pair[0].amount);
+    let rises = |pair: &[Rate]| pair[1].amount > pair[0].amount;
+    match rates.last_chunk::<5>() {
+        Some(newest) => {
+            newest.windows(2).all(differs)
+                && newest.windows(3).all(|three| rises(&three[..2]) != rises(&three[1..]))
+        }
+        None => rates.last_chunk::<2>().is_some_and(|pair| differs(pair)),
+    }
 }
 
 /// Whether two half-yearly dividends differ by more than 10 % of the earlier one: an interim and a final.
-pub(crate) fn halves_differ(last: Decimal, previous: Decimal) -> bool {
+fn halves_differ(last: Decimal, previous: Decimal) -> bool {
     settle((last - previous).abs()) > settle(previous * Decimal::new(1, 1))
 }
 
@@ -194,7 +231,62 @@ mod tests {
         check(&history, Some(52), Some(dec!(5.72)));
         check(&history, None, None);
         let lapsed = forward(&history, Some(4), DividendState::Lapsed, date("2024-12-31"));
-        assert_eq!(lapsed, Forward { amount: Some(dec!(0)), basis: ForwardBasis::None });
+        assert_eq!(lapsed, Forward { amount: Some(dec!(0)), ..Forward::NONE });
+    }
+
+    /// Payments every `days` days, the last on 2024-12-02.
+    fn paid(days: i64, amounts: &[Decimal]) -> Vec<Rate> {
+        let back = (0..amounts.len()).rev().map(|back| days * i64::try_from(back).unwrap());
+        back.zip(amounts)
+            .map(|(back, amount)| Rate {
+                ex_date: date("2024-12-02") - chrono::TimeDelta::days(back),
+                amount: *amount,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn halves_that_alternate_are_counted_together() {
+        let check = |amounts: &[Decimal], expected: Decimal| {
+            let found = forward(&paid(182, amounts), Some(2), DividendState::Active, date("2024-12-31"));
+            assert_eq!(found.amount, Some(expected), "{amounts:?}");
+        };
+        let (interim, last) = (dec!(0.10), dec!(0.30));
+        check(&[interim, last], dec!(0.40));
+        check(&[interim, last, interim, last], dec!(0.40));
+        check(&[last, interim, last, interim, last], dec!(0.40));
+        // A raise at every half-year is no alternation; four amounts cannot tell.
+        check(&[dec!(0.45), dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.40));
+        check(&[dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.33));
+        check(&[dec!(0.50), dec!(0.55)], dec!(1.10));
+        check(&[dec!(0.50), dec!(0.5501)], dec!(1.0501));
+        // The oldest step is too small, and one step goes the same way as the one before.
+        check(&[dec!(0.10), dec!(0.11), dec!(0.20), dec!(0.10), dec!(0.20)], dec!(0.40));
+        check(&[dec!(0.22), dec!(0.20), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.60));
+        check(&[dec!(0.2201), dec!(0.1980), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.50));
+    }
+
+    #[test]
+    fn an_unconfirmed_jump_is_no_rate() {
+        let check = |days, amounts: &[Decimal], expected: Decimal, unusual| {
+            let found = forward(&paid(days, amounts), Some(4), DividendState::Active, date("2024-12-31"));
+            assert_eq!((found.amount, found.latest_unusual), (Some(expected), unusual), "{amounts:?}");
+        };
+        let quarter = dec!(0.25);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(0.75)], dec!(1), true);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(0.7499)], dec!(2.9996), false);
+        check(91, &[quarter, quarter, quarter, dec!(2)], dec!(8), false);
+        // The next payment confirms it when it is within a factor of 1.5, up or down.
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2), dec!(3)], dec!(12), false);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(3), dec!(2)], dec!(8), false);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2), dec!(3.01)], dec!(8), true);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2), quarter], dec!(1), false);
+        // What resumes after years is compared with nothing.
+        check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
+        check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
+        let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);
+        assert!(!forward(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02")).latest_unusual);
     }
 
     #[test]

@@ -32,7 +32,7 @@ row! {
         "adjusted_amount" adjusted_amount: Option<Exact>,
         /// ISO 4217.
         "currency" currency: String,
-        /// Type as declared.
+        /// Type as declared; `special` where the price shows it of a regular one (`special_by_price`).
         "type" r#type: DividendType,
         /// Payment frequency.
         "frequency" frequency: Frequency,

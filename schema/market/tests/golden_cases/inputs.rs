@@ -229,6 +229,7 @@ fn dividend(row: &Value, index: usize, symbol: &Symbol, prices: &Unit) -> Observ
         declaration_date: date(&row["declaration_date"]),
         frequency,
         basis_as_of: date(&row["basis_as_of"]),
+        beside: Vec::new(),
     };
     let id = row["id"].as_str().map(str::to_owned);
     observed(id, row["revision"].as_i64().unwrap_or_default(), action, line(row, index), record)

@@ -79,9 +79,17 @@ pub(crate) fn is_growth(case: &Case, span: i32, percent: Decimal) -> bool {
 }
 
 pub(crate) fn streak(case: &Case) -> i32 {
+    let payments = |year: i32| {
+        let regular = case.dividends.iter().filter(|paid| !paid.special);
+        regular.filter(|paid| paid.ex_date.year() == year).count()
+    };
+    let first = case.dividends.iter().find(|paid| !paid.special).map(|paid| paid.ex_date.year());
+    let is_begun = |year: i32| Some(year) == first && payments(year) < payments(year + 1);
     let rises = |year: i32| {
         let before = annual_total(case, year - 1);
-        before > zero() && annual_total(case, year) / before - whole(1) > ratio(5, 10_000)
+        !is_begun(year - 1)
+            && before > zero()
+            && annual_total(case, year) / before - whole(1) > ratio(5, 10_000)
     };
     let running = as_of().year();
     let mut year = if rises(running) { running } else { running - 1 };

@@ -147,6 +147,7 @@ impl Case {
                 declaration_date: None,
                 frequency: None,
                 basis_as_of: None,
+                beside: Vec::new(),
             };
             observed(line, record)
         });

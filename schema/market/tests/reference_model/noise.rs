@@ -79,6 +79,7 @@ fn dividend() -> impl Strategy<Value = Dividend> {
                 declaration_date,
                 frequency,
                 basis_as_of: payment_date.filter(|_| adjusted),
+                beside: Vec::new(),
             }
         },
     )

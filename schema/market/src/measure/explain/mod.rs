@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::measured::measure;
+use super::payout::PayoutGap;
 use super::{METHOD_VERSION, Market};
 use crate::history::History;
 use crate::row::Quarantined;
@@ -29,9 +30,8 @@ pub struct Explanation {
     pub method_version: String,
     /// Where the frequency came from: `inferred` or `vendor`; null without regular dividends.
     pub frequency_source: Option<String>,
-    /// Why there is no payout ratio: `not_applicable`, `negative_earnings`, `currency_mismatch`, `no_data`; null when
-    /// there is one.
-    pub payout_status: Option<String>,
+    /// Why a payout ratio is there or not: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`, `missing`.
+    pub payout_status: String,
     /// What dividends are measured against: `eps` or `ffo`; null for funds.
     pub payout_basis: Option<String>,
     /// Flags: what to know before trusting a figure.
@@ -98,7 +98,7 @@ pub fn explain(history: &History, market: &Market<'_>) -> Explanation {
         as_of: measured.basis.as_of,
         method_version: METHOD_VERSION.to_owned(),
         frequency_source: measured.basis.rhythm.source.map(|source| source.as_str().to_owned()),
-        payout_status: measured.payouts.ratio.err().map(|gap| gap.as_str().to_owned()),
+        payout_status: measured.payouts.ratio.err().map_or("ok", PayoutGap::as_str).to_owned(),
         payout_basis: (!is_fund).then(|| measured.payouts.basis.as_str().to_owned()),
         flags: metrics.flags.0.clone(),
         metrics: formulas::explained(&measured, &metrics),

@@ -1,5 +1,7 @@
 //! What is paid, explained: trailing and indicated dividends, yields, rhythm, what comes next.
 
+use chrono::NaiveDate;
+
 use super::formulas::Rounding::{Amount, Exact, Percent};
 use super::formulas::{date, entry, number, window};
 use super::observations::{of_dividends, of_payment, of_price, of_security};
@@ -42,13 +44,12 @@ fn trailing(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
 }
 
 fn forward(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
-    let last = measured.basis.rates.last();
     let per_year = measured.basis.payments_per_year();
     let latest = newest(measured, 2);
     let status = format!(
         "{}: last regular ex-date {}, {} payments a year",
         measured.income.status,
-        date(last.map(|rate| rate.ex_date)),
+        date(measured.basis.ex_dates.last().copied()),
         per_year.map_or_else(|| "unknown".to_owned(), |n| n.to_string())
     );
     let basis =
@@ -62,16 +63,22 @@ fn forward(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
 }
 
 fn indicated(measured: &Measured<'_>) -> String {
-    let (last, per_year) = (measured.basis.rates.last(), measured.basis.payments_per_year());
-    match (measured.income.forward.amount, last, per_year) {
+    let (forward, rates) = (&measured.income.forward, &measured.basis.rates);
+    let last = rates.iter().rev().nth(usize::from(forward.latest_unusual));
+    match (forward.amount, last, measured.basis.payments_per_year()) {
         (None, _, _) => "no forward figure: a fund, a delisted security or an irregular payer".to_owned(),
         (Some(value), Some(last), Some(n)) if !value.is_zero() => {
             let amount = number(Some(last.amount));
             if arithmetic::settle(last.amount.saturating_mul(n.into())) == value {
-                format!("latest regular amount declared {amount} ({}) x {n} payments a year", last.ex_date)
+                let which = if forward.latest_unusual {
+                    "regular amount before the latest, which is at least 3 times the median before it and unconfirmed,"
+                } else {
+                    "latest regular amount declared"
+                };
+                format!("{which} {amount} ({}) x {n} payments a year", last.ex_date)
             } else {
                 format!(
-                    "latest {amount} ({}) + the one before it: the halves differ by more than 10 %",
+                    "latest {amount} ({}) + the one before it: interim and final alternate by more than 10 %",
                     last.ex_date
                 )
             }
@@ -146,7 +153,7 @@ fn yields(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
 
 fn rhythm(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
     let newest_dates: Vec<String> =
-        measured.basis.rates.iter().rev().take(7).rev().map(|rate| rate.ex_date.to_string()).collect();
+        measured.basis.ex_dates.iter().rev().take(7).rev().map(NaiveDate::to_string).collect();
     let source = measured.basis.rhythm.source.map_or("nothing", |source| source.as_str());
     let formula = format!(
         "{} from {source}; newest regular ex-dates {}",

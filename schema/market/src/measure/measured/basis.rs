@@ -42,6 +42,8 @@ pub(crate) struct Basis<'a> {
     pub ex_days: Vec<ExDay>,
     /// Regular dividends of the dividend currency by ex-date, declared future ones included.
     pub rates: Vec<Rate>,
+    /// Ex-dates of the rates and of regular amounts held as outliers, in order.
+    pub ex_dates: Vec<NaiveDate>,
     pub rhythm: Rhythm,
 }
 
@@ -58,7 +60,10 @@ impl<'a> Basis<'a> {
         let series = Series::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
         flag_contradictions(&series, merged.prices.is_calm, flags);
-        let rhythm = rhythm(&tagged_dates(payments, &dividend_currency));
+        let tagged_dates = tagged_dates(payments, &merged.dividends.unproven, &dividend_currency);
+        let rhythm = rhythm(&tagged_dates);
+        let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
+        ex_dates.dedup();
         flag_facts(history, payments, &rhythm, flags);
         Self {
             history,
@@ -69,6 +74,7 @@ impl<'a> Basis<'a> {
             price: latest_price(&series, as_of),
             ex_days,
             rates: rates(payments, &dividend_currency),
+            ex_dates,
             rhythm,
             currency,
             dividend_currency,
@@ -160,10 +166,15 @@ fn rates(payments: &[Payment<'_>], currency: &str) -> Vec<Rate> {
     rates
 }
 
-fn tagged_dates(payments: &[Payment<'_>], currency: &str) -> Vec<TaggedDate> {
-    regular(payments, currency)
-        .map(|payment| TaggedDate { ex_date: payment.ex_date, tag: payment.observation.record.frequency })
-        .collect()
+fn tagged_dates(payments: &[Payment<'_>], unproven: &[Payment<'_>], currency: &str) -> Vec<TaggedDate> {
+    let tagged = |payment: &Payment<'_>| TaggedDate {
+        ex_date: payment.ex_date,
+        tag: payment.observation.record.frequency,
+    };
+    let mut dates: Vec<TaggedDate> =
+        regular(payments, currency).chain(regular(unproven, currency)).map(tagged).collect();
+    dates.sort_by_key(|date| date.ex_date);
+    dates
 }
 
 fn flag_facts(history: &History, payments: &[Payment<'_>], rhythm: &Rhythm, flags: &mut BTreeSet<String>) {

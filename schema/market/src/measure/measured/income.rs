@@ -15,7 +15,7 @@ use crate::measure::yields::{
     Forward, HeadlineFacts, YieldRange, forward, headline, is_unusual_count, months_before, sum, trailing,
     yield_range,
 };
-use crate::row::{DividendState, ForwardBasis, YieldBasis};
+use crate::row::{DividendState, YieldBasis};
 
 /// Dividends and yields, amounts per share in the dividend currency, yields in percent.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) fn income(basis: &Basis<'_>, flags: &mut BTreeSet<String>) -> Income 
     let dps_ttm = (!mixed).then(|| sum(trailing_rates));
     let dps_ttm_total = total_paid(basis.payments(), as_of, &basis.dividend_currency);
     let forward = if basis.is_fund() || !basis.is_listed {
-        Forward { amount: None, basis: ForwardBasis::None }
+        Forward::NONE
     } else {
         forward(&basis.rates, basis.payments_per_year(), status, as_of)
     };
@@ -82,15 +82,16 @@ pub(crate) fn income(basis: &Basis<'_>, flags: &mut BTreeSet<String>) -> Income 
 fn payer_status(basis: &Basis<'_>) -> DividendState {
     status(&StatusFacts {
         as_of: basis.as_of,
-        last_ex_date: basis.rates.last().map(|rate| rate.ex_date),
-        last_declared: last_declared(basis.payments()),
+        last_ex_date: basis.ex_dates.last().copied(),
+        last_declared: last_declared(basis),
         payments_per_year: basis.payments_per_year(),
         suspended_on: basis.security().and_then(|security| security.dividend_suspended_on),
     })
 }
 
-fn last_declared(payments: &[Payment<'_>]) -> Option<NaiveDate> {
-    let regular = payments.iter().filter(|payment| payment.class.is_regular());
+fn last_declared(basis: &Basis<'_>) -> Option<NaiveDate> {
+    let payments = basis.payments().iter().chain(&basis.merged.dividends.unproven);
+    let regular = payments.filter(|payment| payment.class.is_regular());
     regular.map(|payment| payment.observation.record.declaration_date.unwrap_or(payment.ex_date)).max()
 }
 
@@ -124,6 +125,9 @@ fn flag_income(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<String>)
     }
     if is_suspect(income.dividend_yield) {
         flags.insert("yield_suspect".to_owned());
+    }
+    if income.forward.latest_unusual {
+        flags.insert("latest_amount_unusual".to_owned());
     }
     let partial = is_partial_year(basis);
     if partial {

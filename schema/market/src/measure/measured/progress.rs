@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::Datelike;
+use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::basis::Basis;
@@ -44,10 +44,18 @@ pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<
         growth: [1, 3, 5, 10].map(|span| totals.growth(running - 1, span)),
         streak,
         at_risk: is_at_risk(income.forward.amount, &totals, running - 1),
-        payment_years: payment_years(&totals, running),
+        payment_years: payment_years(&totals, &unproven_years(basis), running),
         changes: rate_changes(&basis.rates, per_year, basis.as_of),
         totals,
     }
+}
+
+/// Years with a regular amount held as an outlier: something was paid in them.
+fn unproven_years(basis: &Basis<'_>) -> Vec<i32> {
+    let gone_ex = basis.ex_dates.iter().filter(|date| **date <= basis.as_of);
+    let unproven =
+        gone_ex.filter(|date| basis.rates.binary_search_by_key(*date, |rate| rate.ex_date).is_err());
+    unproven.map(NaiveDate::year).collect()
 }
 
 /// Years with a spin-off: parent and child would have to be judged together.

@@ -31,8 +31,7 @@ pub(crate) fn upcoming(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<
     let Some(per_year) = basis.payments_per_year().filter(|_| active) else {
         return Upcoming { declared, projections: Vec::new() };
     };
-    let ex_dates: Vec<NaiveDate> = basis.rates.iter().map(|rate| rate.ex_date).collect();
-    let mut projections = projected(&ex_dates, per_year, basis.as_of);
+    let mut projections = projected(&basis.ex_dates, per_year, basis.as_of);
     if declared.is_none() && projections.first().is_some_and(|date| *date < basis.as_of) {
         flags.insert("overdue".to_owned());
     }

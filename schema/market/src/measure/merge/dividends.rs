@@ -10,16 +10,21 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::beside::Beside;
 use super::known::Known;
 use super::quarantine::{EXCEEDS_PRICE, Neighbours, hold_outliers};
 use super::sources::{believed, withdraw_by_manual};
 use super::version::{Fate, Held, Keyed, Winner, moment, winners};
-use crate::event::{Basis, Dividend, Kind};
+use crate::event::{Basis, Dividend, DividendType, Kind};
 use crate::history::{History, Observation, SourcePolicy};
 use crate::measure::adjust::Splits;
 use crate::measure::class::Class;
 use crate::measure::ex_date::{FIRST_T_PLUS_3, from_record_date, of_distribution};
+use crate::measure::policy::MANUAL;
 use crate::symbol::Symbol;
+
+/// Days an ex-date may lie ahead of the newest session.
+const DAYS_AHEAD: i64 = 400;
 
 /// One distribution as it counts.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +40,16 @@ pub(crate) struct Payment<'a> {
     pub class: Class,
 }
 
+impl Payment<'_> {
+    /// The type as declared, but `special` for a regular amount that the price shows to be one (R28).
+    pub(crate) fn served_type(&self) -> DividendType {
+        let record = &self.observation.record;
+        let by_price =
+            self.class == Class::Special && record.r#type.class(record.frequency) == Class::Regular;
+        if by_price { DividendType::Special } else { record.r#type }
+    }
+}
+
 /// Winners of the believed sources, before amounts and neighbours are looked at.
 #[derive(Debug)]
 pub(crate) struct DividendWinners {
@@ -48,6 +63,8 @@ pub(crate) struct DividendWinners {
 pub(crate) struct MergedDividends<'a> {
     /// By ex-date.
     pub payments: Vec<Payment<'a>>,
+    /// Regular ones held as outliers, by ex-date: their amounts do not count, but their ex-dates do (R28).
+    pub unproven: Vec<Payment<'a>>,
     /// Withdrawn ones, by ex-date.
     pub cancelled: Vec<Payment<'a>>,
     pub fates: Vec<Fate>,
@@ -72,6 +89,7 @@ pub(crate) fn dividend_winners(
     history: &History,
     policy: &SourcePolicy,
     own: &dyn Fn(&Symbol) -> bool,
+    beside: &Beside<'_>,
 ) -> DividendWinners {
     let observations = &history.dividends;
     let mut result = DividendWinners {
@@ -79,9 +97,9 @@ pub(crate) fn dividend_winners(
         fates: vec![Fate::Used; observations.len()],
         held: Vec::new(),
     };
-    let winners = winners(observations, own, &mut result.fates, &mut result.held);
-    let mut kept = believed(observations, winners, Kind::Dividend, policy, &mut result.fates);
-    withdraw_by_manual(observations, &mut kept, &mut result.fates);
+    let winners = winners(observations, own, beside, &mut result.fates, &mut result.held);
+    let mut kept = believed(observations, winners, Kind::Dividend, policy, beside, &mut result.fates);
+    withdraw_by_manual(observations, &mut kept, beside, &mut result.fates);
     result.winners = kept;
     result
 }
@@ -107,6 +125,7 @@ pub(crate) fn stock_dividends(
 pub(crate) fn merge_dividends<'a>(
     history: &'a History,
     found: DividendWinners,
+    beside: &Beside<'_>,
     basics: &Basics<'_>,
     flags: &mut BTreeSet<String>,
 ) -> MergedDividends<'a> {
@@ -116,25 +135,39 @@ pub(crate) fn merge_dividends<'a>(
         let Some(payment) = payment(history, winner.index, basics, flags) else { continue };
         if !is_declared(&payment.observation.record, &basics.known) {
             fates[winner.index] = Fate::NotYetKnown;
+        } else if let Some((reason, message)) = too_far_ahead(&payment, basics.known.as_of()) {
+            fates[winner.index] = Fate::Quarantined(reason);
+            held.push(Held { index: winner.index, reason, message });
         } else if winner.cancelled {
             payment.observation.id.iter().for_each(|id| _ = flags.insert(format!("cancelled:{id}")));
             cancelled.push(payment);
         } else {
             if winner.conflict {
                 flags.insert("conflicting_duplicate".to_owned());
+                flags.insert("duplicate_collapsed".to_owned());
             }
             payments.push(payment);
         }
     }
     payments.sort_by(compare_events);
     cancelled.sort_by(compare_events);
-    let mut payments = one_per_event(payments, &mut fates, flags);
-    hold_outliers(&mut payments, basics, &mut fates, &mut held);
+    let mut payments = one_per_payment(payments, beside, &mut fates, flags);
+    let unproven = hold_outliers(&mut payments, basics, &mut fates, &mut held, flags);
     if held.iter().any(|row| row.reason == EXCEEDS_PRICE) {
         flags.insert("factor_skipped".to_owned());
     }
     held.sort_by_key(|row| row.index);
-    MergedDividends { payments, cancelled, fates, held }
+    MergedDividends { payments, unproven, cancelled, fates, held }
+}
+
+/// An ex-date more than 400 days ahead is a mistyped year: no board declares so long before.
+fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<(&'static str, String)> {
+    let days = (payment.ex_date - as_of).num_days();
+    (days > DAYS_AHEAD).then(|| {
+        let message =
+            format!("the ex-date {} is {days} days after the newest session {as_of}", payment.ex_date);
+        ("far_future_ex_date", message)
+    })
 }
 
 /// Whether a dividend is known to be declared.
@@ -204,7 +237,7 @@ fn is_unexpected(
     }
 }
 
-fn event_key(payment: &Payment<'_>) -> (NaiveDate, crate::event::DividendType) {
+fn event_key(payment: &Payment<'_>) -> (NaiveDate, DividendType) {
     (payment.ex_date, payment.observation.record.r#type)
 }
 
@@ -218,35 +251,61 @@ fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
         .then_with(|| a.amount.cmp(&b.amount))
 }
 
-/// Makes one event of rows with the same ex-date, type and currency under different ids (R29).
-fn one_per_event<'a>(
+/// Makes one of rows with the same ex-date, type and currency under different ids (R29).
+fn one_per_payment<'a>(
     payments: Vec<Payment<'a>>,
+    beside: &Beside<'_>,
     fates: &mut [Fate],
     flags: &mut BTreeSet<String>,
 ) -> Vec<Payment<'a>> {
     let same = |a: &Payment<'_>, b: &Payment<'_>| {
         event_key(a) == event_key(b) && a.observation.record.currency == b.observation.record.currency
     };
-    let mut events = Vec::with_capacity(payments.len());
+    let mut kept = Vec::with_capacity(payments.len());
     for rows in payments.chunk_by(same) {
-        let Some(latest) = rows.last() else { continue };
-        if rows.len() == 1 {
-            events.push(*latest);
+        if let [only] = rows {
+            kept.push(*only);
             continue;
         }
-        let overridden = |payment: &Payment<'_>| payment.observation.source == crate::measure::policy::MANUAL;
-        let latest = rows.iter().rev().find(|row| overridden(row)).unwrap_or(latest);
-        if rows.iter().any(|row| row.amount != latest.amount) {
-            flags.insert("conflicting_duplicate".to_owned());
+        let mut day = payments_of_day(rows, beside);
+        // By amount, so that one of them said again later does not change their order.
+        day.sort_by_key(|versions| versions[0].amount);
+        for versions in &day {
+            let best = best_of(versions);
+            if versions.iter().any(|row| row.amount != best.amount) {
+                flags.insert("conflicting_duplicate".to_owned());
+            }
+            for dropped in versions.iter().filter(|row| row.index != best.index) {
+                flags.insert("duplicate_collapsed".to_owned());
+                fates[dropped.index] = Fate::Duplicate(best.index);
+            }
+            kept.push(best);
         }
-        let quality =
-            |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());
-        let best =
-            rows.iter().filter(|row| row.amount == latest.amount).max_by_key(quality).unwrap_or(latest);
-        rows.iter()
-            .filter(|row| row.index != best.index)
-            .for_each(|row| fates[row.index] = Fate::Duplicate(best.index));
-        events.push(*best);
     }
-    events
+    kept
+}
+
+/// Divides the rows of a day, in order, into those of each payment; each begins with the row that says its amount. Manual records are the last word.
+fn payments_of_day<'a>(rows: &[Payment<'a>], beside: &Beside<'_>) -> Vec<Vec<Payment<'a>>> {
+    let is_manual = |row: &&Payment<'_>| row.observation.source == MANUAL;
+    let (manual, vendors): (Vec<&Payment<'a>>, Vec<&Payment<'a>>) = rows.iter().rev().partition(is_manual);
+    let mut day: Vec<Vec<Payment<'a>>> = Vec::new();
+    for row in manual.into_iter().chain(vendors) {
+        let is_version = |versions: &&mut Vec<Payment<'_>>| {
+            !row.observation.record.is_beside(&versions[0].observation.record, beside)
+        };
+        match day.iter_mut().find(is_version) {
+            Some(versions) => versions.push(*row),
+            None => day.push(vec![*row]),
+        }
+    }
+    day
+}
+
+/// Of the rows that say the last amount the best dated one.
+fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
+    let latest = versions[0];
+    let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());
+    let of_amount = versions.iter().rev().filter(|row| row.amount == latest.amount);
+    of_amount.max_by_key(quality).copied().unwrap_or(latest)
 }

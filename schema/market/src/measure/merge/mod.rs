@@ -2,9 +2,11 @@
 //!
 //! Invariant: the result depends on the set of observations alone, never on their order.
 
+mod beside;
 mod dividends;
 mod fundamentals;
 mod known;
+mod outlier;
 mod prices;
 mod quarantine;
 mod row_rule;
@@ -19,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
+use beside::Beside;
 pub(crate) use dividends::Payment;
 use dividends::{Basics, MergedDividends, dividend_winners, merge_dividends, stock_dividends};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
@@ -36,10 +39,14 @@ pub use version::{Fate, Held};
 
 use super::Market;
 use super::adjust::Splits;
+use super::calendar::add_sessions;
 use super::series::Series;
 use crate::event::Action;
 use crate::history::History;
 use crate::symbol::Symbol;
+
+/// Sessions within which a close tells what an ex-date did to the price.
+const PRICED_WITHIN: i32 = 5;
 
 /// The clean events of a security, as known on a date.
 #[derive(Debug)]
@@ -60,7 +67,8 @@ pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a>
     let mut flags = BTreeSet::new();
     let own = |symbol: &Symbol| is_own(history, symbol);
     let splits = merge_splits(history, policy, &own, &mut flags);
-    let winners = dividend_winners(history, policy, &own);
+    let beside = Beside::of(&history.dividends);
+    let winners = dividend_winners(history, policy, &own, &beside);
     let all_splits = table_of_all(&splits.splits, &stock_dividends(history, &winners, None));
     let declared = stock_dividends(history, &winners, Some(&known));
     let split_table = table_of_known(&history.splits, &splits.splits, &declared, &known);
@@ -73,14 +81,22 @@ pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a>
         priced.or_else(|| event_days.get(source).copied()).unwrap_or(as_of)
     };
     let close_before = |day: NaiveDate| series.close_before(day);
+    let close_after = |day: NaiveDate| {
+        let first = series.at_or_after(day)?;
+        (series.date(first) <= add_sessions(day, PRICED_WITHIN)).then(|| series.close_on_basis(first, day))
+    };
     let basics = Basics {
         all_splits: &all_splits,
         splits: &split_table,
         known,
         newest_day: &newest_day,
-        neighbours: Neighbours { close_before: &close_before, currency: currency(history) },
+        neighbours: Neighbours {
+            close_before: &close_before,
+            close_after: &close_after,
+            currency: currency(history),
+        },
     };
-    let dividends = merge_dividends(history, winners, &basics, &mut flags);
+    let dividends = merge_dividends(history, winners, &beside, &basics, &mut flags);
     let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
     Merged { splits, split_table, prices, dividends, fundamentals, flags }
 }

@@ -1,30 +1,34 @@
-//! Rows that only their neighbours show to be wrong (R28, R30): held back, visible, and back when neighbours change.
+//! Payments that only their neighbours show to be wrong (R28, R30): held back, visible, and back when neighbours change.
 //!
 //! - `amount_exceeds_price`: cash of at least the close before the ex-date; a liquidation or a spin-off may.
-//! - `amount_outlier`: a regular amount of at least 10 times the median of the four regular ones before it, in the same
-//!   currency on one share basis (pence sent as pounds). Held rows are nobody's neighbours, so a run of wrong amounts
-//!   stays out until an operator decides; with fewer than four before it, nothing is held.
+//! - `amount_outlier`: a regular amount that is an isolated outlier, unless the price tells that it was paid. An amount of
+//!   at least 5 % of the close before, by 0.6 to 1.4 times which the first close within five sessions fell, was a special
+//!   without its type: it is kept as one (`special_by_price`).
+//!
+//! The ex-date of a held outlier still shows that the payer pays. While the newest one waits for its successor, the
+//! security is flagged `amount_held`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::dividends::{Basics, Payment};
+use super::outlier::{Isolated, Sum, isolated};
 use super::version::{Fate, Held};
 use crate::event::{Dividend, DividendType};
-use crate::measure::arithmetic::median;
+use crate::measure::arithmetic::settle;
 use crate::measure::class::Class;
 
 /// Reason code of cash of at least the close before; such a row puts no factor on prices either (R11).
 pub(crate) const EXCEEDS_PRICE: &str = "amount_exceeds_price";
-/// Regular amounts a new one is compared with.
-const COMPARED: usize = 4;
 
 /// The prices around a distribution.
 pub(crate) struct Neighbours<'a> {
     /// The last raw close before a day, on that day's share basis.
     pub close_before: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
+    /// The first raw close from a day on, within five sessions, on that day's share basis.
+    pub close_after: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
     /// Currency of prices.
     pub currency: &'a str,
 }
@@ -34,29 +38,63 @@ impl Neighbours<'_> {
     pub(crate) fn close_for(&self, record: &Dividend, day: NaiveDate) -> Option<Decimal> {
         if record.currency == self.currency { (self.close_before)(day) } else { None }
     }
+
+    /// Whether the price fell on an ex-date by about an amount that is large enough to be seen in it.
+    fn show(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
+        let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
+            return false;
+        };
+        let times = |tenths: i64| settle(amount.saturating_mul(Decimal::new(tenths, 1)));
+        let fall = settle(before - after);
+        settle(amount * Decimal::from(20)) >= settle(before) && times(6) <= fall && fall <= times(14)
+    }
 }
 
-/// Takes contradicted payments out of a list sorted by ex-date.
-pub(crate) fn hold_outliers(
-    payments: &mut Vec<Payment<'_>>,
+/// What an isolated outlier is taken for.
+enum Taken {
+    Special,
+    /// With the level it stands out of.
+    Outlier(Decimal),
+}
+
+/// Takes contradicted payments out of a list sorted by ex-date; gives back the regular ones whose ex-date still counts.
+pub(crate) fn hold_outliers<'a>(
+    payments: &mut Vec<Payment<'a>>,
     basics: &Basics<'_>,
     fates: &mut [Fate],
     held: &mut Vec<Held>,
-) {
-    let mut recent: Vec<(&str, VecDeque<Decimal>)> = Vec::new();
-    payments.retain(|payment| {
-        let fault =
-            exceeds_price(payment, basics).or_else(|| outlier(payment, neighbours_of(&recent, payment)));
-        if let Some((reason, message)) = fault {
+    flags: &mut BTreeSet<String>,
+) -> Vec<Payment<'a>> {
+    let outliers = outliers(payments, basics);
+    let newest =
+        payments.iter().rev().find(|payment| payment.class.is_regular()).map(|newest| newest.ex_date);
+    let mut unproven = Vec::new();
+    let mut position = 0;
+    payments.retain_mut(|payment| {
+        let taken = outliers.get(&position);
+        position += 1;
+        let outlier = match taken {
+            Some(Taken::Outlier(level)) => Some(outlier(payment, *level)),
+            _ => None,
+        };
+        if outlier.is_some() {
+            unproven.push(*payment);
+        }
+        if let Some((reason, message)) = exceeds_price(payment, basics).or(outlier) {
             fates[payment.index] = Fate::Quarantined(reason);
             held.push(Held { index: payment.index, reason, message });
             return false;
         }
-        if payment.class.is_regular() {
-            remember(&mut recent, payment);
+        if taken.is_some() {
+            payment.class = Class::Special;
+            flags.insert("special_by_price".to_owned());
         }
         true
     });
+    if unproven.last().is_some_and(|last| Some(last.ex_date) == newest) {
+        flags.insert("amount_held".to_owned());
+    }
+    unproven
 }
 
 fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<(&'static str, String)> {
@@ -72,42 +110,39 @@ fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<(&'static
     })
 }
 
-fn neighbours_of<'a>(
-    recent: &'a [(&str, VecDeque<Decimal>)],
-    payment: &Payment<'_>,
-) -> Option<&'a VecDeque<Decimal>> {
-    let currency = payment.observation.record.currency.as_str();
-    recent.iter().find(|(known, _)| *known == currency).map(|(_, amounts)| amounts)
+fn outlier(payment: &Payment<'_>, level: Decimal) -> (&'static str, String) {
+    let message = format!(
+        "{} a share is at least 10 times the median {} of the four regular amounts before it, and no other bears it out",
+        payment.adjusted.normalize(),
+        level.normalize()
+    );
+    ("amount_outlier", message)
 }
 
-fn outlier(payment: &Payment<'_>, before: Option<&VecDeque<Decimal>>) -> Option<(&'static str, String)> {
-    let before = before.filter(|before| payment.class.is_regular() && before.len() == COMPARED)?;
-    // The median of four is at least the smallest, so most amounts need no sorting.
-    let least = before.iter().min()?;
-    let limit = |value: Decimal| value.saturating_mul(Decimal::TEN);
-    if payment.adjusted < limit(*least) {
-        return None;
+/// The isolated outliers by position among payments in order.
+fn outliers(payments: &[Payment<'_>], basics: &Basics<'_>) -> BTreeMap<usize, Taken> {
+    let mut by_currency: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (position, payment) in payments.iter().enumerate().filter(|(_, payment)| payment.class.is_regular()) {
+        by_currency.entry(&payment.observation.record.currency).or_default().push(position);
     }
-    let median = median(before.iter().copied().collect())?;
-    (payment.adjusted >= limit(median)).then(|| {
-        let message = format!(
-            "{} a share is at least 10 times the median {} of the four regular amounts before it",
-            payment.adjusted.normalize(),
-            median.normalize()
-        );
-        ("amount_outlier", message)
-    })
-}
-
-fn remember<'a>(recent: &mut Vec<(&'a str, VecDeque<Decimal>)>, payment: &Payment<'a>) {
-    let currency = payment.observation.record.currency.as_str();
-    let position = recent.iter().position(|(known, _)| *known == currency).unwrap_or_else(|| {
-        recent.push((currency, VecDeque::with_capacity(COMPARED + 1)));
-        recent.len() - 1
-    });
-    let amounts = &mut recent[position].1;
-    amounts.push_back(payment.adjusted);
-    if amounts.len() > COMPARED {
-        amounts.pop_front();
+    let mut outliers = BTreeMap::new();
+    for (currency, positions) in by_currency {
+        let days: Vec<&[usize]> =
+            positions.chunk_by(|a, b| payments[*a].ex_date == payments[*b].ex_date).collect();
+        let sums: Vec<Sum> = days
+            .iter()
+            .map(|day| Sum {
+                ex_date: payments[day[0]].ex_date,
+                amount: day.iter().map(|position| payments[*position].adjusted).sum(),
+            })
+            .collect();
+        for Isolated { position: day, level } in isolated(&sums) {
+            let declared = days[day].iter().map(|position| payments[*position].amount).sum();
+            let is_special =
+                currency == basics.neighbours.currency && basics.neighbours.show(declared, sums[day].ex_date);
+            let taken = || if is_special { Taken::Special } else { Taken::Outlier(level) };
+            outliers.extend(days[day].iter().map(|position| (*position, taken())));
+        }
     }
+    outliers
 }

@@ -110,6 +110,7 @@ mod tests {
             declaration_date: None,
             frequency: None,
             basis_as_of: None,
+            beside: Vec::new(),
         };
         let check = |row, expected| assert_eq!(dividend_fault(&row).map(|(code, _)| code), expected);
         check(dividend(dec!(0.1), Some("2024-01-02"), None), None);

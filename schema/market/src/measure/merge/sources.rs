@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use super::beside::Beside;
 use super::version::{Fate, Keyed, Winner};
 use crate::event::Kind;
 use crate::history::{Observation, SourcePolicy};
@@ -15,6 +16,7 @@ pub(crate) fn believed<T: Keyed>(
     winners: Vec<Winner>,
     kind: Kind,
     policy: &SourcePolicy,
+    beside: &Beside<'_>,
     fates: &mut [Fate],
 ) -> Vec<Winner> {
     let source = |winner: &Winner| observations[winner.index].source.as_str();
@@ -26,7 +28,7 @@ pub(crate) fn believed<T: Keyed>(
         winners.into_iter().partition(|winner| source(winner) == MANUAL);
     let mut kept = one_source_per_range(observations, vendors, kind, policy, fates);
     for record in manual {
-        override_with(observations, &mut kept, record, fates);
+        override_with(observations, &mut kept, record, beside, fates);
     }
     kept
 }
@@ -86,13 +88,14 @@ fn override_with<T: Keyed>(
     observations: &[Observation<T>],
     kept: &mut Vec<Winner>,
     record: Winner,
+    beside: &Beside<'_>,
     fates: &mut [Fate],
 ) {
     let manual = &observations[record.index];
     let replaces = |winner: &Winner| {
         let vendor = &observations[winner.index];
         let same_id = manual.id.is_some() && manual.id == vendor.id;
-        vendor.source != MANUAL && (same_id || manual.record.compare_natural(&vendor.record).is_eq())
+        vendor.source != MANUAL && (same_id || is_same_payment(&manual.record, &vendor.record, beside))
     };
     kept.retain(|winner| {
         let replaced = replaces(winner);
@@ -104,10 +107,15 @@ fn override_with<T: Keyed>(
     kept.push(record);
 }
 
+fn is_same_payment<T: Keyed>(manual: &T, vendor: &T, beside: &Beside<'_>) -> bool {
+    manual.compare_natural(vendor).is_eq() && !manual.is_beside(vendor, beside)
+}
+
 /// Manual retractions that never put anything still withdraw a vendor's record: they have no winner to show.
 pub(crate) fn withdraw_by_manual<T: Keyed>(
     observations: &[Observation<T>],
     kept: &mut [Winner],
+    beside: &Beside<'_>,
     fates: &mut [Fate],
 ) {
     let retractions: Vec<usize> = (0..observations.len())
@@ -117,7 +125,7 @@ pub(crate) fn withdraw_by_manual<T: Keyed>(
         let vendor = &observations[winner.index];
         let withdrawn = retractions.iter().map(|index| &observations[*index]).any(|manual| {
             let same_id = manual.id.is_some() && manual.id == vendor.id;
-            vendor.source != MANUAL && (same_id || manual.record.compare_natural(&vendor.record).is_eq())
+            vendor.source != MANUAL && (same_id || is_same_payment(&manual.record, &vendor.record, beside))
         });
         if withdrawn {
             winner.cancelled = true;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::beside::Beside;
 use super::known::Known;
 use super::sources::{believed, withdraw_by_manual};
 use super::version::{Fate, Held, Keyed, SameContent, Winner, moment, winners};
@@ -47,9 +48,10 @@ pub(crate) fn merge_splits(
     if observations.is_empty() {
         return merged;
     }
-    let winners = winners(observations, own, &mut merged.fates, &mut merged.held);
-    let mut kept = believed(observations, winners, Kind::Split, policy, &mut merged.fates);
-    withdraw_by_manual(observations, &mut kept, &mut merged.fates);
+    let beside = Beside::default();
+    let winners = winners(observations, own, &beside, &mut merged.fates, &mut merged.held);
+    let mut kept = believed(observations, winners, Kind::Split, policy, &beside, &mut merged.fates);
+    withdraw_by_manual(observations, &mut kept, &beside, &mut merged.fates);
     let live = one_per_date(observations, &kept, &mut merged.fates, flags);
     let cancelled = kept.iter().filter(|winner| winner.cancelled).map(|winner| winner.index);
     let clean = |index: usize, cancelled: bool| {
@@ -97,6 +99,9 @@ fn one_per_date(
         let differs = |winner: &Winner| !record(winner).same_content(record(latest));
         if latest.conflict || same_day.iter().any(differs) {
             flags.insert("conflicting_duplicate".to_owned());
+        }
+        if latest.conflict || same_day.len() > 1 {
+            flags.insert("duplicate_collapsed".to_owned());
         }
         let best = same_day
             .iter()

@@ -13,13 +13,15 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// `source id revision +/- second ex-date amount [type [record date]]`; `-` stands for no id.
+/// `source id revision +/- second ex-date amount [type [record date]] [&amount beside]`; `-` stands for no id.
 fn row(line: u64, text: &str) -> Observation<Dividend> {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let (beside, words): (Vec<&str>, Vec<&str>) =
+        text.split_whitespace().partition(|word| word.starts_with('&'));
+    let beside: Vec<&str> = beside.into_iter().map(|word| &word[1..]).collect();
     let kind = words.get(6).copied().unwrap_or("regular");
     let record = serde_json::json!({
         "symbol": "TEST", "amount": words[5], "currency": "USD", "type": kind, "amount_basis": "raw",
-        "ex_date": words[4], "record_date": words.get(7),
+        "ex_date": words[4], "record_date": words.get(7), "beside": beside,
     });
     let (action, second) = words[3].split_at(1);
     Observation {
@@ -80,7 +82,7 @@ fn live(derived: &Derived) -> Vec<String> {
 fn check(rows: &[&str], expected: &[&str], flags: &[&str]) {
     let derived = derived(rows, &SourcePolicy::default());
     assert_eq!(live(&derived), expected, "{rows:?}");
-    for flag in ["conflicting_duplicate", "cancelled:x", "ex_date_unexpected"] {
+    for flag in ["conflicting_duplicate", "duplicate_collapsed", "cancelled:x", "ex_date_unexpected"] {
         assert_eq!(
             derived.metrics.flags.0.iter().any(|set| set == flag),
             flags.contains(&flag),
@@ -115,16 +117,20 @@ fn cancellations() {
 
 #[test]
 fn duplicates() {
-    check(&["a x 0 +1 2024-06-03 0.5", "a y 0 +1 2024-06-03 0.5"], &["2024-06-03 0.5"], &[]);
+    check(
+        &["a x 0 +1 2024-06-03 0.5", "a y 0 +1 2024-06-03 0.5"],
+        &["2024-06-03 0.5"],
+        &["duplicate_collapsed"],
+    );
     check(
         &["a x 0 +2 2024-06-03 0.5", "a y 0 +1 2024-06-03 0.6"],
         &["2024-06-03 0.5"],
-        &["conflicting_duplicate"],
+        &["conflicting_duplicate", "duplicate_collapsed"],
     );
     check(
         &["a - 0 +1 2024-06-03 0.5", "a - 0 +2 2024-06-03 0.6"],
         &["2024-06-03 0.6"],
-        &["conflicting_duplicate"],
+        &["conflicting_duplicate", "duplicate_collapsed"],
     );
     check(&["a - 0 +1 2024-06-03 0.5", "a - 1 +2 2024-06-03 0.6"], &["2024-06-03 0.6"], &[]);
     check(
@@ -132,6 +138,196 @@ fn duplicates() {
         &["2024-06-03 0.5", "2024-06-03 3"],
         &[],
     );
+}
+
+#[test]
+fn an_income_and_a_gain_of_one_day_are_two_payments() {
+    let both = ["2004-12-27 0.259", "2004-12-27 0.526"];
+    let (income, gain) = ("a - 0 +1 2004-12-27 0.259", "a - 0 +1 2004-12-27 0.526 &0.259");
+    check(&[income, gain], &both, &[]);
+    check(&[gain, income], &both, &[]);
+    // The same with ids, and the pair named once by a row that no longer counts.
+    check(&["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259"], &both, &[]);
+    check(
+        &["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259", "a y 1 +2 2004-12-27 0.526"],
+        &both,
+        &[],
+    );
+    // One of them sent again alone changes nothing, whichever came last.
+    check(&[income, gain, "a - 0 +2 2004-12-27 0.259"], &both, &[]);
+    check(&[income, gain, "a - 0 +2 2004-12-27 0.526"], &both, &[]);
+    // A correction of the income replaces it, and without being named beside the gain the gain as well.
+    let corrected = ["a - 0 +2 2004-12-27 0.26", "a - 0 +2 2004-12-27 0.526 &0.26"];
+    check(
+        &[income, gain, corrected[0], corrected[1]],
+        &["2004-12-27 0.26", "2004-12-27 0.526"],
+        &["conflicting_duplicate", "duplicate_collapsed"],
+    );
+    check(
+        &[income, gain, "a - 0 +2 2004-12-27 0.26"],
+        &["2004-12-27 0.26"],
+        &["conflicting_duplicate", "duplicate_collapsed"],
+    );
+    check(&[income, gain, "a - 1 +2 2004-12-27 0.26 &0.526"], &["2004-12-27 0.26", "2004-12-27 0.526"], &[]);
+    // Naming holds for its own day, type and currency only.
+    check(
+        &[gain, "a - 0 +1 2004-12-28 0.259", "a - 0 +2 2004-12-28 0.526"],
+        &["2004-12-27 0.526", "2004-12-28 0.526"],
+        &["conflicting_duplicate", "duplicate_collapsed"],
+    );
+    let three =
+        ["a - 0 +1 2004-12-27 0.1", "a - 0 +1 2004-12-27 0.2 &0.1", "a - 0 +1 2004-12-27 0.4 &0.1 &0.2"];
+    check(&three, &["2004-12-27 0.1", "2004-12-27 0.2", "2004-12-27 0.4"], &[]);
+}
+
+#[test]
+fn a_retraction_takes_one_payment_or_the_day() {
+    let (income, gain) = ("a - 0 +1 2004-12-27 0.259", "a - 0 +1 2004-12-27 0.526 &0.259");
+    check(&[income, gain, "a - 0 -2 2004-12-27 0"], &[], &[]);
+    check(&[income, gain, "a - 0 -2 2004-12-27 0.526"], &["2004-12-27 0.259"], &[]);
+    check(&[income, gain, "a - 0 -2 2004-12-27 0.3"], &[], &[]);
+    check(&[income, gain, "a - 0 -0 2004-12-27 0"], &["2004-12-27 0.259", "2004-12-27 0.526"], &[]);
+    check(&[income, gain, "a - 0 -2 2004-12-27 0", "a - 0 +3 2004-12-27 0.259"], &["2004-12-27 0.259"], &[]);
+    let (income, gain) = ("a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259");
+    check(&[income, gain, "a - 0 -2 2004-12-27 0"], &[], &["cancelled:x"]);
+    check(&[income, gain, "a - 0 -2 2004-12-27 0.259"], &["2004-12-27 0.526"], &["cancelled:x"]);
+    check(&[income, gain, "a - 0 -2 2004-12-27 0.526"], &["2004-12-27 0.259"], &[]);
+    // Manual records override the payment that they are not beside.
+    check(
+        &[income, gain, "manual - 0 +3 2004-12-27 0.26 &0.526"],
+        &["2004-12-27 0.26", "2004-12-27 0.526"],
+        &[],
+    );
+    check(&[income, gain, "manual - 0 +3 2004-12-27 0.785"], &["2004-12-27 0.785"], &[]);
+    check(&[income, gain, "manual - 0 -3 2004-12-27 0.526"], &["2004-12-27 0.259"], &[]);
+    check(&[income, gain, "manual - 0 -3 2004-12-27 0"], &[], &["cancelled:x"]);
+}
+
+#[test]
+fn the_order_of_a_days_rows_never_matters() {
+    let rows = [
+        "a - 0 +1 2004-12-27 0.259",
+        "a - 0 +1 2004-12-27 0.526 &0.259",
+        "a - 0 +2 2004-12-27 0.26",
+        "a - 1 +1 2004-12-27 0.3 &0.526",
+        "a - 0 -3 2004-12-27 0.26",
+        "a x 0 +1 2004-12-27 0.3",
+    ];
+    let stream: Vec<Observation<Dividend>> = (1..).zip(rows).map(|(line, text)| row(line, text)).collect();
+    let policy = SourcePolicy::default();
+    let market =
+        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
+    let of =
+        |dividends: Vec<Observation<Dividend>>| derive(&History { dividends, ..history(&[], &[]) }, &market);
+    let expected = of(stream.clone());
+    for turn in 0..stream.len() {
+        for swap in 1..stream.len() {
+            let mut other = stream.clone();
+            other.rotate_left(turn);
+            other.swap(0, swap);
+            assert_eq!(of(other), expected, "{turn} {swap}");
+        }
+    }
+}
+
+#[test]
+fn an_ex_date_far_ahead_is_a_mistyped_year() {
+    let found = derived(&["a x 0 +1 2026-02-04 0.5", "a y 0 +1 2026-02-05 0.5"], &SourcePolicy::default());
+    assert_eq!(live(&found), ["2026-02-04 0.5"]);
+    assert_eq!(found.quarantined[0].reason, "far_future_ex_date");
+    let found = derived(&["a y 0 +1 2049-02-05 0.5"], &SourcePolicy::default());
+    assert_eq!(found.metrics.dividend_status, crate::row::DividendState::NonPayer);
+    assert_eq!(found.metrics.next.0, None);
+}
+
+/// Quarterly rows `amount`, the last on 2024-12-02, closes of 20 and then of `after` from that day on.
+fn quarterly(amounts: &[&str], closes: &[(&str, i64)]) -> Derived {
+    let last = date("2024-12-02");
+    let count = i64::try_from(amounts.len()).unwrap();
+    let rows: Vec<String> = (1..=count)
+        .zip(amounts)
+        .map(|(n, amount)| {
+            let ex_date = last - chrono::TimeDelta::days(91 * (count - n));
+            format!("a - 0 +1 {ex_date} {amount}")
+        })
+        .collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let policy = SourcePolicy::default();
+    let market =
+        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
+    derive(&history(&rows, closes), &market)
+}
+
+#[test]
+fn a_special_without_its_type_is_known_by_the_price() {
+    let check = |amount: &str, closes: &[(&str, i64)], special: bool| {
+        let amounts = ["0.05", "0.05", "0.05", "0.05", amount];
+        let found = quarterly(&amounts, closes);
+        let flagged = |name: &str| found.metrics.flags.0.iter().any(|flag| flag == name);
+        let held = found.quarantined.iter().any(|row| row.reason == "amount_outlier");
+        assert_eq!(
+            (flagged("special_by_price"), held, flagged("amount_held")),
+            (special, !special, !special),
+            "{amount} {closes:?}"
+        );
+        let newest = found.dividends.iter().rfind(|row| row.ex_date == date("2024-12-02"));
+        assert_eq!(
+            newest.map(|row| row.r#type.as_str()),
+            special.then_some("special"),
+            "{amount} {closes:?}"
+        );
+        assert_eq!(found.metrics.dps_ttm.unwrap_or_default().0, dec!(0.15));
+        assert_eq!(found.metrics.dps_forward.unwrap_or_default().0, dec!(0.2));
+        assert_eq!(found.metrics.dividend_status, crate::row::DividendState::Active);
+    };
+    let before = ("2024-11-29", 100);
+    check("5", &[before, ("2024-12-02", 95)], true);
+    check("5", &[before, ("2024-12-02", 97)], true);
+    check("5", &[before, ("2024-12-02", 98)], false);
+    check("5", &[before, ("2024-12-02", 93)], true);
+    check("5", &[before, ("2024-12-02", 92)], false);
+    check("4.99", &[before, ("2024-12-02", 95)], false);
+    // The first close within five sessions tells; a later one and none tell nothing.
+    check("5", &[before, ("2024-12-09", 95)], true);
+    check("5", &[before, ("2024-12-10", 95)], false);
+    check("5", &[("2024-12-02", 95)], false);
+    check("5", &[before], false);
+}
+
+#[test]
+fn a_held_amount_counts_for_nothing_but_its_day() {
+    let found = quarterly(&["0.05", "0.05", "0.05", "0.05", "5"], &[]);
+    assert_eq!(found.metrics.payment_count, 4);
+    assert_eq!(found.metrics.payment_streak_years, 2);
+    assert_eq!(found.metrics.next.0.as_ref().map(|next| next.ex_date), Some(date("2025-03-04")));
+    assert!(found.metrics.flags.0.contains(&"amount_held".to_owned()));
+    let followed = quarterly(&["0.05", "0.05", "0.05", "0.05", "5", "0.05"], &[]);
+    assert_eq!(followed.metrics.payment_count, 5);
+    assert_eq!(followed.quarantined.len(), 1);
+    assert!(!followed.metrics.flags.0.contains(&"amount_held".to_owned()));
+    let restored = quarterly(&["0.05", "0.05", "0.05", "0.05", "5", "5"], &[]);
+    assert_eq!((restored.metrics.payment_count, restored.quarantined.len()), (6, 0));
+}
+
+#[test]
+fn two_rows_of_one_day_are_judged_together() {
+    let rows = [
+        "a - 0 +1 2023-12-04 0.05",
+        "a - 0 +1 2024-03-04 0.05",
+        "a - 0 +1 2024-06-03 0.05",
+        "a - 0 +1 2024-09-03 0.05",
+        "a - 0 +1 2024-12-02 0.3 &0.2",
+        "a - 0 +1 2024-12-02 0.2",
+    ];
+    let found = derived(&rows, &SourcePolicy::default());
+    assert_eq!(found.quarantined.len(), 2);
+    // Amounts of another currency are nobody's neighbours.
+    let mut foreign = history(&rows[..5], &[]);
+    foreign.dividends[4].record.currency = "GBP".into();
+    let policy = SourcePolicy::default();
+    let market =
+        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
+    assert!(derive(&foreign, &market).quarantined.is_empty());
 }
 
 #[test]

@@ -1,15 +1,18 @@
 //! One winner per source and key out of every revision ever seen (R29).
 //!
-//! The key is the vendor's id, else the natural key. Of one key the greatest version wins: revision, then preference
+//! The key is the vendor's id, else the natural key; amounts of one natural key that a file named beside each other are
+//! keys of their own. Of one key the greatest version wins: revision, then preference
 //! (rows with an id only: the ex-date that the record date implies, then the number of dates; a retraction has the
 //! highest, so that a put of the same revision never resurrects it), then observation time, retraction, line, frame.
 //! That order is total, so any permutation of the observations gives the same winners. A retraction without an id also
-//! withdraws rows that have one, if they share its natural key and source and are no newer.
+//! withdraws rows that have one, if they share its natural key and source and are no newer. One without an amount takes all
+//! of a day, one with an amount spares the payments beside it.
 
 use std::cmp::Ordering;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use super::beside::{Beside, natural_key};
 use super::row_rule::{RowFault, dividend_fault, dividend_key_fault, split_fault};
 use crate::event::{Action, Dividend, Split};
 use crate::history::Observation;
@@ -28,12 +31,13 @@ pub(crate) trait Keyed {
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
     /// The symbol the row names.
     fn symbol(&self) -> &Symbol;
+    /// Whether it is another payment than a record of the same natural key, rather than another version of it.
+    fn is_beside(&self, other: &Self, beside: &Beside<'_>) -> bool;
 }
 
 impl Keyed for Dividend {
     fn compare_natural(&self, other: &Self) -> Ordering {
-        let key = |d: &Self| (d.ex_date, d.record_date.filter(|_| d.ex_date.is_none()), d.r#type);
-        key(self).cmp(&key(other)).then_with(|| self.currency.cmp(&other.currency))
+        natural_key(self).cmp(&natural_key(other))
     }
 
     fn preference(&self) -> u32 {
@@ -58,6 +62,10 @@ impl Keyed for Dividend {
     fn symbol(&self) -> &Symbol {
         &self.symbol
     }
+
+    fn is_beside(&self, other: &Self, beside: &Beside<'_>) -> bool {
+        beside.are_two(self, other)
+    }
 }
 
 impl Keyed for Split {
@@ -79,6 +87,10 @@ impl Keyed for Split {
 
     fn symbol(&self) -> &Symbol {
         &self.symbol
+    }
+
+    fn is_beside(&self, _: &Self, _: &Beside<'_>) -> bool {
+        false
     }
 }
 
@@ -129,6 +141,7 @@ pub(crate) struct Winner {
 pub(crate) fn winners<T: Keyed + SameContent>(
     observations: &[Observation<T>],
     own: &dyn Fn(&Symbol) -> bool,
+    beside: &Beside<'_>,
     fates: &mut [Fate],
     held: &mut Vec<Held>,
 ) -> Vec<Winner> {
@@ -147,12 +160,13 @@ pub(crate) fn winners<T: Keyed + SameContent>(
         .sort_unstable_by(|a, b| compare_keys(at(*a), at(*b)).then_with(|| compare_versions(at(*a), at(*b))));
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
-    for versions in order.chunk_by(|a, b| compare_keys(at(*a), at(*b)) == Ordering::Equal) {
+    let keys = order.chunk_by(|a, b| compare_keys(at(*a), at(*b)) == Ordering::Equal);
+    for versions in keys.flat_map(|versions| payments(observations, versions, beside)) {
         let Some((last, earlier)) = versions.split_last() else { continue };
         let superseded =
             |fates: &mut [Fate], by| earlier.iter().for_each(|index| fates[*index] = Fate::Superseded(by));
         superseded(fates, *last);
-        if moved_away(observations, versions, own) {
+        if moved_away(observations, &versions, own) {
             fates[*last] = Fate::Moved;
             continue;
         }
@@ -160,7 +174,7 @@ pub(crate) fn winners<T: Keyed + SameContent>(
             fates[*last] = Fate::Cancelled;
             continue;
         };
-        let cancelled = !is_put(at(*last)) || is_withdrawn(at(*last), &withdrawals);
+        let cancelled = !is_put(at(*last)) || is_withdrawn(at(*last), &withdrawals, beside);
         if cancelled {
             fates[*last] = Fate::Cancelled;
             fates[shown] = Fate::Cancelled;
@@ -168,10 +182,42 @@ pub(crate) fn winners<T: Keyed + SameContent>(
         winners.push(Winner {
             index: shown,
             cancelled,
-            conflict: !cancelled && conflicts(observations, versions, *last),
+            conflict: !cancelled && conflicts(observations, &versions, *last),
         });
     }
     winners
+}
+
+/// Divides the versions of one key, in order, into those of each payment of the day.
+///
+/// Of the amounts, from the greatest version down, each is a payment of its own if it is beside all found before. The
+/// rest are earlier versions of the first of these that they are not beside. A retraction withdraws every payment that
+/// it is not beside.
+fn payments<T: Keyed + SameContent>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    beside: &Beside<'_>,
+) -> Vec<Vec<usize>> {
+    let mut found: Vec<&T> = Vec::new();
+    if observations[versions[0]].id.is_none() {
+        for record in versions.iter().rev().map(|index| &observations[*index]).filter(|o| is_put(o)) {
+            if found.iter().all(|payment| payment.is_beside(&record.record, beside)) {
+                found.push(&record.record);
+            }
+        }
+    }
+    if found.len() < 2 {
+        return vec![versions.to_vec()];
+    }
+    let is_version = |row: &Observation<T>, payment: &T| !row.record.is_beside(payment, beside);
+    let home = |row: &Observation<T>| found.iter().position(|payment| is_version(row, payment));
+    let of = |place: usize| {
+        let own = |row: &Observation<T>| {
+            if is_put(row) { home(row) == Some(place) } else { is_version(row, found[place]) }
+        };
+        versions.iter().copied().filter(|index| own(&observations[*index])).collect()
+    };
+    (0..found.len()).map(of).collect()
 }
 
 /// Whether two records say the same amount or ratio.
@@ -226,11 +272,16 @@ fn withdrawals<'a, T>(observations: &'a [Observation<T>], order: &[usize]) -> Ve
     order.iter().map(|index| &observations[*index]).filter(|row| row.id.is_none() && !is_put(row)).collect()
 }
 
-fn is_withdrawn<T: Keyed>(winner: &Observation<T>, withdrawals: &[&Observation<T>]) -> bool {
+fn is_withdrawn<T: Keyed>(
+    winner: &Observation<T>,
+    withdrawals: &[&Observation<T>],
+    beside: &Beside<'_>,
+) -> bool {
     winner.id.is_some()
         && withdrawals.iter().any(|retraction| {
             retraction.source == winner.source
                 && retraction.record.compare_natural(&winner.record) == Ordering::Equal
+                && !retraction.record.is_beside(&winner.record, beside)
                 && (winner.revision, winner.observed_at) <= (retraction.revision, retraction.observed_at)
         })
 }

@@ -53,7 +53,7 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
         amount: amount(Some(payment.amount)),
         adjusted_amount: amount(Some(payment.adjusted)),
         currency: dividend.currency.clone(),
-        r#type: dividend.r#type,
+        r#type: payment.served_type(),
         frequency,
         payments_per_year: frequency.payments_per_year(),
         status,
