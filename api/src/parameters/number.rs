@@ -55,7 +55,8 @@ impl Reader<'_> {
     /// A decimal within bounds, read exactly.
     pub(crate) fn decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
         let (low, high) = bounds.range();
-        let value = self.value(name, || json!({ "type": "number", "minimum": low, "maximum": high }))?;
+        let schema = || json!({ "type": "number", "format": "decimal", "minimum": low, "maximum": high });
+        let value = self.value(name, schema)?;
         let number =
             threshold(&value).filter(|number| (Decimal::from(low)..=Decimal::from(high)).contains(number));
         if number.is_none() {

@@ -221,10 +221,11 @@ impl<'a> FromSql<'a> for Exact {
 
 impl utoipa::PartialSchema for Exact {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+        use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, SchemaType, Type};
         ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::Number, Type::String]))
             .description(Some("Exact decimal: a JSON number, or a string with decimals=string."))
+            .format(Some(SchemaFormat::Custom("decimal".to_owned())))
             .pattern(Some(PATTERN))
             .into()
     }
