@@ -1,0 +1,25 @@
+"""Client of the dividend data service: `Client` waits, `AsyncClient` is awaited."""
+
+from . import errors, models
+from .client import AsyncClient, Client
+from .errors import BrokenAnswer, DdsError, Refused, Unreachable
+from .frame import to_dataframe
+from .pages import AsyncPages, Pages
+from .retry import Retry
+from .version import VERSION as __version__
+
+__all__ = [
+    "AsyncClient",
+    "AsyncPages",
+    "BrokenAnswer",
+    "Client",
+    "DdsError",
+    "Pages",
+    "Refused",
+    "Retry",
+    "Unreachable",
+    "__version__",
+    "errors",
+    "models",
+    "to_dataframe",
+]

@@ -1,0 +1,194 @@
+"""The two clients: one that waits and one that is awaited. What they decide is decided by the same code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import time
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Self, TypeVar
+
+import httpx
+import msgspec
+
+from .errors import BrokenAnswer, DdsError, MissingKey, Unreachable, refusal
+from .kept import Kept
+from .operations import AsyncOperations, Operations
+from .request import encode
+from .retry import Retry
+from .version import VERSION
+
+Answer = TypeVar("Answer")
+LOCAL = "http://127.0.0.1:8080"
+"""Where `cargo stack` serves."""
+
+
+class _Core:
+    """What both clients know: whom to ask, how, and what an answer means."""
+
+    def __init__(
+        self,
+        key: str | None = None,
+        *,
+        url: str | None = None,
+        retry: Retry = Retry(),
+        timeout: float = 30.0,
+        kept_answers: int = 64,
+    ) -> None:
+        """A client of the service at `url` (default: `DDS_API_URL`) with `key` (default: `DDS_API_KEY`).
+
+        `timeout` is in seconds, for connecting and for each read. The newest `kept_answers` answers of at most 1 MiB are
+        kept and asked for conditionally. Raises MissingKey without a key.
+        """
+        key = key or os.environ.get("DDS_API_KEY")
+        if not key:
+            raise MissingKey("give a key, or set DDS_API_KEY")
+        # A base may end in /v1, as the service's published address does; every path begins with it.
+        base = (url or os.environ.get("DDS_API_URL") or LOCAL).rstrip("/").removesuffix("/v1")
+        self._retry = retry
+        self._kept = Kept(kept_answers)
+        agent = f"dds-python/{VERSION} (python {platform.python_version()}; httpx {httpx.__version__})"
+        self._settings: dict[str, Any] = {
+            "base_url": base,
+            "timeout": timeout,
+            "headers": {"authorization": f"Bearer {key}", "user-agent": agent, "accept": "application/json"},
+        }
+
+    def _condition(self, url: str) -> dict[str, str]:
+        kept = self._kept.find(url)
+        return {"if-none-match": kept[0]} if kept else {}
+
+    def _pause(self, attempt: int, outcome: bytes | DdsError) -> float | None:
+        """Seconds to wait before the next try; None when this one is the last."""
+        if isinstance(outcome, (bytes, BrokenAnswer)):
+            return None
+        return self._retry.pause(attempt, None if isinstance(outcome, Unreachable) else outcome)  # type: ignore[arg-type]
+
+    def _outcome(self, url: str, response: httpx.Response, body: bytes) -> bytes | DdsError:
+        """The body of a success, or what is wrong."""
+        if response.status_code == 304 and (kept := self._kept.find(url)):
+            return kept[1]
+        if response.status_code != 200:
+            return refusal(response.status_code, body, response.headers)
+        self._kept.keep(url, response.headers.get("etag"), body)
+        return body
+
+
+class Client(_Core, Operations):
+    """Asks the service and waits for its answers. Safe to use from several threads."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._http = httpx.Client(**self._settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Any path with any parameters, as JSON with exact decimals: what typed methods leave out, like `fields`."""
+        return self._ask(path, query or {}, dict[str, Any])
+
+    def _ask(self, path: str, query: Mapping[str, Any], kind: type[Answer]) -> Answer:
+        request = self._http.build_request("GET", path, params=encode(query))
+        attempt = 0
+        while True:
+            attempt += 1
+            outcome = self._try(request)
+            pause = self._pause(attempt, outcome)
+            if pause is None:
+                return understood(outcome, kind)
+            time.sleep(pause)
+
+    def _try(self, request: httpx.Request) -> bytes | DdsError:
+        url = str(request.url)
+        try:
+            request.headers.update(self._condition(url))
+            response = self._http.send(request, stream=True)
+        except httpx.TransportError as error:
+            return unreachable(error)
+        try:
+            return self._outcome(url, response, response.read())
+        except httpx.HTTPError as error:
+            return broken_off(error)
+        finally:
+            response.close()
+
+
+class AsyncClient(_Core, AsyncOperations):
+    """Asks the service and is awaited."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._http = httpx.AsyncClient(**self._settings)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Any path with any parameters, as JSON with exact decimals: what typed methods leave out, like `fields`."""
+        return await self._ask(path, query or {}, dict[str, Any])
+
+    async def _ask(self, path: str, query: Mapping[str, Any], kind: type[Answer]) -> Answer:
+        request = self._http.build_request("GET", path, params=encode(query))
+        attempt = 0
+        while True:
+            attempt += 1
+            outcome = await self._try(request)
+            pause = self._pause(attempt, outcome)
+            if pause is None:
+                return understood(outcome, kind)
+            await asyncio.sleep(pause)
+
+    async def _try(self, request: httpx.Request) -> bytes | DdsError:
+        url = str(request.url)
+        try:
+            request.headers.update(self._condition(url))
+            response = await self._http.send(request, stream=True)
+        except httpx.TransportError as error:
+            return unreachable(error)
+        try:
+            return self._outcome(url, response, await response.aread())
+        except httpx.HTTPError as error:
+            return broken_off(error)
+        finally:
+            await response.aclose()
+
+
+def understood(outcome: bytes | DdsError, kind: type[Answer]) -> Answer:
+    """The answer as a `kind`; raises what is wrong with it."""
+    if isinstance(outcome, DdsError):
+        raise outcome
+    try:
+        return msgspec.json.Decoder(kind, float_hook=Decimal).decode(outcome)
+    except msgspec.MsgspecError as error:
+        raise BrokenAnswer(f"the answer is not what the document promises: {error}") from error
+
+
+def unreachable(error: httpx.TransportError) -> Unreachable:
+    """No answer began."""
+    outcome = Unreachable(f"no answer: {error or type(error).__name__}")
+    outcome.__cause__ = error
+    return outcome
+
+
+def broken_off(error: httpx.HTTPError) -> BrokenAnswer:
+    """An answer began and did not end. It is not asked for again unasked: the caller may have used part of a walk."""
+    outcome = BrokenAnswer(f"the answer broke off: {error or type(error).__name__}")
+    outcome.__cause__ = error
+    return outcome

@@ -1,0 +1,108 @@
+"""What can go wrong: one class a `code` of the service, and two for what is no answer of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+_OBJECT = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
+
+
+class DdsError(Exception):
+    """Everything this client raises."""
+
+
+class MissingKey(DdsError):
+    """No key was given and the environment has none."""
+
+
+class Unreachable(DdsError):
+    """The service did not answer, however often it was asked."""
+
+
+class BrokenAnswer(DdsError):
+    """An answer broke off, or is not what the service's document promises. No row of it may be used."""
+
+
+class Refused(DdsError):
+    """The service refused. `code` is its word for programs, None where it has none (404) or did not answer itself."""
+
+    def __init__(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        self.status = status
+        self.body = body
+        self.code: str | None = body.get("code")
+        self.request_id = headers.get("x-request-id")
+        self.retry_after = seconds(headers.get("retry-after"))
+        """Seconds to wait before the next call; None when the service named none."""
+        super().__init__(f"{status} {self.code or ''}: {body.get('error', 'no reason given')}".replace(" :", ":"))
+
+
+class InvalidApiKey(Refused):
+    """The key is missing, wrong or expired."""
+
+
+class FeatureNotAvailable(Refused):
+    """The account's tier does not include this; `body` has `current_tier`, `required_feature` and `upgrade_url`."""
+
+
+class RateLimited(Refused):
+    """More calls a minute than the account has, after as many tries as the retry policy allows."""
+
+
+class QuotaExceeded(Refused):
+    """The month's calls are used up; `body` has `usage`. It is never waited for."""
+
+
+class InvalidParameter(Refused):
+    """A parameter is wrong; `body` has `param`, `allowed` and all `errors`."""
+
+
+class InvalidCursor(Refused):
+    """The cursor is damaged or belongs to another request."""
+
+
+class NotFound(Refused):
+    """There is no such stock, fund or sector."""
+
+
+class MethodNotAllowed(Refused):
+    """The service only reads."""
+
+
+class Internal(Refused):
+    """The service failed; `request_id` names the call to its operator."""
+
+
+class ServiceUnavailable(Refused):
+    """The service cannot answer now, after as many tries as the retry policy allows."""
+
+
+_BY_CODE: dict[str, type[Refused]] = {
+    "INVALID_API_KEY": InvalidApiKey,
+    "FEATURE_NOT_AVAILABLE": FeatureNotAvailable,
+    "RATE_LIMITED": RateLimited,
+    "QUOTA_EXCEEDED": QuotaExceeded,
+    "INVALID_PARAMETER": InvalidParameter,
+    "INVALID_CURSOR": InvalidCursor,
+    "METHOD_NOT_ALLOWED": MethodNotAllowed,
+    "INTERNAL": Internal,
+    "SERVICE_UNAVAILABLE": ServiceUnavailable,
+}
+
+
+def refusal(status: int, text: bytes, headers: Mapping[str, str]) -> Refused:
+    """The error for an answer that is no success. A proxy's page has no code, so its status alone tells."""
+    try:
+        body = _OBJECT.decode(text)
+    except msgspec.MsgspecError:
+        body = {}
+    kind = NotFound if status == 404 else _BY_CODE.get(body.get("code", ""), Refused)
+    return kind(status, body, headers)
+
+
+def seconds(text: str | None) -> int | None:
+    """The value of Retry-After, which the service always gives in seconds."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
