@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { BrokenAnswer, type Refused, refusal, Unreachable } from "./errors.js";
+import { Kept } from "./kept.js";
+import { pause, type Retry } from "./retry.js";
+
+/** Asks until there is an answer, with exact decimals, and conditionally where an answer is kept. */
+export class Transport {
+  readonly #kept: Kept;
+
+  constructor(
+    readonly retry: Retry,
+    readonly timeout: number,
+    keptAnswers: number,
+  ) {
+    this.#kept = new Kept(keptAnswers);
+  }
+
+  /** A `fetch` that answers 200 or throws. */
+  fetch = async (asked: Request): Promise<Response> => {
+    const url = new URL(asked.url);
+    url.searchParams.set("decimals", "string");
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#attempt(url.href, asked.headers);
+      if (typeof outcome === "string") return new Response(outcome);
+      const refused = outcome instanceof Unreachable ? undefined : outcome;
+      const seconds = pause(this.retry, attempt, refused);
+      if (seconds === undefined) throw outcome;
+      await sleep(seconds * 1000);
+    }
+  };
+
+  /** The text of a success, or what may pass by waiting. An answer that broke off is not asked for again unasked. */
+  async #attempt(url: string, asked: Headers): Promise<string | Refused | Unreachable> {
+    const kept = this.#kept.find(url);
+    const headers = new Headers(asked);
+    if (kept) headers.set("if-none-match", kept.etag);
+    let response: Response;
+    try {
+      response = await fetch(url, { headers, signal: AbortSignal.timeout(this.timeout * 1000) });
+    } catch (cause) {
+      return new Unreachable(`no answer: ${reason(cause)}`, { cause });
+    }
+    let text: string;
+    try {
+      text = await response.text();
+    } catch (cause) {
+      throw new BrokenAnswer(`the answer broke off: ${reason(cause)}`, { cause });
+    }
+    if (response.status === 304 && kept) return kept.text;
+    if (response.status !== 200) return refusal(response.status, text, response.headers);
+    this.#kept.keep(url, response.headers.get("etag"), text);
+    return text;
+  }
+}
+
+function reason(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message} (${cause.message})` : message;
+}
