@@ -1,5 +1,4 @@
 -- Staging tables of one connection; emptied by every commit.
-create temp table if not exists staged_observations (like observations) on commit delete rows;
 create temp table if not exists staged_frames (like frames) on commit delete rows;
 create temp table if not exists staged_rejects (like rejects) on commit delete rows;
 create temp table if not exists staged_dead_letters (like dead_letters including defaults) on commit delete rows;

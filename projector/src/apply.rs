@@ -6,67 +6,25 @@
 use std::collections::HashSet;
 
 use event_log::frame::{Body, Frame, FrameError};
+use event_log::sequence::Sequence;
 use process::failpoint;
-use store::db::{DbError, error_chain};
+use store::db::error_chain;
 use tokio_postgres::Transaction;
-use tokio_postgres::error::SqlState;
 
+use crate::bookkeeping::{apply_bookkeeping, known_frames, record_frames};
 use crate::consume::Message;
 use crate::dead_letters::{DeadLetter, printable, record};
-use crate::facts::{apply_bookkeeping, apply_records, known_frames, record_frames};
-use crate::prices::{PricesError, apply_prices};
-
-/// Why a batch could not be applied.
-#[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
-    #[error("message {sequence}: {source}. The projector stops here rather than skip it")]
-    NewerVersion { sequence: u64, source: FrameError },
-    #[error("a text of {symbol} holds the character U+0000, which Postgres cannot store")]
-    NulCharacter { symbol: String },
-    #[error(transparent)]
-    Db(#[from] DbError),
-    #[error(transparent)]
-    Prices(#[from] PricesError),
-}
-
-impl From<tokio_postgres::Error> for ApplyError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Db(error.into())
-    }
-}
-
-impl ApplyError {
-    /// A refusal that will be the same next time, with its stable code; anything else is worth a retry.
-    fn deterministic(&self) -> Option<String> {
-        match self {
-            Self::Db(DbError::Statement(error))
-            | Self::Prices(PricesError::Db(DbError::Statement(error))) => {
-                // Errors without a server's answer come from encoding a parameter, or from a broken connection.
-                let Some(code) = error.code() else {
-                    return (!error.is_closed()).then(|| "not_storable".to_owned());
-                };
-                let class = &code.code()[..2];
-                let data =
-                    matches!(class, "21" | "22" | "23" | "54") || *code == SqlState::UNTRANSLATABLE_CHARACTER;
-                data.then(|| format!("sql_{}", code.code().to_lowercase()))
-            }
-            Self::Db(DbError::Encode(_)) | Self::Prices(PricesError::Db(DbError::Encode(_))) => {
-                Some("not_storable".to_owned())
-            }
-            Self::Prices(PricesError::Bars { .. }) => Some("bad_columns".to_owned()),
-            Self::NulCharacter { .. } => Some("nul_character".to_owned()),
-            _ => None,
-        }
-    }
-}
+use crate::error::ApplyError;
+use crate::prices::apply_prices;
+use crate::records::apply_records;
 
 /// A message's frame and where it stands in the log.
 #[derive(Debug, Clone)]
 struct Placed {
-    sequence: u64,
+    sequence: Sequence,
     subject: String,
-    /// First row's number within the message, from 1; kept while a frame is bisected.
-    first_item: i32,
+    /// First item's number within the message, from 1; kept while a frame is bisected.
+    first_item: usize,
     frame: Frame,
 }
 
@@ -78,7 +36,8 @@ pub async fn apply_messages(
 ) -> Result<(), ApplyError> {
     let (frames, mut letters) = decode(messages)?;
     let fresh = without_known(transaction, frames).await?;
-    let pairs: Vec<(u64, &Frame)> = fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
+    let pairs: Vec<(Sequence, &Frame)> =
+        fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     record_frames(transaction, &pairs).await?;
     letters.extend(apply_frames(transaction, fact_set, fresh).await?);
     record(transaction, fact_set, &letters).await?;
@@ -94,7 +53,8 @@ pub async fn apply_again(
 ) -> Result<Vec<DeadLetter>, ApplyError> {
     let (frames, mut letters) = decode(std::slice::from_ref(message))?;
     let missing = without_known(transaction, frames.clone()).await?;
-    let pairs: Vec<(u64, &Frame)> = missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
+    let pairs: Vec<(Sequence, &Frame)> =
+        missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     record_frames(transaction, &pairs).await?;
     letters.extend(apply_frames(transaction, fact_set, frames).await?);
     Ok(letters)
@@ -111,7 +71,7 @@ async fn apply_frames(
         let Some((error, code)) = try_group(transaction, fact_set, &group).await? else { continue };
         match split(group) {
             Split::Halves(left, right) => open.extend([right, left]),
-            Split::Single(placed) => letters.push(dead(&placed, code, error_chain(&error))),
+            Split::Single(placed) => letters.push(dead(&placed, code, error_chain(&error))?),
         }
     }
     Ok(letters)
@@ -147,12 +107,13 @@ async fn apply_group(
     group: &[Placed],
 ) -> Result<(), ApplyError> {
     let frames: Vec<&Frame> = group.iter().map(|placed| &placed.frame).collect();
-    let pairs: Vec<(u64, &Frame)> = group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
+    let pairs: Vec<(Sequence, &Frame)> =
+        group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     apply_records(savepoint, fact_set, &frames).await?;
     apply_prices(savepoint, fact_set, &frames).await?;
     apply_bookkeeping(savepoint, &pairs).await?;
     // The next group of this transaction stages its own rows.
-    savepoint.batch_execute("truncate staged_observations, staged_rejects").await?;
+    savepoint.batch_execute("truncate staged_rejects").await?;
     Ok(())
 }
 
@@ -175,7 +136,7 @@ fn decode(messages: &[Message]) -> Result<(Vec<Placed>, Vec<DeadLetter>), ApplyE
                 frame,
             }),
             Err(source) if source.stops_reader() => {
-                return Err(ApplyError::NewerVersion { sequence: message.sequence, source });
+                return Err(ApplyError::NewerVersion { sequence: message.sequence.number(), source });
             }
             Err(error) => letters.push(undecodable(message, &error)),
         }
@@ -235,27 +196,24 @@ fn split(mut group: Vec<Placed>) -> Split {
     let placed = group.remove(0);
     match placed.frame.body.halves() {
         Some((left, right)) => {
-            let offset = i32::try_from(left.rows()).unwrap_or(i32::MAX);
-            let part = |body: Body, first_item: i32| Placed {
+            let middle = placed.first_item + left.items();
+            let part = |body: Body, first_item: usize| Placed {
                 first_item,
                 frame: Frame { body, ..placed.frame.clone() },
                 ..placed.clone()
             };
-            Split::Halves(
-                vec![part(left, placed.first_item)],
-                vec![part(right, placed.first_item.saturating_add(offset))],
-            )
+            Split::Halves(vec![part(left, placed.first_item)], vec![part(right, middle)])
         }
         None => Split::Single(Box::new(placed)),
     }
 }
 
-fn dead(placed: &Placed, code: String, reason: String) -> DeadLetter {
+fn dead(placed: &Placed, code: String, reason: String) -> Result<DeadLetter, ApplyError> {
     let frame = &placed.frame;
     let shown = frame.body.rows_json().map_or_else(|error| error_chain(&error), |rows| rows.to_string());
-    DeadLetter {
+    Ok(DeadLetter {
         sequence: placed.sequence,
-        item: placed.first_item,
+        item: item_number(placed.first_item)?,
         code,
         reason: printable(reason.as_bytes()),
         subject: placed.subject.clone(),
@@ -264,5 +222,67 @@ fn dead(placed: &Placed, code: String, reason: String) -> DeadLetter {
         file: Some(printable(frame.file.as_bytes())),
         line: frame.body.first_line().and_then(|line| i64::try_from(line).ok()),
         payload: printable(shown.as_bytes()),
+    })
+}
+
+fn item_number(item: usize) -> Result<i32, ApplyError> {
+    i32::try_from(item).map_err(|_| ApplyError::Unstorable {
+        symbol: "a frame".to_owned(),
+        code: "too_large",
+        reason: "it has more rows than can be counted",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use event_log::frame::FrameId;
+    use market::event::Reject;
+
+    use super::*;
+
+    fn placed(rows: u64) -> Placed {
+        let reject = |line| Reject {
+            file: "f".to_owned(),
+            line,
+            reason: "r".to_owned(),
+            message: "m".to_owned(),
+            row: String::new(),
+        };
+        let frame = Frame {
+            id: FrameId::default(),
+            source: "test".to_owned(),
+            run: "run".to_owned(),
+            chunk: 0,
+            file: "f".to_owned(),
+            line: 1,
+            body: Body::Rejects((1..=rows).map(reject).collect()),
+        };
+        Placed { sequence: Sequence::default(), subject: "s".to_owned(), first_item: 1, frame }
+    }
+
+    #[test]
+    fn bisecting_names_every_row_of_a_message_once() {
+        let (mut open, mut items) = (vec![vec![placed(7)]], BTreeSet::new());
+        while let Some(group) = open.pop() {
+            match split(group) {
+                Split::Halves(left, right) => open.extend([left, right]),
+                Split::Single(placed) => {
+                    assert_eq!(placed.frame.body.first_line(), Some(placed.first_item as u64));
+                    assert!(items.insert(placed.first_item));
+                }
+            }
+        }
+        assert_eq!(items, (1..=7).collect());
+    }
+
+    #[test]
+    fn frames_are_parted_before_their_rows() {
+        let Split::Halves(left, right) = split(vec![placed(2), placed(3), placed(4)]) else {
+            panic!("three frames are not one row")
+        };
+        let rows = |group: &[Placed]| group.iter().map(|placed| placed.frame.body.rows()).collect::<Vec<_>>();
+        assert_eq!((rows(&left), rows(&right)), (vec![2], vec![3, 4]));
     }
 }

@@ -8,11 +8,15 @@ use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use bytes::Bytes;
 use event_log::frame::unpacked_length;
+use event_log::sequence::Sequence;
 use futures::StreamExt;
+
+use crate::error::ConsumeError;
+use crate::loads::OpenLoads;
 
 /// Messages in one batch at most.
 const MAX_MESSAGES: usize = 2_000;
-/// How long a batch waits for a further message that the server says is there.
+/// How long a batch waits for a further message, which the server has or a load is about to send.
 const LINGER: Duration = Duration::from_millis(250);
 /// How long nothing is delivered until it is asked why.
 const STALLED: Duration = Duration::from_secs(5);
@@ -20,7 +24,7 @@ const STALLED: Duration = Duration::from_secs(5);
 /// One message of the log.
 #[derive(Debug, Clone)]
 pub struct Message {
-    pub sequence: u64,
+    pub sequence: Sequence,
     pub subject: String,
     pub headers: Option<HeaderMap>,
     pub payload: Bytes,
@@ -31,6 +35,8 @@ pub struct Message {
 pub struct Batch {
     pub messages: Vec<Message>,
     pub pending: u64,
+    /// Whether a load is under way whose further messages will follow at once.
+    pub unfinished: bool,
 }
 
 impl Message {
@@ -56,67 +62,56 @@ impl Batch {
         self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
     }
 
-    /// Without the messages after `end`.
-    pub fn until(mut self, end: u64) -> Self {
-        if self.last_sequence() > end {
+    /// Whether tables derived now are derived from everything that is about to be known.
+    pub fn is_last(&self) -> bool {
+        self.pending == 0 && !self.unfinished
+    }
+
+    /// Without the messages after `end`, which nothing follows.
+    pub fn until(mut self, end: Option<Sequence>) -> Self {
+        let Some(end) = end else { return self };
+        if self.messages.last().is_some_and(|last| last.sequence >= end) {
             self.messages.retain(|message| message.sequence <= end);
-            self.pending = 0;
+            (self.pending, self.unfinished) = (0, false);
         }
         self
     }
-
-    /// Sequence of the last message.
-    pub fn last_sequence(&self) -> u64 {
-        self.messages.last().map_or(0, |message| message.sequence)
-    }
-}
-
-/// Why the log cannot be read on.
-#[derive(Debug, thiserror::Error)]
-pub enum ConsumeError {
-    #[error("the log cannot be read: {0}")]
-    Consumer(String),
-    #[error(
-        "the log jumps from sequence {after} to {found}: messages are missing; nothing was skipped. Restore the stream (ingest verify says what is missing), then start again"
-    )]
-    Gap { after: u64, found: u64 },
-    #[error(
-        "message {0} of the log cannot be read: the server has lost it, or its file is damaged; nothing was skipped. Stop the server and bring the log back from its second copy (ingest import)"
-    )]
-    Unreadable(u64),
-    #[error("the log's delivery ended")]
-    Ended,
 }
 
 /// An open reading position.
 pub struct LogReader {
     messages: pull::Ordered,
-    after: u64,
-    batch_bytes: usize,
+    after: Sequence,
+    batch_bytes: u64,
     held: Batch,
     bytes: usize,
+    loads: OpenLoads,
     /// When something was delivered, or the delivery was last looked after.
     moved: Instant,
 }
 
 impl LogReader {
     /// Reads from the message after `after`.
-    pub async fn open(stream: &Stream, after: u64, batch_bytes: usize) -> Result<Self, ConsumeError> {
+    pub async fn open(stream: &Stream, after: Sequence, batch_bytes: u64) -> Result<Self, ConsumeError> {
         let config = pull::OrderedConfig {
-            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after + 1 },
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.number() + 1 },
             max_bytes: 0,
             ..Default::default()
         };
         let consumer =
             stream.create_consumer(config).await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
         let messages = consumer.messages().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
-        Ok(Self { messages, after, batch_bytes, held: Batch::default(), bytes: 0, moved: Instant::now() })
+        let (held, loads) = (Batch::default(), OpenLoads::default());
+        Ok(Self { messages, after, batch_bytes, held, bytes: 0, loads, moved: Instant::now() })
     }
 
-    /// Waits for the next batch: what is there, up to the size limit. Safe to cancel: what was read stays held.
+    /// Waits for the next batch: what is there, up to the size limit, and the rest of a load that is under way.
+    ///
+    /// After a batch that was cut out of a load, the next one is empty when nothing more comes of it. Safe to cancel:
+    /// what was read stays held.
     pub async fn next_batch(&mut self) -> Result<Batch, ConsumeError> {
         while !self.is_full() {
-            if self.held.messages.is_empty() {
+            if self.held.messages.is_empty() && !self.held.unfinished {
                 self.hold_next().await?;
                 continue;
             }
@@ -125,8 +120,10 @@ impl LogReader {
                 Err(_) => break,
             }
         }
+        let unfinished = !self.has_room() && self.loads.any(Instant::now());
         self.bytes = 0;
-        Ok(std::mem::take(&mut self.held))
+        let batch = std::mem::replace(&mut self.held, Batch { unfinished, ..Batch::default() });
+        Ok(Batch { unfinished, ..batch })
     }
 
     /// Holds what comes, up to the size limit, for the next batch. Never ends but by an error; safe to cancel.
@@ -146,7 +143,7 @@ impl LogReader {
         }
         self.moved = Instant::now();
         let state = stream.get_info().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?.state;
-        let next = self.after + 1;
+        let next = self.after.number() + 1;
         if state.last_sequence < next {
             return Ok(());
         }
@@ -159,16 +156,18 @@ impl LogReader {
     }
 
     fn is_full(&self) -> bool {
-        !self.held.messages.is_empty() && (self.held.pending == 0 || !self.has_room())
+        let all = self.held.pending == 0 && !self.loads.any(Instant::now());
+        !self.held.messages.is_empty() && (all || !self.has_room())
     }
 
     fn has_room(&self) -> bool {
-        self.bytes < self.batch_bytes && self.held.messages.len() < MAX_MESSAGES
+        (self.bytes as u64) < self.batch_bytes && self.held.messages.len() < MAX_MESSAGES
     }
 
     async fn hold_next(&mut self) -> Result<(), ConsumeError> {
         let (message, pending) = self.next_message().await?;
         self.bytes += unpacked_length(&message.payload);
+        self.loads.note(&message, self.moved);
         self.held.messages.push(message);
         self.held.pending = pending;
         Ok(())
@@ -177,13 +176,15 @@ impl LogReader {
     async fn next_message(&mut self) -> Result<(Message, u64), ConsumeError> {
         let message = self.messages.next().await.ok_or(ConsumeError::Ended)?;
         let message = message.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
-        let (sequence, pending) = {
+        let (found, pending) = {
             let info = message.info().map_err(|e| ConsumeError::Consumer(e.to_string()))?;
             (info.stream_sequence, info.pending)
         };
-        if sequence != self.after + 1 {
-            return Err(ConsumeError::Gap { after: self.after, found: sequence });
+        let after = self.after.number();
+        if found != after + 1 {
+            return Err(ConsumeError::Gap { after, found });
         }
+        let sequence = Sequence::try_from(found)?;
         (self.after, self.moved) = (sequence, Instant::now());
         let (message, _) = message.split();
         let async_nats::Message { subject, payload, headers, .. } = message;

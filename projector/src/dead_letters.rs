@@ -1,14 +1,15 @@
 //! Messages and rows that could not be applied: kept with reason and provenance, in the batch's own transaction.
 
-use store::copy::copy_values;
+use event_log::sequence::Sequence;
+use store::copy::copy_into;
+use store::copy_row;
 use store::db::DbError;
 use tokio_postgres::Transaction;
-use tokio_postgres::types::{ToSql, Type};
 
 /// One row or message set aside. `item` 0 is the whole message, n is its n-th row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    pub sequence: u64,
+    pub sequence: Sequence,
     pub item: i32,
     /// Stable code, for example `bad_json`.
     pub code: String,
@@ -21,10 +22,43 @@ pub struct DeadLetter {
     pub payload: String,
 }
 
+copy_row! {
+    struct DeadLetterRow<'a> in "staged_dead_letters" {
+        fact_set: &'a str,
+        sequence: i64,
+        item: i32,
+        code: &'a str,
+        reason: &'a str,
+        subject: &'a str,
+        frame: Option<&'a str>,
+        source: Option<&'a str>,
+        file: Option<&'a str>,
+        line: Option<i64>,
+        payload: &'a str,
+    }
+}
+
+impl DeadLetter {
+    fn row<'a>(&'a self, fact_set: &'a str) -> DeadLetterRow<'a> {
+        DeadLetterRow {
+            fact_set,
+            sequence: self.sequence.bigint(),
+            item: self.item,
+            code: &self.code,
+            reason: &self.reason,
+            subject: &self.subject,
+            frame: self.frame.as_deref(),
+            source: self.source.as_deref(),
+            file: self.file.as_deref(),
+            line: self.line,
+            payload: &self.payload,
+        }
+    }
+}
+
 /// Bytes of a payload that are kept for people.
 const PAYLOAD_LIMIT: usize = 4096;
 
-const STAGE: &str = "copy staged_dead_letters (fact_set, sequence, item, code, reason, subject, frame, source, file, line, payload) from stdin binary";
 const INSERT: &str = include_str!("../queries/dead_letters_insert.sql");
 
 /// Records the letters; one already recorded stays as it is.
@@ -36,37 +70,8 @@ pub async fn record(
     if letters.is_empty() {
         return Ok(());
     }
-    let sequences: Vec<i64> = letters.iter().map(|l| i64::try_from(l.sequence).unwrap_or(i64::MAX)).collect();
-    let tuples = letters.iter().zip(&sequences).map(|(l, sequence)| {
-        let values: Vec<&(dyn ToSql + Sync)> = vec![
-            &fact_set as _,
-            sequence,
-            &l.item,
-            &l.code,
-            &l.reason,
-            &l.subject,
-            &l.frame,
-            &l.source,
-            &l.file,
-            &l.line,
-            &l.payload,
-        ];
-        values
-    });
-    let types = [
-        Type::TEXT,
-        Type::INT8,
-        Type::INT4,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::TEXT,
-        Type::INT8,
-        Type::TEXT,
-    ];
-    copy_values(transaction, STAGE, &types, tuples).await?;
+    let rows: Vec<DeadLetterRow<'_>> = letters.iter().map(|letter| letter.row(fact_set)).collect();
+    copy_into(transaction, &rows).await?;
     transaction.execute(INSERT, &[]).await?;
     Ok(())
 }

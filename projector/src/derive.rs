@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{Datelike, NaiveDate};
+use event_log::sequence::Sequence;
 use market::event::Security;
 use market::history::{Observation, SourcePolicy};
 use market::identity::{Directory, Identity};
@@ -15,10 +16,11 @@ use market::row::Json;
 use market::symbol::Symbol;
 use process::failpoint;
 use rayon::prelude::*;
-use store::db::DbError;
-use store::facts::{FactsError, StoredFacts, load_histories, load_known_symbols, load_securities};
+use store::facts::{StoredFacts, load_histories, load_known_symbols, load_securities};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 
+use crate::error::DeriveError;
 use crate::generation::Generation;
 use crate::read_tables::{self, Built};
 use crate::sectors::Sectors;
@@ -30,35 +32,6 @@ const DIRTY: &str = include_str!("../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../queries/version_derived.sql");
 const ADVANCE: &str = include_str!("../queries/version_advance.sql");
-
-/// Why read tables could not be derived.
-#[derive(Debug, thiserror::Error)]
-pub enum DeriveError {
-    #[error(transparent)]
-    Db(#[from] DbError),
-    #[error(transparent)]
-    Facts(#[from] FactsError),
-    #[error("deriving {symbol} failed: {message}")]
-    Measure { symbol: Symbol, message: String },
-    #[error("the prices of {symbol} in {year} changed while it was derived")]
-    Moved { symbol: Symbol, year: i32 },
-    #[error("deriving ended unexpectedly: {0}")]
-    Ended(String),
-    #[error("the benchmark {0:?} is not a ticker symbol")]
-    Benchmark(String),
-    #[error("a derived value cannot be packed: {0}")]
-    Bars(#[from] market::bars::BarsError),
-    #[error("a derived value cannot be written: {0}")]
-    Encode(#[from] store::copy::EncodeError),
-    #[error("a derived value cannot be written as JSON: {0}")]
-    Json(#[from] serde_json::Error),
-}
-
-impl From<tokio_postgres::Error> for DeriveError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Db(error.into())
-    }
-}
 
 /// What one generation's projector remembers between batches; rebuilt from the tables at any time.
 #[derive(Debug, Default)]
@@ -74,42 +47,36 @@ pub struct Deriver {
     whole: HashSet<Symbol>,
 }
 
-/// What a derivation did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
-    pub securities: usize,
-    pub as_of: Option<NaiveDate>,
-}
-
 impl Deriver {
     /// Derives the securities that [`Deriver::touched`] gave, then advances the generation's version to `sequence`.
+    /// Gives how many securities were derived.
     ///
     /// The transaction's and the reader's `search_path` name the generation first; `reader` sees the facts, as committed
-    /// or as the transaction itself has them. On any error the caller must drop this deriver.
+    /// or as the transaction itself has them. On any error the deriver is gone: what it remembers may not be committed.
     pub async fn derive(
-        &mut self,
+        mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
         generation: &Generation,
         touched: &BTreeSet<Symbol>,
-        sequence: u64,
-    ) -> Result<Outcome, DeriveError> {
+        sequence: Sequence,
+    ) -> Result<(Self, usize), DeriveError> {
         let securities = self.derive_symbols(transaction, reader, touched).await?;
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
-        let sequence = i64::try_from(sequence).unwrap_or(i64::MAX);
-        transaction.execute(ADVANCE, &[&sequence, &self.as_of, &Json(&self.policy)]).await?;
-        Ok(Outcome { securities, as_of: self.as_of })
+        let values: [&(dyn ToSql + Sync); 3] = [&sequence.bigint(), &self.as_of, &Json(&self.policy)];
+        transaction.execute(ADVANCE, &values).await?;
+        Ok((self, securities))
     }
 
     /// Brings a generation up to its facts within one transaction.
     pub async fn catch_up(
         transaction: &Transaction<'_>,
         generation: &Generation,
-        sequence: u64,
-    ) -> Result<Outcome, DeriveError> {
-        let mut deriver = Self::default();
-        let touched = deriver.touched(transaction, generation).await?;
-        deriver.derive(transaction, transaction, generation, &touched, sequence).await
+        sequence: Sequence,
+    ) -> Result<(), DeriveError> {
+        let (deriver, touched) = Self::default().touched(transaction, generation).await?;
+        deriver.derive(transaction, transaction, generation, &touched, sequence).await?;
+        Ok(())
     }
 
     /// Reads what derivation depends on and notes it in the generation's version; nothing is derived yet.
@@ -119,7 +86,7 @@ impl Deriver {
         &mut self,
         transaction: &Transaction<'_>,
         generation: &Generation,
-        sequence: i64,
+        sequence: Sequence,
     ) -> Result<(Vec<Symbol>, bool), DeriveError> {
         self.recall(transaction).await?;
         let policy = generation.source_policy(transaction).await?;
@@ -132,7 +99,8 @@ impl Deriver {
         self.benchmark = self.month_ends(transaction, &directory, &generation.benchmark).await?;
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
-        transaction.execute(ADVANCE, &[&sequence, &self.as_of, &Json(&self.policy)]).await?;
+        let values: [&(dyn ToSql + Sync); 3] = [&sequence.bigint(), &self.as_of, &Json(&self.policy)];
+        transaction.execute(ADVANCE, &values).await?;
         Ok((symbols, same))
     }
 
@@ -162,12 +130,13 @@ impl Deriver {
         Ok(identities.len())
     }
 
-    /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date.
+    /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date. On any
+    /// error the deriver is gone.
     pub async fn touched(
-        &mut self,
+        mut self,
         transaction: &Transaction<'_>,
         generation: &Generation,
-    ) -> Result<BTreeSet<Symbol>, DeriveError> {
+    ) -> Result<(Self, BTreeSet<Symbol>), DeriveError> {
         let benchmark = &generation.benchmark;
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
@@ -213,7 +182,7 @@ impl Deriver {
             }
         }
         self.directory = Some(directory);
-        Ok(touched)
+        Ok((self, touched))
     }
 
     /// What the tables were last derived with, after a start.
@@ -295,7 +264,7 @@ async fn load(
     Ok(Some((chunk.iter().copied().cloned().collect(), stored)))
 }
 
-/// Derives a chunk; securities of which more than was read has to be known are read whole, and named.
+/// Derives a chunk. Securities whose closes alone do not suffice are read again, whole, and their symbols given beside.
 async fn derive_chunk(
     reader: &impl GenericClient,
     read: Option<Read>,
@@ -387,3 +356,24 @@ impl MarketNow {
 
 /// Derivers by generation.
 pub type Derivers = HashMap<i32, Deriver>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(symbols: &[&str]) -> BTreeMap<Symbol, Identity> {
+        let known = symbols.iter().map(|symbol| Symbol::parse(symbol).unwrap()).collect();
+        Directory::resolve(&[], &known, &SourcePolicy::default()).identities
+    }
+
+    #[test]
+    fn identities_that_come_go_or_differ_have_changed() {
+        let symbols = |names: &[&str]| names.iter().map(|name| Symbol::parse(name).unwrap()).collect();
+        let (before, mut after) = (directory(&["AAA", "BBB", "CCC"]), directory(&["BBB", "CCC", "DDD"]));
+        assert_eq!(changed(&before, &after), symbols(&["AAA", "DDD"]));
+        after.values_mut().filter(|identity| identity.symbol.as_str() == "CCC").for_each(|identity| {
+            identity.spans.clear();
+        });
+        assert_eq!(changed(&before, &after), symbols(&["AAA", "CCC", "DDD"]));
+    }
+}

@@ -6,10 +6,10 @@ use market::history::SourcePolicy;
 use market::row::Json;
 use market::symbol::Symbol;
 use store::db::generation_schema;
-use store::facts::load_policy;
+use store::facts::{load_newest_session, load_policy};
 use tokio_postgres::{Client, Row, Transaction};
 
-use crate::derive::DeriveError;
+use crate::error::DeriveError;
 
 const TAILING: &str = include_str!("../queries/generations_tailing.sql");
 const AS_OF: &str = include_str!("../queries/as_of.sql");
@@ -75,9 +75,7 @@ impl Generation {
         if self.as_of.is_some() {
             return Ok(self.as_of);
         }
-        let row = transaction.query_one(AS_OF, &[]).await?;
-        let (bars, session): (Option<i32>, Option<NaiveDate>) =
-            (row.try_get("last_day")?, row.try_get("session")?);
-        Ok(bars.map(date_of).max(session))
+        let last_day: Option<i32> = transaction.query_one(AS_OF, &[]).await?.try_get("last_day")?;
+        Ok(last_day.map(date_of).max(load_newest_session(transaction).await?))
     }
 }

@@ -5,9 +5,12 @@
 
 use std::time::Duration;
 
+use event_log::sequence::Sequence;
 use store::db::{self, DbError};
 use tokio_postgres::{Client, Config, Transaction};
 use tokio_util::sync::CancellationToken;
+
+use crate::error::{LeaseLost, RunError};
 
 const ACQUIRE: &str = include_str!("../queries/lease_acquire.sql");
 const RENEW: &str = include_str!("../queries/lease_renew.sql");
@@ -20,18 +23,11 @@ pub struct Lease {
     pub fact_set: String,
     pub epoch: i64,
     /// Sequence up to which the log was applied when the lease was taken.
-    pub checkpoint: u64,
+    pub checkpoint: Sequence,
     /// Id of the message there; `None` when it is not known.
     pub message: Option<String>,
     /// Identity of the stream the fact set was folded from; `None` before the first message.
     pub genesis_id: Option<String>,
-}
-
-/// The epoch was raised by another instance.
-#[derive(Debug, thiserror::Error)]
-#[error("another projector took over fact set {fact_set}; this one no longer writes")]
-pub struct LeaseLost {
-    pub fact_set: String,
 }
 
 /// Tries to take the lease; `None` while another instance holds it.
@@ -40,13 +36,13 @@ pub async fn acquire(
     fact_set: &str,
     holder: &str,
     length: Duration,
-) -> Result<Option<Lease>, DbError> {
+) -> Result<Option<Lease>, RunError> {
     let row = client.query_opt(ACQUIRE, &[&fact_set, &holder, &length.as_secs_f64()]).await?;
     row.map(|row| {
         Ok(Lease {
             fact_set: fact_set.to_owned(),
             epoch: row.try_get("epoch")?,
-            checkpoint: u64::try_from(row.try_get::<_, i64>("checkpoint")?).unwrap_or_default(),
+            checkpoint: Sequence::try_from(row.try_get::<_, i64>("checkpoint")?)?,
             message: row.try_get("checkpoint_message")?,
             genesis_id: row.try_get("genesis_id")?,
         })
@@ -54,11 +50,14 @@ pub async fn acquire(
     .transpose()
 }
 
-/// Locks the fact set for the transaction and makes sure the epoch is still ours.
-pub async fn confirm(transaction: &Transaction<'_>, lease: &Lease) -> Result<Result<(), LeaseLost>, DbError> {
+/// Locks the fact set for the transaction; [`RunError::Lost`] when the epoch is no longer the lease's.
+pub async fn confirm(transaction: &Transaction<'_>, lease: &Lease) -> Result<(), RunError> {
     let row = transaction.query_one(CONFIRM, &[&lease.fact_set]).await?;
     let epoch: i64 = row.try_get(0)?;
-    Ok(if epoch == lease.epoch { Ok(()) } else { Err(LeaseLost { fact_set: lease.fact_set.clone() }) })
+    if epoch != lease.epoch {
+        return Err(LeaseLost { fact_set: lease.fact_set.clone() }.into());
+    }
+    Ok(())
 }
 
 /// Gives the lease back, so that a stand-by need not wait for its end.

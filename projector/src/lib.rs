@@ -5,19 +5,22 @@
 //! every derived number is a function of the set of events, so replaying the log gives identical tables.
 
 pub mod apply;
+pub mod bookkeeping;
 pub mod consume;
 pub mod dead_letters;
 pub mod derive;
 pub mod diff;
+pub mod error;
 pub mod explain;
-pub mod facts;
 pub mod generation;
 pub mod lease;
+mod loads;
 pub mod policy;
 pub mod prices;
 pub mod promote;
 pub mod read_tables;
 pub mod rebuild;
+pub mod records;
 pub mod report;
 pub mod retry;
 pub mod run;

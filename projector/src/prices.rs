@@ -3,34 +3,35 @@
 use std::collections::HashMap;
 
 use event_log::frame::{Body, Frame};
-use market::bars::{Bars, BarsError, Packed};
+use market::bars::{Bars, Packed};
 use rayon::prelude::*;
-use store::copy::copy_values;
-use store::db::DbError;
+use store::copy::copy_into;
+use store::copy_row;
 use store::facts::packed;
 use tokio_postgres::Transaction;
-use tokio_postgres::types::{ToSql, Type};
+
+use crate::error::ApplyError;
 
 /// Symbol, source, year.
 type Key = (String, String, i32);
 
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
-const COPY: &str = "copy bars (symbol, source, year, last_day, digest, days, close, range, volume, extra, versions) from stdin binary";
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
 
-/// Why bars could not be merged.
-#[derive(Debug, thiserror::Error)]
-pub enum PricesError {
-    #[error(transparent)]
-    Db(#[from] DbError),
-    #[error("prices of {symbol}: {source}")]
-    Bars { symbol: String, source: BarsError },
-}
-
-impl From<tokio_postgres::Error> for PricesError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Db(error.into())
+copy_row! {
+    struct BarsRow<'a> in "bars" {
+        symbol: &'a str,
+        source: &'a str,
+        year: i32,
+        last_day: Option<i32>,
+        digest: i64,
+        days: &'a [u8],
+        close: &'a [u8],
+        range: &'a [u8],
+        volume: &'a [u8],
+        extra: &'a [u8],
+        versions: &'a [u8],
     }
 }
 
@@ -47,7 +48,7 @@ pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
     frames: &[&Frame],
-) -> Result<(), PricesError> {
+) -> Result<(), ApplyError> {
     let years = by_year(frames);
     if years.is_empty() {
         return Ok(());
@@ -74,7 +75,7 @@ pub async fn apply_prices(
 }
 
 /// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.
-async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), PricesError> {
+async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), ApplyError> {
     let replaced: Vec<&Key> = merged.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
     if !replaced.is_empty() {
         let symbols: Vec<&str> = replaced.iter().map(|key| key.0.as_str()).collect();
@@ -82,37 +83,17 @@ async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), P
         let years: Vec<i32> = replaced.iter().map(|key| key.2).collect();
         transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
     }
-    let tuples = merged.iter().map(|m| {
-        let tuple: Vec<&(dyn ToSql + Sync)> = vec![
-            &m.key.0,
-            &m.key.1,
-            &m.key.2,
-            &m.last_day,
-            &m.digest,
-            &m.packed.days,
-            &m.packed.close,
-            &m.packed.range,
-            &m.packed.volume,
-            &m.packed.extra,
-            &m.packed.versions,
-        ];
-        tuple
-    });
-    let types = [
-        Type::TEXT,
-        Type::TEXT,
-        Type::INT4,
-        Type::INT4,
-        Type::INT8,
-        Type::BYTEA,
-        Type::BYTEA,
-        Type::BYTEA,
-        Type::BYTEA,
-        Type::BYTEA,
-        Type::BYTEA,
-    ];
-    copy_values(transaction, COPY, &types, tuples).await?;
+    copy_into(transaction, &merged.iter().map(Merged::row).collect::<Vec<_>>()).await?;
     Ok(())
+}
+
+impl Merged {
+    fn row(&self) -> BarsRow<'_> {
+        let (symbol, source, year) = &self.key;
+        let Packed { days, close, range, volume, extra, versions } = &self.packed;
+        let (year, last_day, digest) = (*year, self.last_day, self.digest);
+        BarsRow { symbol, source, year, last_day, digest, days, close, range, volume, extra, versions }
+    }
 }
 
 fn by_year(frames: &[&Frame]) -> HashMap<Key, Vec<Bars>> {
@@ -143,7 +124,7 @@ fn by_year(frames: &[&Frame]) -> HashMap<Key, Vec<Bars>> {
 async fn existing(
     transaction: &Transaction<'_>,
     years: &HashMap<Key, Vec<Bars>>,
-) -> Result<HashMap<Key, Packed>, PricesError> {
+) -> Result<HashMap<Key, Packed>, ApplyError> {
     let symbols: Vec<&str> = years.keys().map(|key| key.0.as_str()).collect();
     let sources: Vec<&str> = years.keys().map(|key| key.1.as_str()).collect();
     let numbers: Vec<i32> = years.keys().map(|key| key.2).collect();
@@ -151,14 +132,14 @@ async fn existing(
     rows.iter()
         .map(|row| Ok(((row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?), packed(row)?)))
         .collect::<Result<_, tokio_postgres::Error>>()
-        .map_err(PricesError::from)
+        .map_err(ApplyError::from)
 }
 
 /// The merged year, or `None` when it is what was stored.
-fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Option<Merged>, PricesError> {
+fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Option<Merged>, ApplyError> {
     let failed = |symbol: &str| {
         let symbol = symbol.to_owned();
-        move |source| PricesError::Bars { symbol, source }
+        move |source| ApplyError::Bars { symbol, source }
     };
     if let Some(stored) = &stored {
         parts.push(stored.unpack().map_err(failed(&key.0))?);

@@ -4,6 +4,7 @@
 //! between two requests.
 
 use anyhow::{Context, bail};
+use event_log::sequence::Sequence;
 use market::measure::METHOD_VERSION;
 use process::failpoint;
 use serde::Serialize;
@@ -64,7 +65,7 @@ pub async fn promote(client: &mut Client, id: i32, accept_diff: bool) -> anyhow:
             );
         }
         generation.enter(&transaction).await?;
-        Deriver::catch_up(&transaction, &generation, u64::try_from(checkpoint)?).await?;
+        Deriver::catch_up(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
     flip(&transaction, id, active).await?;

@@ -19,7 +19,7 @@ use store::db::DbError;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::derive::DeriveError;
+use crate::error::DeriveError;
 
 const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");

@@ -11,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, ValueEnum};
+use event_log::sequence::Sequence;
 use indicatif::{ProgressBar, ProgressStyle};
 use market::history::SourcePolicy;
 use market::measure::METHOD_VERSION;
@@ -23,8 +24,8 @@ use tokio_postgres::Client;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
-use crate::run::{LIVE_FACTS, UNTIL, fold};
-use crate::settings::ProjectorSettings;
+use crate::run::{UNTIL, fold};
+use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::writer::ANALYZE;
 
 const PENDING: &str = include_str!("../queries/generation_building.sql");
@@ -219,7 +220,7 @@ async fn derive(
     let reached: Option<String> =
         transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
     generation.enter(&transaction).await?;
-    let (symbols, same) = deriver.prepare(&transaction, generation, checkpoint).await?;
+    let (symbols, same) = deriver.prepare(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
     // What was derived for another market date or policy is derived again.
     let reached = reached.filter(|_| same);
     if reached.is_none() {
@@ -260,7 +261,7 @@ async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
     generation.enter(&transaction).await?;
-    Deriver::catch_up(&transaction, generation, u64::try_from(checkpoint)?).await?;
+    Deriver::catch_up(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
     crate::diff::copy_others(&transaction, generation.id).await?;
     db::index_generation(&transaction).await?;
     transaction.execute(FINISH, &[&generation.id]).await?;

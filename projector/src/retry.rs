@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Context;
 use async_nats::jetstream::stream::Stream;
 use event_log::frame::{Body, Frame, FrameError};
+use event_log::sequence::Sequence;
 use serde_json::{Map, Value};
 use store::db;
 
@@ -94,7 +95,7 @@ async fn message(stream: &Stream, sequence: i64) -> anyhow::Result<Message> {
     let found = stream.get_raw_message(wanted).await;
     let found = found.with_context(|| format!("the log does not give message {sequence}"))?;
     Ok(Message {
-        sequence: found.sequence,
+        sequence: Sequence::try_from(found.sequence)?,
         subject: found.subject.to_string(),
         headers: Some(found.headers),
         payload: found.payload,

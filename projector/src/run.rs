@@ -10,7 +10,8 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use backon::{BackoffBuilder, ExponentialBuilder};
-use event_log::stream::{self, StreamError};
+use event_log::sequence::Sequence;
+use event_log::stream;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use process::Shutdown;
@@ -19,15 +20,11 @@ use store::db::{self, DbError, error_chain};
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::apply::ApplyError;
-use crate::consume::{Batch, ConsumeError, LogReader, message_id};
-use crate::derive::DeriveError;
-use crate::lease::{self, Lease, LeaseLost};
-use crate::settings::ProjectorSettings;
+use crate::consume::{Batch, LogReader, message_id};
+use crate::error::{ConsumeError, LeaseLost, RunError};
+use crate::lease::{self, Lease};
+use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::writer::Writer;
-
-/// The fact set that the live generations are derived from.
-pub const LIVE_FACTS: &str = "facts";
 
 const STAGING: &str = include_str!("../queries/staging.sql");
 const FACT_SETS: &str = include_str!("../queries/fact_sets_followed.sql");
@@ -39,55 +36,6 @@ const NO_ROOM: &str =
     "Postgres has no room: make room where its data is; the projector goes on from the checkpoint by itself";
 /// How often pauses and policy changes are looked for while the log is quiet.
 const ATTEND: Duration = Duration::from_secs(1);
-
-/// Why the projector ended.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Needs a person; starting again would fail the same way.
-    #[error("halted: {0}")]
-    Halt(String),
-    #[error(transparent)]
-    Lost(#[from] LeaseLost),
-    #[error(transparent)]
-    Db(#[from] DbError),
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    #[error(transparent)]
-    Consume(#[from] ConsumeError),
-    #[error(transparent)]
-    Apply(#[from] ApplyError),
-    #[error(transparent)]
-    Derive(#[from] DeriveError),
-}
-
-impl From<tokio_postgres::Error> for RunError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Db(error.into())
-    }
-}
-
-impl RunError {
-    /// The reason, when no retry can help.
-    fn halt_reason(&self) -> Option<String> {
-        let permanent = matches!(
-            self,
-            Self::Halt(_)
-                | Self::Consume(ConsumeError::Gap { .. } | ConsumeError::Unreadable(_))
-                | Self::Apply(ApplyError::NewerVersion { .. })
-                | Self::Derive(
-                    DeriveError::Measure { .. }
-                        | DeriveError::Benchmark(_)
-                        | DeriveError::Bars(_)
-                        | DeriveError::Encode(_)
-                        | DeriveError::Json(_)
-                )
-                | Self::Stream(
-                    StreamError::TooOld { .. } | StreamError::NotOurs { .. } | StreamError::Absent { .. }
-                )
-        );
-        permanent.then(|| error_chain(self))
-    }
-}
 
 /// Follows the log for every fact set that a generation of these rules is derived from, until asked to stop; with
 /// `until_caught_up`, until the log's end at start is served.
@@ -186,7 +134,7 @@ async fn session(
     let Some(lease) = wait_for_lease(&client, fact_set, settings, &holder, &mut shutdown).await? else {
         return Ok(());
     };
-    tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint, "holding the lease");
+    tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.number(), "holding the lease");
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(lease::keep(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
     let outcome = tokio::select! {
@@ -234,21 +182,22 @@ async fn work(
     };
     let genesis = check_log(&stream, lease)?;
     client.batch_execute(STAGING).await?;
-    let batch_bytes = usize::try_from(settings.batch_bytes).unwrap_or(usize::MAX);
     let until = until_sequence(client, &lease.fact_set).await?;
-    let end = stream.cached_info().state.last_sequence.min(until);
+    let last = Sequence::try_from(stream.cached_info().state.last_sequence)?;
+    let last = until.map_or(last, |until| until.min(last));
+    // A session that follows the log has no end but its fact set's.
+    let end = if goal == Goal::CaughtUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let mut writer = Writer::new(lease.clone(), genesis, settings.lease(), facts);
     let mut sequence = lease.checkpoint;
     // Dirty symbols of an earlier life are served before anything new.
-    writer
-        .write(client, &Batch { messages: Vec::new(), pending: end.saturating_sub(sequence) }, sequence)
-        .await?;
-    let mut reader = LogReader::open(&stream, sequence, batch_bytes).await?;
+    let pending = last.number().saturating_sub(sequence.number());
+    writer.write(client, &Batch { pending, ..Batch::default() }, sequence).await?;
+    let mut reader = LogReader::open(&stream, sequence, settings.batch_bytes).await?;
     let (mut message, mut connects) = (lease.message.clone(), connected(&context));
     check_position(&stream, sequence, message.as_deref()).await?;
     loop {
-        if sequence >= until || (goal == Goal::CaughtUp && sequence >= end) {
+        if end.is_some_and(|end| sequence >= end) {
             return Ok(());
         }
         let paused = writer.attend(client, sequence).await?;
@@ -256,12 +205,14 @@ async fn work(
             () = shutdown.wait() => return Ok(()),
             () = tokio::time::sleep(ATTEND) => reader.look_after(&stream).await?,
             batch = reader.next_batch(), if !paused => {
-                let batch = batch?.until(until);
+                let batch = batch?.until(end);
                 // A server that came back may have lost the log's end and numbered new messages the same.
                 if std::mem::replace(&mut connects, connected(&context)) != connects {
                     check_position(&stream, sequence, message.as_deref()).await?;
                 }
-                (sequence, message) = (batch.last_sequence(), batch.last_id());
+                if let Some(last) = batch.messages.last() {
+                    (sequence, message) = (last.sequence, Some(last.id()));
+                }
                 failpoint!("projector.read");
                 read_while(writer.write(client, &batch, sequence), &mut reader).await?;
             }
@@ -284,9 +235,9 @@ async fn read_while(
 }
 
 /// The end of a fact set that is frozen for study; the log has no such end.
-async fn until_sequence(client: &Client, fact_set: &str) -> Result<u64, RunError> {
+async fn until_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
     let until: Option<i64> = client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?;
-    Ok(until.and_then(|until| u64::try_from(until).ok()).unwrap_or(u64::MAX))
+    Ok(until.map(Sequence::try_from).transpose()?)
 }
 
 /// The log must be the one the facts were folded from, whole: otherwise everything derived would be a lie.
@@ -304,18 +255,15 @@ fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
                 .to_owned(),
         );
     }
-    if state.last_sequence < lease.checkpoint {
+    let checkpoint = lease.checkpoint.number();
+    if state.last_sequence < checkpoint {
         return halt(format!(
             "the log ends at {} but {} was already applied",
-            state.last_sequence, lease.checkpoint
+            state.last_sequence, checkpoint
         ));
     }
-    if state.messages > 0 && state.first_sequence > lease.checkpoint + 1 {
-        return halt(format!(
-            "the log begins at {} but {} comes next",
-            state.first_sequence,
-            lease.checkpoint + 1
-        ));
+    if state.messages > 0 && state.first_sequence > checkpoint + 1 {
+        return halt(format!("the log begins at {} but {} comes next", state.first_sequence, checkpoint + 1));
     }
     Ok(genesis)
 }
@@ -326,9 +274,9 @@ fn connected(context: &Context) -> u64 {
 }
 
 /// A message with the number of the one that was applied last must be that one. One that cannot be read is no other.
-async fn check_position(stream: &Stream, sequence: u64, message: Option<&str>) -> Result<(), RunError> {
+async fn check_position(stream: &Stream, sequence: Sequence, message: Option<&str>) -> Result<(), RunError> {
     let Some(applied) = message else { return Ok(()) };
-    match stream.get_raw_message(sequence).await {
+    match stream.get_raw_message(sequence.number()).await {
         Ok(found) if message_id(Some(&found.headers)) != applied => Err(RunError::Halt(format!(
             "message {sequence} of the log is not the one that was applied: the log lost its end, and what came after \
              took its numbers. Bring the log back from its second copy (ingest import), or rebuild the facts from it \

@@ -10,7 +10,7 @@ use market::value::Exact;
 use store::copy::copy_rows;
 use tokio_postgres::{Row, Transaction};
 
-use crate::derive::DeriveError;
+use crate::error::DeriveError;
 
 const NAMES: &str = "select distinct sector from stocks where sector is not null";
 const NAMES_OF: &str = "select distinct sector from stocks where symbol = any ($1) and sector is not null";

@@ -7,6 +7,9 @@ use event_log::stream::StreamSettings;
 use store::db::{self, DatabaseSettings, DbError};
 use tokio_postgres::Config;
 
+/// The fact set that the live generations are derived from.
+pub const LIVE_FACTS: &str = "facts";
+
 /// Everything the projector is told.
 #[derive(Debug, Clone, Args)]
 pub struct ProjectorSettings {

@@ -1,13 +1,16 @@
 //! `projector status`: where the projector stands, for people and scripts.
 
 use chrono::NaiveDate;
+use event_log::sequence::Sequence;
 use process::outln;
 use serde::Serialize;
 use store::db::{self, error_chain};
+use tokio_postgres::Client;
 
-use crate::settings::ProjectorSettings;
+use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const STATUS: &str = include_str!("../queries/status.sql");
+const SCHEMA_BYTES: &str = include_str!("../queries/schema_bytes.sql");
 
 #[derive(Debug, Serialize)]
 struct Status {
@@ -18,6 +21,8 @@ struct Status {
     holder: Option<String>,
     halted: Option<String>,
     dead_letters: i64,
+    /// What the facts take on disk, indexes included.
+    facts_bytes: i64,
     active_generation: i32,
     generations: Vec<Generation>,
 }
@@ -29,13 +34,16 @@ struct Generation {
     method_version: String,
     sequence: i64,
     as_of: Option<NaiveDate>,
+    /// What its read tables take on disk, indexes included.
+    bytes: i64,
 }
 
 /// Prints the status.
 pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<()> {
-    let client = db::connect(&settings.projector_config(crate::run::LIVE_FACTS)?).await?;
+    let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_one(STATUS, &[]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
+    let applied = Sequence::try_from(checkpoint)?;
     let last = match log_end(settings).await {
         Ok(last) => Some(last),
         Err(error) => {
@@ -47,10 +55,11 @@ pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<
         fact_set: row.try_get("name")?,
         checkpoint,
         log_last_sequence: last,
-        lag_events: last.map(|last| last.saturating_sub(u64::try_from(checkpoint).unwrap_or_default())),
+        lag_events: last.map(|last| last.saturating_sub(applied.number())),
         holder: row.try_get("holder")?,
         halted: row.try_get("halted")?,
         dead_letters: row.try_get("dead_letters")?,
+        facts_bytes: schema_bytes(&client, row.try_get("name")?).await?,
         active_generation: row.try_get("active")?,
         generations: Vec::new(),
     };
@@ -65,6 +74,7 @@ pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<
             method_version: row.try_get("method_version")?,
             sequence: version.try_get("sequence")?,
             as_of: version.try_get("as_of")?,
+            bytes: schema_bytes(&client, &db::generation_schema(id)).await?,
         });
     }
     if json {
@@ -73,6 +83,10 @@ pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<
         print(&status);
     }
     Ok(())
+}
+
+async fn schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64> {
+    Ok(client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?)
 }
 
 async fn log_end(settings: &ProjectorSettings) -> anyhow::Result<u64> {
@@ -84,7 +98,9 @@ async fn log_end(settings: &ProjectorSettings) -> anyhow::Result<u64> {
 fn print(status: &Status) {
     let lag =
         status.lag_events.map_or("unknown (NATS does not answer)".to_owned(), |lag| format!("{lag} events"));
-    outln!("facts        applied to sequence {}, lag {lag}", status.checkpoint);
+    let size = |bytes: i64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let facts = size(status.facts_bytes);
+    outln!("facts        applied to sequence {}, lag {lag}, {facts} on disk", status.checkpoint);
     outln!("projector    {}", status.holder.as_deref().unwrap_or("none running"));
     if let Some(reason) = &status.halted {
         outln!("HALTED       {reason}");
@@ -94,11 +110,12 @@ fn print(status: &Status) {
         let active = if generation.id == status.active_generation { "served" } else { "" };
         let as_of = generation.as_of.map_or("no session yet".to_owned(), |date| date.to_string());
         outln!(
-            "generation   {} {} sequence {} as of {as_of} rules {} {active}",
+            "generation   {} {} sequence {} as of {as_of} rules {} {} on disk {active}",
             generation.id,
             generation.state,
             generation.sequence,
-            generation.method_version
+            generation.method_version,
+            size(generation.bytes)
         );
     }
 }

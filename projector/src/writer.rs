@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use event_log::sequence::Sequence;
 use market::symbol::Symbol;
 use process::failpoint;
 use tokio::time::Instant;
@@ -13,14 +14,14 @@ use tokio_postgres::{Client, Transaction};
 use crate::apply::apply_messages;
 use crate::consume::Batch;
 use crate::derive::{CHUNK, Derivers};
+use crate::error::RunError;
 use crate::generation::Generation;
 use crate::lease::{self, Lease};
-use crate::run::RunError;
 
 const ATTENTION: &str = include_str!("../queries/attention.sql");
 const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
 /// Statistics of the facts, which a large change has made untrue.
-pub(crate) const ANALYZE: &str = "analyze observations; analyze bars";
+pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 /// Bytes of the log whose facts are a large change.
@@ -53,7 +54,7 @@ impl Writer {
     }
 
     /// Looks after what comes from people rather than the log: a pause, a changed policy. Says whether to wait.
-    pub(crate) async fn attend(&mut self, client: &mut Client, sequence: u64) -> Result<bool, RunError> {
+    pub(crate) async fn attend(&mut self, client: &mut Client, sequence: Sequence) -> Result<bool, RunError> {
         let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
         let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
         if dirty && !paused {
@@ -67,23 +68,24 @@ impl Writer {
         &mut self,
         client: &mut Client,
         batch: &Batch,
-        sequence: u64,
+        sequence: Sequence,
     ) -> Result<(), RunError> {
         let started = Instant::now();
         let mut transaction = client.transaction().await?;
-        lease::confirm(&transaction, &self.lease).await??;
+        lease::confirm(&transaction, &self.lease).await?;
         apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages).await?;
         self.unanalyzed += batch.bytes();
-        let position = i64::try_from(sequence).unwrap_or(i64::MAX);
         let (length, message) = (self.length.as_secs_f64(), batch.last_id());
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-            [&self.lease.fact_set, &position, &self.genesis, &length, &message];
+            [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &length, &message];
         transaction.execute(ADVANCE, &values).await?;
         failpoint!("projector.applied");
         let mut securities = 0;
-        if batch.pending == 0 || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE) {
+        // What derivers remember is true once it is committed: on an error they are not put back.
+        let mut derivers = std::mem::take(&mut self.derivers);
+        if batch.is_last() || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE) {
             let deriving = Instant::now();
-            let mut plans = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
+            let mut plans = self.plans(&transaction, &mut derivers).await?;
             let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
             if facts_first {
                 // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
@@ -94,56 +96,60 @@ impl Writer {
                     self.unanalyzed = 0;
                 }
                 transaction = client.transaction().await?;
-                lease::confirm(&transaction, &self.lease).await??;
+                lease::confirm(&transaction, &self.lease).await?;
                 // What was marked in between is cleared with the rest, so it is derived with it.
-                let again = self.plans(&transaction).await.inspect_err(|_| self.derivers.clear())?;
+                let again = self.plans(&transaction, &mut derivers).await?;
                 plans = again.into_iter().map(|plan| plan.and(&plans)).collect();
             }
-            let derived = self.derive(&transaction, &plans, facts_first, sequence).await;
-            securities = derived.inspect_err(|_| self.derivers.clear())?;
+            securities = self.derive(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
             (self.derived, self.deriving) = (Instant::now(), deriving.elapsed());
             failpoint!("projector.derived");
         }
-        if let Err(error) = transaction.commit().await {
-            self.derivers.clear();
-            return Err(error.into());
-        }
+        transaction.commit().await?;
+        self.derivers = derivers;
         failpoint!("projector.committed");
-        tracing::info!(sequence, messages = batch.messages.len(), pending = batch.pending, securities, elapsed = ?started.elapsed(), "applied");
+        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities, elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 
     /// What every generation that follows these facts has to derive.
-    async fn plans(&mut self, transaction: &Transaction<'_>) -> Result<Vec<Plan>, RunError> {
+    async fn plans(
+        &self,
+        transaction: &Transaction<'_>,
+        derivers: &mut Derivers,
+    ) -> Result<Vec<Plan>, RunError> {
         let mut plans = Vec::new();
         for generation in Generation::tailing(transaction, &self.lease.fact_set).await? {
             generation.enter(transaction).await?;
-            let deriver = self.derivers.entry(generation.id).or_default();
-            let touched = deriver.touched(transaction, &generation).await?;
+            let deriver = derivers.remove(&generation.id).unwrap_or_default();
+            let (deriver, touched) = deriver.touched(transaction, &generation).await?;
+            derivers.insert(generation.id, deriver);
             plans.push(Plan { generation, touched });
         }
         Ok(plans)
     }
 
     async fn derive(
-        &mut self,
+        &self,
         transaction: &Transaction<'_>,
+        derivers: &mut Derivers,
         plans: &[Plan],
         facts_first: bool,
-        sequence: u64,
+        sequence: Sequence,
     ) -> Result<usize, RunError> {
         let mut securities = 0;
         for Plan { generation, touched } in plans {
-            let Some(deriver) = self.derivers.get_mut(&generation.id) else { continue };
+            let Some(deriver) = derivers.remove(&generation.id) else { continue };
             generation.enter(transaction).await?;
-            let derived = match facts_first {
+            let (deriver, derived) = match facts_first {
                 true => {
                     generation.read_with(&self.reader).await?;
-                    deriver.derive(transaction, &self.reader, generation, touched, sequence).await
+                    deriver.derive(transaction, &self.reader, generation, touched, sequence).await?
                 }
-                false => deriver.derive(transaction, transaction, generation, touched, sequence).await,
+                false => deriver.derive(transaction, transaction, generation, touched, sequence).await?,
             };
-            securities += derived?.securities;
+            derivers.insert(generation.id, deriver);
+            securities += derived;
             transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
         }
         Ok(securities)

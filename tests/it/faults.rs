@@ -139,7 +139,7 @@ async fn poison_is_set_aside_once_and_its_neighbours_go_on() -> Result<()> {
 #[tokio::test]
 async fn a_row_postgres_refuses_stands_alone_and_can_be_tried_again_or_mended() -> Result<()> {
     let app = TestApp::start().await?;
-    let refuses = "alter table facts.observations add constraint refuses check (symbol <> 'BAD')";
+    let refuses = "alter table facts.records add constraint refuses check (symbol <> 'BAD')";
     app.sql(refuses, &[]).await?;
     let dividends = "symbol,ex_date,amount\nGOOD,2024-06-03,1\nBAD,2024-06-04,2\nFINE,2024-06-05,3\n";
     load(&app, "prices.csv", &prices("GOOD", 3..=6)).await?;
@@ -164,7 +164,7 @@ async fn a_row_postgres_refuses_stands_alone_and_can_be_tried_again_or_mended() 
     app.catch_up().await?;
     assert_eq!(count().await?, 3);
 
-    app.sql("alter table facts.observations drop constraint refuses", &[]).await?;
+    app.sql("alter table facts.records drop constraint refuses", &[]).await?;
     let retried = app.projector(&["dead-letters", "retry"]).await?.success()?;
     assert!(retried.stdout.contains("1 of 1"), "{}", retried.stdout);
     app.catch_up().await?;

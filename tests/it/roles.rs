@@ -18,7 +18,8 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
     let app = TestApp::start().await?;
     for statement in [
         "insert into facts.runs values ('r', 'started', 1, '{}')",
-        "delete from facts.observations",
+        "delete from facts.records",
+        "insert into facts.record_ids values (1, 'A')",
         "update facts.bars set year = 1",
         "truncate facts.rejects",
         "insert into read_g1.symbols values ('A', 'A')",

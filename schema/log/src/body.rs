@@ -7,12 +7,14 @@ use serde_json::Value;
 
 use market::bars::Bars;
 use market::event::{
-    Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
+    Action, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
 };
+use market::record::Record;
+use market::records::RawObservation;
 use market::symbol::Symbol;
 
 use crate::columns::{bars_json, decode_columns, encode_columns};
-use crate::frame::{CODEC, Codec, FrameError, MAX_BYTES};
+use crate::frame::{CODEC, Codec, FrameError, FrameId, MAX_BYTES};
 
 /// JSON from this many bytes on is compressed.
 const COMPRESSED_FROM: usize = 4096;
@@ -34,8 +36,12 @@ trait Rows: Sized {
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError>;
     /// The rows for people, as a JSON array; a manifest is one object.
     fn json(&self) -> Result<Value, FrameError>;
+    /// Number of rows, or of symbols in prices.
+    fn items(&self) -> usize;
     /// Line of the first row in its file, where rows have one.
     fn first_line(&self) -> Option<u64>;
+    /// What the rows of a frame observe, each with its symbol, which is empty for the whole market.
+    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError>;
     /// The rows in two halves; `None` when they cannot be parted.
     fn halves(&self) -> Option<(Self, Self)>;
 }
@@ -73,6 +79,17 @@ macro_rules! bodies {
             /// The rows as every command shows them to people, in their order; of prices, one per bar.
             pub fn rows_json(&self) -> Result<Value, FrameError> {
                 match self { $(Self::$body(rows) => rows.json()),* }
+            }
+
+            /// Number of items that can be set aside alone: rows, or all bars of one symbol.
+            pub fn items(&self) -> usize {
+                match self { $(Self::$body(rows) => rows.items()),* }
+            }
+
+            /// What the rows observe, each with its symbol, which is empty for the whole market. Prices, refused rows
+            /// and manifests are no records.
+            pub fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+                match self { $(Self::$body(rows) => rows.observations(frame)),* }
             }
 
             /// Line of the first row in its file, where rows have one.
@@ -119,8 +136,14 @@ impl Rows for Vec<PriceSeries> {
     fn json(&self) -> Result<Value, FrameError> {
         Ok(self.iter().flat_map(bars_json).collect())
     }
+    fn items(&self) -> usize {
+        self.len()
+    }
     fn first_line(&self) -> Option<u64> {
         None
+    }
+    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+        Ok(Vec::new())
     }
     fn halves(&self) -> Option<(Self, Self)> {
         halves(self)
@@ -130,17 +153,36 @@ impl Rows for Vec<PriceSeries> {
 /// A row that is one JSON object.
 trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn line(&self) -> u64;
+    /// What it observes; `None` for a row that is no record.
+    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, FrameError>;
 }
 
-impl<T: Serialize + DeserializeOwned + Clone> JsonRow for Row<T> {
+impl<T: Record + Clone> JsonRow for Row<T> {
     fn line(&self) -> u64 {
         self.line
+    }
+    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, FrameError> {
+        let symbol = self.record.symbol().map(ToString::to_string).unwrap_or_default();
+        let raw = RawObservation {
+            id: self.id.clone(),
+            security_ref: self.security_ref.clone(),
+            revision: self.revision,
+            retracted: self.action == Action::Retract,
+            observed_at: self.observed_at.timestamp_micros(),
+            line: self.line,
+            frame: frame.0,
+            record: serde_json::to_string(&self.record)?,
+        };
+        Ok(Some((symbol, raw)))
     }
 }
 
 impl JsonRow for Reject {
     fn line(&self) -> u64 {
         self.line
+    }
+    fn observation(&self, _: FrameId) -> Result<Option<(String, RawObservation)>, FrameError> {
+        Ok(None)
     }
 }
 
@@ -157,8 +199,14 @@ impl<T: JsonRow> Rows for Vec<T> {
     fn json(&self) -> Result<Value, FrameError> {
         Ok(serde_json::to_value(self)?)
     }
+    fn items(&self) -> usize {
+        self.len()
+    }
     fn first_line(&self) -> Option<u64> {
         self.first().map(JsonRow::line)
+    }
+    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+        self.iter().filter_map(|row| row.observation(frame).transpose()).collect()
     }
     fn halves(&self) -> Option<(Self, Self)> {
         halves(self)
@@ -178,8 +226,14 @@ impl Rows for Box<Run> {
     fn json(&self) -> Result<Value, FrameError> {
         Ok(serde_json::to_value(self)?)
     }
+    fn items(&self) -> usize {
+        1
+    }
     fn first_line(&self) -> Option<u64> {
         None
+    }
+    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+        Ok(Vec::new())
     }
     fn halves(&self) -> Option<(Self, Self)> {
         None

@@ -217,7 +217,11 @@ impl Envelope {
                 .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
                 .collect();
         let text = |name: &'static str| fields.get(name).copied().ok_or(FrameError::Header(name));
-        let number = |name: &'static str| text(name)?.parse::<u64>().map_err(|_| FrameError::Header(name));
+        // Postgres counts no further than its bigint.
+        let number = |name: &'static str| {
+            let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
+            number.ok_or(FrameError::Header(name))
+        };
         let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
         let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
         if found > BODY_VERSION {

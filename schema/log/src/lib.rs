@@ -5,4 +5,5 @@
 mod body;
 mod columns;
 pub mod frame;
+pub mod sequence;
 pub mod stream;

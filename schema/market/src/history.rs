@@ -10,6 +10,8 @@ use crate::bars::Bars;
 use crate::event::{
     Action, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
 };
+use crate::record::Record;
+use crate::records::Records;
 use crate::symbol::Symbol;
 
 /// One observation of a record, with its provenance and version.
@@ -72,4 +74,35 @@ pub struct History {
     pub etf: Vec<Observation<Etf>>,
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     pub prices: Vec<SourceBars>,
+}
+
+/// Declares which kinds of records a history keeps, and where.
+macro_rules! kept {
+    ($($record:ident => $list:ident),* $(,)?) => {
+        impl History {
+            /// Adds what a source said of one kind, as far as the security owns the day that it concerns. Kinds that are
+            /// not kept add nothing.
+            pub fn add(
+                &mut self,
+                records: &Records,
+                source: &str,
+                owns: impl Fn(NaiveDate) -> bool,
+            ) -> Result<(), serde_json::Error> {
+                $(if records.kind() == $record::KIND {
+                    let mut said = records.read::<$record>(source)?;
+                    said.retain(|observation| observation.record.date().is_none_or(&owns));
+                    self.$list.append(&mut said);
+                })*
+                Ok(())
+            }
+        }
+    };
+}
+
+kept! {
+    Dividend => dividends,
+    Split => splits,
+    Fundamentals => fundamentals,
+    Etf => etf,
+    HoldingSnapshot => holdings,
 }

@@ -12,29 +12,6 @@ create table frames (
   rows integer not null
 );
 
--- Every kind but prices. A record seen again keeps its newest observation time.
--- Names are compared byte by byte: the same order on every server, and no rules of a language to look up.
-create table observations (
-  symbol text collate "C" not null,
-  kind text collate "C" not null,
-  source text collate "C" not null,
-  key text collate "C" not null,
-  content bytea not null,
-  id text collate "C",
-  security_ref text,
-  revision bigint not null,
-  action text not null,
-  observed_at timestamptz not null,
-  line bigint not null,
-  frame bytea not null,
-  record json not null,
-  primary key (symbol, kind, source, key, content)
-);
-create index observations_by_id on observations (source, kind, id) where id is not null;
-create index observations_by_kind on observations (kind) where kind in ('security', 'session');
-comment on column observations.key is 'the vendor''s id, else the natural key';
-comment on column observations.content is 'hash of what the row says: id, revision, action, record';
-
 -- Prices: one row per symbol, source and year, holding columns of delta-coded scaled integers (market::bars).
 create table bars (
   symbol text collate "C" not null,

@@ -1,3 +1,3 @@
-select symbol from observations where symbol <> '' group by symbol
+select symbol from records where symbol <> '' group by symbol
 union
 select symbol from bars group by symbol

@@ -1,4 +1,1 @@
-select symbol, source, id, security_ref, revision, action, observed_at, line, encode(frame, 'hex') as frame,
-       record::text as record
-from observations
-where kind = 'security'
+select symbol, kind, source, packed from records where kind = 'security'

@@ -11,16 +11,55 @@ use tokio_postgres::Transaction;
 use crate::db::DbError;
 use market::row::TableRow;
 
+/// A row as it is copied into its table.
+pub trait CopyRow {
+    /// The COPY statement, whose columns are the fields.
+    const STATEMENT: &'static str;
+    /// Column types, in field order.
+    const TYPES: &'static [Type];
+    /// The values, in field order.
+    fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
+}
+
+/// Declares a struct whose fields are columns of a table that rows are copied into.
+#[macro_export]
+macro_rules! copy_row {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? in $table:literal {
+        $first:ident: $first_type:ty $(, $field:ident: $type:ty)* $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        $vis struct $name $(<$life>)? {
+            $vis $first: $first_type,
+            $($vis $field: $type,)*
+        }
+
+        impl $(<$life>)? $crate::copy::CopyRow for $name $(<$life>)? {
+            const STATEMENT: &'static str = concat!(
+                "copy ", $table, " (", stringify!($first) $(, ", ", stringify!($field))*, ") from stdin binary"
+            );
+            const TYPES: &'static [tokio_postgres::types::Type] = &[
+                <$first_type as market::row::Column>::TYPE
+                $(, <$type as market::row::Column>::TYPE)*
+            ];
+            fn values(&self) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
+                vec![&self.$first $(, &self.$field)*]
+            }
+        }
+    };
+}
+
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 /// Bytes sent at a time.
 const PIECE: usize = 1 << 17;
 
-/// A value has no form in the column's type.
+/// Why a row has no form in its table's types.
 #[derive(Debug, thiserror::Error)]
-#[error("a value cannot be written as {ty}: {reason}")]
-pub struct EncodeError {
-    ty: Type,
-    reason: String,
+pub enum EncodeError {
+    #[error("a value cannot be written as {ty}: {reason}")]
+    Value { ty: Type, reason: String },
+    #[error("{0} columns are more than a row can have")]
+    TooManyColumns(usize),
 }
 
 /// Appends one row of values.
@@ -29,12 +68,16 @@ pub fn encode_values(
     values: &[&(dyn ToSql + Sync)],
     out: &mut BytesMut,
 ) -> Result<(), EncodeError> {
-    out.put_u16(u16::try_from(values.len()).unwrap_or(u16::MAX));
+    debug_assert_eq!(types.len(), values.len(), "every value has a type");
+    let columns = i16::try_from(values.len()).map_err(|_| EncodeError::TooManyColumns(values.len()))?;
+    out.put_i16(columns);
     for (value, ty) in values.iter().zip(types) {
         let at = out.len();
         out.put_i32(-1);
-        let failed =
-            |error: Box<dyn std::error::Error>| EncodeError { ty: ty.clone(), reason: error.to_string() };
+        let failed = |error: Box<dyn std::error::Error>| EncodeError::Value {
+            ty: ty.clone(),
+            reason: error.to_string(),
+        };
         if let IsNull::No = value.to_sql_checked(ty, out).map_err(|error| failed(error))? {
             let length = i32::try_from(out.len() - at - 4);
             let length = length.map_err(|error| failed(error.into()))?;
@@ -90,6 +133,14 @@ pub async fn copy_rows<'a, T: TableRow + 'a>(
     rows: impl IntoIterator<Item = &'a T>,
 ) -> Result<u64, DbError> {
     copy_values(transaction, statement, T::TYPES, rows.into_iter().map(TableRow::values)).await
+}
+
+/// Writes rows into their table.
+pub async fn copy_into<'a, T: CopyRow + 'a>(
+    transaction: &Transaction<'_>,
+    rows: impl IntoIterator<Item = &'a T>,
+) -> Result<u64, DbError> {
+    copy_values(transaction, T::STATEMENT, T::TYPES, rows.into_iter().map(CopyRow::values)).await
 }
 
 /// Writes tuples of values.

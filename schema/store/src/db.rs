@@ -8,6 +8,8 @@ use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, GenericClient, NoTls};
 
+use crate::repack;
+
 /// Login role of the projector: writes facts and read tables, cannot see accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
 /// Login role of the API: reads facts and read tables, writes only its own counters.
@@ -27,6 +29,7 @@ mod embedded {
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
+const RECORDS: &str = include_str!("../generation/records.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
@@ -47,6 +50,8 @@ pub enum DbError {
     Statement(#[from] tokio_postgres::Error),
     #[error(transparent)]
     Encode(#[from] crate::copy::EncodeError),
+    #[error("the observations of a database made by an older program cannot be packed: {0}")]
+    Repack(#[from] repack::RepackError),
 }
 
 impl DbError {
@@ -135,6 +140,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     client.batch_execute("select pg_advisory_lock(7401)").await?;
     embedded::migrations::runner().run_async(&mut client).await?;
     grant_database(&client).await?;
+    repack::pack_observations(&mut client, RECORDS).await?;
     let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
     if first.is_none() {
         let transaction = client.transaction().await?;
@@ -162,6 +168,7 @@ pub fn generation_schema(id: i32) -> String {
 pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<(), DbError> {
     client.batch_execute(&format!("create schema {name}")).await?;
     client.execute("select set_config('search_path', $1, true)", &[&name]).await?;
+    client.batch_execute(RECORDS).await?;
     client.batch_execute(FACT_TABLES).await?;
     client.execute("insert into control.fact_sets (name) values ($1)", &[&name]).await?;
     Ok(())

@@ -5,15 +5,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use chrono::{DateTime, Datelike, NaiveDate, Utc};
-use serde::de::DeserializeOwned;
+use chrono::{Datelike, NaiveDate};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
 use market::bars::{Bars, BarsError, Packed, date_of};
-use market::event::{Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Security, Split};
+use market::event::Security;
 use market::history::{History, Observation, PolicyRule, SourceBars, SourcePolicy};
 use market::identity::Identity;
+use market::records::{PackedRecordsError, Records, newest_session};
 use market::symbol::Symbol;
 
 /// Why facts could not be read.
@@ -21,25 +21,28 @@ use market::symbol::Symbol;
 pub enum FactsError {
     #[error("postgres refused a statement: {0}")]
     Statement(#[from] tokio_postgres::Error),
-    #[error("a stored record of {symbol} cannot be read: {source}")]
+    #[error("a stored record of {symbol:?} cannot be read: {source}")]
     Record { symbol: String, source: serde_json::Error },
+    #[error("the stored records of {symbol:?} cannot be read: {source}")]
+    Packed { symbol: String, source: PackedRecordsError },
     #[error("stored prices of {symbol} cannot be read: {source}")]
     Bars { symbol: String, source: BarsError },
 }
 
-const OBSERVATIONS: &str = include_str!("../queries/observations_of_symbols.sql");
+const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
 const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 const SECURITIES: &str = include_str!("../queries/securities.sql");
+const SESSIONS: &str = include_str!("../queries/sessions.sql");
 const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
 const POLICY: &str = include_str!("../queries/source_policy.sql");
 
 /// The facts of some securities as they are stored, to be read security by security, on any thread.
 #[derive(Debug)]
 pub struct StoredFacts {
-    observations: Vec<Row>,
+    records: Vec<Row>,
     bars: Vec<Row>,
-    /// Rows of each symbol: observations, bars.
+    /// Rows of each symbol: records, bars.
     of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)>,
 }
 
@@ -51,9 +54,9 @@ impl StoredFacts {
     ) -> Result<Self, tokio_postgres::Error> {
         let symbols = symbols_of(identities);
         let parameters: [&(dyn ToSql + Sync); 1] = [&symbols];
-        let (observations, bars) =
-            futures::try_join!(client.query(OBSERVATIONS, &parameters), client.query(BARS, &parameters))?;
-        Self::of(observations, bars)
+        let (records, bars) =
+            futures::try_join!(client.query(RECORDS, &parameters), client.query(BARS, &parameters))?;
+        Self::of(records, bars)
     }
 
     /// Fetches the same to derive a generation again, which the `search_path` names first: of years that it serves as
@@ -78,22 +81,22 @@ impl StoredFacts {
         let (first, last): (Vec<i32>, Vec<i32>) =
             symbols.iter().map(|symbol| bounds.get(symbol).copied().unwrap_or((1, 0))).unzip();
         let parameters: [&(dyn ToSql + Sync); 3] = [&symbols, &first, &last];
-        let (observations, bars) = futures::try_join!(
-            client.query(OBSERVATIONS, &parameters[..1]),
+        let (records, bars) = futures::try_join!(
+            client.query(RECORDS, &parameters[..1]),
             client.query(BARS_TO_DERIVE, &parameters)
         )?;
-        Self::of(observations, bars)
+        Self::of(records, bars)
     }
 
-    fn of(observations: Vec<Row>, bars: Vec<Row>) -> Result<Self, tokio_postgres::Error> {
+    fn of(records: Vec<Row>, bars: Vec<Row>) -> Result<Self, tokio_postgres::Error> {
         let mut of_symbol: HashMap<String, (Vec<usize>, Vec<usize>)> = HashMap::new();
-        for (index, row) in observations.iter().enumerate() {
+        for (index, row) in records.iter().enumerate() {
             of_symbol.entry(row.try_get("symbol")?).or_default().0.push(index);
         }
         for (index, row) in bars.iter().enumerate() {
             of_symbol.entry(row.try_get("symbol")?).or_default().1.push(index);
         }
-        Ok(Self { observations, bars, of_symbol })
+        Ok(Self { records, bars, of_symbol })
     }
 
     /// The whole history of one of the securities.
@@ -101,9 +104,9 @@ impl StoredFacts {
         let mut history = empty(identity);
         let symbols: BTreeSet<&str> = identity.spans.iter().map(|span| span.symbol.as_str()).collect();
         for symbol in symbols {
-            let Some((observations, bars)) = self.of_symbol.get(symbol) else { continue };
-            for index in observations {
-                add_observation(&mut history, identity, symbol, &self.observations[*index])?;
+            let Some((records, bars)) = self.of_symbol.get(symbol) else { continue };
+            for index in records {
+                add_records(&mut history, identity, symbol, &self.records[*index])?;
             }
             for index in bars {
                 add_bars(&mut history, identity, symbol, &self.bars[*index])?;
@@ -130,8 +133,31 @@ pub async fn load_histories(
 
 /// Every security record of every source.
 pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observation<Security>>, FactsError> {
-    let rows = client.query(SECURITIES, &[]).await?;
-    rows.iter().map(observation).collect()
+    let mut securities = Vec::new();
+    for row in client.query(SECURITIES, &[]).await? {
+        let (records, symbol) = (unpack_records(&row)?, row.try_get::<_, &str>("symbol")?);
+        let said = records.read(row.try_get("source")?);
+        securities.extend(said.map_err(|source| FactsError::Record { symbol: symbol.to_owned(), source })?);
+    }
+    Ok(securities)
+}
+
+/// The newest session that any source announced, beside those that have bars.
+pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<NaiveDate>, FactsError> {
+    let mut newest = None;
+    for row in client.query(SESSIONS, &[]).await? {
+        let session = newest_session(&unpack_records(&row)?);
+        newest = newest.max(session.map_err(|source| FactsError::Record { symbol: String::new(), source })?);
+    }
+    Ok(newest)
+}
+
+/// A row of `records`, unpacked.
+pub fn unpack_records(row: &Row) -> Result<Records, FactsError> {
+    Records::unpack(row.try_get("kind")?, row.try_get("packed")?).map_err(|source| {
+        let symbol = row.try_get("symbol").unwrap_or("?").to_owned();
+        FactsError::Packed { symbol, source }
+    })
 }
 
 /// Every symbol any fact names.
@@ -169,64 +195,15 @@ fn empty(identity: &Identity) -> History {
     }
 }
 
-fn add_observation(
+fn add_records(
     history: &mut History,
     identity: &Identity,
     symbol: &str,
     row: &Row,
 ) -> Result<(), FactsError> {
-    let owns = |date: Option<NaiveDate>| date.is_none_or(|date| identity.owns(symbol, date));
-    match row.try_get::<_, Kind>("kind")? {
-        Kind::Dividend => {
-            let dividend = observation::<Dividend>(row)?;
-            if owns(dividend.record.ex_date.or(dividend.record.record_date)) {
-                history.dividends.push(dividend);
-            }
-        }
-        Kind::Split => {
-            let split = observation::<Split>(row)?;
-            if owns(Some(split.record.ex_date)) {
-                history.splits.push(split);
-            }
-        }
-        Kind::Fundamentals => {
-            let fundamentals = observation::<Fundamentals>(row)?;
-            if owns(Some(fundamentals.record.as_of)) {
-                history.fundamentals.push(fundamentals);
-            }
-        }
-        Kind::Etf => {
-            let etf = observation::<Etf>(row)?;
-            if owns(Some(etf.record.as_of)) {
-                history.etf.push(etf);
-            }
-        }
-        Kind::Holding => {
-            let holdings = observation::<HoldingSnapshot>(row)?;
-            if owns(Some(holdings.record.as_of)) {
-                history.holdings.push(holdings);
-            }
-        }
-        Kind::Security | Kind::Price | Kind::Session | Kind::Reject | Kind::Run => {}
-    }
-    Ok(())
-}
-
-fn observation<T: DeserializeOwned>(row: &Row) -> Result<Observation<T>, FactsError> {
-    let record: &str = row.try_get("record")?;
-    let record = serde_json::from_str(record)
-        .map_err(|source| FactsError::Record { symbol: row.try_get("symbol").unwrap_or_default(), source })?;
-    Ok(Observation {
-        source: row.try_get("source")?,
-        id: row.try_get("id")?,
-        security_ref: row.try_get("security_ref")?,
-        revision: row.try_get("revision")?,
-        action: row.try_get("action")?,
-        observed_at: row.try_get::<_, DateTime<Utc>>("observed_at")?,
-        line: u64::try_from(row.try_get::<_, i64>("line")?).unwrap_or_default(),
-        frame: row.try_get("frame")?,
-        record,
-    })
+    let (records, source) = (unpack_records(row)?, row.try_get("source")?);
+    let added = history.add(&records, source, |date| identity.owns(symbol, date));
+    added.map_err(|source| FactsError::Record { symbol: symbol.to_owned(), source })
 }
 
 /// Appends one year of one source, restricted to the days the security held the symbol. Rows come by source and year.

@@ -6,5 +6,7 @@ pub mod copy;
 pub mod db;
 pub mod facts;
 mod from_row;
+pub mod records;
+mod repack;
 
 pub use from_row::FromRow;

@@ -162,7 +162,7 @@ impl Bars {
         for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
             // Of equal versions (one frame naming a day twice) the later position wins: max_by takes the last.
             let version = |pick: &(i32, usize, usize)| parts[pick.1].version_of(pick.2);
-            if let Some(best) = same_day.iter().max_by(|a, b| version(a).rank(version(b))) {
+            if let Some(best) = same_day.iter().max_by_key(|pick| version(pick).rank()) {
                 let index = dictionary.index(&mut merged.versions, version(best))?;
                 merged.push(parts[best.1].bar(best.2), index);
             }

@@ -1,12 +1,11 @@
 //! What a bar is worth against another observation of the same session, and where it came from.
 
-use std::cmp::Ordering;
-
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::BarsError;
 use crate::event::Action;
+use crate::version::Version;
 
 /// What a bar's values are worth against another observation of the same session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,15 +40,16 @@ impl BarVersion {
         }
     }
 
-    /// The order of R29: revision, then observation time, then retraction, then place in the file.
-    pub fn rank(&self, other: &Self) -> Ordering {
-        (self.revision, self.observed_at, self.retracted, self.line, self.frame).cmp(&(
-            other.revision,
-            other.observed_at,
-            other.retracted,
-            other.line,
-            other.frame,
-        ))
+    /// The order of R29.
+    pub fn rank(&self) -> Version<'_> {
+        Version {
+            revision: self.revision,
+            preference: 0,
+            observed_at: self.observed_at,
+            retracted: self.retracted,
+            line: self.line,
+            frame: &self.frame,
+        }
     }
 
     /// When the bar was observed.

@@ -44,9 +44,15 @@ macro_rules! column {
 column! {
     String => TEXT, bool => BOOL, i32 => INT4, i64 => INT8, NaiveDate => DATE, DateTime<Utc> => TIMESTAMPTZ,
     Exact => NUMERIC, Vec<u8> => BYTEA,
-    crate::event::SecurityType => TEXT, crate::event::DividendType => TEXT, crate::event::Frequency => TEXT,
+    crate::event::Kind => TEXT, crate::event::RunState => TEXT, crate::event::SecurityType => TEXT, crate::event::DividendType => TEXT, crate::event::Frequency => TEXT,
     DividendStatus => TEXT, SplitType => TEXT, SplitStatus => TEXT, YieldBasis => TEXT, ForwardBasis => TEXT,
     DividendState => TEXT, ListTier => TEXT, Safety => TEXT, QuoteSource => TEXT,
+}
+impl Column for &str {
+    const TYPE: Type = Type::TEXT;
+}
+impl Column for &[u8] {
+    const TYPE: Type = Type::BYTEA;
 }
 impl<T: Column> Column for Option<T> {
     const TYPE: Type = T::TYPE;

@@ -18,6 +18,7 @@ use crate::event::{Action, Dividend, Split};
 use crate::history::Observation;
 use crate::measure::ex_date::from_record_date;
 use crate::symbol::Symbol;
+use crate::version::Version;
 
 /// What merging needs to know of a record.
 pub(crate) trait Keyed {
@@ -156,8 +157,9 @@ pub(crate) fn winners<T: Keyed + SameContent>(
         }
     }
     let at = |index: usize| &observations[index];
-    order
-        .sort_unstable_by(|a, b| compare_keys(at(*a), at(*b)).then_with(|| compare_versions(at(*a), at(*b))));
+    order.sort_unstable_by(|a, b| {
+        compare_keys(at(*a), at(*b)).then_with(|| version(at(*a)).cmp(&version(at(*b))))
+    });
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
     let keys = order.chunk_by(|a, b| compare_keys(at(*a), at(*b)) == Ordering::Equal);
@@ -249,14 +251,15 @@ fn compare_keys<T: Keyed>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
     })
 }
 
-fn compare_versions<T: Keyed>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
-    a.revision
-        .cmp(&b.revision)
-        .then_with(|| preference(a).cmp(&preference(b)))
-        .then_with(|| a.observed_at.cmp(&b.observed_at))
-        .then_with(|| is_put(b).cmp(&is_put(a)))
-        .then_with(|| a.line.cmp(&b.line))
-        .then_with(|| a.frame.cmp(&b.frame))
+fn version<T: Keyed>(observation: &Observation<T>) -> Version<'_> {
+    Version {
+        revision: observation.revision,
+        preference: preference(observation),
+        observed_at: observation.observed_at.timestamp_micros(),
+        retracted: !is_put(observation),
+        line: observation.line,
+        frame: observation.frame.as_bytes(),
+    }
 }
 
 fn preference<T: Keyed>(observation: &Observation<T>) -> u32 {

@@ -22,6 +22,10 @@ use rust_decimal::Decimal;
 use store::copy::copy_values;
 use tokio_postgres::types::{ToSql, Type};
 
+use yardstick::Yardstick;
+
+mod yardstick;
+
 const PATIENCE: Duration = Duration::from_secs(1200);
 const LIVE_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -227,16 +231,33 @@ async fn log_bytes(app: &TestApp) -> Result<u64> {
 
 /// A day's bars of every symbol, then corrections of one dividend each, until the API answers with them.
 async fn live(app: &TestApp, arguments: &Arguments, market: &Market, until: NaiveDate) -> Result<()> {
+    let least = Yardstick::measure(app).await?;
+    println!(
+        "{:32} {:>8.2} s derive on all cores, {:.2} s copy of the rows",
+        "the least a day can take",
+        least.derive.as_secs_f64(),
+        least.copy.as_secs_f64()
+    );
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let api = app.api_serve().await?;
     let key = app.key("professional").await?;
+    let mut days = Vec::new();
     for number in 0..arguments.days {
-        a_day(app, &api, market, until + chrono::Days::new(3 + u64::from(number))).await?;
+        let day = until + chrono::Days::new(3 + u64::from(number));
+        days.push(a_day(app, &api, market, day, &least).await?);
     }
+    println!("{:32} {:>8.2} s p50, {:.2} s p99", "live: days", percentile(&mut days, 0.5), percentile(&mut days, 0.99));
     corrections(app, arguments, &api, &key, market).await
 }
 
-async fn a_day(app: &TestApp, api: &Api, market: &Market, day: NaiveDate) -> Result<()> {
+/// Seconds from the file of a day's bars to its served date.
+async fn a_day(
+    app: &TestApp,
+    api: &Api,
+    market: &Market,
+    day: NaiveDate,
+    least: &Yardstick,
+) -> Result<f64> {
     let file = app.folder().join(format!("prices-{day}.csv"));
     let lines = market.last.values().map(|line| {
         let mut fields: Vec<&str> = line.split(',').collect();
@@ -256,13 +277,14 @@ async fn a_day(app: &TestApp, api: &Api, market: &Market, day: NaiveDate) -> Res
         Ok(())
     })
     .await?;
+    let seconds = started.elapsed().as_secs_f64();
     println!(
-        "{:32} {:>8.2} s, of which {:.2} s into the log",
+        "{:32} {seconds:>8.2} s, of which {:.2} s into the log; {:.1} x (derive + copy)",
         format!("live: a day of {} bars", lines.len()),
-        started.elapsed().as_secs_f64(),
-        in_log.as_secs_f64()
+        in_log.as_secs_f64(),
+        seconds / least.sum().as_secs_f64()
     );
-    Ok(())
+    Ok(seconds)
 }
 
 async fn load(app: &TestApp, file: &Path, observed: DateTime<Utc>) -> Result<()> {
@@ -297,16 +319,19 @@ async fn corrections(
         .await?;
         delays.push(started.elapsed().as_secs_f64() * 1000.0);
     }
-    delays.sort_by(f64::total_cmp);
-    let at =
-        |share: f64| delays.get(((delays.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default();
     println!(
         "{:32} {:>8.0} ms p50, {:.0} ms p99 after the load returned",
         format!("live: {} corrections", delays.len()),
-        at(0.5),
-        at(0.99)
+        percentile(&mut delays, 0.5),
+        percentile(&mut delays, 0.99)
     );
     Ok(())
+}
+
+/// The value below which this share of the values lies; 0 of none.
+fn percentile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(((values.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default()
 }
 
 fn per_bar(bytes: u64, bars: u64) -> f64 {

@@ -1,0 +1,57 @@
+//! Positions in the log.
+
+use std::fmt;
+
+/// The number of a message in the log, from 1; 0 is before the first. It fits JetStream's and Postgres' integers alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Sequence(i64);
+
+/// A number that cannot be a position in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is no position in the log")]
+pub struct SequenceError(pub i128);
+
+impl Sequence {
+    /// As JetStream counts.
+    pub fn number(self) -> u64 {
+        self.0.unsigned_abs()
+    }
+
+    /// As Postgres stores it.
+    pub fn bigint(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl TryFrom<u64> for Sequence {
+    type Error = SequenceError;
+    fn try_from(number: u64) -> Result<Self, SequenceError> {
+        i64::try_from(number).map(Self).map_err(|_| SequenceError(number.into()))
+    }
+}
+
+impl TryFrom<i64> for Sequence {
+    type Error = SequenceError;
+    fn try_from(number: i64) -> Result<Self, SequenceError> {
+        if number < 0 { Err(SequenceError(number.into())) } else { Ok(Self(number)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_both_servers_can_count_is_a_position() {
+        assert_eq!(Sequence::try_from(7u64).map(Sequence::bigint), Ok(7));
+        assert_eq!(Sequence::try_from(7i64).map(Sequence::number), Ok(7));
+        assert!(Sequence::try_from(u64::MAX).is_err());
+        assert!(Sequence::try_from(-1i64).is_err());
+    }
+}

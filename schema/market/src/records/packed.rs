@@ -1,0 +1,144 @@
+//! The bytes of a set of observations: dictionaries of what rows share, then the rows, in postcard.
+//!
+//! The first byte is the version of the form; `store/generation/records.sql` reads the same form for SQL users.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use serde::{Deserialize, Serialize};
+
+use super::fragments::{Fragment, join, split};
+use super::{RawObservation, Records};
+use crate::event::Kind;
+
+/// The form that is written.
+const VERSION: u8 = 1;
+
+/// Why packed records cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum PackedRecordsError {
+    #[error("packed records are of version {0}, which this program does not know")]
+    UnknownVersion(u8),
+    #[error("packed records are damaged: {0}")]
+    Damaged(&'static str),
+    #[error("packed records are damaged: {0}")]
+    Codec(#[from] postcard::Error),
+}
+
+/// Version 1. Numbers in rows are places in the lists before them.
+#[derive(Serialize, Deserialize)]
+struct Packed<'a> {
+    frames: Vec<[u8; 16]>,
+    /// Observation times, microseconds since 1970.
+    moments: Vec<i64>,
+    /// Field names of the records.
+    #[serde(borrow)]
+    shapes: Vec<Vec<&'a str>>,
+    #[serde(borrow)]
+    fragments: Vec<Fragment<'a>>,
+    #[serde(borrow)]
+    rows: Vec<Row<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Row<'a> {
+    id: Option<&'a str>,
+    security_ref: Option<&'a str>,
+    revision: i64,
+    retracted: bool,
+    moment: u32,
+    line: u64,
+    frame: u32,
+    shape: u32,
+    values: Vec<u32>,
+}
+
+/// Distinct values in order of first use.
+struct Dictionary<T> {
+    values: Vec<T>,
+    places: HashMap<T, u32>,
+}
+
+impl<T: Clone + Eq + Hash> Dictionary<T> {
+    fn new() -> Self {
+        Self { values: Vec::new(), places: HashMap::new() }
+    }
+
+    fn place(&mut self, value: T) -> Result<u32, PackedRecordsError> {
+        if let Some(place) = self.places.get(&value) {
+            return Ok(*place);
+        }
+        let place = u32::try_from(self.values.len());
+        let place = place.map_err(|_| PackedRecordsError::Damaged("more than 2^32 values"))?;
+        self.values.push(value.clone());
+        self.places.insert(value, place);
+        Ok(place)
+    }
+}
+
+impl Records {
+    /// Packs the set; equal sets have equal bytes.
+    pub fn pack(&self) -> Result<Vec<u8>, PackedRecordsError> {
+        let (mut frames, mut moments) = (Dictionary::new(), Dictionary::new());
+        let (mut shapes, mut fragments) = (Dictionary::new(), Dictionary::new());
+        let mut rows = Vec::with_capacity(self.observations.len());
+        for raw in &self.observations {
+            let (names, values) = split(&raw.record);
+            rows.push(Row {
+                id: raw.id.as_deref(),
+                security_ref: raw.security_ref.as_deref(),
+                revision: raw.revision,
+                retracted: raw.retracted,
+                moment: moments.place(raw.observed_at)?,
+                line: raw.line,
+                frame: frames.place(raw.frame)?,
+                shape: shapes.place(names)?,
+                values: values.into_iter().map(|value| fragments.place(value)).collect::<Result<_, _>>()?,
+            });
+        }
+        let packed = Packed {
+            frames: frames.values,
+            moments: moments.values,
+            shapes: shapes.values,
+            fragments: fragments.values,
+            rows,
+        };
+        Ok(postcard::to_extend(&packed, vec![VERSION])?)
+    }
+
+    /// Reads packed records of a kind.
+    pub fn unpack(kind: Kind, bytes: &[u8]) -> Result<Self, PackedRecordsError> {
+        let (version, body) = bytes.split_first().ok_or(PackedRecordsError::Damaged("they are empty"))?;
+        if *version != VERSION {
+            return Err(PackedRecordsError::UnknownVersion(*version));
+        }
+        let packed: Packed<'_> = postcard::from_bytes(body)?;
+        let observations = packed.rows.iter().map(|row| packed.observation(row)).collect::<Result<_, _>>()?;
+        Ok(Self { kind, observations })
+    }
+}
+
+impl Packed<'_> {
+    fn observation(&self, row: &Row<'_>) -> Result<RawObservation, PackedRecordsError> {
+        let names = at(&self.shapes, row.shape)?;
+        let values: Vec<Fragment<'_>> =
+            row.values.iter().map(|place| at(&self.fragments, *place).copied()).collect::<Result<_, _>>()?;
+        let mut record = String::new();
+        join(names, values.into_iter(), &mut record);
+        Ok(RawObservation {
+            id: row.id.map(str::to_owned),
+            security_ref: row.security_ref.map(str::to_owned),
+            revision: row.revision,
+            retracted: row.retracted,
+            observed_at: *at(&self.moments, row.moment)?,
+            line: row.line,
+            frame: *at(&self.frames, row.frame)?,
+            record,
+        })
+    }
+}
+
+fn at<T>(values: &[T], place: u32) -> Result<&T, PackedRecordsError> {
+    let value = usize::try_from(place).ok().and_then(|place| values.get(place));
+    value.ok_or(PackedRecordsError::Damaged("a row names what is not there"))
+}

@@ -1,0 +1,120 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn record() -> impl Strategy<Value = String> {
+    let dividend =
+        (1u32..9999, 0i32..20_000, prop::option::of(0i32..20_000)).prop_map(|(amount, ex, paid)| {
+            let date = |day: i32| crate::bars::date_of(700_000 + day);
+            let paid = paid.map(|day| format!(",\"payment_date\":\"{}\"", date(day))).unwrap_or_default();
+            format!("{{\"symbol\":\"AAA\",\"amount\":\"{amount}.50\",\"ex_date\":\"{}\"{paid}}}", date(ex))
+        });
+    // Texts that are no plain object, and dates that are none.
+    let others =
+        ["", "{}", "[1,2]", "{ \"a\":1}", "{\"a\\n\":1}", "{\"d\":\"2024-02-30\"}", "{\"d\":\"+2024-1-1\"}"];
+    prop_oneof![4 => dividend, 1 => prop::sample::select(others.to_vec()).prop_map(str::to_owned)]
+}
+
+fn observation() -> impl Strategy<Value = RawObservation> {
+    let text = || prop::option::of("[a-c]{1,2}");
+    (text(), text(), -1i64..3, any::<bool>(), 0i64..4, 0u64..4, 0u8..3, record()).prop_map(
+        |(id, security_ref, revision, retracted, observed_at, line, frame, record)| RawObservation {
+            id,
+            security_ref,
+            revision,
+            retracted,
+            observed_at,
+            line,
+            frame: [frame; 16],
+            record,
+        },
+    )
+}
+
+fn observations() -> impl Strategy<Value = Vec<RawObservation>> {
+    prop::collection::vec(observation(), 0..20)
+}
+
+fn kind() -> impl Strategy<Value = Kind> {
+    prop::sample::select(vec![Kind::Dividend, Kind::Security])
+}
+
+proptest! {
+    #[test]
+    fn packing_loses_nothing(kind in kind(), observations in observations()) {
+        let records = Records::new(kind, observations);
+        prop_assert_eq!(Records::unpack(kind, &records.pack().unwrap()).unwrap(), records);
+    }
+
+    #[test]
+    fn any_order_and_any_cut_give_the_same_bytes(
+        kind in kind(), observations in observations(), cut in 0usize..20, turn in 0usize..20
+    ) {
+        let whole = Records::new(kind, observations.clone());
+        let mut other = observations.clone();
+        other.rotate_left(turn.min(observations.len()));
+        let (first, second) = other.split_at(cut.min(other.len()));
+        let merged = Records::new(kind, first.to_vec()).merge(second.to_vec()).merge(observations);
+        prop_assert_eq!(merged.pack().unwrap(), whole.pack().unwrap());
+    }
+
+    #[test]
+    fn nothing_that_was_said_is_lost_and_the_last_time_is_kept(kind in kind(), observations in observations()) {
+        let records = Records::new(kind, observations.clone());
+        for said in &observations {
+            let same: Vec<_> =
+                records.observations().iter().filter(|kept| kept.compare_said(said, kind).is_eq()).collect();
+            prop_assert_eq!(same.len(), 1);
+            prop_assert!(same[0].seen() >= said.seen());
+        }
+        prop_assert!(records.observations().iter().all(|kept| observations.contains(kept)));
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        let _ = Records::unpack(Kind::Dividend, &bytes);
+        let _ = Records::unpack(Kind::Dividend, &[&[1], bytes.as_slice()].concat());
+    }
+}
+
+#[test]
+fn a_reused_ticker_stays_two_securities() {
+    let of = |reference: &str| RawObservation {
+        id: None,
+        security_ref: Some(reference.to_owned()),
+        revision: 0,
+        retracted: false,
+        observed_at: 0,
+        line: 1,
+        frame: [0; 16],
+        record: "{}".to_owned(),
+    };
+    let both = vec![of("one"), of("two")];
+    assert_eq!(Records::new(Kind::Security, both.clone()).observations().len(), 2);
+    assert_eq!(Records::new(Kind::Dividend, both).observations().len(), 1);
+}
+
+#[test]
+fn forty_years_of_dividends_take_few_bytes_each() {
+    let dividend = |quarter: i32| {
+        let date = |days: i32| crate::bars::date_of(720_000 + quarter * 91 + days);
+        let (ex, record, paid) = (date(0), date(1), date(20));
+        RawObservation {
+            id: None,
+            security_ref: None,
+            revision: 0,
+            retracted: false,
+            observed_at: 1_700_000_000_000_000,
+            line: u64::from(quarter.unsigned_abs()) + 2,
+            frame: [7; 16],
+            record: format!(
+                "{{\"symbol\":\"AAA\",\"amount\":\"{}.25\",\"currency\":\"USD\",\"type\":\"regular\",\
+                 \"amount_basis\":\"raw\",\"ex_date\":\"{ex}\",\"record_date\":\"{record}\",\"payment_date\":\"{paid}\"}}",
+                quarter / 4
+            ),
+        }
+    };
+    let records = Records::new(Kind::Dividend, (0..160).map(dividend).collect());
+    let bytes = records.pack().unwrap().len();
+    assert!(bytes < 160 * 45, "{bytes} bytes");
+}

@@ -1,0 +1,1 @@
+select symbol, kind, source, packed from records where kind = 'session'

@@ -1,0 +1,97 @@
+//! Packed records: what SQL users see of them, records that move between symbols, and databases made before.
+
+use anyhow::{Result, ensure};
+use harness::TestApp;
+
+use crate::fold::Fold;
+use crate::generations::answer;
+use crate::kills::Market;
+use crate::replay::digest;
+
+const UNPACK: &str = include_str!("../fixtures/older/observations.sql");
+const OBSERVATIONS: &str = "select concat_ws('|', symbol, kind, source, id, security_ref, revision, action, observed_at,
+    line, frame, record::text) as said from facts.observations order by 1 collate \"C\"";
+
+async fn said(app: &TestApp) -> Result<Vec<String>> {
+    app.sql(OBSERVATIONS, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// What is known and served of dividends; where in the log it came from aside.
+async fn said_and_served(app: &TestApp) -> Result<(String, String)> {
+    let said = "select string_agg(concat_ws('|', symbol, id, revision, action, observed_at, record::text), e'\\n'
+        order by symbol, revision) from facts.observations where kind = 'dividend'";
+    let served = "select string_agg(to_jsonb(d)::text, e'\\n' order by symbol, id) from read_g1.dividends d";
+    Ok((app.sql_value(said).await?, app.sql_value(served).await?))
+}
+
+async fn load(app: &TestApp, name: &str, text: &str) -> Result<()> {
+    let path = app.folder().join(name);
+    std::fs::write(&path, text)?;
+    let path = path.display().to_string();
+    app.ingest(&["load", &path, "--source", "test", "--today", "2024-07-05"]).await?.success()?;
+    app.catch_up().await
+}
+
+/// A security, a session, and a dividend whose vendor corrects its symbol, in this order of revisions.
+async fn moving(revisions: [u32; 3]) -> Result<TestApp> {
+    let app = TestApp::start().await?;
+    let prices = "symbol,date,close\nAAA,2024-06-27,10\nBBB,2024-06-27,20\n";
+    load(&app, "prices.csv", prices).await?;
+    let security = r#"{"kind":"security","symbol":"AAA","name":"First \"A\" Corporation","type":"stock","security_ref":"ref-1"}"#;
+    let session = r#"{"kind":"session","date":"2024-06-28","note":"half a day"}"#;
+    load(&app, "reference.ndjson", &format!("{security}\n{session}\n")).await?;
+    for revision in revisions {
+        let symbol = if revision == 1 { "BBB" } else { "AAA" };
+        let row = format!(
+            r#"{{"kind":"dividend","id":"d-1","symbol":"{symbol}","ex_date":"2024-06-03","amount":"0.5{revision}","revision":{revision},"observed_at":"2024-06-2{revision}T00:00:00Z"}}"#
+        );
+        load(&app, &format!("dividend-{revision}.ndjson"), &format!("{row}\n")).await?;
+    }
+    Ok(app)
+}
+
+#[tokio::test]
+async fn a_record_that_changes_its_symbol_is_known_under_both_whatever_came_first() -> Result<()> {
+    let app = moving([0, 1, 2]).await?;
+    Fold::check(&app, 1).await?;
+    let rows = app
+        .sql("select symbol, count(*) from facts.observations where kind = 'dividend' group by 1 order by 1", &[])
+        .await?;
+    let counts: Vec<(String, i64)> =
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_>>()?;
+    assert_eq!(counts, [("AAA".to_owned(), 3), ("BBB".to_owned(), 3)]);
+    let served = "select symbol || ' ' || trim_scale(amount) from read_g1.dividends where status <> 'cancelled'";
+    assert_eq!(app.sql_value::<String>(served).await?, "AAA 0.52");
+    for order in [[2, 1, 0], [1, 0, 2]] {
+        let other = moving(order).await?;
+        ensure!(said_and_served(&other).await? == said_and_served(&app).await?, "in the order {order:?}");
+    }
+    assert_eq!(app.sql_value::<String>("select as_of::text from read_g1.version").await?, "2024-06-28");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_database_of_an_older_program_is_packed_when_it_is_migrated() -> Result<()> {
+    let app = moving([0, 1, 2]).await?;
+    let market = Market::new(5, 3);
+    market.load_all(&app, 0..2).await?;
+    app.catch_up().await?;
+    let (facts, tables) = (said(&app).await?, digest(&app).await?);
+
+    app.servers().postgres.connect(app.database()).await?.batch_execute(UNPACK).await?;
+    assert_eq!(app.sql_value::<i64>("select count(*) from facts.observations").await?, facts.len() as i64);
+    app.projector(&["migrate"]).await?.success()?;
+    assert_eq!(said(&app).await?, facts);
+    assert_eq!(digest(&app).await?, tables);
+
+    // It goes on as one that was always packed, also with what moves between symbols.
+    let row = r#"{"kind":"dividend","id":"d-1","symbol":"CCC","ex_date":"2024-06-03","amount":"0.7","revision":7}"#;
+    load(&app, "moved.ndjson", &format!("{row}\n")).await?;
+    market.load_all(&app, 2..3).await?;
+    app.catch_up().await?;
+    Fold::check(&app, 1).await?;
+    answer(&app, &["rebuild", "--from", "log"]).await?;
+    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    ensure!(diff["identical"] == true, "{diff}");
+    Ok(())
+}
