@@ -91,6 +91,7 @@ impl PriceBatch {
             return row.version;
         }
         let key = (version.revision, version.observed_at, version.retracted, version.basis_day);
+        debug_assert!(self.versions.len() <= BATCH_VERSIONS, "a full batch is cut before another row");
         let next = u16::try_from(self.versions.len()).unwrap_or(u16::MAX);
         let index = *self.known.entry(key).or_insert(next);
         if index == next {

@@ -12,9 +12,9 @@ use store::db::error_chain;
 use tokio_postgres::Transaction;
 
 use crate::bookkeeping::{apply_bookkeeping, known_frames, record_frames};
-use crate::consume::Message;
 use crate::dead_letters::{DeadLetter, printable, record};
 use crate::error::ApplyError;
+use crate::message::Message;
 use crate::prices::apply_prices;
 use crate::records::apply_records;
 

@@ -2,33 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use async_nats::HeaderMap;
-use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
-use bytes::Bytes;
 use event_log::frame::unpacked_length;
 use event_log::sequence::Sequence;
 use futures::StreamExt;
 
 use crate::error::ConsumeError;
 use crate::loads::OpenLoads;
+use crate::message::Message;
 
 /// Messages in one batch at most.
 const MAX_MESSAGES: usize = 2_000;
 /// How long a batch waits for a further message, which the server has or a load is about to send.
 const LINGER: Duration = Duration::from_millis(250);
-/// How long nothing is delivered until it is asked why.
+/// How long nothing has to be delivered before the server is asked for the next message.
 const STALLED: Duration = Duration::from_secs(5);
-
-/// One message of the log.
-#[derive(Debug, Clone)]
-pub struct Message {
-    pub sequence: Sequence,
-    pub subject: String,
-    pub headers: Option<HeaderMap>,
-    pub payload: Bytes,
-}
 
 /// Consecutive messages, and how many more the log holds.
 #[derive(Debug, Default)]
@@ -37,18 +26,6 @@ pub struct Batch {
     pub pending: u64,
     /// Whether a load is under way whose further messages will follow at once.
     pub unfinished: bool,
-}
-
-impl Message {
-    /// Its id in the log; empty when it has none.
-    pub fn id(&self) -> String {
-        message_id(self.headers.as_ref())
-    }
-}
-
-/// The id that a message's headers name; empty when they name none.
-pub fn message_id(headers: Option<&HeaderMap>) -> String {
-    headers.and_then(|headers| headers.get(NATS_MESSAGE_ID)).map(ToString::to_string).unwrap_or_default()
 }
 
 impl Batch {
@@ -86,7 +63,7 @@ pub struct LogReader {
     held: Batch,
     bytes: usize,
     loads: OpenLoads,
-    /// When something was delivered, or the delivery was last looked after.
+    /// When something was delivered, or the delivery was last checked.
     moved: Instant,
 }
 
@@ -136,8 +113,8 @@ impl LogReader {
         std::future::pending().await
     }
 
-    /// An error when nothing is delivered because the next message is damaged: the server stops at it and says nothing.
-    pub async fn look_after(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
+    /// Fails when the next message is damaged: the server stops before it and says nothing.
+    pub async fn check_delivery(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
         if self.moved.elapsed() < STALLED {
             return Ok(());
         }

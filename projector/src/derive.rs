@@ -43,7 +43,7 @@ pub struct Deriver {
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
-    /// Securities whose prices have to be read whole: of several sources, say, or with a bar in the wrong unit.
+    /// Securities whose closes alone did not suffice: of several sources, say, or with a bar in the wrong unit.
     whole: HashSet<Symbol>,
 }
 
@@ -306,7 +306,7 @@ async fn on_all_cores(
     Ok((built, unclear))
 }
 
-/// A bug in a measure must name its security and stop, rather than take the process down with a bare panic.
+/// Derives one security; `None` when its closes alone do not suffice. A measure that panics names its security.
 fn build(
     identity: &Identity,
     stored: &StoredFacts,

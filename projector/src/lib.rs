@@ -15,6 +15,7 @@ pub mod explain;
 pub mod generation;
 pub mod lease;
 mod loads;
+pub mod message;
 pub mod policy;
 pub mod prices;
 pub mod promote;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use event_log::frame::{Body, Envelope, Frame};
 use market::event::{Kind, RunState};
 
-use crate::consume::Message;
+use crate::message::Message;
 
 /// How long a load that sends nothing counts as under way: it may have been killed.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use store::db;
 
 use crate::apply::apply_again;
-use crate::consume::Message;
 use crate::dead_letters::Held;
+use crate::message::Message;
 use crate::settings::ProjectorSettings;
 
 const STAGING: &str = include_str!("../queries/staging.sql");

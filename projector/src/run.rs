@@ -20,9 +20,10 @@ use store::db::{self, DbError, error_chain};
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::consume::{Batch, LogReader, message_id};
+use crate::consume::{Batch, LogReader};
 use crate::error::{ConsumeError, LeaseLost, RunError};
 use crate::lease::{self, Lease};
+use crate::message::message_id;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::writer::Writer;
 
@@ -35,7 +36,7 @@ const LOST_FOOTING: &str = "the projector lost its footing; it goes on from the 
 const NO_ROOM: &str =
     "Postgres has no room: make room where its data is; the projector goes on from the checkpoint by itself";
 /// How often pauses and policy changes are looked for while the log is quiet.
-const ATTEND: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// Follows the log for every fact set that a generation of these rules is derived from, until asked to stop; with
 /// `until_caught_up`, until the log's end at start is served.
@@ -200,10 +201,10 @@ async fn work(
         if end.is_some_and(|end| sequence >= end) {
             return Ok(());
         }
-        let paused = writer.attend(client, sequence).await?;
+        let paused = writer.follow_requests(client, sequence).await?;
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
-            () = tokio::time::sleep(ATTEND) => reader.look_after(&stream).await?,
+            () = tokio::time::sleep(CHECK_EVERY) => reader.check_delivery(&stream).await?,
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.until(end);
                 // A server that came back may have lost the log's end and numbered new messages the same.

@@ -28,7 +28,7 @@ const NOTIFY: &str = "select pg_notify('projection', $1)";
 const ANALYZE_AFTER: usize = 4 << 20;
 /// Longest time the read tables wait for the end of a backlog.
 const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
-/// But a large market's tables wait so many times as long as deriving them takes, or the backlog would hardly shrink.
+/// A backlog would hardly shrink if deriving took more than one part in so many of the time.
 const SHARE: u32 = 4;
 
 /// Commits batches under one lease.
@@ -53,8 +53,12 @@ impl Writer {
         Self { lease, genesis, length, derivers: Derivers::new(), derived, deriving, unanalyzed: 0, reader }
     }
 
-    /// Looks after what comes from people rather than the log: a pause, a changed policy. Says whether to wait.
-    pub(crate) async fn attend(&mut self, client: &mut Client, sequence: Sequence) -> Result<bool, RunError> {
+    /// Derives again when a person changed the policy or retried a dead letter; gives whether the projector is paused.
+    pub(crate) async fn follow_requests(
+        &mut self,
+        client: &mut Client,
+        sequence: Sequence,
+    ) -> Result<bool, RunError> {
         let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
         let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
         if dirty && !paused {

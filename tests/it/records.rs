@@ -9,7 +9,8 @@ use crate::kills::Market;
 use crate::replay::digest;
 
 const UNPACK: &str = include_str!("../fixtures/older/observations.sql");
-const OBSERVATIONS: &str = "select concat_ws('|', symbol, kind, source, id, security_ref, revision, action, observed_at,
+const OBSERVATIONS: &str =
+    "select concat_ws('|', symbol, kind, source, id, security_ref, revision, action, observed_at,
     line, frame, record::text) as said from facts.observations order by 1 collate \"C\"";
 
 async fn said(app: &TestApp) -> Result<Vec<String>> {
@@ -18,7 +19,8 @@ async fn said(app: &TestApp) -> Result<Vec<String>> {
 
 /// What is known and served of dividends; where in the log it came from aside.
 async fn said_and_served(app: &TestApp) -> Result<(String, String)> {
-    let said = "select string_agg(concat_ws('|', symbol, id, revision, action, observed_at, record::text), e'\\n'
+    let said =
+        "select string_agg(concat_ws('|', symbol, id, revision, action, observed_at, record::text), e'\\n'
         order by symbol, revision) from facts.observations where kind = 'dividend'";
     let served = "select string_agg(to_jsonb(d)::text, e'\\n' order by symbol, id) from read_g1.dividends d";
     Ok((app.sql_value(said).await?, app.sql_value(served).await?))
@@ -55,12 +57,16 @@ async fn a_record_that_changes_its_symbol_is_known_under_both_whatever_came_firs
     let app = moving([0, 1, 2]).await?;
     Fold::check(&app, 1).await?;
     let rows = app
-        .sql("select symbol, count(*) from facts.observations where kind = 'dividend' group by 1 order by 1", &[])
+        .sql(
+            "select symbol, count(*) from facts.observations where kind = 'dividend' group by 1 order by 1",
+            &[],
+        )
         .await?;
     let counts: Vec<(String, i64)> =
         rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_>>()?;
     assert_eq!(counts, [("AAA".to_owned(), 3), ("BBB".to_owned(), 3)]);
-    let served = "select symbol || ' ' || trim_scale(amount) from read_g1.dividends where status <> 'cancelled'";
+    let served =
+        "select symbol || ' ' || trim_scale(amount) from read_g1.dividends where status <> 'cancelled'";
     assert_eq!(app.sql_value::<String>(served).await?, "AAA 0.52");
     for order in [[2, 1, 0], [1, 0, 2]] {
         let other = moving(order).await?;
@@ -85,7 +91,8 @@ async fn a_database_of_an_older_program_is_packed_when_it_is_migrated() -> Resul
     assert_eq!(digest(&app).await?, tables);
 
     // It goes on as one that was always packed, also with what moves between symbols.
-    let row = r#"{"kind":"dividend","id":"d-1","symbol":"CCC","ex_date":"2024-06-03","amount":"0.7","revision":7}"#;
+    let row =
+        r#"{"kind":"dividend","id":"d-1","symbol":"CCC","ex_date":"2024-06-03","amount":"0.7","revision":7}"#;
     load(&app, "moved.ndjson", &format!("{row}\n")).await?;
     market.load_all(&app, 2..3).await?;
     app.catch_up().await?;

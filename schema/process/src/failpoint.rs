@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// `name:passing:signal`, for example `projector.committed:2:KILL`.
 const VARIABLE: &str = "FAILPOINT";
 
-/// The one point a process is told of.
+/// The step at which this process gets a signal, and which passing of it counts.
 struct Armed {
     name: String,
     passing: u64,
@@ -26,7 +26,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Sends the signal when this is the passing of the point that the variable names.
+/// Sends the signal when the variable names this step and this passing of it.
 pub fn pass(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

@@ -59,8 +59,10 @@ impl StoredFacts {
         Self::of(records, bars)
     }
 
-    /// Fetches the same to derive a generation again, which the `search_path` names first: of years that it serves as
-    /// they are, up to the one that is given for a security, only the closes.
+    /// Fetches the same to derive a generation again, which the `search_path` names first.
+    ///
+    /// `closes_until` gives a security's last year of which closes suffice: of a year up to it, only the closes are
+    /// fetched when the generation serves the year just as the facts have it.
     pub async fn fetch_to_derive(
         client: &impl GenericClient,
         identities: &[&Identity],

@@ -246,18 +246,17 @@ async fn live(app: &TestApp, arguments: &Arguments, market: &Market, until: Naiv
         let day = until + chrono::Days::new(3 + u64::from(number));
         days.push(a_day(app, &api, market, day, &least).await?);
     }
-    println!("{:32} {:>8.2} s p50, {:.2} s p99", "live: days", percentile(&mut days, 0.5), percentile(&mut days, 0.99));
+    println!(
+        "{:32} {:>8.2} s p50, {:.2} s p99",
+        "live: days",
+        percentile(&mut days, 0.5),
+        percentile(&mut days, 0.99)
+    );
     corrections(app, arguments, &api, &key, market).await
 }
 
 /// Seconds from the file of a day's bars to its served date.
-async fn a_day(
-    app: &TestApp,
-    api: &Api,
-    market: &Market,
-    day: NaiveDate,
-    least: &Yardstick,
-) -> Result<f64> {
+async fn a_day(app: &TestApp, api: &Api, market: &Market, day: NaiveDate, least: &Yardstick) -> Result<f64> {
     let file = app.folder().join(format!("prices-{day}.csv"));
     let lines = market.last.values().map(|line| {
         let mut fields: Vec<&str> = line.split(',').collect();

@@ -30,7 +30,8 @@ impl Yardstick {
     pub(crate) async fn measure(app: &TestApp) -> Result<Self> {
         let mut client = app.servers().postgres.connect(app.database()).await?;
         client.batch_execute("set search_path = read_g1, facts").await?;
-        let as_of: Option<NaiveDate> = client.query_one("select as_of from version", &[]).await?.try_get(0)?;
+        let as_of: Option<NaiveDate> =
+            client.query_one("select as_of from version", &[]).await?.try_get(0)?;
         let as_of = as_of.context("nothing is served")?;
         let derive = time_deriving(&client, as_of).await?;
         let copy = time_copying(&mut client, as_of).await?;
@@ -81,7 +82,9 @@ async fn time_copying(client: &mut Client, as_of: NaiveDate) -> Result<Duration>
         let told = client.copy_out(&format!("copy ({rows}) to stdout binary")).await?;
         let told: Vec<Bytes> = told.try_collect().await?;
         client
-            .batch_execute(&format!("create table public.copied (like {table} including constraints including indexes)"))
+            .batch_execute(&format!(
+                "create table public.copied (like {table} including constraints including indexes)"
+            ))
             .await?;
         let started = Instant::now();
         let sink = client.copy_in("copy public.copied from stdin binary").await?;

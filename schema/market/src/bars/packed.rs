@@ -19,6 +19,8 @@ pub struct Packed {
     pub versions: Vec<u8>,
 }
 
+const TOO_MANY: BarsError = BarsError::Damaged("more than 2^32 bars");
+
 impl Bars {
     /// Packs the columns.
     pub fn pack(&self) -> Result<Packed, BarsError> {
@@ -28,11 +30,9 @@ impl Bars {
         } else {
             postcard::to_stdvec(&(against(&self.vwap, &self.close), optional(&self.trade_count)))?
         };
-        let runs: Vec<(u16, u32)> = self
-            .version
-            .chunk_by(|a, b| a == b)
-            .map(|run| (run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)))
-            .collect();
+        let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| TOO_MANY)?));
+        let runs: Vec<(u16, u32)> =
+            self.version.chunk_by(|a, b| a == b).map(run).collect::<Result<_, BarsError>>()?;
         Ok(Packed {
             days: postcard::to_stdvec(&(self.scale, days))?,
             close: postcard::to_stdvec(&close_deltas(&self.close))?,
@@ -94,7 +94,7 @@ impl Packed {
     /// The version of each of so many bars, and the versions.
     fn unpack_versions(&self, bars: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
         let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match self.versions.as_slice() {
-            [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).unwrap_or(u32::MAX))]),
+            [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| TOO_MANY)?)]),
             bytes => postcard::from_bytes(bytes)?,
         };
         let runs =
