@@ -9,9 +9,10 @@ use crate::kills::Market;
 use crate::replay::digest;
 
 const UNPACK: &str = include_str!("../fixtures/older/observations.sql");
-const OBSERVATIONS: &str =
-    "select concat_ws('|', symbol, kind, source, id, security_ref, revision, action, observed_at,
-    line, frame, record::text) as said from facts.observations order by 1 collate \"C\"";
+const OBSERVATIONS: &str = "select said from (
+    select concat_ws('|', symbol, kind, source, id, security_ref, revision, action, observed_at, line, frame,
+      record::text) as said
+    from facts.observations) o order by said collate \"C\"";
 
 async fn said(app: &TestApp) -> Result<Vec<String>> {
     app.sql(OBSERVATIONS, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()

@@ -35,7 +35,7 @@ pub(crate) async fn pack_observations(client: &mut Client, tables: &str) -> Resu
         transaction.batch_execute("alter table observations rename to observations_unpacked").await?;
         transaction.batch_execute(tables).await?;
         pack(&transaction).await?;
-        transaction.batch_execute("drop table observations_unpacked").await?;
+        transaction.batch_execute("close unpacked; drop table observations_unpacked").await?;
         transaction.commit().await?;
     }
     Ok(())
