@@ -12,6 +12,7 @@ use market::event::{
     Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
 };
 use market::measure::merge::latest_session_date;
+use market::same_day::SameDay;
 use market::symbol::Symbol;
 
 use crate::bar::{PriceCells, ScaledBar};
@@ -100,6 +101,7 @@ pub(crate) struct Collector {
     price_rows: u64,
     securities: Waiting<Row<Security>>,
     dividends: Waiting<Row<Dividend>>,
+    same_day: SameDay,
     splits: Waiting<Row<Split>>,
     fundamentals: Waiting<Row<Fundamentals>>,
     etfs: Waiting<Row<Etf>>,
@@ -151,6 +153,7 @@ impl Collector {
             price_rows: 0,
             securities: Waiting::default(),
             dividends: Waiting::default(),
+            same_day: SameDay::default(),
             splits: Waiting::default(),
             fundamentals: Waiting::default(),
             etfs: Waiting::default(),
@@ -173,8 +176,8 @@ impl Collector {
     collect! {
         /// Adds a security; `bytes` is the length of the text it was read from, as for all kinds.
         security, securities: Security, Security, Securities;
-        /// Adds a dividend.
-        dividend, dividends: Dividend, Dividend, Dividends;
+        /// Adds a dividend that names the other payments of its day.
+        named_dividend, dividends: Dividend, Dividend, Dividends;
         /// Adds a split.
         split, splits: Split, Split, Splits;
         /// Adds company figures.
@@ -183,6 +186,17 @@ impl Collector {
         etf, etfs: Etf, Etf, Etfs;
         /// Adds a session.
         session_row, sessions: Session, Session, Sessions;
+    }
+
+    /// Adds a dividend of a format that has no types of its own.
+    pub(crate) fn dividend(&mut self, row: Row<Dividend>, bytes: usize) {
+        self.typed_dividend(row, "", bytes);
+    }
+
+    /// Adds a dividend with its type as the vendor writes it, which may tell two payments of a day apart.
+    pub(crate) fn typed_dividend(&mut self, mut row: Row<Dividend>, type_text: &str, bytes: usize) {
+        self.same_day.name(&mut row, type_text);
+        self.named_dividend(row, bytes);
     }
 
     /// Adds a session, unless it lies ahead.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, Envelope, Frame, FrameId, TARGET_BYTES, schema_name};
+use event_log::frame::{Body, Envelope, Frame, FrameId, TARGET_BYTES, body_version, schema_name};
 use event_log::stream::StreamSettings;
 use market::event::{InputFrames, Kind, Run as Manifest, RunState};
 use process::Shutdown;
@@ -282,8 +282,18 @@ impl<'a> Publication<'a> {
             return Ok(());
         }
         let (source, run) = (self.run.source.clone(), self.run.id.clone());
-        let envelope =
-            Envelope { id, kind, codec, source, run, chunk: number, rows, file: label.to_owned(), line };
+        let envelope = Envelope {
+            id,
+            kind,
+            version: body_version(kind),
+            codec,
+            source,
+            run,
+            chunk: number,
+            rows,
+            file: label.to_owned(),
+            line,
+        };
         summary.frames += 1;
         let message = Outgoing { subject: self.log.subject(kind), headers: envelope.headers(), body };
         Ok(self.publisher.send(message).await?)

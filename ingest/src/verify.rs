@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
-use event_log::frame::{Frame, FrameId, schema_name};
+use event_log::frame::{Frame, FrameId, schema_names};
 use event_log::stream::StreamSettings;
 use market::event::{Run, RunState};
 use process::Shutdown;
@@ -84,11 +84,13 @@ pub struct Incomplete {
     command: Vec<String>,
 }
 
-/// Frames a completed run promises.
-fn promised(run: &Run) -> impl Iterator<Item = FrameId> {
+/// Frames a completed run promises, each by the ids it has in every version of its body, the newest first.
+///
+/// A file is cut alike for every version, so a frame that is there in any of them is there.
+fn promised(run: &Run) -> impl Iterator<Item = Vec<FrameId>> {
     run.frames.iter().flat_map(move |cut| {
-        let schema = schema_name(cut.kind);
-        (0..cut.frames).map(move |chunk| FrameId::of(&run.source, &cut.input, chunk, &schema))
+        let id = move |chunk, schema: String| FrameId::of(&run.source, &cut.input, chunk, &schema);
+        (0..cut.frames).map(move |chunk| schema_names(cut.kind).map(|schema| id(chunk, schema)).collect())
     })
 }
 
@@ -116,7 +118,10 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
     }
     let mut all_missing = HashSet::new();
     for (_, run) in &manifests {
-        let missing: Vec<FrameId> = promised(run).filter(|id| !ids.contains(id)).collect();
+        let missing: Vec<FrameId> = promised(run)
+            .filter(|versions| !versions.iter().any(|id| ids.contains(id)))
+            .filter_map(|versions| versions.first().copied())
+            .collect();
         if run.state == RunState::Completed && !missing.is_empty() {
             findings.incomplete.push(Incomplete {
                 run: run.run.clone(),
@@ -278,12 +283,13 @@ mod tests {
             digest: String::new(),
             frames: vec![
                 InputFrames { input: "a".to_owned(), kind: Kind::Price, frames: 2 },
-                InputFrames { input: "a".to_owned(), kind: Kind::Split, frames: 1 },
+                InputFrames { input: "a".to_owned(), kind: Kind::Dividend, frames: 1 },
             ],
             command: Vec::new(),
         };
-        let ids: Vec<FrameId> = promised(&run).collect();
-        let of = |chunk, kind| FrameId::of("eod", "a", chunk, &schema_name(kind));
-        assert_eq!(ids, [of(0, Kind::Price), of(1, Kind::Price), of(0, Kind::Split)]);
+        let ids: Vec<Vec<FrameId>> = promised(&run).collect();
+        let of = |chunk, schema: &str| FrameId::of("eod", "a", chunk, schema);
+        let dividends = vec![of(0, "dividend.v2"), of(0, "dividend.v1")];
+        assert_eq!(ids, [vec![of(0, "price.v1")], vec![of(1, "price.v1")], dividends]);
     }
 }

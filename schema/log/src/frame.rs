@@ -1,7 +1,8 @@
 //! A frame: one message of the log, holding many rows of one kind.
 //!
 //! Cutting a feed into frames is deterministic and a frame's id is a hash of where its rows came from, so loading
-//! a feed again gives the same ids. A stored frame is never edited; a newer body version stops the reader.
+//! a feed again gives the same ids. A stored frame is never edited: an older body version is brought to the newest when it is
+//! read, a newer one stops the reader.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +13,17 @@ use bytes::Bytes;
 use market::bars::BarsError;
 use market::event::Kind;
 
+use crate::upcast::upcast;
+
 pub use crate::body::{Body, PriceSeries, unpacked_length};
 
-/// Version of every body format; part of the schema name (`price.v1`).
-pub const BODY_VERSION: u32 = 1;
+/// The newest version of a kind's body; part of the schema name (`price.v1`).
+///
+/// Dividends are at 2: their rows name the other payments of their day (`beside`).
+pub fn body_version(kind: Kind) -> u32 {
+    if kind == Kind::Dividend { 2 } else { 1 }
+}
+
 /// Frames aim at this many bytes of body …
 pub const TARGET_BYTES: usize = 256 * 1024;
 /// … and never hold more than this, decompressed (a reader's guard against bombs).
@@ -91,9 +99,9 @@ pub enum FrameError {
     #[error("header {0} is missing or malformed")]
     Header(&'static str),
     #[error(
-        "body version {found} of {kind} is newer than {BODY_VERSION}, the newest this program reads: upgrade it"
+        "body version {found} of {kind} is newer than {newest}, the newest this program reads: upgrade it"
     )]
-    NewerVersion { kind: String, found: u32 },
+    NewerVersion { kind: Kind, found: u32, newest: u32 },
     #[error("body is not valid JSON of its kind: {0}")]
     Json(#[from] serde_json::Error),
     #[error("body is not valid columns: {0}")]
@@ -138,9 +146,18 @@ pub(crate) const CODEC: &str = "Dds-Codec";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 
-/// The schema name of a kind's current body version.
+/// The schema name of a kind's newest body version.
 pub fn schema_name(kind: Kind) -> String {
-    format!("{kind}.v{BODY_VERSION}")
+    schema_of(kind, body_version(kind))
+}
+
+/// The schema names of all body versions of a kind, the newest first.
+pub fn schema_names(kind: Kind) -> impl Iterator<Item = String> {
+    (1..=body_version(kind)).rev().map(move |version| schema_of(kind, version))
+}
+
+fn schema_of(kind: Kind, version: u32) -> String {
+    format!("{kind}.v{version}")
 }
 
 impl Frame {
@@ -155,6 +172,7 @@ impl Frame {
         Envelope {
             id: self.id,
             kind: self.body.kind(),
+            version: body_version(self.body.kind()),
             codec,
             source: self.source.clone(),
             run: self.run.clone(),
@@ -165,10 +183,11 @@ impl Frame {
         }
     }
 
-    /// Reads a message. A newer body version is [`FrameError::NewerVersion`].
+    /// Reads a message, its body brought to the newest version. A newer one is [`FrameError::NewerVersion`].
     pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Self, FrameError> {
         let envelope = Envelope::read(headers)?;
         let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
+        upcast(&mut body, envelope.version);
         if let Body::Prices(series) = &mut body {
             for version in series.iter_mut().flat_map(|s| &mut s.bars.versions) {
                 (version.frame, version.line) = (envelope.id.0, envelope.line);
@@ -184,6 +203,8 @@ impl Frame {
 pub struct Envelope {
     pub id: FrameId,
     pub kind: Kind,
+    /// Version of the body.
+    pub version: u32,
     pub codec: Codec,
     pub source: String,
     pub run: String,
@@ -198,7 +219,7 @@ impl Envelope {
     pub fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(MESSAGE_ID, self.id.to_string().as_str());
-        headers.insert(SCHEMA, schema_name(self.kind).as_str());
+        headers.insert(SCHEMA, schema_of(self.kind, self.version).as_str());
         headers.insert(CODEC, self.codec.as_str());
         headers.insert(SOURCE, printable(&self.source).as_str());
         headers.insert(RUN, printable(&self.run).as_str());
@@ -224,8 +245,10 @@ impl Envelope {
         };
         let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
         let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
-        if found > BODY_VERSION {
-            return Err(FrameError::NewerVersion { kind: kind.to_owned(), found });
+        let kind: Kind = kind.parse().map_err(|_| FrameError::Header(SCHEMA))?;
+        let newest = body_version(kind);
+        if found > newest {
+            return Err(FrameError::NewerVersion { kind, found, newest });
         }
         let codec = match text(CODEC)? {
             "columns" => Codec::Columns,
@@ -235,7 +258,8 @@ impl Envelope {
         };
         Ok(Self {
             id: text(MESSAGE_ID)?.parse()?,
-            kind: kind.parse().map_err(|_| FrameError::Header(SCHEMA))?,
+            kind,
+            version: found,
             codec,
             source: text(SOURCE)?.to_owned(),
             run: text(RUN)?.to_owned(),

@@ -7,3 +7,4 @@ mod columns;
 pub mod frame;
 pub mod sequence;
 pub mod stream;
+mod upcast;

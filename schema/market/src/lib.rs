@@ -11,6 +11,7 @@ pub mod measure;
 pub mod record;
 pub mod records;
 pub mod row;
+pub mod same_day;
 pub mod symbol;
 mod text_enum;
 pub mod value;

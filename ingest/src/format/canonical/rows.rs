@@ -31,7 +31,8 @@ pub(super) fn accept(
         Kind::Security => rows.security(origin.row(security(cells, retracted)?), bytes),
         Kind::Dividend => {
             let record = dividend(cells, retracted, origin.id.is_some())?;
-            rows.dividend(origin.row(record), bytes);
+            let type_text = cells.text("type_text").or_else(|| cells.text("type")).unwrap_or_default();
+            rows.typed_dividend(origin.row(record), &type_text.to_ascii_lowercase(), bytes);
         }
         Kind::Split => rows.split(origin.row(split(cells, retracted)?), bytes),
         Kind::Fundamentals => rows.fundamentals_row(origin.row(fundamentals(cells)?), bytes),

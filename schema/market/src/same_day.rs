@@ -1,0 +1,196 @@
+//! Naming the payments of one day in one file beside each other (R29).
+//!
+//! An income and a capital gain of a fund go ex on one day, and vendors send both as one type. Only the file that has both
+//! shows that neither corrects the other, so this is seen where a file is read. A row names those before it: that one of two
+//! rows names the other is enough, and no row has to wait for the end of its file.
+
+use std::collections::HashMap;
+
+use chrono::{Datelike, NaiveDate};
+use rust_decimal::Decimal;
+
+use crate::event::{Action, Dividend, Frequency, Row};
+
+/// A factor between two amounts from which on they are taken for two payments: 1.5.
+const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
+
+/// What was seen of a file: about a hundred bytes a row.
+#[derive(Debug, Default)]
+pub struct SameDay {
+    days: HashMap<blake3::Hash, Vec<Seen>>,
+}
+
+/// What tells a payment from another of its day.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    version: Version,
+    amount: Decimal,
+    frequency: Option<Frequency>,
+    payment_date: Option<NaiveDate>,
+    /// The type as the vendor writes it.
+    type_text: blake3::Hash,
+}
+
+/// What tells whether a row is a version of another one's record.
+#[derive(Debug, Clone, Copy)]
+enum Version {
+    /// The vendor's id.
+    Of(blake3::Hash),
+    /// The revision of a row without id.
+    Revision(i64),
+}
+
+impl SameDay {
+    /// Names in a row the amounts of earlier rows of its file that are other payments of the same day.
+    ///
+    /// `type_text` is the type as the vendor writes it: two of a vendor's types may be one of ours.
+    pub fn name(&mut self, row: &mut Row<Dividend>, type_text: &str) {
+        if row.action == Action::Retract {
+            return;
+        }
+        let seen = Seen {
+            version: row
+                .id
+                .as_ref()
+                .map_or(Version::Revision(row.revision), |id| Version::Of(hash([id.as_bytes()]))),
+            amount: row.record.amount,
+            frequency: row.record.frequency,
+            payment_date: row.record.payment_date,
+            type_text: hash([type_text.as_bytes()]),
+        };
+        let day = self.days.entry(day(&row.record)).or_default();
+        let others = day.iter().filter(|other| seen.is_another_payment(other));
+        row.record.beside = others.map(|other| other.amount).collect();
+        day.push(seen);
+    }
+}
+
+impl Seen {
+    fn is_another_payment(&self, other: &Self) -> bool {
+        let differs = |a: Option<Frequency>, b| a.zip(b).is_some_and(|(a, b)| a != b);
+        let paid_apart = self.payment_date.zip(other.payment_date).is_some_and(|(a, b)| a != b);
+        let (less, more) = (self.amount.min(other.amount), self.amount.max(other.amount));
+        !self.version.is_of_record_of(other.version)
+            && less != more
+            && (differs(self.frequency, other.frequency)
+                || self.type_text != other.type_text
+                || paid_apart
+                || more >= less.saturating_mul(FACTOR))
+    }
+}
+
+impl Version {
+    /// Another revision of a row without id corrects it; with ids, equal ones do.
+    fn is_of_record_of(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Of(id), Self::Of(other)) => id == other,
+            (Self::Revision(revision), Self::Revision(other)) => revision != other,
+            _ => false,
+        }
+    }
+}
+
+/// Security, dates, type and currency of a record.
+fn day(record: &Dividend) -> blake3::Hash {
+    let date = record.ex_date.or(record.record_date).map_or(0, |date| date.num_days_from_ce());
+    let kind = [u8::from(record.ex_date.is_some()), record.r#type as u8];
+    hash([record.symbol.as_str().as_bytes(), &date.to_be_bytes(), &kind, record.currency.as_bytes()])
+}
+
+/// A hash of parts, each with its length.
+fn hash<const N: usize>(parts: [&[u8]; N]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&part.len().to_be_bytes()).update(part);
+    }
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `id revision amount [frequency [payment date [type text]]]`; `-` stands for what is not given.
+    fn row(text: &str) -> (Row<Dividend>, String) {
+        let words: Vec<Option<&str>> =
+            text.split_whitespace().map(|word| Some(word).filter(|word| *word != "-")).collect();
+        let given = |place: usize| words.get(place).copied().flatten();
+        let record = serde_json::json!({
+            "symbol": "TEST", "amount": words[2], "currency": "USD", "type": "regular", "amount_basis": "raw",
+            "ex_date": "2004-12-27", "frequency": given(3), "payment_date": given(4),
+        });
+        let row = Row {
+            line: 1,
+            id: words[0].map(str::to_owned),
+            revision: words[1].unwrap_or("0").parse().unwrap(),
+            action: Action::Put,
+            observed_at: chrono::DateTime::UNIX_EPOCH,
+            security_ref: None,
+            record: serde_json::from_value(record).unwrap(),
+        };
+        (row, given(5).unwrap_or_default().to_owned())
+    }
+
+    fn named(texts: &[&str]) -> Vec<Vec<String>> {
+        let mut file = SameDay::default();
+        let name = |text: &&str| {
+            let (mut row, type_text) = row(text);
+            file.name(&mut row, &type_text);
+            row.record.beside.iter().map(Decimal::to_string).collect()
+        };
+        texts.iter().map(name).collect()
+    }
+
+    #[test]
+    fn what_makes_two_payments_of_one_day() {
+        let check = |first: &str, second: &str, expected: bool| {
+            for (first, second) in [(first, second), (second, first)] {
+                assert_eq!(named(&[first, second])[1].len(), usize::from(expected), "{first} and {second}");
+            }
+        };
+        check("- - 0.259", "- - 0.526", true);
+        check("- - 0.20", "- - 0.30", true);
+        check("- - 0.20", "- - 0.2999", false);
+        check("- - 0.2725", "- - 0.2925", false);
+        check("- - 0.2725 monthly", "- - 0.2925 annual", true);
+        check("- - 0.2725 monthly", "- - 0.2925", false);
+        check("- - 0.2725 - 2005-01-03", "- - 0.2925 - 2005-01-10", true);
+        check("- - 0.2725 - 2005-01-03", "- - 0.2925", false);
+        check("- - 0.2725 - - CD", "- - 0.2925 - - recurring", true);
+        check("- - 0.259", "- - 0.259 annual", false);
+        check("x - 0.259", "y - 0.526", true);
+        check("x 0 0.259", "x 1 0.526", false);
+        check("- 0 0.259", "- 1 0.526", false);
+        check("x 0 0.259", "- 1 0.526", true);
+    }
+
+    #[test]
+    fn a_row_names_all_before_it() {
+        let expected = [vec![], vec!["0.1".to_owned()], vec!["0.1".to_owned(), "0.2".to_owned()], vec![]];
+        assert_eq!(named(&["- - 0.1", "- - 0.2", "- - 0.4", "- - 0.1 monthly"])[..3], expected[..3]);
+        assert_eq!(named(&["- - 0.1", "- - 0.1", "- - 0.1"])[2], Vec::<String>::new());
+    }
+
+    #[test]
+    fn other_days_and_retractions_are_nobodys_neighbours() {
+        let mut file = SameDay::default();
+        let (original, _) = row("- - 0.1");
+        file.name(&mut original.clone(), "");
+        let mut named = |change: &dyn Fn(&mut Row<Dividend>)| {
+            let (mut other, _) = row("- - 0.5");
+            change(&mut other);
+            file.name(&mut other, "");
+            other.record.beside.len()
+        };
+        assert_eq!(named(&|row| row.action = Action::Retract), 0);
+        assert_eq!(named(&|row| row.record.ex_date = row.record.ex_date.and_then(|day| day.succ_opt())), 0);
+        assert_eq!(
+            named(&|row| (row.record.record_date, row.record.ex_date) = (row.record.ex_date, None)),
+            0
+        );
+        assert_eq!(named(&|row| row.record.r#type = crate::event::DividendType::Special), 0);
+        assert_eq!(named(&|row| row.record.currency = "CAD".into()), 0);
+        assert_eq!(named(&|row| row.record.symbol = crate::symbol::Symbol::parse("TESS").unwrap()), 0);
+        assert_eq!(named(&|_| {}), 1);
+    }
+}
