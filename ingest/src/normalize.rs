@@ -30,7 +30,7 @@ impl Fault {
 
     /// What a row rule says.
     pub(crate) fn rule((reason, message): RowFault) -> Self {
-        Self { reason, message }
+        Self { reason: reason.as_str(), message }
     }
 
     /// A required value that is absent.

@@ -1,8 +1,6 @@
 //! What happened on each ex-date: cash, spin-off values, splits, and the factor they put on earlier prices (R11).
 //! Source: CRSP's factor to adjust prices, as in `adjust`.
 
-use std::collections::BTreeSet;
-
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
@@ -11,6 +9,7 @@ use super::arithmetic::quotient;
 use super::class::Class;
 use super::merge::Payment;
 use super::series::Series;
+use crate::row::{Flag, Flags};
 
 /// One ex-date that has passed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +53,7 @@ pub(crate) fn ex_days(
     series: &Series<'_>,
     as_of: NaiveDate,
     currency: &str,
-    flags: &mut BTreeSet<String>,
+    flags: &mut Flags,
 ) -> Vec<ExDay> {
     let paid = payments.iter().filter(|payment| payment.ex_date <= as_of && payment.class != Class::Stock);
     let mut days: Vec<ExDay> = Vec::with_capacity(payments.len());
@@ -98,14 +97,14 @@ fn empty(ex_date: NaiveDate) -> ExDay {
     }
 }
 
-fn set_factor(day: &mut ExDay, series: &Series<'_>, flags: &mut BTreeSet<String>) {
+fn set_factor(day: &mut ExDay, series: &Series<'_>, flags: &mut Flags) {
     if series.bars.is_empty() {
         return;
     }
     day.close_before = series.close_before(day.ex_date);
     match day.close_before {
-        None => _ = flags.insert("no_prev_close".to_owned()),
-        Some(close) if day.foreign || day.value >= close => _ = flags.insert("factor_skipped".to_owned()),
+        None => flags.set(Flag::NoPrevClose),
+        Some(close) if day.foreign || day.value >= close => flags.set(Flag::FactorSkipped),
         Some(close) => day.dividend_factor = quotient(day.value, close).map(|share| Decimal::ONE - share),
     }
 }

@@ -6,13 +6,12 @@
 //! `split_not_in_price`: a split of at least 3 for 2 (or its inverse) over which the raw close moved less than half way,
 //! on a ratio scale, to from/to. Both are only flags: prices and splits stay as they are.
 
-use std::collections::BTreeSet;
-
 use rust_decimal::Decimal;
 
 use super::adjust::Ratio;
 use super::arithmetic::quotient;
 use super::series::Series;
+use crate::row::{Flag, Flags};
 
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
@@ -20,12 +19,12 @@ const DAYS_APART: i32 = 7;
 const LEAST_JUMP: i128 = 145;
 
 /// Sets the flags; a calm series (no close moving by half) has no jump to look for.
-pub(crate) fn flag_contradictions(series: &Series<'_>, is_calm: bool, flags: &mut BTreeSet<String>) {
+pub(crate) fn flag_contradictions(series: &Series<'_>, is_calm: bool, flags: &mut Flags) {
     if !is_calm && has_jump(series) {
-        flags.insert("price_jump_without_split".to_owned());
+        flags.set(Flag::PriceJumpWithoutSplit);
     }
     if has_silent_split(series) {
-        flags.insert("split_not_in_price".to_owned());
+        flags.set(Flag::SplitNotInPrice);
     }
 }
 
@@ -100,9 +99,9 @@ mod tests {
         }
         let event = |(day, ratio)| SplitEvent { ex_date: crate::bars::date_of(first + day), ratio };
         let splits = Splits::new(split.map(event).into_iter().collect());
-        let mut flags = BTreeSet::new();
+        let mut flags = Flags::default();
         flag_contradictions(&Series::new(&bars, &splits), false, &mut flags);
-        assert_eq!(flags.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{closes:?}");
+        assert_eq!(flags.words(), expected, "{closes:?}");
     }
 
     #[test]

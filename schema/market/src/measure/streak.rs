@@ -31,6 +31,8 @@ pub struct Streak {
     pub lower_bound: bool,
     /// First year of the streak.
     pub started: Option<i32>,
+    /// Whether it contains an operator's seed.
+    pub seeded: bool,
 }
 
 /// Whether `new` exceeds `old` by more than 0.05 %.
@@ -74,7 +76,8 @@ pub fn streak(totals: &AnnualTotals, facts: &StreakFacts<'_>) -> Streak {
     if let Some(years) =
         seed.and_then(|seed| seeded(seed, started, last, last_complete)).filter(|years| *years >= counted)
     {
-        return Streak { years, lower_bound: false, started: (years > 0).then(|| last + 1 - years) };
+        let started = (years > 0).then(|| last + 1 - years);
+        return Streak { years, lower_bound: false, started, seeded: true };
     }
     // The total the first increase compares with is the oldest that can be compared with.
     let first_base = totals.first_year().map(|first| if totals.is_base(first) { first } else { first + 1 });
@@ -84,6 +87,7 @@ pub fn streak(totals: &AnnualTotals, facts: &StreakFacts<'_>) -> Streak {
         years: counted,
         lower_bound: reaches_first && !listed_then,
         started: (counted > 0).then_some(started),
+        seeded: false,
     }
 }
 
@@ -176,6 +180,7 @@ mod tests {
             let seed = Some(StreakSeed { years, through_year });
             let found = streak(&rising, &StreakFacts { running: 2025, seed, ..StreakFacts::default() });
             assert_eq!((found.years, found.lower_bound), expected, "{years} through {through_year}");
+            assert_eq!(found.seeded, !expected.1, "{years} through {through_year}");
         };
         check(43, 2022, (45, false));
         check(43, 2024, (43, false));

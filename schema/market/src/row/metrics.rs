@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Json, Quarantined};
-use crate::event::Frequency;
+use crate::event::{Frequency, Kind};
 use crate::value::Exact;
 use crate::{row, text_enum};
 
@@ -125,7 +125,8 @@ row! {
         "streak_lower_bound" streak_lower_bound: bool,
         /// Whether the indicated dividend is below the last complete year's.
         "streak_at_risk" streak_at_risk: bool,
-        /// Consecutive years with a regular payment.
+        /// Consecutive years with a regular payment, in the data alone: it may be less than a seeded increase streak
+        /// (`streak_seeded`).
         "payment_streak_years" payment_streak_years: i32,
         /// First year of the increase streak.
         "streak_started" streak_started: Option<i32>,
@@ -169,7 +170,7 @@ row! {
         /// Split-adjusted regular dividends by calendar year.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: Json<Vec<AnnualTotal>>,
-        /// Flags: what to know before trusting a figure.
+        /// Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:` with an id.
         #[schema(value_type = Vec<String>)]
         "flags" flags: Json<Vec<String>>,
         /// Rows held back from the figures, with the reason.
@@ -177,5 +178,13 @@ row! {
         "quarantined" quarantined: Json<Vec<Quarantined>>,
         /// Version of the rules.
         "method_version" method_version: String,
+    }
+}
+
+impl Metrics {
+    /// Dividend rows held back: how many payments the figures and the dividends served do not contain.
+    pub fn held_dividends(&self) -> usize {
+        let dividend = Kind::Dividend.as_str();
+        self.quarantined.0.iter().filter(|row| row.kind == dividend).count()
     }
 }

@@ -5,6 +5,7 @@
 
 mod dividend;
 mod etf;
+mod flag;
 mod fundamentals;
 mod metrics;
 mod quarantine;
@@ -15,6 +16,7 @@ mod stock;
 
 pub use dividend::{DividendRow, DividendStatus};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
+pub use flag::{Flag, Flags, HoldReason};
 pub use fundamentals::FundamentalsRow;
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,

@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 
+use super::HoldReason;
 use crate::row;
 
 row! {
@@ -15,7 +16,8 @@ row! {
         "date" date: Option<NaiveDate>,
         /// Vendor's id of the row.
         "id" id: Option<String>,
-        /// Stable reason code, for example amount_outlier.
+        /// Stable reason code.
+        #[schema(value_type = HoldReason)]
         "reason" reason: String,
         /// A sentence that says what was seen.
         "message" message: String,

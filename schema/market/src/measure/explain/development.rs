@@ -52,8 +52,9 @@ fn streaks(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
     let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
     let years: Vec<String> =
         (first..=running).map(|year| format!("{year}: {}", total(measured, year))).collect();
+    let seed = if streak.seeded { "; the years before are vouched for by a seed" } else { "" };
     let formula =
-        format!("consecutive years above the year before by more than 0.05 %: {}", years.join(", "));
+        format!("consecutive years above the year before by more than 0.05 %: {}{seed}", years.join(", "));
     let forward = number(measured.income.forward.amount);
     let risk = format!("forward {forward} below D[{last}] {}", total(measured, last));
     let began =
@@ -62,7 +63,9 @@ fn streaks(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
         "whether the streak reaches the first year known, {began}, with no seed and no listing since"
     );
     let observations = [of_years(measured, first, running), of_security(measured)].concat();
-    let paid = format!("consecutive years with a regular payment up to {running}");
+    let known =
+        if streak.seeded { ", in the data alone: a seed of the increase streak adds none" } else { "" };
+    let paid = format!("consecutive years with a regular payment up to {running}{known}");
     let started = format!("first year of the streak of {}", streak.years);
     let years = format!("streak of {} years", streak.years);
     let payment_years = measured.progress.payment_years;

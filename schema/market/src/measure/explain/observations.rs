@@ -69,7 +69,7 @@ pub(super) fn of_bar(measured: &Measured<'_>, index: usize) -> Vec<ExplainedObse
         let (outcome, reason) = match held().filter(|_| !used) {
             _ if used => ("used", ""),
             _ if version.retracted => ("cancelled", "the bar was withdrawn"),
-            Some(held) => (held.reason, "it is held back; see quarantined"),
+            Some(held) => (held.reason.as_str(), "it is held back; see quarantined"),
             None => ("other_source", "the source policy believes another source for its day"),
         };
         // What counts is raw; what does not is shown as its source says it.
@@ -189,7 +189,7 @@ fn told<T>(fate: &Fate, rows: &[Observation<T>]) -> (&'static str, String) {
             ("other_source", "the source policy believes another source for its dates".to_owned())
         }
         Fate::Overridden => ("overridden", "a manual record replaced it".to_owned()),
-        Fate::Quarantined(reason) => (reason, "it is held back; see quarantined".to_owned()),
+        Fate::Quarantined(reason) => (reason.as_str(), "it is held back; see quarantined".to_owned()),
         Fate::NotYetKnown => ("not_yet_known", "it was declared after the as-of date".to_owned()),
         Fate::Moved => ("moved", "a later version moved it to another symbol".to_owned()),
     }

@@ -10,6 +10,7 @@ use crate::measure::arithmetic;
 use crate::measure::class::Class;
 use crate::measure::measured::Measured;
 use crate::measure::yields::months_before;
+use crate::row::Flag;
 
 pub(super) fn explained(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
     [trailing(measured), forward(measured), yields(measured), rhythm(measured)].concat()
@@ -96,7 +97,7 @@ fn next(measured: &Measured<'_>) -> String {
                 measured.basis.payments()[index].ex_date
             )
         }
-        (None, _) if measured.flags.contains("overdue") => {
+        (None, _) if measured.flags.has(Flag::Overdue) => {
             "the expected ex-date has passed: overdue".to_owned()
         }
         (None, Some(expected)) => {

@@ -14,6 +14,7 @@ use crate::measure::merge::{Known, Merged, Payment, currency, merge};
 use crate::measure::quality::flag_contradictions;
 use crate::measure::series::Series;
 use crate::measure::yields::Rate;
+use crate::row::{Flag, Flags};
 
 /// The latest close.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,10 +50,10 @@ pub(crate) struct Basis<'a> {
 
 impl<'a> Basis<'a> {
     /// Merges the facts; flags what to know about them.
-    pub(crate) fn new(history: &'a History, market: &Market<'_>, flags: &mut BTreeSet<String>) -> Self {
+    pub(crate) fn new(history: &'a History, market: &Market<'_>, flags: &mut Flags) -> Self {
         let as_of = market.as_of;
         let mut merged = merge(history, market);
-        flags.append(&mut merged.flags);
+        flags.add(std::mem::take(&mut merged.flags));
         let security = history.security.as_ref().map(|security| &security.record);
         let currency = currency(history).to_owned();
         let payments = &merged.dividends.payments;
@@ -177,14 +178,14 @@ fn tagged_dates(payments: &[Payment<'_>], unproven: &[Payment<'_>], currency: &s
     dates
 }
 
-fn flag_facts(history: &History, payments: &[Payment<'_>], rhythm: &Rhythm, flags: &mut BTreeSet<String>) {
+fn flag_facts(history: &History, payments: &[Payment<'_>], rhythm: &Rhythm, flags: &mut Flags) {
     if history.security.is_none() {
-        flags.insert("provisional".to_owned());
+        flags.set(Flag::Provisional);
     }
     if rhythm.conflict {
-        flags.insert("frequency_conflict".to_owned());
+        flags.set(Flag::FrequencyConflict);
     }
     if payments.iter().any(|payment| payment.observation.record.r#type == DividendType::Unknown) {
-        flags.insert("unknown_type".to_owned());
+        flags.set(Flag::UnknownType);
     }
 }

@@ -1,7 +1,5 @@
 //! What the payer pays: status, trailing and indicated dividends, yields.
 
-use std::collections::BTreeSet;
-
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
@@ -15,7 +13,7 @@ use crate::measure::yields::{
     Forward, HeadlineFacts, YieldRange, forward, headline, is_unusual_count, months_before, sum, trailing,
     yield_range,
 };
-use crate::row::{DividendState, YieldBasis};
+use crate::row::{DividendState, Flag, Flags, YieldBasis};
 
 /// Dividends and yields, amounts per share in the dividend currency, yields in percent.
 #[derive(Debug)]
@@ -38,7 +36,7 @@ pub(crate) struct Income {
 }
 
 /// Measures dividends and yields; flags what is unusual about them.
-pub(crate) fn income(basis: &Basis<'_>, flags: &mut BTreeSet<String>) -> Income {
+pub(crate) fn income(basis: &Basis<'_>, flags: &mut Flags) -> Income {
     let as_of = basis.as_of;
     let status = payer_status(basis);
     let trailing_rates = trailing(&basis.rates, as_of);
@@ -119,26 +117,26 @@ fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Opt
     Some(settle(total))
 }
 
-fn flag_income(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<String>) {
+fn flag_income(basis: &Basis<'_>, income: &Income, flags: &mut Flags) {
     if income.mismatch {
-        flags.insert("currency_mismatch".to_owned());
+        flags.set(Flag::CurrencyMismatch);
     }
     if is_suspect(income.dividend_yield) {
-        flags.insert("yield_suspect".to_owned());
+        flags.set(Flag::YieldSuspect);
     }
     if income.forward.latest_unusual {
-        flags.insert("latest_amount_unusual".to_owned());
+        flags.set(Flag::LatestAmountUnusual);
     }
     let partial = is_partial_year(basis);
     if partial {
-        flags.insert("ttm_incomplete".to_owned());
+        flags.set(Flag::TtmIncomplete);
     }
     // A young history cannot hold as many payments as a year, but it can hold more.
     let (count, expected) = (income.ttm_payment_count, basis.payments_per_year());
     let unusual =
         expected.is_some_and(|expected| is_unusual_count(count, expected) && (count > expected || !partial));
     if unusual && income.status == DividendState::Active {
-        flags.insert("ttm_payment_count_unusual".to_owned());
+        flags.set(Flag::TtmPaymentCountUnusual);
     }
 }
 

@@ -8,8 +8,6 @@ pub(crate) mod returns;
 pub(crate) mod upcoming;
 pub(crate) mod verdicts;
 
-use std::collections::BTreeSet;
-
 use basis::Basis;
 use chrono::{DateTime, Utc};
 use company::{Figures, Payouts, figures, payouts};
@@ -25,6 +23,7 @@ use super::merge::{Merged, currency, merge};
 use super::risk::{MonthEnds, month_ends};
 use super::series::Series;
 use crate::history::History;
+use crate::row::Flags;
 
 /// Every figure of one security.
 #[derive(Debug)]
@@ -37,14 +36,14 @@ pub(crate) struct Measured<'a> {
     pub returns: Returns,
     pub verdicts: Verdicts,
     pub upcoming: Upcoming,
-    pub flags: BTreeSet<String>,
+    pub flags: Flags,
     /// When the newest fact behind the figures was observed.
     pub updated_at: DateTime<Utc>,
 }
 
 /// Measures a security.
 pub(crate) fn measure<'a>(history: &'a History, market: &Market<'_>) -> Measured<'a> {
-    let mut flags = BTreeSet::new();
+    let mut flags = Flags::default();
     let basis = Basis::new(history, market, &mut flags);
     let income = income(&basis, &mut flags);
     let progress = progress(&basis, &income, &mut flags);
@@ -62,7 +61,7 @@ pub(crate) fn benchmark_months(history: &History, market: &Market<'_>) -> MonthE
     let merged = merge(history, market);
     let series = Series::new(&merged.prices.bars, &merged.split_table);
     let days =
-        ex_days(&merged.dividends.payments, &series, market.as_of, currency(history), &mut BTreeSet::new());
+        ex_days(&merged.dividends.payments, &series, market.as_of, currency(history), &mut Flags::default());
     month_ends(&series, &days, market.as_of)
 }
 

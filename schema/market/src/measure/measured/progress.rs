@@ -1,7 +1,5 @@
 //! How the dividend developed: totals, growth, streaks, changes.
 
-use std::collections::BTreeSet;
-
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
@@ -11,6 +9,7 @@ use crate::measure::changes::{RateChanges, rate_changes};
 use crate::measure::class::Class;
 use crate::measure::growth::AnnualTotals;
 use crate::measure::streak::{Streak, StreakFacts, StreakSeed, is_at_risk, payment_years, streak};
+use crate::row::{Flag, Flags};
 
 /// Development over the years.
 #[derive(Debug)]
@@ -25,11 +24,11 @@ pub(crate) struct Progress {
 }
 
 /// Measures the development; flags moved payments and spin-offs.
-pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<String>) -> Progress {
+pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut Flags) -> Progress {
     let (running, per_year) = (basis.as_of.year(), basis.payments_per_year());
     let totals = AnnualTotals::new(&basis.rates, per_year, basis.as_of);
     if !totals.shifted.is_empty() {
-        flags.insert("boundary_shift".to_owned());
+        flags.set(Flag::BoundaryShift);
     }
     let security = basis.security();
     let seed = security.and_then(|security| security.streak_seed_years.zip(security.streak_seed_through));
@@ -38,7 +37,10 @@ pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<
     let spin_offs = spin_off_years(basis);
     let streak = streak(&totals, &StreakFacts { running, seed, listed, spin_offs: &spin_offs });
     if streak.started.is_some_and(|started| spin_offs.iter().any(|year| *year >= started)) {
-        flags.insert("spin_off_review".to_owned());
+        flags.set(Flag::SpinOffReview);
+    }
+    if streak.seeded {
+        flags.set(Flag::StreakSeeded);
     }
     Progress {
         growth: [1, 3, 5, 10].map(|span| totals.growth(running - 1, span)),

@@ -1,13 +1,11 @@
 //! What comes next: the next declared payment and the ex-dates to expect.
 
-use std::collections::BTreeSet;
-
 use chrono::NaiveDate;
 
 use super::basis::Basis;
 use super::income::Income;
 use crate::measure::next::projected;
-use crate::row::DividendState;
+use crate::row::{DividendState, Flag, Flags};
 
 /// What lies ahead.
 #[derive(Debug, Default)]
@@ -19,7 +17,7 @@ pub(crate) struct Upcoming {
 }
 
 /// Looks ahead; flags an expected ex-date that passed without a declaration.
-pub(crate) fn upcoming(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<String>) -> Upcoming {
+pub(crate) fn upcoming(basis: &Basis<'_>, income: &Income, flags: &mut Flags) -> Upcoming {
     if !basis.is_listed {
         return Upcoming::default();
     }
@@ -33,7 +31,7 @@ pub(crate) fn upcoming(basis: &Basis<'_>, income: &Income, flags: &mut BTreeSet<
     };
     let mut projections = projected(&basis.ex_dates, per_year, basis.as_of);
     if declared.is_none() && projections.first().is_some_and(|date| *date < basis.as_of) {
-        flags.insert("overdue".to_owned());
+        flags.set(Flag::Overdue);
     }
     projections.retain(|date| *date >= basis.as_of);
     Upcoming { declared, projections }

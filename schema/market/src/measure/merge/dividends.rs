@@ -4,15 +4,14 @@
 //! brought back to the basis of their own ex-date, missing ex-dates derived, two ids of one event made one, rows that
 //! their neighbours contradict held back. What was declared after the as-of date is not known yet.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
-
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
+use std::cmp::Ordering;
 
 use super::beside::Beside;
 use super::known::Known;
-use super::quarantine::{EXCEEDS_PRICE, Neighbours, hold_outliers};
+use super::quarantine::{Neighbours, hold_outliers};
+use super::row_rule::RowFault;
 use super::sources::{believed, withdraw_by_manual};
 use super::version::{Fate, Held, Keyed, Winner, moment, winners};
 use crate::event::{Basis, Dividend, DividendType, Kind};
@@ -21,6 +20,7 @@ use crate::measure::adjust::Splits;
 use crate::measure::class::Class;
 use crate::measure::ex_date::{FIRST_T_PLUS_3, from_record_date, of_distribution};
 use crate::measure::policy::MANUAL;
+use crate::row::{Flag, Flags, HoldReason};
 use crate::symbol::Symbol;
 
 /// Days an ex-date may lie ahead of the newest session.
@@ -127,7 +127,7 @@ pub(crate) fn merge_dividends<'a>(
     found: DividendWinners,
     beside: &Beside<'_>,
     basics: &Basics<'_>,
-    flags: &mut BTreeSet<String>,
+    flags: &mut Flags,
 ) -> MergedDividends<'a> {
     let DividendWinners { winners, mut fates, mut held } = found;
     let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
@@ -139,12 +139,12 @@ pub(crate) fn merge_dividends<'a>(
             fates[winner.index] = Fate::Quarantined(reason);
             held.push(Held { index: winner.index, reason, message });
         } else if winner.cancelled {
-            payment.observation.id.iter().for_each(|id| _ = flags.insert(format!("cancelled:{id}")));
+            payment.observation.id.iter().for_each(|id| flags.cancelled(id));
             cancelled.push(payment);
         } else {
             if winner.conflict {
-                flags.insert("conflicting_duplicate".to_owned());
-                flags.insert("duplicate_collapsed".to_owned());
+                flags.set(Flag::ConflictingDuplicate);
+                flags.set(Flag::DuplicateCollapsed);
             }
             payments.push(payment);
         }
@@ -153,20 +153,21 @@ pub(crate) fn merge_dividends<'a>(
     cancelled.sort_by(compare_events);
     let mut payments = one_per_payment(payments, beside, &mut fates, flags);
     let unproven = hold_outliers(&mut payments, basics, &mut fates, &mut held, flags);
-    if held.iter().any(|row| row.reason == EXCEEDS_PRICE) {
-        flags.insert("factor_skipped".to_owned());
+    // Such a row puts no factor on prices either (R11).
+    if held.iter().any(|row| row.reason == HoldReason::AmountExceedsPrice) {
+        flags.set(Flag::FactorSkipped);
     }
     held.sort_by_key(|row| row.index);
     MergedDividends { payments, unproven, cancelled, fates, held }
 }
 
 /// An ex-date more than 400 days ahead is a mistyped year: no board declares so long before.
-fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<(&'static str, String)> {
+fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
     let days = (payment.ex_date - as_of).num_days();
     (days > DAYS_AHEAD).then(|| {
         let message =
             format!("the ex-date {} is {days} days after the newest session {as_of}", payment.ex_date);
-        ("far_future_ex_date", message)
+        (HoldReason::FarFutureExDate, message)
     })
 }
 
@@ -179,7 +180,7 @@ fn payment<'a>(
     history: &'a History,
     index: usize,
     basics: &Basics<'_>,
-    flags: &mut BTreeSet<String>,
+    flags: &mut Flags,
 ) -> Option<Payment<'a>> {
     let observation = &history.dividends[index];
     let record = &observation.record;
@@ -196,12 +197,12 @@ fn payment<'a>(
             if record_date
                 .is_some_and(|record_date| is_unexpected(record, ex_date, record_date, amount, basics))
             {
-                flags.insert("ex_date_unexpected".to_owned());
+                flags.set(Flag::ExDateUnexpected);
             }
             ex_date
         }
         (None, Some(record_date)) => {
-            flags.insert("ex_date_derived".to_owned());
+            flags.set(Flag::ExDateDerived);
             of_distribution(
                 record_date,
                 record.payment_date,
@@ -256,7 +257,7 @@ fn one_per_payment<'a>(
     payments: Vec<Payment<'a>>,
     beside: &Beside<'_>,
     fates: &mut [Fate],
-    flags: &mut BTreeSet<String>,
+    flags: &mut Flags,
 ) -> Vec<Payment<'a>> {
     let same = |a: &Payment<'_>, b: &Payment<'_>| {
         event_key(a) == event_key(b) && a.observation.record.currency == b.observation.record.currency
@@ -273,10 +274,10 @@ fn one_per_payment<'a>(
         for versions in &day {
             let best = best_of(versions);
             if versions.iter().any(|row| row.amount != best.amount) {
-                flags.insert("conflicting_duplicate".to_owned());
+                flags.set(Flag::ConflictingDuplicate);
             }
             for dropped in versions.iter().filter(|row| row.index != best.index) {
-                flags.insert("duplicate_collapsed".to_owned());
+                flags.set(Flag::DuplicateCollapsed);
                 fates[dropped.index] = Fate::Duplicate(best.index);
             }
             kept.push(best);

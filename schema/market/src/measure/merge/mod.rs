@@ -17,7 +17,7 @@ mod tests;
 mod unadjust;
 mod version;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
@@ -43,6 +43,7 @@ use super::calendar::add_sessions;
 use super::series::Series;
 use crate::event::Action;
 use crate::history::History;
+use crate::row::Flags;
 use crate::symbol::Symbol;
 
 /// Sessions within which a close tells what an ex-date did to the price.
@@ -57,14 +58,14 @@ pub(crate) struct Merged<'a> {
     pub prices: MergedPrices,
     pub dividends: MergedDividends<'a>,
     pub fundamentals: Option<MergedFundamentals>,
-    pub flags: BTreeSet<String>,
+    pub flags: Flags,
 }
 
 /// Merges everything known about a security on the market's date.
 pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a> {
     let (policy, known) = (market.policy, Known::on(market));
     let as_of = known.as_of();
-    let mut flags = BTreeSet::new();
+    let mut flags = Flags::default();
     let own = |symbol: &Symbol| is_own(history, symbol);
     let splits = merge_splits(history, policy, &own, &mut flags);
     let beside = Beside::of(&history.dividends);

@@ -18,6 +18,7 @@ use crate::measure::adjust::Splits;
 use crate::measure::policy::{Candidate, MANUAL, preference, range_of, range_starts};
 use crate::measure::range::VOLUME_SESSIONS;
 use crate::measure::yields::months_before;
+use crate::row::HoldReason;
 
 /// A bar that is held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(crate) struct HeldBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    pub reason: &'static str,
+    pub reason: HoldReason,
     pub message: String,
 }
 
@@ -360,7 +361,7 @@ fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>) -> HeldBar {
         day: bar.day,
         source: source.candidate.source.to_owned(),
         line,
-        reason: "price_unit_error",
+        reason: HoldReason::PriceUnitError,
         message,
     }
 }

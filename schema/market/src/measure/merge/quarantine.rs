@@ -8,20 +8,19 @@
 //! The ex-date of a held outlier still shows that the payer pays. While the newest one waits for its successor, the
 //! security is flagged `amount_held`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::dividends::{Basics, Payment};
 use super::outlier::{Isolated, Sum, isolated};
+use super::row_rule::RowFault;
 use super::version::{Fate, Held};
 use crate::event::{Dividend, DividendType};
 use crate::measure::arithmetic::settle;
 use crate::measure::class::Class;
-
-/// Reason code of cash of at least the close before; such a row puts no factor on prices either (R11).
-pub(crate) const EXCEEDS_PRICE: &str = "amount_exceeds_price";
+use crate::row::{Flag, Flags, HoldReason};
 
 /// The prices around a distribution.
 pub(crate) struct Neighbours<'a> {
@@ -63,7 +62,7 @@ pub(crate) fn hold_outliers<'a>(
     basics: &Basics<'_>,
     fates: &mut [Fate],
     held: &mut Vec<Held>,
-    flags: &mut BTreeSet<String>,
+    flags: &mut Flags,
 ) -> Vec<Payment<'a>> {
     let outliers = outliers(payments, basics);
     let newest =
@@ -87,17 +86,17 @@ pub(crate) fn hold_outliers<'a>(
         }
         if taken.is_some() {
             payment.class = Class::Special;
-            flags.insert("special_by_price".to_owned());
+            flags.set(Flag::SpecialByPrice);
         }
         true
     });
     if unproven.last().is_some_and(|last| Some(last.ex_date) == newest) {
-        flags.insert("amount_held".to_owned());
+        flags.set(Flag::AmountHeld);
     }
     unproven
 }
 
-fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<(&'static str, String)> {
+fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<RowFault> {
     let record = &payment.observation.record;
     let exempt =
         record.r#type == DividendType::Liquidation || matches!(payment.class, Class::SpinOff | Class::Stock);
@@ -106,17 +105,20 @@ fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<(&'static
     }
     let close = basics.neighbours.close_for(record, payment.ex_date)?;
     (payment.amount >= close).then(|| {
-        (EXCEEDS_PRICE, format!("{} a share was paid on a share worth {close}", payment.amount.normalize()))
+        (
+            HoldReason::AmountExceedsPrice,
+            format!("{} a share was paid on a share worth {close}", payment.amount.normalize()),
+        )
     })
 }
 
-fn outlier(payment: &Payment<'_>, level: Decimal) -> (&'static str, String) {
+fn outlier(payment: &Payment<'_>, level: Decimal) -> RowFault {
     let message = format!(
         "{} a share is at least 10 times the median {} of the four regular amounts before it, and no other bears it out",
         payment.adjusted.normalize(),
         level.normalize()
     );
-    ("amount_outlier", message)
+    (HoldReason::AmountOutlier, message)
 }
 
 /// The isolated outliers by position among payments in order.

@@ -7,16 +7,17 @@ use rust_decimal::Decimal;
 
 use crate::bars::{Bar, MISSING};
 use crate::event::{Dividend, Split};
+use crate::row::HoldReason;
 
 /// A stable reason code and a sentence.
-pub type RowFault = (&'static str, String);
+pub type RowFault = (HoldReason, String);
 
 /// Why a dividend row cannot be used: `no_ex_date`, `non_positive_amount`.
 pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
     dividend_key_fault(dividend).or_else(|| {
         (dividend.amount <= Decimal::ZERO).then(|| {
             (
-                "non_positive_amount",
+                HoldReason::NonPositiveAmount,
                 format!("the amount is {}, but a distribution is positive", dividend.amount),
             )
         })
@@ -26,7 +27,7 @@ pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
 /// Why a dividend cannot be found by its dates: `no_ex_date`.
 pub fn dividend_key_fault(dividend: &Dividend) -> Option<RowFault> {
     (dividend.ex_date.is_none() && dividend.record_date.is_none())
-        .then(|| ("no_ex_date", "neither an ex-date nor a record date is given".to_owned()))
+        .then(|| (HoldReason::NoExDate, "neither an ex-date nor a record date is given".to_owned()))
 }
 
 /// Why a split row cannot be used: `non_positive_ratio`, `no_share_change`.
@@ -34,10 +35,10 @@ pub fn split_fault(split: &Split) -> Option<RowFault> {
     if split.from <= Decimal::ZERO || split.to <= Decimal::ZERO {
         let message =
             format!("{} old shares become {} new ones, but both numbers are positive", split.from, split.to);
-        return Some(("non_positive_ratio", message));
+        return Some((HoldReason::NonPositiveRatio, message));
     }
     (split.from == split.to)
-        .then(|| ("no_share_change", format!("{} shares stay {} shares", split.from, split.to)))
+        .then(|| (HoldReason::NoShareChange, format!("{} shares stay {} shares", split.from, split.to)))
 }
 
 /// Why a price row cannot be used: `non_positive_close`, `negative_price`, `high_below_low`, `negative_volume`.
@@ -45,18 +46,21 @@ pub fn split_fault(split: &Split) -> Option<RowFault> {
 /// Vendors write 0 for an unknown open, high or low, so only negative ones are impossible.
 pub fn price_fault(bar: &PriceValues) -> Option<RowFault> {
     if bar.close <= Decimal::ZERO {
-        return Some(("non_positive_close", format!("the close is {}, but a price is positive", bar.close)));
+        return Some((
+            HoldReason::NonPositiveClose,
+            format!("the close is {}, but a price is positive", bar.close),
+        ));
     }
     for (name, price) in [("open", bar.open), ("high", bar.high), ("low", bar.low), ("vwap", bar.vwap)] {
         if let Some(price) = price.filter(|price| *price < Decimal::ZERO) {
-            return Some(("negative_price", format!("the {name} is {price}")));
+            return Some((HoldReason::NegativePrice, format!("the {name} is {price}")));
         }
     }
     if let Some((high, low)) = bar.high.zip(bar.low).filter(|(high, low)| high < low) {
-        return Some(("high_below_low", format!("the high {high} is below the low {low}")));
+        return Some((HoldReason::HighBelowLow, format!("the high {high} is below the low {low}")));
     }
     let volume = bar.volume.filter(|volume| *volume < 0)?;
-    Some(("negative_volume", format!("the volume is {volume}")))
+    Some((HoldReason::NegativeVolume, format!("the volume is {volume}")))
 }
 
 /// The values of one bar.
@@ -112,7 +116,7 @@ mod tests {
             basis_as_of: None,
             beside: Vec::new(),
         };
-        let check = |row, expected| assert_eq!(dividend_fault(&row).map(|(code, _)| code), expected);
+        let check = |row, expected| assert_eq!(dividend_fault(&row).map(|(code, _)| code.as_str()), expected);
         check(dividend(dec!(0.1), Some("2024-01-02"), None), None);
         check(dividend(dec!(0.1), None, Some("2024-01-02")), None);
         check(dividend(dec!(0), Some("2024-01-02"), None), Some("non_positive_amount"));
@@ -130,8 +134,9 @@ mod tests {
             vwap: None,
             volume: Some(0),
         };
-        let check =
-            |bar: PriceValues, expected| assert_eq!(price_fault(&bar).map(|(code, _)| code), expected);
+        let check = |bar: PriceValues, expected| {
+            assert_eq!(price_fault(&bar).map(|(code, _)| code.as_str()), expected)
+        };
         check(good, None);
         check(PriceValues { close: dec!(0), ..good }, Some("non_positive_close"));
         check(PriceValues { open: Some(dec!(-1)), ..good }, Some("negative_price"));

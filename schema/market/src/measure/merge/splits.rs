@@ -3,8 +3,6 @@
 //! Two ids on one ex-date are one split: of equal ratios the better dated record stays, of different ones the later,
 //! flagged `conflicting_duplicate`. A stock dividend record is a split of 1 to 1 + amount unless a split has its date.
 
-use std::collections::BTreeSet;
-
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
@@ -15,6 +13,7 @@ use super::version::{Fate, Held, Keyed, SameContent, Winner, moment, winners};
 use crate::event::{Kind, Split};
 use crate::history::{History, Observation, SourcePolicy};
 use crate::measure::adjust::{Ratio, SplitEvent, Splits};
+use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
 
 /// A split record that won its key.
@@ -41,7 +40,7 @@ pub(crate) fn merge_splits(
     history: &History,
     policy: &SourcePolicy,
     own: &dyn Fn(&Symbol) -> bool,
-    flags: &mut BTreeSet<String>,
+    flags: &mut Flags,
 ) -> MergedSplits {
     let observations = &history.splits;
     let mut merged = MergedSplits { fates: vec![Fate::Used; observations.len()], ..MergedSplits::default() };
@@ -79,7 +78,7 @@ fn one_per_date(
     observations: &[Observation<Split>],
     kept: &[Winner],
     fates: &mut [Fate],
-    flags: &mut BTreeSet<String>,
+    flags: &mut Flags,
 ) -> Vec<usize> {
     let mut live: Vec<Winner> = kept.iter().copied().filter(|winner| !winner.cancelled).collect();
     live.sort_by(|a, b| {
@@ -98,10 +97,10 @@ fn one_per_date(
         let record = |winner: &Winner| &observations[winner.index].record;
         let differs = |winner: &Winner| !record(winner).same_content(record(latest));
         if latest.conflict || same_day.iter().any(differs) {
-            flags.insert("conflicting_duplicate".to_owned());
+            flags.set(Flag::ConflictingDuplicate);
         }
         if latest.conflict || same_day.len() > 1 {
-            flags.insert("duplicate_collapsed".to_owned());
+            flags.set(Flag::DuplicateCollapsed);
         }
         let best = same_day
             .iter()

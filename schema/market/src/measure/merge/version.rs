@@ -17,6 +17,7 @@ use super::row_rule::{RowFault, dividend_fault, dividend_key_fault, split_fault}
 use crate::event::{Action, Dividend, Split};
 use crate::history::Observation;
 use crate::measure::ex_date::from_record_date;
+use crate::row::HoldReason;
 use crate::symbol::Symbol;
 use crate::version::Version;
 
@@ -111,7 +112,7 @@ pub enum Fate {
     /// A manual record replaced it.
     Overridden,
     /// It was held back; the reason code.
-    Quarantined(&'static str),
+    Quarantined(HoldReason),
     /// It was declared after the as-of date.
     NotYetKnown,
     /// A later version moved it to another symbol.
@@ -123,7 +124,7 @@ pub enum Fate {
 pub struct Held {
     /// Position among the history's observations of the kind.
     pub index: usize,
-    pub reason: &'static str,
+    pub reason: HoldReason,
     pub message: String,
 }
 

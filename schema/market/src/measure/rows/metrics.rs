@@ -7,7 +7,7 @@ use crate::measure::METHOD_VERSION;
 use crate::measure::arithmetic::{self, quotient};
 use crate::measure::lists::{is_king, tier};
 use crate::measure::measured::Measured;
-use crate::row::{AnnualTotal, Json, Metrics, Quarantined};
+use crate::row::{AnnualTotal, Flag, Json, Metrics, Quarantined};
 
 /// The metrics of a measured security.
 pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> Metrics {
@@ -35,7 +35,7 @@ pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> M
         yield_5y_high: percent(measured.income.yield_range.map(|range| range.highest)),
         yield_5y_low: percent(measured.income.yield_range.map(|range| range.lowest)),
         ttm_payment_count: measured.income.ttm_payment_count,
-        ttm_complete: !measured.flags.contains("ttm_incomplete"),
+        ttm_complete: !measured.flags.has(Flag::TtmIncomplete),
         frequency: measured.basis.rhythm.frequency,
         payments_per_year: measured.basis.payments_per_year(),
         payout_ratio: percent(measured.payouts.ratio.ok()),
@@ -69,7 +69,7 @@ pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> M
         volatility_1y: percent(measured.returns.volatility),
         beta_5y: percent(measured.returns.beta),
         annual_totals: Json(annual_totals(measured)),
-        flags: Json(measured.flags.iter().cloned().collect()),
+        flags: Json(measured.flags.words()),
         quarantined: Json(quarantined.to_vec()),
         method_version: METHOD_VERSION.to_owned(),
     }

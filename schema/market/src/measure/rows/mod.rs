@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 
 use super::measured::Measured;
 use super::{Derived, Factor, arithmetic};
-use crate::row::{NextDividend, NextStatus};
+use crate::row::{Flag, NextDividend, NextStatus};
 use crate::value::Exact;
 
 /// Makes the rows of a measured security.
@@ -53,7 +53,7 @@ fn next(measured: &Measured<'_>) -> Option<NextDividend> {
             status: NextStatus::Declared,
         });
     }
-    if measured.flags.contains("overdue") {
+    if measured.flags.has(Flag::Overdue) {
         return None;
     }
     let ex_date = *measured.upcoming.projections.first()?;
