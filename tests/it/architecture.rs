@@ -8,6 +8,7 @@ mod paths;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use circles::circles;
 use paths::Modules;
@@ -37,6 +38,33 @@ fn no_files_use_each_other_in_a_circle() {
         ["ingest", "projector", "api"].into_iter().flat_map(circles_of).collect();
     let found: Vec<(&str, &str)> = found.iter().map(|(program, files)| (*program, files.as_str())).collect();
     assert_eq!(found, KNOWN);
+}
+
+#[test]
+fn the_domain_depends_on_nothing_that_does_io() {
+    let tree = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--package",
+            "market",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let names: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains(&"rust_decimal"), "{tree}");
+    for io in ["async-nats", "axum", "hyper", "mio", "reqwest", "socket2", "store", "tokio", "tokio-postgres"]
+    {
+        assert!(!names.contains(&io), "market depends on {io}");
+    }
 }
 
 /// Files of a small program, by path.
