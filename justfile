@@ -1,0 +1,30 @@
+# What people do daily. `just` is optional: every recipe is one command that also works without it.
+
+# The whole service on this machine
+stack *arguments:
+    cargo stack {{arguments}}
+
+# Unit tests of one crate: just unit market streak
+unit crate *name:
+    cargo test -p {{crate}} {{name}}
+
+# Integration tests by name, compiled as the whole workspace's tests are: just it replay
+it *name:
+    cargo test --workspace --test it {{name}}
+
+# Everything a change must pass
+ci:
+    .ci/run
+
+# Formatting and lints
+lint:
+    cargo fmt --all
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Licences, advisories, duplicate versions, and I/O crates where none belong (cargo install cargo-deny)
+deny:
+    cargo deny check
+
+# Lines that no test runs (cargo install cargo-llvm-cov)
+coverage:
+    cargo llvm-cov --workspace --html
