@@ -20,6 +20,7 @@ use store::facts::{StoredFacts, load_histories, load_known_symbols, load_securit
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 
+use crate::changes::Change;
 use crate::error::DeriveError;
 use crate::generation::Generation;
 use crate::read_tables::{self, Built};
@@ -47,9 +48,17 @@ pub struct Deriver {
     whole: HashSet<Symbol>,
 }
 
+/// What a derivation did.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Securities that were derived.
+    pub securities: usize,
+    /// Served rows that are others now.
+    pub changes: Vec<Change>,
+}
+
 impl Deriver {
     /// Derives the securities that [`Deriver::touched`] gave, then advances the generation's version to `sequence`.
-    /// Gives how many securities were derived.
     ///
     /// The transaction's and the reader's `search_path` name the generation first; `reader` sees the facts, as committed
     /// or as the transaction itself has them. On any error the deriver is gone: what it remembers may not be committed.
@@ -60,12 +69,12 @@ impl Deriver {
         generation: &Generation,
         touched: &BTreeSet<Symbol>,
         sequence: Sequence,
-    ) -> Result<(Self, usize), DeriveError> {
-        let securities = self.derive_symbols(transaction, reader, touched).await?;
+    ) -> Result<(Self, Outcome), DeriveError> {
+        let outcome = self.derive_symbols(transaction, reader, touched).await?;
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
         let values: [&(dyn ToSql + Sync); 3] = [&sequence.bigint(), &self.as_of, &Json(&self.policy)];
         transaction.execute(ADVANCE, &values).await?;
-        Ok((self, securities))
+        Ok((self, outcome))
     }
 
     /// Brings a generation up to its facts within one transaction.
@@ -104,30 +113,32 @@ impl Deriver {
         Ok((symbols, same))
     }
 
-    /// Derives these securities, removes those that no longer are, and gives how many were derived.
+    /// Derives these securities, and removes those that no longer are.
     pub async fn derive_symbols(
         &mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
         symbols: &BTreeSet<Symbol>,
-    ) -> Result<usize, DeriveError> {
+    ) -> Result<Outcome, DeriveError> {
         // Without any session there is no market date and so nothing to say yet; the first one touches everything.
-        let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else { return Ok(0) };
+        let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else {
+            return Ok(Outcome::default());
+        };
         let (mut identities, mut gone) = (Vec::new(), Vec::new());
         for symbol in symbols {
             match directory.identities.get(symbol) {
                 Some(identity) => identities.push(identity),
-                None => gone.push(symbol.as_str()),
+                None => gone.push(symbol),
             }
         }
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
         let market = Arc::new(MarketNow { as_of, benchmark, policy });
         let sectors = Sectors::before(transaction, symbols).await?;
-        derive_all(transaction, reader, &identities, &market, &mut self.whole).await?;
-        read_tables::remove(transaction, &gone).await?;
+        let mut changes = derive_all(transaction, reader, &identities, &market, &mut self.whole).await?;
+        changes.extend(read_tables::remove(transaction, &gone).await?);
         read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?;
         sectors.replace(transaction, symbols, as_of).await?;
-        Ok(identities.len())
+        Ok(Outcome { securities: identities.len(), changes })
     }
 
     /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date. On any
@@ -224,15 +235,15 @@ async fn derive_all(
     identities: &[&Identity],
     market: &Arc<MarketNow>,
     whole: &mut HashSet<Symbol>,
-) -> Result<(), DeriveError> {
+) -> Result<Vec<Change>, DeriveError> {
     let mut chunks = identities.chunks(CHUNK);
     let mut read = load(reader, chunks.next(), market, whole).await?;
-    let mut built: Option<Vec<Built>> = None;
+    let (mut built, mut changes): (Option<Vec<Built>>, _) = (None, Vec::new());
     while read.is_some() || built.is_some() {
         let next = load(reader, chunks.next(), market, whole);
         let write = async {
             match built.take() {
-                Some(built) => read_tables::replace(transaction, &built).await?,
+                Some(built) => changes.extend(read_tables::replace(transaction, &built).await?),
                 None => return Ok(()),
             }
             failpoint!("projector.deriving");
@@ -245,7 +256,7 @@ async fn derive_all(
             built
         });
     }
-    Ok(())
+    Ok(changes)
 }
 
 /// Securities and their facts, still as they are stored.

@@ -93,6 +93,8 @@ pub enum DeriveError {
     Ended(String),
     #[error("the benchmark {0:?} is not a ticker symbol")]
     Benchmark(String),
+    #[error("the read tables have rows of {0:?}, which is not a ticker symbol")]
+    Symbol(String),
     #[error("a derived value cannot be packed: {0}")]
     Bars(#[from] BarsError),
     #[error("a derived value cannot be written: {0}")]

@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod bookkeeping;
+pub mod changes;
 pub mod consume;
 pub mod dead_letters;
 pub mod derive;

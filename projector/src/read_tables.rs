@@ -19,6 +19,7 @@ use store::db::DbError;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::changes::Change;
 use crate::error::DeriveError;
 
 const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
@@ -159,20 +160,23 @@ impl Year {
 }
 
 /// Removes every row of securities that no longer exist.
-pub async fn remove(transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(), DbError> {
-    if symbols.is_empty() {
-        return Ok(());
+pub async fn remove(transaction: &Transaction<'_>, gone: &[&Symbol]) -> Result<Vec<Change>, DbError> {
+    if gone.is_empty() {
+        return Ok(Vec::new());
     }
+    let symbols: Vec<&str> = gone.iter().map(|symbol| symbol.as_str()).collect();
     for table in &TABLES {
-        table.delete(transaction, symbols).await?;
+        table.delete(transaction, &symbols).await?;
     }
     transaction.execute(DELETE_DIGESTS, &[&symbols]).await?;
     transaction.execute(DELETE_PRICES, &[&symbols]).await?;
-    Ok(())
+    let tables = TABLES.iter().map(|table| table.name).chain(["prices"]);
+    Ok(tables.flat_map(|table| gone.iter().map(move |symbol| Change::of_table(table, symbol))).collect())
 }
 
-/// Replaces the rows of a chunk of securities by what was derived.
-pub async fn replace(transaction: &Transaction<'_>, built: &[Built]) -> Result<(), DeriveError> {
+/// Replaces the rows of a chunk of securities by what was derived, where they differ, and gives what changed.
+pub async fn replace(transaction: &Transaction<'_>, built: &[Built]) -> Result<Vec<Change>, DeriveError> {
+    let mut changes = Vec::new();
     let symbols: Vec<&str> = built.iter().map(|built| built.symbol.as_str()).collect();
     let mut stored: HashMap<String, Vec<i64>> = HashMap::new();
     for row in transaction.query(DIGESTS, &[&symbols]).await? {
@@ -183,12 +187,14 @@ pub async fn replace(transaction: &Transaction<'_>, built: &[Built]) -> Result<(
         .map(|built| (built.symbol.as_str(), built.tables.iter().map(|rows| rows.digest).collect()))
         .collect();
     for (place, table) in TABLES.iter().enumerate() {
-        let is_there = |built: &&Built| {
-            let stored = stored.get(built.symbol.as_str()).and_then(|digests| digests.get(place));
-            stored == Some(&built.tables[place].digest)
-        };
-        let changed: Vec<&Built> = built.iter().filter(|built| !is_there(built)).collect();
+        let there = |built: &Built| stored.get(built.symbol.as_str()).and_then(|digests| digests.get(place));
+        let differs = |built: &&Built| there(built) != Some(&built.tables[place].digest);
+        let changed: Vec<&Built> = built.iter().filter(differs).collect();
         if !changed.is_empty() {
+            // Rows that were never there and are not there now are no change.
+            let seen = |built: &&&Built| there(built).is_some() || !built.tables[place].encoded.is_empty();
+            let seen = changed.iter().filter(seen);
+            changes.extend(seen.map(|built| Change::of_table(table.name, &built.symbol)));
             let owners: Vec<&str> = changed.iter().map(|built| built.symbol.as_str()).collect();
             table.delete(transaction, &owners).await?;
             let rows = changed.iter().map(|built| built.tables[place].encoded.clone()).collect();
@@ -204,28 +210,33 @@ pub async fn replace(transaction: &Transaction<'_>, built: &[Built]) -> Result<(
         tuple
     });
     copy_values(transaction, COPY_DIGESTS, &[Type::TEXT, Type::INT8_ARRAY], tuples).await?;
-    replace_prices(transaction, &symbols, built).await
+    changes.extend(replace_prices(transaction, &symbols, built).await?);
+    Ok(changes)
 }
 
 async fn replace_prices(
     transaction: &Transaction<'_>,
     symbols: &[&str],
     built: &[Built],
-) -> Result<(), DeriveError> {
-    let mut stored: HashMap<(String, i32), i64> = HashMap::new();
+) -> Result<Vec<Change>, DeriveError> {
+    let mut stored: HashMap<(Symbol, i32), i64> = HashMap::new();
     for row in transaction.query(YEARS, &[&symbols]).await? {
-        stored.insert((row.try_get("symbol")?, row.try_get("year")?), row.try_get("digest")?);
+        let symbol: &str = row.try_get("symbol")?;
+        let symbol = symbol.parse().map_err(|_| DeriveError::Symbol(symbol.to_owned()))?;
+        stored.insert((symbol, row.try_get("year")?), row.try_get("digest")?);
     }
     let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
+    let mut changes = Vec::new();
     for built in built {
         for year in &built.kept {
-            if stored.remove(&(built.symbol.to_string(), *year)).is_none() {
+            if stored.remove(&(built.symbol.clone(), *year)).is_none() {
                 return Err(DeriveError::Moved { symbol: built.symbol.clone(), year: *year });
             }
         }
         for year in &built.years {
-            let before = stored.remove(&(built.symbol.to_string(), year.year));
+            let before = stored.remove(&(built.symbol.clone(), year.year));
             if before != Some(year.digest) {
+                changes.push(Change::of_year(&built.symbol, year.year));
                 written.push(Ok(year.encoded.clone()));
                 if before.is_some() {
                     stale_symbols.push(built.symbol.as_str());
@@ -236,7 +247,8 @@ async fn replace_prices(
     }
     // Years that are no longer there.
     for (symbol, year) in stored.keys() {
-        stale_symbols.push(symbol);
+        changes.push(Change::of_year(symbol, *year));
+        stale_symbols.push(symbol.as_str());
         stale_years.push(*year);
     }
     if !stale_symbols.is_empty() {
@@ -245,7 +257,7 @@ async fn replace_prices(
     if !written.is_empty() {
         copy_encoded(transaction, COPY_PRICES, written).await?;
     }
-    Ok(())
+    Ok(changes)
 }
 
 /// The identities the read tables were last derived with.

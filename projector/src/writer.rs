@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::apply::apply_messages;
 use crate::consume::Batch;
-use crate::derive::{CHUNK, Derivers};
+use crate::derive::{CHUNK, Derivers, Outcome};
 use crate::error::RunError;
 use crate::generation::Generation;
 use crate::lease::{self, Lease};
@@ -84,7 +84,7 @@ impl Writer {
             [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &length, &message];
         transaction.execute(ADVANCE, &values).await?;
         failpoint!("projector.applied");
-        let mut securities = 0;
+        let mut outcome = Outcome::default();
         // What derivers remember is true once it is committed: on an error they are not put back.
         let mut derivers = std::mem::take(&mut self.derivers);
         if batch.is_last() || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE) {
@@ -105,14 +105,14 @@ impl Writer {
                 let again = self.plans(&transaction, &mut derivers).await?;
                 plans = again.into_iter().map(|plan| plan.and(&plans)).collect();
             }
-            securities = self.derive(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
+            outcome = self.derive(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
             (self.derived, self.deriving) = (Instant::now(), deriving.elapsed());
             failpoint!("projector.derived");
         }
         transaction.commit().await?;
         self.derivers = derivers;
         failpoint!("projector.committed");
-        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities, elapsed = ?started.elapsed(), "applied");
+        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 
@@ -140,8 +140,8 @@ impl Writer {
         plans: &[Plan],
         facts_first: bool,
         sequence: Sequence,
-    ) -> Result<usize, RunError> {
-        let mut securities = 0;
+    ) -> Result<Outcome, RunError> {
+        let mut outcome = Outcome::default();
         for Plan { generation, touched } in plans {
             let Some(deriver) = derivers.remove(&generation.id) else { continue };
             generation.enter(transaction).await?;
@@ -153,10 +153,11 @@ impl Writer {
                 false => deriver.derive(transaction, transaction, generation, touched, sequence).await?,
             };
             derivers.insert(generation.id, deriver);
-            securities += derived;
+            outcome.securities += derived.securities;
+            outcome.changes.extend(derived.changes);
             transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
         }
-        Ok(securities)
+        Ok(outcome)
     }
 }
 

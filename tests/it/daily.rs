@@ -166,3 +166,29 @@ async fn a_projector_that_goes_on_learns_of_new_securities_and_of_new_names() ->
     publish(&app, "test", "securities-2.csv", "symbol,name,type\nBBB,Second Corporation,stock\n").await?;
     names(&[("AAA", "First Corporation"), ("BBB", "Second Corporation")]).await
 }
+
+/// The served rows that a projector says it changed.
+async fn changes(app: &TestApp) -> Result<usize> {
+    let output = app.projector(&["run", "--until-caught-up"]).await?.success()?;
+    let counts = output.stderr.split("changes=").skip(1).filter_map(|rest| rest.split_whitespace().next());
+    let counts: Vec<usize> = counts.map(str::parse).collect::<Result<_, _>>()?;
+    ensure!(!counts.is_empty(), "no batch says what it changed: {}", output.stderr);
+    Ok(counts.iter().sum())
+}
+
+#[tokio::test]
+async fn a_correction_changes_rows_of_its_security_only_and_nothing_new_changes_none() -> Result<()> {
+    let app = TestApp::start().await?;
+    let folder = app.folder().join("market").display().to_string();
+    let generate = ["generate", "--symbols", "16", "--years", "3", "--seed", "3", "--until", "2024-06-28"];
+    app.ingest(&[&generate[..], &["--out", &folder]].concat()).await?.success()?;
+    app.ingest(&["load", &folder, "--source", "test"]).await?.success()?;
+    ensure!(changes(&app).await? > 16 * 5, "every table of every security is new");
+    ensure!(changes(&app).await? == 0, "nothing came since");
+    let symbol: String = app.sql_value("select min(symbol) from read_g1.dividends").await?;
+    let row = format!("symbol,ex_date,amount\n{symbol},2024-06-27,0.01\n");
+    publish(&app, "test", "dividends-one.csv", &row).await?;
+    let changed = changes(&app).await?;
+    ensure!((2..=11).contains(&changed), "{changed} changes of {symbol}");
+    Ok(())
+}
