@@ -19,11 +19,7 @@ async fn load(app: &TestApp, source: &str, name: &str, text: &str) -> Result<()>
 }
 
 async fn publish(app: &TestApp, source: &str, name: &str, text: &str) -> Result<()> {
-    let path = app.folder().join(name);
-    std::fs::write(&path, text)?;
-    let path = path.display().to_string();
-    app.ingest(&["load", &path, "--source", source, "--today", "2024-07-05"]).await?.success()?;
-    Ok(())
+    app.feed(name, text).source(source).today("2024-07-05").load().await
 }
 
 /// A day's bar of every security, near its last one.

@@ -57,11 +57,8 @@ impl Told {
 }
 
 async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
-    let feed = app.folder().join(format!("{name}.ndjson"));
-    std::fs::write(&feed, records.iter().map(|record| format!("{record}\n")).collect::<String>())?;
-    let feed = feed.display().to_string();
-    app.ingest(&["load", &feed, "--source", "vendor", "--today", TODAY]).await?.success()?;
-    app.catch_up().await
+    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+    app.feed(&format!("{name}.ndjson"), text).source("vendor").today(TODAY).apply().await
 }
 
 /// Daily closes of seven years that rise slowly, halved by the split of 2022-06-10.

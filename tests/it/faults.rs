@@ -19,14 +19,6 @@ fn prices(symbol: &str, days: std::ops::RangeInclusive<u32>) -> String {
     format!("symbol,date,close\n{rows}")
 }
 
-async fn load(app: &TestApp, name: &str, text: &str) -> Result<()> {
-    let path = app.folder().join(name);
-    std::fs::write(&path, text)?;
-    let path = path.display().to_string();
-    app.ingest(&["load", &path, "--source", "test", "--today", "2024-06-30"]).await?.success()?;
-    Ok(())
-}
-
 /// Waits until a symbol's last close is served.
 async fn closes_at(app: &TestApp, symbol: &str, close: &str, limit: Duration) -> Result<()> {
     let query =
@@ -46,7 +38,7 @@ async fn holder(app: &TestApp) -> Result<String> {
 #[tokio::test]
 async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more() -> Result<()> {
     let app = TestApp::builder().env("PROJECTOR_LEASE_SECONDS", "2").start().await?;
-    load(&app, "prices.csv", &prices("AAA", 3..=4)).await?;
+    app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
     let mut projectors =
         [app.spawn(Program::Projector, &["run"]).await?, app.spawn(Program::Projector, &["run"]).await?];
     closes_at(&app, "AAA", "4.5", PATIENCE).await?;
@@ -55,14 +47,14 @@ async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more(
     let stopped = projectors.iter().position(|p| first.starts_with(&of(p.pid()))).context("a holder")?;
     projectors[stopped].signal(Signal::STOP)?;
 
-    load(&app, "prices-2.csv", &prices("AAA", 5..=6)).await?;
+    app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
     closes_at(&app, "AAA", "6.5", TAKE_OVER).await?;
     let second = holder(&app).await?;
     assert!(second.starts_with(&of(projectors[1 - stopped].pid())), "{second}");
     let epoch: i64 = app.sql_value("select epoch from control.fact_sets where name = 'facts'").await?;
 
     projectors[stopped].signal(Signal::CONT)?;
-    load(&app, "prices-3.csv", &prices("AAA", 7..=10)).await?;
+    app.feed("prices-3.csv", prices("AAA", 7..=10)).load().await?;
     closes_at(&app, "AAA", "10.5", TAKE_OVER).await?;
     // The old one noticed: the lease is where it was, and its epoch never wrote again.
     let after: i64 = app.sql_value("select epoch from control.fact_sets where name = 'facts'").await?;
@@ -105,7 +97,7 @@ async fn letters(app: &TestApp) -> Result<Vec<Value>> {
 #[tokio::test]
 async fn poison_is_set_aside_once_and_its_neighbours_go_on() -> Result<()> {
     let app = TestApp::start().await?;
-    load(&app, "prices.csv", &prices("AAA", 3..=4)).await?;
+    app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
     let bomb = zstd::encode_all(std::io::Read::take(std::io::repeat(b' '), 3 << 30), 1)?;
     let poison: [(&str, &str, Vec<u8>, &str); 5] = [
         ("dividend.v1", "json", b"{ not json".to_vec(), "bad_json"),
@@ -118,7 +110,7 @@ async fn poison_is_set_aside_once_and_its_neighbours_go_on() -> Result<()> {
         let kind = schema.trim_end_matches(".v1");
         publish(&app, kind, headers(index as u8 + 1, schema, codec), body.clone()).await?;
     }
-    load(&app, "prices-2.csv", &prices("AAA", 5..=6)).await?;
+    app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
     app.catch_up().await?;
     app.catch_up().await?;
     closes_at(&app, "AAA", "6.5", PATIENCE).await?;
@@ -142,8 +134,8 @@ async fn a_row_postgres_refuses_stands_alone_and_can_be_tried_again_or_mended() 
     let refuses = "alter table facts.records add constraint refuses check (symbol <> 'BAD')";
     app.sql(refuses, &[]).await?;
     let dividends = "symbol,ex_date,amount\nGOOD,2024-06-03,1\nBAD,2024-06-04,2\nFINE,2024-06-05,3\n";
-    load(&app, "prices.csv", &prices("GOOD", 3..=6)).await?;
-    load(&app, "dividends.csv", dividends).await?;
+    app.feed("prices.csv", prices("GOOD", 3..=6)).load().await?;
+    app.feed("dividends.csv", dividends).load().await?;
     app.catch_up().await?;
     let count = async || app.sql_value::<i64>("select count(*) from read_g1.dividends").await;
     assert_eq!(count().await?, 2, "its neighbours are served");
@@ -175,7 +167,7 @@ async fn a_row_postgres_refuses_stands_alone_and_can_be_tried_again_or_mended() 
 #[tokio::test]
 async fn a_newer_layout_stops_the_projector_instead_of_being_skipped() -> Result<()> {
     let app = TestApp::start().await?;
-    load(&app, "prices.csv", &prices("AAA", 3..=4)).await?;
+    app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
     publish(&app, "dividend", headers(1, "dividend.v99", "json"), b"[]".to_vec()).await?;
     let halted = app.projector(&["run", "--until-caught-up"]).await?;
     assert_eq!(halted.code, 2, "{}", halted.stderr);
@@ -242,13 +234,13 @@ async fn a_cluster_loses_a_node_under_publish_and_consume_and_nothing_else() -> 
     let generate =
         ["generate", "--symbols", "60", "--years", "10", "--until", "2024-06-28", "--out", &folder];
     app.ingest(&generate).await?.success()?;
-    load(&app, "prices.csv", &prices("AAA", 3..=4)).await?;
+    app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let mut load_all = app.spawn(Program::Ingest, &["load", &folder, "--source", "test"]).await?;
     let leader = cluster.leader(&app.endpoints().stream).await?;
     cluster.kill9(leader)?;
     // With one node gone, what is published is served without a stall.
-    load(&app, "prices-2.csv", &prices("AAA", 5..=6)).await?;
+    app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
     closes_at(&app, "AAA", "6.5", PATIENCE).await?;
     let loaded = load_all.wait(PATIENCE).await?;
     ensure!(loaded.success(), "{}", load_all.log_tail(20));

@@ -8,6 +8,8 @@ use crate::generations::answer;
 use crate::kills::Market;
 use crate::replay::digest;
 
+/// The day on which the feeds are loaded.
+const TODAY: &str = "2024-07-05";
 const UNPACK: &str = include_str!("../fixtures/older/observations.sql");
 const OBSERVATIONS: &str = "select said from (
     select concat_ws('|', symbol, kind, source, id, security_ref, revision, action, observed_at, line, frame,
@@ -27,28 +29,20 @@ async fn said_and_served(app: &TestApp) -> Result<(String, String)> {
     Ok((app.sql_value(said).await?, app.sql_value(served).await?))
 }
 
-async fn load(app: &TestApp, name: &str, text: &str) -> Result<()> {
-    let path = app.folder().join(name);
-    std::fs::write(&path, text)?;
-    let path = path.display().to_string();
-    app.ingest(&["load", &path, "--source", "test", "--today", "2024-07-05"]).await?.success()?;
-    app.catch_up().await
-}
-
 /// A security, a session, and a dividend whose vendor corrects its symbol, in this order of revisions.
 async fn moving(revisions: [u32; 3]) -> Result<TestApp> {
     let app = TestApp::start().await?;
     let prices = "symbol,date,close\nAAA,2024-06-27,10\nBBB,2024-06-27,20\n";
-    load(&app, "prices.csv", prices).await?;
+    app.feed("prices.csv", prices).today(TODAY).apply().await?;
     let security = r#"{"kind":"security","symbol":"AAA","name":"First \"A\" Corporation","type":"stock","security_ref":"ref-1"}"#;
     let session = r#"{"kind":"session","date":"2024-06-28","note":"half a day"}"#;
-    load(&app, "reference.ndjson", &format!("{security}\n{session}\n")).await?;
+    app.feed("reference.ndjson", format!("{security}\n{session}\n")).today(TODAY).apply().await?;
     for revision in revisions {
         let symbol = if revision == 1 { "BBB" } else { "AAA" };
         let row = format!(
             r#"{{"kind":"dividend","id":"d-1","symbol":"{symbol}","ex_date":"2024-06-03","amount":"0.5{revision}","revision":{revision},"observed_at":"2024-06-2{revision}T00:00:00Z"}}"#
         );
-        load(&app, &format!("dividend-{revision}.ndjson"), &format!("{row}\n")).await?;
+        app.feed(&format!("dividend-{revision}.ndjson"), format!("{row}\n")).today(TODAY).apply().await?;
     }
     Ok(app)
 }
@@ -94,7 +88,7 @@ async fn a_database_of_an_older_program_is_packed_when_it_is_migrated() -> Resul
     // It goes on as one that was always packed, also with what moves between symbols.
     let row =
         r#"{"kind":"dividend","id":"d-1","symbol":"CCC","ex_date":"2024-06-03","amount":"0.7","revision":7}"#;
-    load(&app, "moved.ndjson", &format!("{row}\n")).await?;
+    app.feed("moved.ndjson", format!("{row}\n")).today(TODAY).apply().await?;
     market.load_all(&app, 2..3).await?;
     app.catch_up().await?;
     Fold::check(&app, 1).await?;

@@ -9,11 +9,7 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn load(app: &TestApp, name: &str, close: &str, day: &str) -> Result<()> {
-    let path = app.folder().join(name);
-    std::fs::write(&path, format!("symbol,date,close\nREPL,{day},{close}\n"))?;
-    let path = path.display().to_string();
-    app.ingest(&["load", &path, "--source", "test", "--today", "2024-06-30"]).await?.success()?;
-    Ok(())
+    app.feed(name, format!("symbol,date,close\nREPL,{day},{close}\n")).load().await
 }
 
 #[tokio::test]

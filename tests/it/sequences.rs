@@ -106,12 +106,8 @@ impl Sequence {
 }
 
 async fn load(app: &TestApp, step: usize, source: &str, rows: &[Value]) -> Result<()> {
-    let path = app.folder().join(format!("step-{step:03}.ndjson"));
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    std::fs::write(&path, text)?;
-    let path = path.display().to_string();
-    app.ingest(&["load", &path, "--source", source, "--today", "2026-01-02"]).await?.success()?;
-    Ok(())
+    app.feed(&format!("step-{step:03}.ndjson"), text).source(source).today("2026-01-02").load().await
 }
 
 async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<()> {
