@@ -22,9 +22,6 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     ("ingest", "generate/payments.rs generate/shares.rs"),
     ("ingest", "load.rs run.rs"),
-    ("projector", "apply.rs facts.rs"),
-    ("projector", "derive.rs generation.rs read_tables.rs sectors.rs"),
-    ("projector", "run.rs writer.rs"),
 ];
 
 #[test]
