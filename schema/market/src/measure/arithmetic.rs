@@ -1,4 +1,4 @@
-//! Exact arithmetic of the measures: division last, roots by Newton's iteration, rounding once.
+//! Exact arithmetic of the measures: division last, roots by Newton's iteration, rounding once (R9).
 //!
 //! A quotient such as 2/3 does not end, so sums of quotients carry an error in the 28th digit. [`settle`] removes it
 //! (18 places, ten orders beyond any answer's rounding) before a threshold or a rounding sees it, so that a value that

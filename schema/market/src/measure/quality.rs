@@ -18,7 +18,7 @@ const DAYS_APART: i32 = 7;
 /// No known ratio less its 3 % is below this many hundredths, so most sessions need no division.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flags; a calm series (no close moving by half) has no jump to look for.
+/// Sets the flags; a calm series (no close moving by three eighths) has no jump to look for.
 pub(crate) fn flag_contradictions(series: &Series<'_>, is_calm: bool, flags: &mut Flags) {
     if !is_calm && has_jump(series) {
         flags.set(Flag::PriceJumpWithoutSplit);

@@ -1,7 +1,7 @@
 //! Trailing and indicated dividends and their yields (R7, R8, R9).
 //!
 //! Trailing (TTM): the regular amounts with as_of - 12 calendar months < ex-date <= as_of, on as_of's share basis; pay
-//! dates play no part. Indicated (forward): the latest regular amount declared by as_of times n payments a year; once
+//! dates play no part. Indicated (forward): the latest regular amount declared by as_of times any n a year (R31); once
 //! for n = 1; for n = 2 twice, but with the one before it where interim and final dividends alternate: where each of the
 //! four newest steps is more than 10 % and goes the other way than the one before, or, with fewer than five amounts
 //! known, where the last two differ by more than 10 %. A payer that raises every half-year is not understated so.

@@ -1,4 +1,4 @@
-//! What the payer pays: status, trailing and indicated dividends, yields.
+//! What the payer pays: status, trailing and indicated dividends, yields; nothing is added over two currencies (R4).
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

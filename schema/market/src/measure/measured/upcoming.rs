@@ -1,4 +1,4 @@
-//! What comes next: the next declared payment and the ex-dates to expect.
+//! What comes next: the next declared payment and the ex-dates to expect (R19).
 
 use chrono::NaiveDate;
 

@@ -1,4 +1,4 @@
-//! What a day knows: what had happened or been declared by then (R8).
+//! What a day knows: what had happened or been declared by then (R8, R33).
 //!
 //! A row that names its declaration date is known from that day on. One that does not was known when its feed was
 //! taken, so the market's own date knows it however far ahead it lies. Looking back, feeds without declaration dates

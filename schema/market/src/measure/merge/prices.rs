@@ -36,7 +36,7 @@ pub(crate) struct MergedPrices {
     /// Raw, sorted, canonical; versions are dropped, since the choice has been made.
     pub bars: Bars,
     pub held: Vec<HeldBar>,
-    /// Whether no close moves by half against its neighbour: nothing looks like a wrong unit or a split.
+    /// Whether no close moves by three eighths against its neighbour: nothing looks like a wrong unit or a split.
     pub is_calm: bool,
     /// When the newest of them was observed.
     pub observed_at: Option<DateTime<Utc>>,
@@ -151,11 +151,13 @@ fn calm_if_plain(bars: &Bars) -> Option<bool> {
     (plain && !has_fault(bars) && (calm || !has_leap(&bars.close) || !has_unit_error())).then_some(calm)
 }
 
-/// Whether no close is more than half above or below its neighbour: then nothing looks like a wrong unit or a split.
+/// Whether no close is more than three eighths above its neighbour: then nothing looks like a wrong unit, or a split of at
+/// least 3 for 2 even where it is 3 % off.
 fn is_calm(closes: &[i64]) -> bool {
     let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
     pairs.fold(true, |calm, (before, after)| {
-        calm & (*after <= before.saturating_add(before >> 1)) & (*before <= after.saturating_add(after >> 1))
+        let most = |close: i64| close.saturating_add(close >> 2).saturating_add(close >> 3);
+        calm & (*after <= most(*before)) & (*before <= most(*after))
     })
 }
 

@@ -1,0 +1,5 @@
+//! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
+
+mod lives;
+mod served;
+mod shapes;

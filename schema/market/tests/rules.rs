@@ -1,0 +1,27 @@
+//! The index of the rules names every rule once, in order, and only files that are there.
+
+use std::path::Path;
+
+#[test]
+fn every_rule_is_somewhere() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let index = std::fs::read_to_string(folder.join("RULES.md")).expect("the index");
+    let rows: Vec<Vec<&str>> = index
+        .lines()
+        .filter(|line| line.starts_with("| R"))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let named: Vec<&str> = rows.iter().map(|cells| cells[1]).collect();
+    let rules: Vec<String> = (1..=33).map(|number| format!("R{number}")).collect();
+    assert_eq!(named, rules);
+    for cells in &rows {
+        for path in cells[3].split(", ").map(|path| path.trim_matches('`')) {
+            let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
+            // Each file says at its head, or beside the code, which rule it holds.
+            let mentions = text
+                .match_indices(cells[1])
+                .any(|(at, found)| !text[at + found.len()..].starts_with(|next: char| next.is_ascii_digit()));
+            assert!(mentions, "{path} does not speak of {}", cells[1]);
+        }
+    }
+}
