@@ -14,9 +14,11 @@ use crate::normalize::Currency;
 use crate::source::{Encoding, FeedFile};
 
 pub mod canonical;
+mod day;
 mod file_symbol;
 mod head;
 mod ratio;
+mod table;
 #[cfg(test)]
 mod testing;
 pub mod wiki;

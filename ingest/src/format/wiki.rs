@@ -5,19 +5,15 @@
 
 use std::io::Read;
 
-use market::bars::BarVersion;
-use market::event::{Action, Basis, Dividend, DividendType, Split};
 use market::symbol::Symbol;
-use market::value::parse_decimal;
-use rust_decimal::Decimal;
 
+use super::day::RawDay;
 use super::file_symbol::symbol_of;
 use super::head::plain;
-use super::{Format, Head, Options, ReadError, ratio};
-use crate::bar::PriceCells;
+use super::table::{PriceColumns, Table};
+use super::{Format, Head, Options, ReadError};
 use crate::collect::Collector;
-use crate::normalize::{Fault, is_absent, session_date, trim};
-use crate::records::{Record, Records};
+use crate::normalize::{Fault, session_date, trim};
 use crate::source::{Encoding, FeedFile};
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
@@ -39,38 +35,13 @@ pub(super) fn recognise(
     Some(symbol.map(|symbol| Format::Wiki(Some(symbol))))
 }
 
-/// Where the columns are; `usize::MAX` is a column the file has not, whose field is always empty.
+/// Where the columns are.
 struct Columns {
-    count: usize,
     ticker: usize,
     date: usize,
-    open: usize,
-    high: usize,
-    low: usize,
-    close: usize,
-    volume: usize,
+    prices: PriceColumns,
     dividend: usize,
     ratio: usize,
-}
-
-impl Columns {
-    fn new(header: &[String]) -> Self {
-        let at = |names: &[&str]| {
-            header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(usize::MAX)
-        };
-        Self {
-            count: header.len(),
-            ticker: at(&TICKER),
-            date: at(&["date"]),
-            open: at(&["open"]),
-            high: at(&["high"]),
-            low: at(&["low"]),
-            close: at(&["close"]),
-            volume: at(&["volume"]),
-            dividend: at(&["exdividend"]),
-            ratio: at(&["splitratio"]),
-        }
-    }
 }
 
 /// Reads all rows.
@@ -80,101 +51,40 @@ pub(super) fn read(
     options: &Options,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
-    let mut records = Records::new(reader)?;
-    let header = records.next_record()?.map(|record| {
-        record.fields().map(|field| plain(&String::from_utf8_lossy(field))).collect::<Vec<_>>()
-    });
-    let columns = Columns::new(&header.unwrap_or_default());
-    while let Some(record) = records.next_record()? {
-        rows.stats.records += 1;
-        if let Err(fault) = read_record(&columns, symbol, &record, options, rows) {
-            rows.reject(record.line, record.raw, fault);
-        }
-    }
-    Ok(())
-}
-
-fn read_record(
-    columns: &Columns,
-    symbol: Option<&Symbol>,
-    record: &Record<'_>,
-    options: &Options,
-    rows: &mut Collector,
-) -> Result<(), Fault> {
-    if record.len() != columns.count {
-        let message = format_args!("{} fields where the header has {}", record.len(), columns.count);
-        return Err(Fault::new("malformed_row", message));
-    }
-    let symbol = match symbol {
-        Some(symbol) => symbol.clone(),
-        None => ticker(record.field(columns.ticker))?,
+    let table = Table::open(reader, plain)?;
+    let columns = Columns {
+        ticker: table.column(&TICKER),
+        date: table.column(&["date"]),
+        prices: PriceColumns::of(&table),
+        dividend: table.column(&["exdividend"]),
+        ratio: table.column(&["splitratio"]),
     };
-    let date = session_date("date", trim(record.field(columns.date)))?;
-    let amount = number("ex-dividend", record.field(columns.dividend), Decimal::ZERO)?;
-    if amount < Decimal::ZERO {
-        return Err(Fault::new("non_positive_amount", format_args!("ex-dividend {amount} is below zero")));
-    }
-    let split_ratio = number("split_ratio", record.field(columns.ratio), Decimal::ONE)?;
-    let shares = ratio::shares(split_ratio).ok_or_else(|| {
-        Fault::new("non_positive_ratio", format_args!("split_ratio {split_ratio} is not above zero"))
-    })?;
-    let cells = PriceCells {
-        open: record.field(columns.open),
-        high: record.field(columns.high),
-        low: record.field(columns.low),
-        close: record.field(columns.close),
-        volume: record.field(columns.volume),
-        ..PriceCells::default()
-    };
-    let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
-    rows.price(symbol.as_str().as_bytes(), date, &cells, version, record.line)?;
-    let origin = rows.origin(record.line);
-    if amount > Decimal::ZERO {
-        let dividend = Dividend {
-            symbol: symbol.clone(),
-            amount: options.currency.major(amount),
-            currency: options.currency.code.clone(),
-            r#type: DividendType::Regular,
-            amount_basis: Basis::Raw,
-            ex_date: Some(date),
-            record_date: None,
-            payment_date: None,
-            declaration_date: None,
-            frequency: None,
-            basis_as_of: None,
-            beside: Vec::new(),
+    table.read(rows, |record, rows| {
+        let named;
+        let symbol = match symbol {
+            Some(symbol) => symbol,
+            None => {
+                named = ticker(record.field(columns.ticker))?;
+                &named
+            }
         };
-        rows.dividend(origin.clone().row(dividend), record.raw.len());
-    }
-    if split_ratio != Decimal::ONE {
-        let (from, to) = shares;
-        let split = Split {
+        let day = RawDay {
             symbol,
-            ex_date: date,
-            from,
-            to,
-            declaration_date: None,
-            payable_date: None,
-            r#type: None,
+            date: session_date("date", trim(record.field(columns.date)))?,
+            prices: columns.prices.cells(record),
+            dividend: ("ex-dividend", record.field(columns.dividend)),
+            ratio: ("split_ratio", record.field(columns.ratio)),
+            line: record.line,
+            bytes: record.raw.len(),
         };
-        rows.split(origin.row(split), record.raw.len());
-    }
-    Ok(())
+        day.accept(options, rows)
+    })
 }
 
 /// WIKI writes share classes with an underscore: `BRK_B`.
 fn ticker(cell: &[u8]) -> Result<Symbol, Fault> {
     let text = String::from_utf8_lossy(cell).replace('_', ".");
     Symbol::parse(&text).map_err(|_| Fault::symbol("ticker", cell))
-}
-
-fn number(column: &str, cell: &[u8], absent: Decimal) -> Result<Decimal, Fault> {
-    let cell = trim(cell);
-    if is_absent(cell) {
-        return Ok(absent);
-    }
-    let parsed = parse_decimal(&String::from_utf8_lossy(cell));
-    parsed.map(|parsed| parsed.value).map_err(|error| Fault::number(column, cell, error))
 }
 
 #[cfg(test)]

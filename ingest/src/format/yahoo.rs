@@ -6,20 +6,19 @@
 
 use std::io::Read;
 
-use chrono::NaiveDate;
-use market::bars::{BarVersion, date_of, day_number};
-use market::event::{Action, Basis, Dividend, DividendType, Row, Split};
+use market::bars::{BarVersion, date_of};
+use market::event::{Action, Basis, Dividend, DividendType, Row};
 use market::symbol::Symbol;
-use market::value::parse_decimal;
 use rust_decimal::Decimal;
 
+use super::day::{Days, amount, cash, local_date, split, split_shares};
 use super::file_symbol::symbol_of;
 use super::head::plain;
-use super::{Format, Head, Options, ReadError, ratio};
-use crate::bar::PriceCells;
+use super::table::{NONE, PriceColumns, Table};
+use super::{Format, Head, Options, ReadError};
 use crate::collect::Collector;
-use crate::normalize::{Fault, is_absent, session_date, trim};
-use crate::records::{Record, Records};
+use crate::normalize::Fault;
+use crate::records::Record;
 use crate::source::{Encoding, FeedFile};
 
 const DATE: [&str; 2] = ["date", "datetime"];
@@ -52,15 +51,10 @@ pub(super) fn recognise(
     Some(symbol.map(Format::Yahoo))
 }
 
-/// Where the columns are; `usize::MAX` is a column the file has not, whose field is always empty.
+/// Where the columns are.
 struct Columns {
-    count: usize,
     date: usize,
-    open: usize,
-    high: usize,
-    low: usize,
-    close: usize,
-    volume: usize,
+    prices: PriceColumns,
     dividends: usize,
     splits: usize,
     capital_gains: usize,
@@ -68,28 +62,17 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(header: &[String]) -> Self {
-        let at = |names: &[&str]| {
-            header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(usize::MAX)
-        };
-        let (adjusted_close, volume) = (at(&["adjclose"]), at(&["volume"]));
-        let basis = if volume < adjusted_close && adjusted_close != usize::MAX {
-            Basis::Raw
-        } else {
-            Basis::SplitAdjusted
-        };
+    fn of<R: Read>(table: &Table<R>) -> Self {
+        let prices = PriceColumns::of(table);
+        let adjusted_close = table.column(&["adjclose"]);
+        let raw = prices.volume < adjusted_close && adjusted_close != NONE;
         Self {
-            count: header.len(),
-            date: at(&DATE),
-            open: at(&["open"]),
-            high: at(&["high"]),
-            low: at(&["low"]),
-            close: at(&["close"]),
-            volume,
-            dividends: at(&["dividends"]),
-            splits: at(&["stocksplits"]),
-            capital_gains: at(&["capitalgains"]),
-            basis,
+            date: table.column(&DATE),
+            prices,
+            dividends: table.column(&["dividends"]),
+            splits: table.column(&["stocksplits"]),
+            capital_gains: table.column(&["capitalgains"]),
+            basis: if raw { Basis::Raw } else { Basis::SplitAdjusted },
         }
     }
 }
@@ -98,7 +81,7 @@ impl Columns {
 #[derive(Default)]
 struct Pending {
     dividends: Vec<(Row<Dividend>, usize)>,
-    days: Vec<i32>,
+    days: Days,
 }
 
 /// Reads all rows.
@@ -108,18 +91,10 @@ pub(super) fn read(
     options: &Options,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
-    let mut records = Records::new(reader)?;
-    let header = records.next_record()?.map(|record| {
-        record.fields().map(|field| plain(&String::from_utf8_lossy(field))).collect::<Vec<_>>()
-    });
-    let columns = Columns::new(&header.unwrap_or_default());
+    let table = Table::open(reader, plain)?;
+    let columns = Columns::of(&table);
     let mut pending = Pending::default();
-    while let Some(record) = records.next_record()? {
-        rows.stats.records += 1;
-        if let Err(fault) = read_record(&columns, symbol, &record, options, &mut pending, rows) {
-            rows.reject(record.line, record.raw, fault);
-        }
-    }
+    table.read(rows, |record, rows| read_record(&columns, symbol, record, options, &mut pending, rows))?;
     finish(&columns, pending, rows)
 }
 
@@ -131,71 +106,33 @@ fn read_record(
     pending: &mut Pending,
     rows: &mut Collector,
 ) -> Result<(), Fault> {
-    if record.len() != columns.count {
-        let message = format_args!("{} fields where the header has {}", record.len(), columns.count);
-        return Err(Fault::new("malformed_row", message));
-    }
-    let date = local_date(record.field(columns.date))?;
+    let date = local_date("Date", record.field(columns.date))?;
     let dividend = amount("Dividends", record.field(columns.dividends))?;
     let capital_gain = amount("Capital Gains", record.field(columns.capital_gains))?;
     let dividend = without_gain(dividend, capital_gain);
-    let shares = split(record.field(columns.splits))?;
-    if columns.close != usize::MAX {
-        let cells = PriceCells {
-            open: record.field(columns.open),
-            high: record.field(columns.high),
-            low: record.field(columns.low),
-            close: record.field(columns.close),
-            volume: record.field(columns.volume),
-            ..PriceCells::default()
-        };
+    let shares = split_shares("Stock Splits", record.field(columns.splits))?;
+    if columns.prices.close != NONE {
         let basis_day = (columns.basis == Basis::SplitAdjusted).then_some(0);
         let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
+        let cells = columns.prices.cells(record);
         rows.price(symbol.as_str().as_bytes(), date, &cells, version, record.line)?;
-        pending.days.push(day_number(date));
+        pending.days.push(date);
     }
     for (amount, r#type) in [(dividend, DividendType::Regular), (capital_gain, DividendType::CapitalGain)] {
         let Some(amount) = amount else { continue };
-        let dividend = Dividend {
-            symbol: symbol.clone(),
-            amount: options.currency.major(amount),
-            currency: options.currency.code.clone(),
-            r#type,
-            amount_basis: columns.basis,
-            ex_date: Some(date),
-            record_date: None,
-            payment_date: None,
-            declaration_date: None,
-            frequency: None,
-            basis_as_of: None,
-            beside: Vec::new(),
-        };
+        let dividend =
+            Dividend { r#type, amount_basis: columns.basis, ..cash(symbol, date, amount, options) };
         pending.dividends.push((rows.origin(record.line).row(dividend), record.raw.len()));
     }
-    if let Some((from, to)) = shares {
-        let symbol = symbol.clone();
-        let split = Split {
-            symbol,
-            ex_date: date,
-            from,
-            to,
-            declaration_date: None,
-            payable_date: None,
-            r#type: None,
-        };
-        rows.split(rows.origin(record.line).row(split), record.raw.len());
+    if let Some(shares) = shares {
+        rows.split(rows.origin(record.line).row(split(symbol, date, shares)), record.raw.len());
     }
     Ok(())
 }
 
 /// Checks that the rows are daily and names the share basis they are on: that of the newest.
 fn finish(columns: &Columns, mut pending: Pending, rows: &mut Collector) -> Result<(), ReadError> {
-    pending.days.sort_unstable();
-    pending.days.dedup();
-    if let Some(period) = coarser_than_daily(&pending.days) {
-        return Err(ReadError::Refused(format!("has {period} rows: only daily rows are loaded")));
-    }
-    let newest = pending.days.last().copied();
+    let newest = pending.days.check_daily()?;
     if let (Basis::SplitAdjusted, Some(newest)) = (columns.basis, newest) {
         let Some(batch) = rows.whole_prices() else {
             return Err(ReadError::Refused("has more rows than one symbol has days".to_owned()));
@@ -209,46 +146,6 @@ fn finish(columns: &Columns, mut pending: Pending, rows: &mut Collector) -> Resu
     Ok(())
 }
 
-/// Whether sorted days are a week or a month apart, nearly all of them.
-fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
-    let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    if gaps.len() < 4 {
-        return None;
-    }
-    let mostly = |from: i32, to: i32| {
-        gaps.iter().filter(|gap| (from..=to).contains(*gap)).count() * 10 >= gaps.len() * 9
-    };
-    match (mostly(6, 8), mostly(26, 33)) {
-        (true, _) => Some("weekly"),
-        (_, true) => Some("monthly"),
-        _ => None,
-    }
-}
-
-/// The exchange's date: `2022-01-03`, or `2022-01-03 00:00:00+08:00`, whose time is the day's beginning there.
-fn local_date(cell: &[u8]) -> Result<NaiveDate, Fault> {
-    let cell = trim(cell);
-    let midnight = cell.get(11..19) == Some(b"00:00:00");
-    session_date("Date", if midnight { &cell[..10] } else { cell })
-}
-
-/// An amount; zero is none.
-fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
-    let cell = trim(cell);
-    if is_absent(cell) {
-        return Ok(None);
-    }
-    let parsed =
-        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| Fault::number(column, cell, error))?;
-    if parsed.value < Decimal::ZERO {
-        return Err(Fault::new(
-            "non_positive_amount",
-            format_args!("{column} {} is below zero", parsed.value),
-        ));
-    }
-    Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
-}
-
 /// The dividend less the capital gain that is a part of it; a gain larger than the dividend stands beside it.
 fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Option<Decimal> {
     match (dividend, capital_gain) {
@@ -259,21 +156,8 @@ fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Opt
     }
 }
 
-/// A split's shares; 0 and 1 are none.
-fn split(cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, Fault> {
-    let text = String::from_utf8_lossy(trim(cell));
-    if is_absent(text.as_bytes())
-        || parse_decimal(&text).is_ok_and(|ratio| ratio.value.is_zero() || ratio.value == Decimal::ONE)
-    {
-        return Ok(None);
-    }
-    let message = format_args!("Stock Splits {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
-    ratio::parse(&text).map(Some).ok_or_else(|| Fault::new("bad_number", message))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::format::testing::{read_text, refused};
 
     #[test]
@@ -342,12 +226,5 @@ mod tests {
             refused("A.csv", "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n")
                 .contains("auto_adjust")
         );
-    }
-
-    #[test]
-    fn sparse_days_are_not_weeks() {
-        assert_eq!(coarser_than_daily(&[1, 6, 7, 20, 27, 28]), None);
-        assert_eq!(coarser_than_daily(&[1, 8, 15, 22, 29]), Some("weekly"));
-        assert_eq!(coarser_than_daily(&[0, 31, 59, 90, 120]), Some("monthly"));
     }
 }

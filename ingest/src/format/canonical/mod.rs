@@ -5,10 +5,11 @@ use std::io::Read;
 
 use market::event::Kind;
 
+use super::table::{NONE, PriceColumns, Table};
 use super::{Format, Head, Options, ReadError};
 use crate::collect::Collector;
 use crate::normalize::{Cells, Fault};
-use crate::records::{Lines, Record, Records};
+use crate::records::{Lines, Record};
 use crate::source::{Encoding, FeedFile};
 
 mod json;
@@ -70,26 +71,14 @@ pub(super) fn read_csv(
     options: &Options,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
-    let mut records = Records::new(reader)?;
-    let header: Vec<String> = match records.next_record()? {
-        Some(header) => {
-            header.fields().map(|f| String::from_utf8_lossy(f).trim().to_ascii_lowercase()).collect()
-        }
-        None => return Err(ReadError::Refused("is empty: a header row is needed".to_owned())),
-    };
+    let table = Table::open(reader, str::to_ascii_lowercase)?;
     let layout =
         Layout::of(kind).ok_or_else(|| ReadError::Refused(format!("{kind} rows cannot be loaded")))?;
-    let columns = layout.columns(&header, options.ignore_unknown).map_err(ReadError::Refused)?;
+    let columns = layout.columns(table.header(), options.ignore_unknown).map_err(ReadError::Refused)?;
     if kind == Kind::Price {
-        return price::read(&columns, &mut records, rows);
+        return price::read(layout, &columns, table, rows);
     }
-    while let Some(record) = records.next_record()? {
-        rows.stats.records += 1;
-        if let Err(fault) = read_record(layout, &columns, &record, rows) {
-            rows.reject(record.line, record.raw, fault);
-        }
-    }
-    Ok(())
+    table.read(rows, |record, rows| read_record(layout, &columns, record, rows))
 }
 
 fn read_record(
@@ -108,7 +97,6 @@ fn read_record(
 
 /// A CSV record's cells by column name.
 fn cells_of<'a>(layout: &Layout, columns: &[Option<usize>], record: &Record<'a>) -> Result<Cells<'a>, Fault> {
-    check_shape(columns.len(), record)?;
     let mut cells = Cells::new(layout.names);
     for (field, column) in record.fields().zip(columns) {
         let Some(index) = column else { continue };
@@ -116,21 +104,6 @@ fn cells_of<'a>(layout: &Layout, columns: &[Option<usize>], record: &Record<'a>)
         cells.set(*index, Cow::Borrowed(text));
     }
     Ok(cells)
-}
-
-/// Refuses a record whose fields are not those of the header.
-fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
-    if record.unclosed {
-        return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
-    }
-    if record.len() != columns {
-        let message = format_args!(
-            "{} fields where the header has {columns}: quote fields that hold commas",
-            record.len()
-        );
-        return Err(Fault::new("malformed_row", message));
-    }
-    Ok(())
 }
 
 fn not_text(column: &str) -> Fault {

@@ -8,29 +8,19 @@ use market::bars::{BarVersion, day_number};
 use market::event::{Action, Basis};
 
 use super::layout::Layout;
-use super::{ReadError, cells_of, check_shape};
-use crate::bar::PriceCells;
+use super::{NONE, PriceColumns, ReadError, Table, cells_of};
 use crate::collect::Collector;
 use crate::normalize::{Cells, Fault, session_date, trim};
-use crate::records::{Record, Records};
+use crate::records::Record;
 
 /// Columns that make a row's version.
 const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
-/// Stands for a column the file has not: every record's field there is empty.
-const NONE: usize = usize::MAX;
 
 /// Where the columns are.
 struct Columns {
-    count: usize,
     symbol: usize,
     date: usize,
-    open: usize,
-    high: usize,
-    low: usize,
-    close: usize,
-    volume: usize,
-    vwap: usize,
-    trade_count: usize,
+    prices: PriceColumns,
     kind: usize,
     version: [usize; 5],
     /// Whether there is none of the version's columns.
@@ -38,24 +28,13 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(layout: &Layout, columns: &[Option<usize>]) -> Self {
-        let at = |name: &str| {
-            let index = layout.names.iter().position(|known| *known == name);
-            columns.iter().position(|column| *column == index).unwrap_or(NONE)
-        };
-        let version = VERSION.map(at);
+    fn of<R: Read>(table: &Table<R>) -> Self {
+        let version = VERSION.map(|name| table.column(&[name]));
         Self {
-            count: columns.len(),
-            symbol: at("symbol"),
-            date: at("date"),
-            open: at("open"),
-            high: at("high"),
-            low: at("low"),
-            close: at("close"),
-            volume: at("volume"),
-            vwap: at("vwap"),
-            trade_count: at("trade_count"),
-            kind: at("kind"),
+            symbol: table.column(&["symbol"]),
+            date: table.column(&["date"]),
+            prices: PriceColumns::of(table),
+            kind: table.column(&["kind"]),
             version,
             unversioned: version == [NONE; 5],
         }
@@ -70,25 +49,19 @@ struct LastVersion {
 
 /// Reads all records of a price file.
 pub(super) fn read<R: Read>(
+    layout: &Layout,
     columns: &[Option<usize>],
-    records: &mut Records<R>,
+    table: Table<R>,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
-    let Some(layout) = Layout::of(market::event::Kind::Price) else { return Ok(()) };
-    let places = Columns::new(layout, columns);
+    let places = Columns::of(&table);
     let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
     let mut last = LastVersion { cells: Default::default(), version };
     let mut last_date = (Vec::new(), NaiveDate::MIN);
-    while let Some(record) = records.next_record()? {
-        rows.stats.records += 1;
-        let accepted = check_shape(places.count, &record)
-            .and_then(|()| update_version(&mut last, &places, layout, columns, &record, rows))
-            .and_then(|()| read_record(&places, &record, &last.version, &mut last_date, rows));
-        if let Err(fault) = accepted {
-            rows.reject(record.line, record.raw, fault);
-        }
-    }
-    Ok(())
+    table.read(rows, |record, rows| {
+        update_version(&mut last, &places, layout, columns, record, rows)?;
+        read_record(&places, record, &last.version, &mut last_date, rows)
+    })
 }
 
 fn read_record(
@@ -105,15 +78,7 @@ fn read_record(
     if places.kind != NONE && !matches!(record.field(places.kind), b"" | b"price") {
         return Err(Fault::new("unknown_kind", "this is a file of kind price: one kind a file"));
     }
-    let cells = PriceCells {
-        open: record.field(places.open),
-        high: record.field(places.high),
-        low: record.field(places.low),
-        close: record.field(places.close),
-        volume: record.field(places.volume),
-        vwap: record.field(places.vwap),
-        trade_count: record.field(places.trade_count),
-    };
+    let cells = places.prices.cells(record);
     rows.price(record.field(places.symbol), last_date.1, &cells, version.clone(), record.line)
 }
 

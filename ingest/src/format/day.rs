@@ -1,0 +1,157 @@
+//! A vendor's day of one security: a price, and the dividend and the split that took effect that morning.
+
+use chrono::NaiveDate;
+use market::bars::{BarVersion, day_number};
+use market::event::{Action, Basis, Dividend, DividendType, Split};
+use market::symbol::Symbol;
+use market::value::parse_decimal;
+use rust_decimal::Decimal;
+
+use super::{Options, ReadError, ratio};
+use crate::bar::PriceCells;
+use crate::collect::Collector;
+use crate::normalize::{Fault, is_absent, session_date, trim};
+
+/// A day as it was traded, with the columns' names for messages.
+pub(super) struct RawDay<'a> {
+    pub(super) symbol: &'a Symbol,
+    pub(super) date: NaiveDate,
+    pub(super) prices: PriceCells<'a>,
+    /// Column and cell of the cash a share was paid; absent or 0 is none.
+    pub(super) dividend: (&'static str, &'a [u8]),
+    /// Column and cell of new shares for each old one; absent, 0 or 1 is no split.
+    pub(super) ratio: (&'static str, &'a [u8]),
+    pub(super) line: u64,
+    /// Length of the text it was read from.
+    pub(super) bytes: usize,
+}
+
+impl RawDay<'_> {
+    /// Adds the price, the dividend and the split, or none of them.
+    pub(super) fn accept(&self, options: &Options, rows: &mut Collector) -> Result<(), Fault> {
+        let amount = amount(self.dividend.0, self.dividend.1)?;
+        let shares = split_shares(self.ratio.0, self.ratio.1)?;
+        let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
+        rows.price(self.symbol.as_str().as_bytes(), self.date, &self.prices, version, self.line)?;
+        let origin = rows.origin(self.line);
+        if let Some(amount) = amount {
+            let dividend = cash(self.symbol, self.date, amount, options);
+            rows.dividend(origin.clone().row(dividend), self.bytes);
+        }
+        if let Some(shares) = shares {
+            rows.split(origin.row(split(self.symbol, self.date, shares)), self.bytes);
+        }
+        Ok(())
+    }
+}
+
+/// A regular cash dividend as declared, in the currency the command line says.
+pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &Options) -> Dividend {
+    Dividend {
+        symbol: symbol.clone(),
+        amount: options.currency.major(amount),
+        currency: options.currency.code.clone(),
+        r#type: DividendType::Regular,
+        amount_basis: Basis::Raw,
+        ex_date: Some(ex_date),
+        record_date: None,
+        payment_date: None,
+        declaration_date: None,
+        frequency: None,
+        basis_as_of: None,
+        beside: Vec::new(),
+    }
+}
+
+/// A split of old shares into new ones.
+pub(super) fn split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Decimal, Decimal)) -> Split {
+    let symbol = symbol.clone();
+    Split { symbol, ex_date, from, to, declaration_date: None, payable_date: None, r#type: None }
+}
+
+/// An amount paid; zero is none.
+pub(super) fn amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, Fault> {
+    let cell = trim(cell);
+    if is_absent(cell) {
+        return Ok(None);
+    }
+    let parsed =
+        parse_decimal(&String::from_utf8_lossy(cell)).map_err(|error| Fault::number(column, cell, error))?;
+    if parsed.value < Decimal::ZERO {
+        return Err(Fault::new(
+            "non_positive_amount",
+            format_args!("{column} {} is below zero", parsed.value),
+        ));
+    }
+    Ok((parsed.value > Decimal::ZERO).then_some(parsed.value))
+}
+
+/// A split's old and new shares; a ratio of 0 or 1 is none.
+pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, Fault> {
+    let text = String::from_utf8_lossy(trim(cell));
+    let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
+    if is_absent(text.as_bytes()) || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE) {
+        return Ok(None);
+    }
+    if parsed.is_some_and(|ratio| ratio < Decimal::ZERO) {
+        return Err(Fault::new("non_positive_ratio", format_args!("{column} {text} is not above zero")));
+    }
+    let message = format_args!("{column} {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
+    ratio::parse(&text).map(Some).ok_or_else(|| Fault::new("bad_number", message))
+}
+
+/// The exchange's date: `2022-01-03`, or `2022-01-03 00:00:00+08:00`, whose time is the day's beginning there.
+pub(super) fn local_date(column: &str, cell: &[u8]) -> Result<NaiveDate, Fault> {
+    let cell = trim(cell);
+    let midnight = cell.get(11..19) == Some(b"00:00:00");
+    session_date(column, if midnight { &cell[..10] } else { cell })
+}
+
+/// The days of a file of one symbol, by which weeks and months are told from days.
+#[derive(Default)]
+pub(super) struct Days(Vec<i32>);
+
+impl Days {
+    /// Notes a day.
+    pub(super) fn push(&mut self, date: NaiveDate) {
+        self.0.push(day_number(date));
+    }
+
+    /// The newest day; an error when nearly all days are a week or a month apart.
+    pub(super) fn check_daily(&mut self) -> Result<Option<i32>, ReadError> {
+        self.0.sort_unstable();
+        self.0.dedup();
+        match coarser_than_daily(&self.0) {
+            Some(period) => Err(ReadError::Refused(format!("has {period} rows: only daily rows are loaded"))),
+            None => Ok(self.0.last().copied()),
+        }
+    }
+}
+
+/// Whether sorted days are a week or a month apart, nearly all of them.
+fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
+    let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if gaps.len() < 4 {
+        return None;
+    }
+    let mostly = |from: i32, to: i32| {
+        gaps.iter().filter(|gap| (from..=to).contains(*gap)).count() * 10 >= gaps.len() * 9
+    };
+    match (mostly(6, 8), mostly(26, 33)) {
+        (true, _) => Some("weekly"),
+        (_, true) => Some("monthly"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_days_are_not_weeks() {
+        assert_eq!(coarser_than_daily(&[1, 6, 7, 20, 27, 28]), None);
+        assert_eq!(coarser_than_daily(&[1, 8, 15, 22, 29]), Some("weekly"));
+        assert_eq!(coarser_than_daily(&[0, 31, 59, 90, 120]), Some("monthly"));
+    }
+}

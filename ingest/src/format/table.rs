@@ -1,0 +1,111 @@
+//! Tables, a header and records below it: the loop that every such format shares.
+
+use std::io::Read;
+
+use super::ReadError;
+use crate::bar::PriceCells;
+use crate::collect::Collector;
+use crate::normalize::Fault;
+use crate::records::{Record, Records};
+
+/// Stands for a column the table has not: every record's field there is empty.
+pub(super) const NONE: usize = usize::MAX;
+
+/// A table whose header was read.
+pub(super) struct Table<R> {
+    records: Records<R>,
+    header: Vec<String>,
+}
+
+impl<R: Read> Table<R> {
+    /// Reads the header, each name brought into one spelling by `spelling`.
+    pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, ReadError> {
+        let mut records = Records::new(reader)?;
+        let header = records.next_record()?.map(|header| {
+            header.fields().map(|name| spelling(String::from_utf8_lossy(name).trim())).collect()
+        });
+        let header =
+            header.ok_or_else(|| ReadError::Refused("is empty: a header row is needed".to_owned()))?;
+        Ok(Self { records, header })
+    }
+
+    /// The columns' names.
+    pub(super) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// Where the first column of one of these names is, else [`NONE`].
+    pub(super) fn column(&self, names: &[&str]) -> usize {
+        self.header.iter().position(|column| names.contains(&column.as_str())).unwrap_or(NONE)
+    }
+
+    /// Gives every record to `row`; one that it or the header does not fit is rejected.
+    pub(super) fn read(
+        mut self,
+        rows: &mut Collector,
+        mut row: impl FnMut(&Record<'_>, &mut Collector) -> Result<(), Fault>,
+    ) -> Result<(), ReadError> {
+        while let Some(record) = self.records.next_record()? {
+            rows.stats.records += 1;
+            let accepted = check_shape(self.header.len(), &record).and_then(|()| row(&record, rows));
+            if let Err(fault) = accepted {
+                rows.reject(record.line, record.raw, fault);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a record whose fields are not those of the header.
+fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
+    if record.unclosed {
+        return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+    }
+    if record.len() != columns {
+        let message = format_args!(
+            "{} fields where the header has {columns}: quote fields that hold commas",
+            record.len()
+        );
+        return Err(Fault::new("malformed_row", message));
+    }
+    Ok(())
+}
+
+/// Where a price's columns are.
+pub(super) struct PriceColumns {
+    open: usize,
+    high: usize,
+    low: usize,
+    pub(super) close: usize,
+    pub(super) volume: usize,
+    vwap: usize,
+    trade_count: usize,
+}
+
+impl PriceColumns {
+    /// Finds the columns by the names all tables of prices share.
+    pub(super) fn of<R: Read>(table: &Table<R>) -> Self {
+        Self {
+            open: table.column(&["open"]),
+            high: table.column(&["high"]),
+            low: table.column(&["low"]),
+            close: table.column(&["close"]),
+            volume: table.column(&["volume"]),
+            vwap: table.column(&["vwap"]),
+            trade_count: table.column(&["trade_count", "tradecount"]),
+        }
+    }
+
+    /// A record's price cells.
+    pub(super) fn cells<'a>(&self, record: &Record<'a>) -> PriceCells<'a> {
+        PriceCells {
+            open: record.field(self.open),
+            high: record.field(self.high),
+            low: record.field(self.low),
+            close: record.field(self.close),
+            volume: record.field(self.volume),
+            vwap: record.field(self.vwap),
+            trade_count: record.field(self.trade_count),
+        }
+    }
+}
