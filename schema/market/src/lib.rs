@@ -10,6 +10,7 @@ pub mod identity;
 pub mod measure;
 pub mod record;
 pub mod records;
+pub mod reference;
 pub mod row;
 pub mod same_day;
 pub mod symbol;

@@ -1,0 +1,16 @@
+//! Reference lists under one spelling: sectors, exchanges and countries, whatever a vendor calls them.
+//!
+//! A name no list knows is left to the caller, which keeps it as it stands: a feed may know more than this crate.
+
+mod country;
+mod exchange;
+mod sector;
+
+pub use country::Country;
+pub use exchange::Exchange;
+pub use sector::Sector;
+
+/// A name without case, blanks and signs: `Cboe BZX (BATS)` is `cboebzxbats`.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
