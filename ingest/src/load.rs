@@ -12,7 +12,7 @@ use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
 use process::Shutdown;
 
-use crate::format::{Choice, Options};
+use crate::format::{Choice, Options, SymbolFrom};
 use crate::input::{Input, survey};
 use crate::log::LogError;
 use crate::normalize::{Currency, parse_currency, parse_time};
@@ -23,7 +23,8 @@ use crate::source;
 
 /// Loads feed files into the log.
 ///
-/// PATH is a file or a folder (read recursively, in name order): CSV, NDJSON, also packed as .gz, .zst or in a .zip.
+/// PATH is a file or a folder (read recursively, in name order): CSV, NDJSON, a vendor's JSON, also compressed as gzip
+/// or zstd or in a .zip.
 /// A canonical CSV file is named by its kind: prices.csv, dividends-2024.csv.gz, securities.csv. Rows that cannot be
 /// used are kept as rejects, with file, line and reason (`ingest rejects`), and do not stop the others.
 ///
@@ -45,6 +46,9 @@ pub struct LoadArgs {
     /// Symbol of files that hold one symbol and do not name it
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
+    /// Where the symbol stands in the names of files that hold one symbol, such as 'div_{symbol}.csv'
+    #[arg(long, value_parser = SymbolFrom::parse, value_name = "PATTERN", conflicts_with = "symbol")]
+    pub symbol_from: Option<SymbolFrom>,
     /// Currency of amounts in vendor files, which do not name it (ISO 4217, or a minor unit such as GBX)
     #[arg(long, default_value = "USD", value_parser = checked_currency)]
     pub currency: String,
@@ -82,13 +86,16 @@ impl LoadArgs {
         command.extend(self.paths.iter().map(|path| absolute(path).display().to_string()));
         let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
         option("--source", self.source.clone());
-        option("--format", format!("{:?}", self.format).to_ascii_lowercase());
+        option("--format", self.format.name().to_owned());
         option("--currency", self.currency.clone());
         option("--max-reject-percent", self.max_reject_percent.to_string());
         // What is in the future of one day is not of the next, so the day is part of the command.
         option("--today", options.today.to_string());
         if let Some(symbol) = &self.symbol {
             option("--symbol", symbol.to_string());
+        }
+        if let Some(pattern) = &self.symbol_from {
+            option("--symbol-from", pattern.to_string());
         }
         if let Some(observed_at) = &self.observed_at {
             option("--observed-at", observed_at.to_rfc3339());
@@ -183,6 +190,7 @@ fn options(args: &LoadArgs) -> Options {
     Options {
         choice: args.format,
         symbol: args.symbol.clone(),
+        symbol_from: args.symbol_from.clone(),
         currency: parse_currency(&args.currency).unwrap_or_else(Currency::dollar),
         ignore_unknown: args.ignore_unknown,
         today: args.today.unwrap_or(new_york),

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use market::measure::merge::RowFault;
+use market::reference::{Country, Exchange, Sector};
 use market::symbol::Symbol;
 use market::value::{NumberError, Parsed, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
@@ -208,6 +209,21 @@ impl<'a> Cells<'a> {
     /// An optional text.
     pub(crate) fn owned(&self, name: &str) -> Option<String> {
         self.text(name).map(str::to_owned)
+    }
+
+    /// An optional sector, by its one name where it is one of the eleven.
+    pub(crate) fn sector(&self, name: &str) -> Option<String> {
+        self.value(name).map(|text| Sector::find(text).map_or(text, |sector| sector.name).to_owned())
+    }
+
+    /// An optional exchange, by its market identifier code where it is known.
+    pub(crate) fn exchange(&self, name: &str) -> Option<String> {
+        self.value(name).map(|text| Exchange::find(text).map_or(text, |exchange| exchange.mic).to_owned())
+    }
+
+    /// An optional country, by its two-letter code where it is one.
+    pub(crate) fn country(&self, name: &str) -> Option<String> {
+        self.value(name).map(|text| Country::find(text).map_or(text, |country| country.code).to_owned())
     }
 
     /// An optional date.

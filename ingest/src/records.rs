@@ -1,7 +1,7 @@
 //! Lines and CSV records of a feed, as byte slices of one reused buffer.
 //!
-//! RFC 4180 with two liberties every vendor needs: lines may end in LF, and a quote inside an unquoted field is an
-//! ordinary character. Invariant: a record never takes more than [`MAX_RECORD`] bytes of memory, whatever the file.
+//! RFC 4180 with three liberties vendors need: lines may end in LF, a quote inside an unquoted field is an ordinary
+//! character, and a header without commas may have semicolons, tabs or bars between its names. Invariant: a record never takes more than [`MAX_RECORD`] bytes of memory, whatever the file.
 
 use std::io::{self, Read};
 
@@ -150,6 +150,8 @@ impl<'a> Record<'a> {
 /// CSV records of a feed; blank lines are none.
 pub(crate) struct Records<R> {
     lines: Lines<R>,
+    /// What stands between fields; the first record tells.
+    delimiter: Option<u8>,
     fields: Vec<(u32, u32)>,
     unquoted: Vec<u8>,
 }
@@ -157,7 +159,7 @@ pub(crate) struct Records<R> {
 impl<R: Read> Records<R> {
     /// Reads records of `reader`.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
-        Ok(Self { lines: Lines::new(reader)?, fields: Vec::new(), unquoted: Vec::new() })
+        Ok(Self { lines: Lines::new(reader)?, delimiter: None, fields: Vec::new(), unquoted: Vec::new() })
     }
 
     /// The next record.
@@ -170,10 +172,14 @@ impl<R: Read> Records<R> {
                 break;
             }
         }
+        let delimiter = match self.delimiter {
+            Some(delimiter) => delimiter,
+            None => *self.delimiter.insert(delimiter_of(self.lines.current())),
+        };
         self.fields.clear();
         if !self.lines.quotes || memchr(b'"', self.lines.current()).is_none() {
             let raw = self.lines.current();
-            split(raw, &mut self.fields);
+            split(raw, delimiter, &mut self.fields);
             return Ok(Some(Record {
                 line: self.lines.line,
                 raw,
@@ -182,18 +188,18 @@ impl<R: Read> Records<R> {
                 unclosed: false,
             }));
         }
-        let unclosed = !self.read_quoted()?;
+        let unclosed = !self.read_quoted(delimiter)?;
         let raw = self.lines.current();
         Ok(Some(Record { line: self.lines.line, raw, text: &self.unquoted, fields: &self.fields, unclosed }))
     }
 
     /// Reads a record with quotes, taking more lines while one is open; false when it is never closed.
-    fn read_quoted(&mut self) -> io::Result<bool> {
+    fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
         /// Lines a quoted field may span; beyond, the quote is a mistake and its first line alone is refused.
         const MAX_LINES: usize = 1000;
         let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
         for _ in 0..MAX_LINES {
-            if unquote(self.lines.current(), &mut self.unquoted, &mut self.fields) {
+            if unquote(self.lines.current(), delimiter, &mut self.unquoted, &mut self.fields) {
                 return Ok(true);
             }
             if !self.lines.extend()? {
@@ -207,10 +213,17 @@ impl<R: Read> Records<R> {
     }
 }
 
+/// What stands between the names of a header: a comma, unless it has none and another of the usual signs.
+fn delimiter_of(header: &[u8]) -> u8 {
+    let count = |sign: u8| memchr_iter(sign, header).count();
+    let other = [b';', b'\t', b'|'].into_iter().max_by_key(|sign| count(*sign));
+    other.filter(|sign| count(b',') == 0 && count(*sign) > 0).unwrap_or(b',')
+}
+
 #[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
-fn split(raw: &[u8], fields: &mut Vec<(u32, u32)>) {
+fn split(raw: &[u8], delimiter: u8, fields: &mut Vec<(u32, u32)>) {
     let mut start = 0;
-    for comma in memchr_iter(b',', raw) {
+    for comma in memchr_iter(delimiter, raw) {
         fields.push((start, comma as u32));
         start = comma as u32 + 1;
     }
@@ -219,7 +232,7 @@ fn split(raw: &[u8], fields: &mut Vec<(u32, u32)>) {
 
 /// Splits a record with quotes into `text` and `fields`; false when a quoted field is still open at its end.
 #[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
-fn unquote(raw: &[u8], text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool {
+fn unquote(raw: &[u8], delimiter: u8, text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool {
     text.clear();
     fields.clear();
     let mut rest = raw;
@@ -236,7 +249,7 @@ fn unquote(raw: &[u8], text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool
             }
             rest = quoted;
         }
-        let end = memchr(b',', rest);
+        let end = memchr(delimiter, rest);
         text.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
         fields.push((start, text.len() as u32));
         match end {
@@ -273,6 +286,16 @@ mod tests {
             (5, vec!["3".into(), String::new()]),
         ];
         assert_eq!(read(text), expected);
+    }
+
+    #[test]
+    fn other_delimiters_are_told_by_the_header() {
+        for sign in [";", "\t", "|"] {
+            let text = ["a", "b\n\"1", "0\"", "2,5\n"].join(sign);
+            let expected =
+                [(1, vec!["a".to_owned(), "b".to_owned()]), (2, vec![format!("1{sign}0"), "2,5".to_owned()])];
+            assert_eq!(read(text.as_bytes()), expected, "{sign:?}");
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Run {
         Self {
             id: hasher.finalize().to_hex()[..32].to_owned(),
             source: args.source.clone(),
-            format: format!("{:?}", args.format).to_ascii_lowercase(),
+            format: args.format.name().to_owned(),
             observed_at: args.observed_at,
             inputs,
             max_reject_percent: (!args.no_precheck).then_some(args.max_reject_percent),

@@ -6,17 +6,15 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// How a file's bytes are packed.
+/// Where a file's bytes are; whether they are compressed, and how, they say themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    Plain,
-    Gzip,
-    Zstd,
+    Alone,
     /// Entry of a zip archive, by its index.
     Zip(usize),
 }
 
-/// How records stand in a file, told by its name.
+/// How records stand in a file; the name's word, where the bytes leave it open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Csv,
@@ -39,7 +37,7 @@ impl FeedFile {
     /// The name up to its encoding: `prices-2024.csv.gz` is `prices-2024`.
     pub fn stem(&self) -> &str {
         let name = self.label.rsplit(['/', '\\']).next().unwrap_or(&self.label);
-        let (plain, _) = strip_packing(name);
+        let plain = strip_packing(name);
         plain.rsplit_once('.').map_or(plain, |(stem, _)| stem)
     }
 }
@@ -98,12 +96,12 @@ fn add(path: &Path, label: String, named: bool, found: &mut Found) {
     if label.to_ascii_lowercase().ends_with(".zip") {
         return add_archive(path, &label, found);
     }
-    let (plain, packing) = strip_packing(&label);
-    match encoding_of(plain) {
-        Some(encoding) => found.files.push(FeedFile { path: path.to_owned(), label, packing, encoding }),
-        None if named => {
-            let reason = "its name does not say how to read it: .csv, .ndjson, .jsonl or .json (also .gz, .zst) or .zip is needed";
-            found.refused.push((label, reason.to_owned()));
+    // A file that was named is looked into, whatever it is called.
+    let encoding = encoding_of(strip_packing(&label)).or(named.then_some(Encoding::Csv));
+    match encoding {
+        Some(encoding) => {
+            let packing = Packing::Alone;
+            found.files.push(FeedFile { path: path.to_owned(), label, packing, encoding });
         }
         None => found.skipped.push(label),
     }
@@ -140,25 +138,30 @@ fn entries_of(path: &Path) -> zip::result::ZipResult<Vec<(usize, String)>> {
     names.map(|(index, name)| Ok((index, name?.into_owned()))).collect()
 }
 
-fn strip_packing(name: &str) -> (&str, Packing) {
+fn strip_packing(name: &str) -> &str {
     let cut = |ending: &str| {
         let at = name.len().checked_sub(ending.len())?;
         name.get(at..).filter(|end| end.eq_ignore_ascii_case(ending)).and(name.get(..at))
     };
-    match (cut(".gz"), cut(".zst")) {
-        (Some(plain), _) => (plain, Packing::Gzip),
-        (_, Some(plain)) => (plain, Packing::Zstd),
-        _ => (name, Packing::Plain),
-    }
+    cut(".gz").or_else(|| cut(".zst")).unwrap_or(name)
 }
 
 fn encoding_of(name: &str) -> Option<Encoding> {
-    match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
-        "csv" => Some(Encoding::Csv),
+    let (stem, ending) = name.rsplit_once('.')?;
+    match ending.to_ascii_lowercase().as_str() {
+        "csv" | "tsv" => Some(Encoding::Csv),
+        "txt" => (!is_prose(stem)).then_some(Encoding::Csv),
         "ndjson" | "jsonl" => Some(Encoding::Ndjson),
         "json" => Some(Encoding::Json),
         _ => None,
     }
+}
+
+/// Whether a text file is one that people read.
+fn is_prose(stem: &str) -> bool {
+    const PROSE: [&str; 6] = ["readme", "license", "licence", "notice", "changelog", "requirements"];
+    let name = stem.rsplit('/').next().unwrap_or(stem).to_ascii_lowercase();
+    PROSE.contains(&name.as_str())
 }
 
 #[cfg(test)]
@@ -166,10 +169,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_packing_and_encoding() {
-        assert_eq!(strip_packing("prices.csv.GZ"), ("prices.csv", Packing::Gzip));
-        assert_eq!(strip_packing("a.ndjson.zst"), ("a.ndjson", Packing::Zstd));
+    fn names_say_the_encoding() {
+        assert_eq!(strip_packing("prices.csv.GZ"), "prices.csv");
+        assert_eq!(strip_packing("a.ndjson.zst"), "a.ndjson");
         assert_eq!(encoding_of("a.JSONL"), Some(Encoding::Ndjson));
+        assert_eq!(encoding_of("d/aapl.us.txt"), Some(Encoding::Csv));
+        assert_eq!(encoding_of("d/README.txt"), None);
         assert_eq!(encoding_of("AAPL.adjustments"), None);
     }
 
@@ -178,7 +183,7 @@ mod tests {
         let file = |label: &str| FeedFile {
             path: PathBuf::new(),
             label: label.to_owned(),
-            packing: Packing::Plain,
+            packing: Packing::Alone,
             encoding: Encoding::Csv,
         };
         assert_eq!(file("2024/dividends-2024.csv.gz").stem(), "dividends-2024");

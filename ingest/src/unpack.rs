@@ -1,4 +1,4 @@
-//! A feed file's bytes, unpacked and counted.
+//! A feed file's text: unpacked as its first bytes say, and in UTF-8.
 //!
 //! Invariant: nothing is inflated whole; a file that inflates beyond all measure (a zip bomb) ends in an error after
 //! a bounded amount of work.
@@ -16,29 +16,44 @@ const MAX_RATIO: u64 = 250;
 const HARMLESS: u64 = 64 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
-/// Opens a file and gives its unpacked bytes to `body`.
+/// Opens a file and gives its text to `body`: inflated when it is gzip or zstd, recoded when it is UTF-16.
 pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     let packed = Arc::new(AtomicU64::new(0));
-    let opened = Counted { inner: File::open(&file.path)?, count: packed.clone() };
-    match file.packing {
-        Packing::Plain => body(&mut { opened }),
-        Packing::Gzip => {
-            let inner = flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, opened));
-            body(&mut Bounded { inner, packed, unpacked: 0 })
-        }
-        Packing::Zstd => {
-            let mut inner = zstd::Decoder::new(opened)?;
-            inner.window_log_max(27)?;
-            body(&mut Bounded { inner, packed, unpacked: 0 })
-        }
-        Packing::Zip(index) => {
-            let mut archive =
-                zip::ZipArchive::new(BufReader::with_capacity(BUFFER, File::open(&file.path)?))?;
-            let inner = archive.by_index(index)?;
-            packed.store(inner.compressed_size(), Ordering::Relaxed);
-            body(&mut Bounded { inner, packed, unpacked: 0 })
-        }
+    if let Packing::Zip(index) = file.packing {
+        let mut archive = zip::ZipArchive::new(BufReader::with_capacity(BUFFER, File::open(&file.path)?))?;
+        let inner = archive.by_index(index)?;
+        packed.store(inner.compressed_size(), Ordering::Relaxed);
+        return in_utf8(Bounded { inner, packed, unpacked: 0 }, body);
     }
+    let opened = Counted { inner: File::open(&file.path)?, count: packed.clone() };
+    let (start, opened) = peek::<4, _>(opened)?;
+    if start.starts_with(&[0x1f, 0x8b]) {
+        let inner = flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, opened));
+        in_utf8(Bounded { inner, packed, unpacked: 0 }, body)
+    } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let mut inner = zstd::Decoder::new(opened)?;
+        inner.window_log_max(27)?;
+        in_utf8(Bounded { inner, packed, unpacked: 0 }, body)
+    } else {
+        in_utf8(opened, body)
+    }
+}
+
+/// Gives a text to `body`, recoded when its mark says UTF-16.
+fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+    let (start, mut reader) = peek::<2, _>(reader)?;
+    match start.as_slice() {
+        [0xff, 0xfe] => body(&mut Utf16::new(reader, u16::from_le_bytes)),
+        [0xfe, 0xff] => body(&mut Utf16::new(reader, u16::from_be_bytes)),
+        _ => body(&mut reader),
+    }
+}
+
+/// The first bytes of a reader, at most `N`, and a reader of all of them.
+fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Read)> {
+    let mut start = Vec::with_capacity(N);
+    reader.by_ref().take(N as u64).read_to_end(&mut start)?;
+    Ok((start.clone(), io::Cursor::new(start).chain(reader)))
 }
 
 /// Counts the packed bytes taken.
@@ -77,6 +92,54 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
+/// UTF-16 as UTF-8.
+struct Utf16<R> {
+    inner: R,
+    unit: fn([u8; 2]) -> u16,
+    /// Bytes of a unit, or of a pair of units, that is not whole yet.
+    rest: Vec<u8>,
+    text: io::Cursor<Vec<u8>>,
+}
+
+impl<R: Read> Utf16<R> {
+    fn new(inner: R, unit: fn([u8; 2]) -> u16) -> Self {
+        Self { inner, unit, rest: Vec::new(), text: io::Cursor::default() }
+    }
+
+    /// Recodes the next part; false at the end.
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let before = bytes.len();
+        let ended = self.inner.by_ref().take(BUFFER as u64).read_to_end(&mut bytes)? == 0;
+        if ended && before == 0 {
+            return Ok(false);
+        }
+        let mut units: Vec<u16> = bytes.chunks_exact(2).map(|pair| (self.unit)([pair[0], pair[1]])).collect();
+        let first_of_pair = units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit));
+        if first_of_pair && !ended {
+            units.pop();
+        }
+        if !ended {
+            self.rest = bytes.split_off(units.len() * 2);
+        }
+        let text: String =
+            char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+        self.text = io::Cursor::new(text.into_bytes());
+        Ok(true)
+    }
+}
+
+impl<R: Read> Read for Utf16<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.text.read(buffer)?;
+            if read > 0 || buffer.is_empty() || !self.fill()? {
+                return Ok(read);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -88,8 +151,7 @@ mod tests {
     fn written(name: &str, bytes: &[u8]) -> FeedFile {
         let path: PathBuf = std::env::temp_dir().join(format!("{}-{name}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
-        let packing = if name.ends_with("gz") { Packing::Gzip } else { Packing::Zstd };
-        FeedFile { path, label: name.to_owned(), packing, encoding: Encoding::Csv }
+        FeedFile { path, label: name.to_owned(), packing: Packing::Alone, encoding: Encoding::Csv }
     }
 
     fn inflate(file: &FeedFile) -> io::Result<u64> {
@@ -114,7 +176,24 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_say_how_they_are_packed_and_coded() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let utf16: Vec<u8> = "\u{feff}a,ö\n😀,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        encoder.write_all(&utf16).unwrap();
+        for (name, bytes) in [("named.csv", encoder.finish().unwrap()), ("plain.csv.gz", utf16)] {
+            let file = written(name, &bytes);
+            let mut text = String::new();
+            read(&file, |reader| reader.read_to_string(&mut text)).unwrap();
+            std::fs::remove_file(&file.path).unwrap();
+            assert_eq!(text, "\u{feff}a,ö\n😀,2\n", "{name}");
+        }
+    }
+
+    #[test]
     fn damage_is_an_error() {
-        assert!(inflate(&written("broken.csv.gz", b"not gzip at all")).is_err());
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&[b'a'; 1000]).unwrap();
+        let whole = encoder.finish().unwrap();
+        assert!(inflate(&written("broken.csv.gz", &whole[..whole.len() - 9])).is_err());
     }
 }

@@ -116,8 +116,7 @@ async fn other_tables_are_refused_with_what_they_look_like() -> Result<()> {
     refuses(&zipline.join("csvdir_samples/csvdir/daily/AAPL.csv.gz"), "a zipline csvdir file").await?;
     refuses(&zipline.join("pipeline_inputs/BRK-A.csv"), "a table of prices without a symbol").await?;
     refuses(&zipline.join("quandl_samples/metadata.csv.gz"), "its columns are: file.link").await?;
-    refuses(&zipline.join("yahoo_samples/AAPL.adjustments.gz"), "its name does not say how to read it")
-        .await?;
+    refuses(&zipline.join("yahoo_samples/AAPL.adjustments.gz"), "rows cannot be used").await?;
     refuses(&samples.join("yahoo-scheb/historicalData.json"), "a Yahoo chart answer in JSON").await?;
     Ok(())
 }
@@ -167,5 +166,51 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> R
         let lenient = try_out(&path, &["--symbol", "AAPL", "--max-reject-percent", "100"]).await?;
         assert!(lenient.rejects.contains_key(reason), "{}", lenient.text());
     }
+    Ok(())
+}
+
+/// The body of a recorded answer, which stands in the recording as a quoted text folded over lines.
+fn recorded_body(recording: &str) -> Option<String> {
+    let key = ["string: '", "content: '"].into_iter().find(|key| recording.contains(key))?;
+    let rest = recording.split_once(key)?.1.replace("''", "\0");
+    let folded = rest.split_once('\'')?.0.replace('\0', "'");
+    let mut body = String::new();
+    for (index, line) in folded.split('\n').map(str::trim).enumerate() {
+        let after_break = body.ends_with('\n');
+        match (index, line) {
+            (_, "") => body.push('\n'),
+            (0, line) => body.push_str(line),
+            (_, line) if after_break => body.push_str(line),
+            (_, line) => body.extend([" ", line]),
+        }
+    }
+    Some(body)
+}
+
+/// Loads a recorded answer under the name of a file.
+async fn loads_recorded(recording: &Path, name: &str, expected: &[(&str, u64)]) -> Result<()> {
+    let body = recorded_body(&std::fs::read_to_string(recording)?).context("a recorded body")?;
+    let folder = std::env::temp_dir().join(format!("recorded-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(name), body)?;
+    let loaded = loads(&folder.join(name), expected).await;
+    std::fs::remove_dir_all(&folder)?;
+    loaded
+}
+
+#[tokio::test]
+async fn recorded_answers_of_tiingo_and_eodhd() -> Result<()> {
+    let Some(samples) = samples() else { return Ok(()) };
+    let tiingo = samples.join("tiingo-fixtures");
+    for (recording, name, expected) in [
+        ("ticker_price_with_date.yaml", "GOOGL.json", ("price", 2)),
+        ("ticker_price_with_date_csv.yaml", "GOOGL.csv", ("price", 2)),
+        ("ticker_metadata.yaml", "metadata.json", ("security", 1)),
+    ] {
+        loads_recorded(&tiingo.join(recording), name, &[expected]).await?;
+    }
+    let eodhd = samples.join("eodhd-cassettes/test_clients");
+    loads_recorded(&eodhd.join("test_response_csv[httpxs].yaml"), "MCD.US.csv", &[("price", 2)]).await?;
+    loads_recorded(&eodhd.join("test_response_json[httpxs].yaml"), "MCD.US.json", &[("price", 2)]).await?;
     Ok(())
 }

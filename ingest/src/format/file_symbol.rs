@@ -1,65 +1,142 @@
-//! Symbols in the names of files that hold one symbol: `AAPL.csv`, `1398-HK-1d-prices.csv`, `WIKI-AAPL-2012-quandl.csv`.
+//! Symbols in the names of files that hold one symbol: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
+//!
+//! A name gives a symbol only when the whole of it is one, or when its other words are known (a year, an interval, the
+//! archive's name). Every other name is refused with its readings: nothing invents a security.
 
 use market::symbol::Symbol;
 
-/// Names that say what a file is, not whose.
-const NO_SYMBOLS: [&str; 16] = [
+use super::Options;
+use super::vendor::Whose;
+use crate::source::FeedFile;
+
+/// Words that say what a file is, not whose.
+const NO_SYMBOLS: [&str; 24] = [
+    "adjusted",
+    "bars",
+    "daily",
     "data",
     "dividend",
     "dividends",
-    "split",
-    "splits",
     "download",
-    "history",
+    "fundamentals",
     "historical",
+    "history",
+    "holdings",
+    "ohlc",
+    "ohlcv",
     "price",
     "prices",
     "quote",
     "quotes",
+    "split",
+    "splits",
     "stock",
     "stocks",
     "table",
+    "ticker",
     "wiki",
 ];
 
-/// The symbol a file's name gives; a message when it says that the rows are not daily, or nothing.
-pub(super) fn symbol_of(stem: &str) -> Result<Symbol, String> {
-    let mut tokens = stem.split(['-', '_', ' ']).filter(|token| !token.is_empty()).peekable();
-    if tokens.peek().is_some_and(|token| token.eq_ignore_ascii_case("wiki")) {
-        tokens.next();
+/// Words that are symbols when they stand alone, and say what a file is when they stand before one.
+const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
+
+/// Whose the rows of a file are that does not name it: the command line's word, else the file's name.
+pub(super) fn resolve(file: &FeedFile, whose: Whose, options: &Options) -> Result<Option<Symbol>, String> {
+    if whose != Whose::File {
+        return Ok(None);
     }
-    let root = tokens.next().unwrap_or_default();
-    let suffix = tokens.next_if(|token| is_suffix(token));
-    let rest = tokens.next();
-    if rest.is_some_and(|token| interval(token) == Some(false))
-        || tokens.any(|token| interval(token) == Some(false))
-    {
+    // The name is read even when --symbol is given: it may say that the rows are not daily.
+    let named = symbol_of(file.stem());
+    if let Err(NameFault::NotDaily(stem)) = &named {
         return Err(format!("is not daily by its name ({stem}): only daily rows are loaded"));
     }
-    let known_form = rest.is_none_or(|token| is_year(token) || interval(token).is_some());
-    let named = known_form && root.len() <= 12 && !NO_SYMBOLS.contains(&root.to_ascii_lowercase().as_str());
+    if let Some(symbol) = &options.symbol {
+        return Ok(Some(symbol.clone()));
+    }
+    if let Some(pattern) = &options.symbol_from {
+        return pattern
+            .symbol_of(&file.label)
+            .map(Some)
+            .ok_or_else(|| format!("has a name in which --symbol-from '{pattern}' finds no symbol"));
+    }
+    named.map(Some).map_err(|_| nameless(file))
+}
+
+/// Why a name gives no symbol.
+#[derive(Debug, PartialEq, Eq)]
+enum NameFault {
+    NotDaily(String),
+    NoSymbol,
+}
+
+fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
+    let words = || stem.split(['-', '_', ' ']).filter(|word| !word.is_empty());
+    if words().any(|word| interval(word) == Some(false)) {
+        return Err(NameFault::NotDaily(stem.to_owned()));
+    }
+    let mut words = words().peekable();
+    if words.peek().is_some_and(|word| word.eq_ignore_ascii_case("wiki")) {
+        words.next();
+    }
+    let root = words.next().unwrap_or_default();
+    // A suffix belongs to a symbol only when it is joined as in one: BRK-B, not div_BX.
+    let suffix = words.next_if(|word| is_suffix(word) && stem.contains(&format!("{root}-{word}")));
+    let more = words.next();
+    let known = more.is_none_or(|word| is_year(word) || interval(word).is_some());
+    let prefix =
+        (suffix.is_some() || more.is_some()) && PREFIXES.contains(&root.to_ascii_lowercase().as_str());
+    if !known || prefix || root.len() > 12 || is_word(root) {
+        return Err(NameFault::NoSymbol);
+    }
     let text = suffix.map_or_else(|| root.to_owned(), |suffix| format!("{root}.{suffix}"));
-    let symbol = named.then(|| Symbol::parse(&text).ok()).flatten();
-    symbol.ok_or_else(|| {
-        "does not say whose rows it holds: say --symbol, or name the file by the symbol (AAPL.csv)".to_owned()
-    })
+    // The home market is no part of a symbol: aapl.us.
+    let home = text.len().checked_sub(3).filter(|at| *at > 0);
+    let home = home.filter(|at| text.get(*at..).is_some_and(|end| end.eq_ignore_ascii_case(".us")));
+    Symbol::parse(home.map_or(text.as_str(), |at| &text[..at])).map_err(|_| NameFault::NoSymbol)
+}
+
+/// The refusal of a name, with what it may mean and the ways to say it.
+fn nameless(file: &FeedFile) -> String {
+    let stem = file.stem();
+    let word = |word: &&str| {
+        let lower = word.to_ascii_lowercase();
+        !is_word(word) && !PREFIXES.contains(&lower.as_str()) && !is_year(word) && interval(word).is_none()
+    };
+    let mut readings = stem.split(['-', '_', ' ']).filter(|part| part.len() <= 6).filter(word);
+    let part = readings.find(|part| Symbol::parse(part).is_ok());
+    let (Some(part), true) = (part, stem.contains(['-', '_', ' '])) else {
+        return "does not say whose rows it holds: say --symbol, or name the file by the symbol (AAPL.csv)"
+            .to_owned();
+    };
+    let symbol = part.to_ascii_uppercase();
+    let whole =
+        Symbol::parse(&stem.replace('_', "-")).map(|whole| format!(" or {whole}")).unwrap_or_default();
+    let name = file.label.rsplit(['/', '\\']).next().unwrap_or(&file.label);
+    let pattern = name.replacen(part, "{symbol}", 1);
+    format!(
+        "does not say for sure whose rows it holds, {symbol}{whole}: say --symbol {symbol}, or --symbol-from '{pattern}' for all files named so"
+    )
+}
+
+fn is_word(text: &str) -> bool {
+    NO_SYMBOLS.contains(&text.to_ascii_lowercase().as_str())
 }
 
 /// Exchange or share class: one to three capital letters.
-fn is_suffix(token: &str) -> bool {
-    token.len() <= 3 && token.bytes().all(|b| b.is_ascii_uppercase())
+fn is_suffix(word: &str) -> bool {
+    word.len() <= 3 && word.bytes().all(|b| b.is_ascii_uppercase())
 }
 
-fn is_year(token: &str) -> bool {
-    token.len() == 4 && token.bytes().all(|b| b.is_ascii_digit())
+fn is_year(word: &str) -> bool {
+    word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a token is an interval, and whether it is a day.
-fn interval(token: &str) -> Option<bool> {
-    let unit = token.trim_start_matches(|c: char| c.is_ascii_digit());
-    let counted = unit.len() < token.len();
+/// Whether a word is an interval, and whether it is a day.
+fn interval(word: &str) -> Option<bool> {
+    let unit = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    let counted = unit.len() < word.len();
     match unit {
-        "d" if counted => Some(token == "1d"),
+        "d" if counted => Some(word == "1d"),
         "m" | "h" | "wk" | "mo" if counted => Some(false),
         "daily" => Some(true),
         "weekly" | "monthly" | "hourly" | "intraday" => Some(false),
@@ -70,11 +147,15 @@ fn interval(token: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::SymbolFrom;
+    use crate::format::testing::file;
 
     #[test]
     fn names_give_symbols() {
         for (stem, symbol) in [
             ("AAPL", "AAPL"),
+            ("aapl.us", "AAPL"),
+            ("DIV", "DIV"),
             ("brk-b", "?"),
             ("BRK-B", "BRK.B"),
             ("BRK.B", "BRK.B"),
@@ -86,15 +167,38 @@ mod tests {
             ("EA-15m-no-bad-divs", "?"),
             ("prices", "?"),
             ("some-old-export", "?"),
+            ("div_BX", "?"),
+            ("div-BX", "?"),
+            ("DIV_BX", "?"),
+            ("BX_div", "?"),
+            ("é.us", "?"),
+            (".us", "?"),
+            ("éab", "?"),
         ] {
             let found = symbol_of(stem).map_or_else(|_| "?".to_owned(), |symbol| symbol.to_string());
             assert_eq!(found, symbol, "{stem}");
         }
+        assert_eq!(symbol_of("AV-L-1wk-x"), Err(NameFault::NotDaily("AV-L-1wk-x".to_owned())));
     }
 
     #[test]
-    fn a_weekly_file_is_told_from_a_nameless_one() {
-        assert!(symbol_of("AV-L-1wk-x").unwrap_err().contains("daily"));
-        assert!(symbol_of("some-old-export").unwrap_err().contains("--symbol"));
+    fn a_doubtful_name_is_refused_with_its_readings() {
+        let reason = nameless(&file("2024/div_BX.csv"));
+        for part in ["BX or DIV.BX", "--symbol BX", "--symbol-from 'div_{symbol}.csv'"] {
+            assert!(reason.contains(part), "{part} in {reason}");
+        }
+        assert!(nameless(&file("prices.csv")).contains("say --symbol"));
+    }
+
+    #[test]
+    fn a_pattern_says_where_the_symbol_stands() {
+        let found = |pattern: &str, label: &str| {
+            SymbolFrom::parse(pattern).unwrap().symbol_of(label).map(|symbol| symbol.to_string())
+        };
+        assert_eq!(found("div_{symbol}.csv", "2024/div_BX.csv").as_deref(), Some("BX"));
+        assert_eq!(found("div_{symbol}", "div_BX.csv.gz").as_deref(), Some("BX"));
+        assert_eq!(found("{symbol}/prices.csv", "x/AAPL/prices.csv").as_deref(), Some("AAPL"));
+        assert_eq!(found("div_{symbol}.csv", "BX.csv"), None);
+        assert!(SymbolFrom::parse("div.csv").is_err());
     }
 }

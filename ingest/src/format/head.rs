@@ -3,20 +3,23 @@
 use std::io::{self, Read};
 
 use crate::normalize::shown;
-use crate::records::{Lines, Records};
+use crate::records::Records;
 use crate::source::{Encoding, FeedFile};
 
 /// How much of a file is looked at.
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// What the beginning of a file shows.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
+    /// What the records are encoded in, by the bytes; by the name where these leave it open.
+    pub encoding: Encoding,
     /// CSV: the header's columns as they stand; JSON: the first object's keys.
     pub columns: Vec<String>,
     /// CSV: the fields of the first row.
     pub first_row: Vec<String>,
-    beginning: String,
+    /// The first 64 KiB.
+    pub(super) text: String,
 }
 
 /// A column's name without case, blanks and signs: `Adj. Close` is `adjclose`.
@@ -29,9 +32,10 @@ impl Head {
     pub fn read(file: &FeedFile, reader: &mut dyn Read) -> io::Result<Self> {
         let mut bytes = Vec::new();
         reader.take(HEAD_BYTES).read_to_end(&mut bytes)?;
-        let beginning = shown(bytes.trim_ascii_start());
-        let mut head = Self { beginning, ..Self::default() };
-        match file.encoding {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let encoding = encoding_of(text.trim_start_matches('\u{feff}').trim_start(), file.encoding);
+        let mut head = Self { encoding, columns: Vec::new(), first_row: Vec::new(), text };
+        match encoding {
             Encoding::Csv => {
                 let mut records = Records::new(bytes.as_slice())?;
                 let mut next = || -> io::Result<Vec<String>> {
@@ -45,17 +49,22 @@ impl Head {
                 head.first_row = next()?;
             }
             Encoding::Ndjson => {
-                let mut lines = Lines::new(bytes.as_slice())?;
-                let line =
-                    std::iter::from_fn(|| lines.next_line().ok().flatten().map(|(_, line)| line.to_vec()));
-                head.columns = line
-                    .take(100)
-                    .find(|line| !line.trim_ascii().is_empty())
-                    .map_or_else(Vec::new, |line| keys(&line));
+                let lines = head.text.trim_start_matches('\u{feff}').lines().take(100);
+                let first = lines.map(str::trim).find(|line| !line.is_empty());
+                head.columns = first.map(keys).unwrap_or_default();
             }
-            Encoding::Json => head.columns = keys(&bytes),
+            Encoding::Json => head.columns = keys(&head.text),
         }
         Ok(head)
+    }
+
+    /// Keys of the first record of a JSON answer: under `results` or `data`, or of the first object itself.
+    pub(super) fn record_keys(&self) -> Vec<String> {
+        let inside = |wrapper: &str| {
+            let rest = self.text.split_once(wrapper)?.1.trim_start().strip_prefix(':')?.trim_start();
+            rest.starts_with(['[', '{']).then(|| keys(rest))
+        };
+        inside("\"results\"").or_else(|| inside("\"data\"")).unwrap_or_else(|| self.columns.clone())
     }
 
     /// Position of the column whose plain name is one of `names`.
@@ -74,17 +83,15 @@ impl Head {
     }
 
     /// The first characters, for a message.
-    pub fn beginning(&self) -> &str {
-        &self.beginning
+    pub fn beginning(&self) -> String {
+        shown(self.text.trim_start().as_bytes())
     }
 
     /// What a file of no known format seems to be, and what to do about it.
     pub fn looks_like(&self) -> Option<String> {
         let ohlc = self.has(&["open"]) && self.has(&["high"]) && self.has(&["low"]) && self.has(&["close"]);
         let dated = self.has(&["date", "day", "timestamp", "datetime"]);
-        let guess = if self.columns.iter().any(|column| column.contains(';') || column.contains('\t')) {
-            "a table separated by semicolons or tabs: separate it by commas"
-        } else if self.has(&["exdividend"]) && self.has(&["splitratio"]) {
+        let guess = if self.has(&["exdividend"]) && self.has(&["splitratio"]) {
             "wiki: leave --format out or say --format wiki"
         } else if ohlc && self.has(&["adjclose"]) {
             "yahoo: leave --format out or say --format yahoo"
@@ -120,8 +127,26 @@ fn shown_list(columns: &[String]) -> String {
     listed.join(", ") + more
 }
 
-/// Keys of the first JSON object, even when the text was cut short.
-fn keys(bytes: &[u8]) -> Vec<String> {
+/// What text is encoded in: an object or a list is JSON, and NDJSON when a line is a whole object and more follow.
+fn encoding_of(text: &str, named: Encoding) -> Encoding {
+    if text.starts_with('[') {
+        return Encoding::Json;
+    }
+    if !text.starts_with('{') {
+        return named;
+    }
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
+    match (whole, named) {
+        (true, _) if !rest.trim().is_empty() => Encoding::Ndjson,
+        // A first record that is damaged leaves the name's word; an opened brace alone is a document.
+        (_, Encoding::Ndjson) if whole || first.trim().len() > 1 => Encoding::Ndjson,
+        _ => Encoding::Json,
+    }
+}
+
+/// Keys of the first JSON object, alone or in a list, even when the text was cut short.
+fn keys(text: &str) -> Vec<String> {
     struct Keys(Vec<String>);
     impl<'de> serde::de::Visitor<'de> for &mut Keys {
         type Value = ();
@@ -137,9 +162,25 @@ fn keys(bytes: &[u8]) -> Vec<String> {
         }
     }
     let mut keys = Keys(Vec::new());
-    let mut deserializer =
-        serde_json::Deserializer::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    let object = text.trim_start_matches(|c: char| c == '[' || c == '\u{feff}' || c.is_ascii_whitespace());
+    let mut deserializer = serde_json::Deserializer::from_str(object);
     // An error leaves the keys read so far, which is all that is asked for.
     let _ = serde::Deserializer::deserialize_map(&mut deserializer, &mut keys);
     keys.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_say_the_encoding_where_they_can() {
+        let found = |text: &str, named| encoding_of(text, named);
+        assert_eq!(found("[{\"a\":1}]", Encoding::Csv), Encoding::Json);
+        assert_eq!(found("{\"a\":1}\n{\"a\":2}\n", Encoding::Json), Encoding::Ndjson);
+        assert_eq!(found("{\"a\":1}", Encoding::Ndjson), Encoding::Ndjson);
+        assert_eq!(found("{\n \"a\":1}", Encoding::Ndjson), Encoding::Json);
+        assert_eq!(found("{broken\n{\"a\":2}\n", Encoding::Ndjson), Encoding::Ndjson);
+        assert_eq!(found("a,b\n", Encoding::Csv), Encoding::Csv);
+    }
 }

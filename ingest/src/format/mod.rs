@@ -6,38 +6,102 @@ use std::io::{self, Read};
 
 use chrono::NaiveDate;
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use market::event::Kind;
 use market::symbol::Symbol;
 
 use crate::collect::Collector;
-use crate::normalize::Currency;
+use crate::normalize::{Currency, parse_date};
 use crate::source::{Encoding, FeedFile};
 
+mod alphavantage;
+mod answer;
 pub mod canonical;
 mod day;
+mod eodhd;
 mod file_symbol;
 mod head;
+mod ishares;
+mod json;
+mod listings;
+mod massive;
 mod ratio;
+mod sec;
+mod sp500;
+mod symbol_from;
 mod table;
 #[cfg(test)]
 mod testing;
-pub mod wiki;
-pub mod yahoo;
+mod tiingo;
+mod vendor;
+mod wiki;
+mod yahoo;
 
 pub use head::Head;
+pub use symbol_from::SymbolFrom;
+pub use vendor::Vendor;
+use vendor::{Reading, Whose};
 
 /// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// Recognise each file by its header or JSON shape
+    /// Recognise each file by its header or JSON shape.
     #[default]
     Auto,
-    /// This project's own CSV or NDJSON; CSV files are named by their kind (prices.csv, dividends-2024.csv.gz)
+    /// This project's own CSV or NDJSON.
     Canonical,
-    /// Quandl / Nasdaq Data Link WIKI prices CSV
-    Wiki,
-    /// Yahoo-style prices CSV, one symbol a file
-    Yahoo,
+    Vendor(&'static Vendor),
+}
+
+/// Every choice; files are recognised in this order, the canonical format last.
+static CHOICES: [Choice; 12] = [
+    Choice::Auto,
+    Choice::Canonical,
+    Choice::Vendor(&wiki::FORMAT),
+    Choice::Vendor(&tiingo::FORMAT),
+    Choice::Vendor(&alphavantage::FORMAT),
+    Choice::Vendor(&eodhd::FORMAT),
+    Choice::Vendor(&massive::FORMAT),
+    Choice::Vendor(&ishares::FORMAT),
+    Choice::Vendor(&sp500::FORMAT),
+    Choice::Vendor(&listings::FORMAT),
+    Choice::Vendor(&sec::FORMAT),
+    Choice::Vendor(&yahoo::FORMAT),
+];
+
+impl Choice {
+    /// Its word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Canonical => "canonical",
+            Self::Vendor(vendor) => vendor.name,
+        }
+    }
+
+    fn vendor(self) -> Option<&'static Vendor> {
+        match self {
+            Self::Vendor(vendor) => Some(vendor),
+            Self::Auto | Self::Canonical => None,
+        }
+    }
+}
+
+impl ValueEnum for Choice {
+    fn value_variants<'a>() -> &'a [Self] {
+        &CHOICES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let about = match self {
+            Self::Auto => "Recognise each file by its header or JSON shape",
+            Self::Canonical => {
+                "This project's own CSV or NDJSON; CSV files are named by their kind (prices.csv, dividends-2024.csv.gz)"
+            }
+            Self::Vendor(vendor) => vendor.about,
+        };
+        Some(PossibleValue::new(self.name()).help(about))
+    }
 }
 
 /// How the rows of one file are read: its format, and what its format needs to know beside the content.
@@ -45,9 +109,14 @@ pub enum Choice {
 pub enum Format {
     CanonicalCsv(Kind),
     CanonicalNdjson,
-    /// The symbol of a file without a symbol column.
-    Wiki(Option<Symbol>),
-    Yahoo(Symbol),
+    Vendor {
+        vendor: &'static Vendor,
+        encoding: Encoding,
+        /// The symbol of a file whose rows name none.
+        symbol: Option<Symbol>,
+        /// The date in the name of a file whose rows name none.
+        date: Option<NaiveDate>,
+    },
 }
 
 /// What the command line says about reading.
@@ -55,6 +124,8 @@ pub enum Format {
 pub struct Options {
     pub choice: Choice,
     pub symbol: Option<Symbol>,
+    /// Where the symbol stands in the names of files.
+    pub symbol_from: Option<SymbolFrom>,
     /// Currency of amounts in formats that name none.
     pub currency: Currency,
     pub ignore_unknown: bool,
@@ -75,8 +146,7 @@ impl Format {
     pub fn name(&self) -> &'static str {
         match self {
             Self::CanonicalCsv(_) | Self::CanonicalNdjson => "canonical",
-            Self::Wiki(_) => "wiki",
-            Self::Yahoo(_) => "yahoo",
+            Self::Vendor { vendor, .. } => vendor.name,
         }
     }
 
@@ -85,24 +155,34 @@ impl Format {
         match self {
             Self::CanonicalNdjson => String::new(),
             Self::CanonicalCsv(kind) => format!("canonical/{kind}"),
-            Self::Wiki(None) => "wiki".to_owned(),
-            Self::Wiki(Some(symbol)) => format!("wiki/{symbol}"),
-            Self::Yahoo(symbol) => format!("yahoo/{symbol}"),
+            Self::Vendor { vendor, symbol, date, .. } => {
+                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
+                let date = date.map(|date| format!("@{date}")).unwrap_or_default();
+                format!("{}{symbol}{date}", vendor.name)
+            }
         }
     }
 
     /// Finds the format of a file by its head.
     pub fn recognise(file: &FeedFile, head: &Head, options: &Options) -> Result<Self, String> {
-        let symbol = options.symbol.as_ref();
-        let found = match options.choice {
-            Choice::Auto => wiki::recognise(file, head, symbol)
-                .or_else(|| yahoo::recognise(file, head, symbol))
-                .or_else(|| canonical::recognise(file, head)),
-            Choice::Canonical => canonical::recognise(file, head),
-            Choice::Wiki => wiki::recognise(file, head, symbol),
-            Choice::Yahoo => yahoo::recognise(file, head, symbol),
+        if let Some(reason) = answer::refusal(head) {
+            return Err(reason);
+        }
+        let (vendors, canonical) = match &options.choice {
+            Choice::Auto => (CHOICES.as_slice(), true),
+            Choice::Canonical => ([].as_slice(), true),
+            vendor => (std::slice::from_ref(vendor), false),
         };
-        found.unwrap_or_else(|| Err(refusal(file, head, options.choice)))
+        let mut vendors = vendors.iter().filter_map(|choice| choice.vendor());
+        let found = vendors.find_map(|vendor| Some((vendor, (vendor.recognise)(head)?)));
+        if let Some((vendor, whose)) = found {
+            let whose = whose?;
+            let date = if whose == Whose::Dated { date_in(file.stem()) } else { None };
+            let symbol = file_symbol::resolve(file, whose, options)?;
+            return Ok(Self::Vendor { vendor, encoding: head.encoding, symbol, date });
+        }
+        let found = if canonical { canonical::recognise(file, head) } else { None };
+        found.unwrap_or_else(|| Err(refusal(head, options.choice)))
     }
 
     /// Reads all rows of a file into `rows`.
@@ -115,25 +195,116 @@ impl Format {
         match self {
             Self::CanonicalCsv(kind) => canonical::read_csv(*kind, reader, options, rows),
             Self::CanonicalNdjson => canonical::read_ndjson(reader, options, rows),
-            Self::Wiki(symbol) => wiki::read(symbol.as_ref(), reader, options, rows),
-            Self::Yahoo(symbol) => yahoo::read(symbol, reader, options, rows),
+            Self::Vendor { vendor, encoding, symbol, date } => {
+                let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
+                (vendor.read)(Reading { source: reader, encoding, symbol, date, options }, rows)
+            }
         }
     }
 }
 
+/// The first date in a file's name: `constituents-financials_2018-02-08`.
+fn date_in(stem: &str) -> Option<NaiveDate> {
+    stem.as_bytes().windows(10).find_map(parse_date)
+}
+
 /// Why no format fits, with what the file looks like and what to do.
-fn refusal(file: &FeedFile, head: &Head, choice: Choice) -> String {
+fn refusal(head: &Head, choice: Choice) -> String {
     let wanted = match choice {
         Choice::Auto => "is no format this program loads".to_owned(),
-        Choice::Canonical => format!("is not canonical: {}", canonical::expectation(file)),
-        Choice::Wiki => "is not wiki: columns date, close, ex-dividend and split_ratio are needed".to_owned(),
-        Choice::Yahoo => {
-            "is not yahoo: columns Date, Open, High, Low, Close, Adj Close and Volume are needed".to_owned()
-        }
+        Choice::Canonical => format!("is not canonical: {}", canonical::expectation(head)),
+        Choice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
     };
-    match (head.looks_like(), file.encoding) {
+    match (head.looks_like(), head.encoding) {
         (Some(guess), _) => format!("{wanted}; it looks like {guess}"),
         (None, Encoding::Csv) => format!("{wanted}; its columns are: {}", head.columns_for_people()),
         (None, _) => format!("{wanted}; it begins with: {}", head.beginning()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::testing::{bodies, options};
+    use super::*;
+
+    /// Pieces of every format, of which texts are made that no vendor sends.
+    const PIECES: [&str; 40] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\n",
+        "\"",
+        ";",
+        "\t",
+        "|",
+        "null",
+        "\"results\":[",
+        "\"data\":[",
+        "{\"ticker\":\"A\",",
+        "\"cash_amount\":",
+        "\"t\":1112331600000,",
+        "\"T\":\"é\",",
+        "\"o\":1,\"h\":2,\"l\":1,\"c\":",
+        "\"status\":\"OK\",\"request_id\":\"x\"",
+        "\"Meta Data\":{\"2. Symbol\":\"A\"},",
+        "\"Time Series (Daily)\":{",
+        "\"2020-01-02\":{",
+        "\"facts\":{\"us-gaap\":{",
+        "\"entityName\":\"x\",",
+        "\"units\":{\"USD\":[{\"start\":\"0001-01-01\",\"end\":\"9999-12-31\",\"val\":1e99}]}",
+        "ticker,volume,open,close,high,low,window_start,transactions\n",
+        "date,close,divCash,splitFactor\n",
+        "Date,Open,High,Low,Close,Adjusted_close,Volume\n",
+        "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n",
+        "timestamp,open,high,low,close,volume\n",
+        "Fund Holdings as of,\"Dec 06, 2024\"\nTicker,Name,Weight (%)\n",
+        "Symbol|Security Name|Test Issue\n",
+        "symbol,price/earnings,market cap\n",
+        "Symbol,GICS Sector\n",
+        "2024-01-02,1,2,1,2,9999999999999999999,0.5",
+        "99999999999999999999999999999",
+        "-1e-400",
+        "\u{feff}",
+        "1/0",
+    ];
+
+    proptest! {
+        #[test]
+        fn no_input_panics(
+            pieces in prop::collection::vec(select(PIECES.as_slice()), 0..24),
+            name in select(["A.csv", "A.json", "A.ndjson", "prices.csv", "é_x.txt", "-.json"].as_slice()),
+            choice in select(CHOICES.as_slice()),
+        ) {
+            let options = Options { choice, symbol: Symbol::parse("A").ok(), ..options() };
+            let _ = bodies(name, &pieces.concat(), &options);
+        }
+
+        #[test]
+        fn what_is_cut_short_is_read_or_refused(end in 0usize..400, name in select(["A.csv", "A.json"].as_slice())) {
+            let page = r#"{"results":[{"cash_amount":0.59375,"ex_dividend_date":"2025-06-12","ticker":"CSSEN"}],"status":"OK","request_id":"x"}"#;
+            let cut = &page[..end.min(page.len())];
+            let found = bodies(name, cut, &options());
+            prop_assert_eq!(found.is_ok_and(|rows| !rows.is_empty()), end >= page.len());
+        }
+    }
+
+    #[test]
+    fn a_date_in_a_name_is_found() {
+        assert_eq!(date_in("constituents-financials_2018-02-08"), NaiveDate::from_ymd_opt(2018, 2, 8));
+        assert_eq!(date_in("2018-13-08é"), None);
+    }
+
+    #[test]
+    fn choices_have_names_of_their_own() {
+        let mut names: Vec<&str> = CHOICES.iter().map(|choice| choice.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CHOICES.len());
     }
 }

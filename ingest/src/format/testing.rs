@@ -16,15 +16,20 @@ pub(crate) fn options() -> Options {
     Options {
         choice: Choice::Auto,
         symbol: None,
+        symbol_from: None,
         currency: Currency { code: "USD".to_owned(), minor: None },
         ignore_unknown: false,
         today: NaiveDate::from_ymd_opt(2024, 3, 15).unwrap(),
     }
 }
 
-fn file(name: &str) -> FeedFile {
-    let encoding = if name.ends_with("ndjson") { Encoding::Ndjson } else { Encoding::Csv };
-    FeedFile { path: PathBuf::new(), label: name.to_owned(), packing: Packing::Plain, encoding }
+pub(crate) fn file(name: &str) -> FeedFile {
+    let encoding = match name.rsplit('.').next() {
+        Some("ndjson") => Encoding::Ndjson,
+        Some("json") => Encoding::Json,
+        _ => Encoding::Csv,
+    };
+    FeedFile { path: PathBuf::new(), label: name.to_owned(), packing: Packing::Alone, encoding }
 }
 
 /// Every frame body a text comes to.

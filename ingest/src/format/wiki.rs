@@ -3,36 +3,31 @@
 //! Three spellings of the header are known; files without a ticker column hold one symbol, named by `--symbol` or
 //! by the file. The `adj_*` columns are conclusions of the vendor and are not read.
 
-use std::io::Read;
-
 use market::symbol::Symbol;
 
 use super::day::RawDay;
-use super::file_symbol::symbol_of;
 use super::head::plain;
 use super::table::{PriceColumns, Table};
-use super::{Format, Head, Options, ReadError};
+use super::vendor::{Reading, Vendor, Whose};
+use super::{Head, ReadError};
 use crate::collect::Collector;
 use crate::normalize::{Fault, session_date, trim};
-use crate::source::{Encoding, FeedFile};
+use crate::source::Encoding;
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
 
-/// Whether a file is WIKI prices, and whose.
-pub(super) fn recognise(
-    file: &FeedFile,
-    head: &Head,
-    symbol: Option<&Symbol>,
-) -> Option<Result<Format, String>> {
+pub(super) static FORMAT: Vendor = Vendor {
+    name: "wiki",
+    about: "Quandl / Nasdaq Data Link WIKI prices CSV",
+    needs: "columns date, close, ex-dividend and split_ratio are needed",
+    recognise,
+    read,
+};
+
+fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     let needed = ["date", "close", "exdividend", "splitratio"];
-    if file.encoding != Encoding::Csv || !needed.iter().all(|name| head.has(&[name])) {
-        return None;
-    }
-    if head.has(&TICKER) {
-        return Some(Ok(Format::Wiki(None)));
-    }
-    let symbol = symbol.cloned().map_or_else(|| symbol_of(file.stem()), Ok);
-    Some(symbol.map(|symbol| Format::Wiki(Some(symbol))))
+    let found = head.encoding == Encoding::Csv && needed.iter().all(|name| head.has(&[name]));
+    found.then_some(Ok(if head.has(&TICKER) { Whose::Rows } else { Whose::File }))
 }
 
 /// Where the columns are.
@@ -45,13 +40,9 @@ struct Columns {
 }
 
 /// Reads all rows.
-pub(super) fn read(
-    symbol: Option<&Symbol>,
-    reader: &mut dyn Read,
-    options: &Options,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
-    let table = Table::open(reader, plain)?;
+fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let Reading { source, symbol, options, .. } = reading;
+    let table = Table::open(source, plain)?;
     let columns = Columns {
         ticker: table.column(&TICKER),
         date: table.column(&["date"]),

@@ -12,24 +12,27 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::day::{Days, amount, cash, local_date, split, split_shares};
-use super::file_symbol::symbol_of;
 use super::head::plain;
 use super::table::{NONE, PriceColumns, Table};
-use super::{Format, Head, Options, ReadError};
+use super::vendor::{Reading, Vendor, Whose};
+use super::{Head, Options, ReadError};
 use crate::collect::Collector;
 use crate::normalize::Fault;
 use crate::records::Record;
-use crate::source::{Encoding, FeedFile};
+use crate::source::Encoding;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 
-/// Whether a file is Yahoo's, and whose.
-pub(super) fn recognise(
-    file: &FeedFile,
-    head: &Head,
-    symbol: Option<&Symbol>,
-) -> Option<Result<Format, String>> {
-    if file.encoding != Encoding::Csv || !head.has(&DATE) || head.has(&["symbol", "ticker"]) {
+pub(super) static FORMAT: Vendor = Vendor {
+    name: "yahoo",
+    about: "Yahoo-style prices CSV, one symbol a file",
+    needs: "columns Date, Open, High, Low, Close, Adj Close and Volume are needed",
+    recognise,
+    read,
+};
+
+fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+    if head.encoding != Encoding::Csv || !head.has(&DATE) || head.has(&["symbol", "ticker"]) {
         return None;
     }
     let prices = ["open", "high", "low", "close", "volume"].iter().all(|name| head.has(&[name]));
@@ -38,17 +41,7 @@ pub(super) fn recognise(
         let message = "has no Adj Close: its prices are adjusted for dividends too; download it again unadjusted (auto_adjust=False)";
         return Some(Err(message.to_owned()));
     }
-    if !(events || prices && head.has(&["adjclose"])) {
-        return None;
-    }
-    // The name is read even when --symbol is given: it may say that the rows are not daily.
-    let named = symbol_of(file.stem());
-    let symbol = match (symbol, named) {
-        (Some(symbol), Err(message)) if !message.contains("daily") => Ok(symbol.clone()),
-        (Some(symbol), Ok(_)) => Ok(symbol.clone()),
-        (_, named) => named,
-    };
-    Some(symbol.map(Format::Yahoo))
+    (events || prices && head.has(&["adjclose"])).then_some(Ok(Whose::File))
 }
 
 /// Where the columns are.
@@ -85,16 +78,12 @@ struct Pending {
 }
 
 /// Reads all rows.
-pub(super) fn read(
-    symbol: &Symbol,
-    reader: &mut dyn Read,
-    options: &Options,
-    rows: &mut Collector,
-) -> Result<(), ReadError> {
-    let table = Table::open(reader, plain)?;
+fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let (symbol, options) = (reading.file_symbol()?.clone(), reading.options);
+    let table = Table::open(reading.source, plain)?;
     let columns = Columns::of(&table);
     let mut pending = Pending::default();
-    table.read(rows, |record, rows| read_record(&columns, symbol, record, options, &mut pending, rows))?;
+    table.read(rows, |record, rows| read_record(&columns, &symbol, record, options, &mut pending, rows))?;
     finish(&columns, pending, rows)
 }
 

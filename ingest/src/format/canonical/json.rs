@@ -4,39 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 
 use market::event::Kind;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 
 use super::layout::{LISTS, Layout};
+use crate::format::json::{Members, string};
 use crate::normalize::{Cells, Fault};
-
-/// An object's members in order, values as they stand.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::with_capacity(16);
-                while let Some(Name(name)) = map.next_key()? {
-                    members.push((name, map.next_value()?));
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
-/// A member's name, borrowed where it has no escapes.
-#[derive(Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads a record: its kind, and its cells in that kind's columns.
 pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_>), Fault> {
@@ -77,15 +48,5 @@ fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, Fault>
             Err(Fault::new("bad_value", format_args!("{name} must be one value, not a list or an object")))
         }
         _ => Ok(Some(Cow::Borrowed(value))),
-    }
-}
-
-/// The text of a JSON string.
-fn string(value: &str) -> Option<Cow<'_, str>> {
-    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str::<String>(value).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
     }
 }

@@ -12,16 +12,18 @@ use crate::normalize::{Cells, Fault};
 use crate::records::{Lines, Record};
 use crate::source::{Encoding, FeedFile};
 
+mod draft;
 mod json;
 mod layout;
 mod price;
 mod rows;
 
+pub(super) use draft::Draft;
 use layout::Layout;
 
 /// Whether a file is canonical: by its name (CSV) or by its first record (NDJSON).
 pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, String>> {
-    match file.encoding {
+    match head.encoding {
         Encoding::Csv => {
             let kind = kind_of(file.stem())?;
             let layout = Layout::of(kind)?;
@@ -41,8 +43,8 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
 }
 
 /// What a canonical file of this encoding is.
-pub(super) fn expectation(file: &FeedFile) -> &'static str {
-    match file.encoding {
+pub(super) fn expectation(head: &Head) -> &'static str {
+    match head.encoding {
         Encoding::Csv => {
             "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns"
         }

@@ -97,10 +97,10 @@ fn security(cells: &Cells<'_>, retracted: bool) -> Result<Security, Fault> {
         status: cells.word("status")?.unwrap_or(ListingStatus::Active),
         former_symbols: former_symbols(cells.text("former_symbols"))?,
         indexes: indexes(cells.text("indexes"))?,
-        exchange: cells.owned("exchange"),
-        sector: cells.owned("sector"),
+        exchange: cells.exchange("exchange"),
+        sector: cells.sector("sector"),
         industry: cells.owned("industry"),
-        country: cells.owned("country"),
+        country: cells.country("country"),
         description: cells.owned("description"),
         website: cells.owned("website"),
         ceo: cells.owned("ceo"),
@@ -286,8 +286,8 @@ fn holding(cells: &Cells<'_>) -> Result<Holding, Fault> {
         isin: cells.owned("isin"),
         cusip: cells.owned("cusip"),
         figi: cells.owned("figi"),
-        sector: cells.owned("sector"),
-        country: cells.owned("country"),
+        sector: cells.sector("sector"),
+        country: cells.country("country"),
     })
 }
 

@@ -1,0 +1,61 @@
+//! What is sent in place of data: web pages, binary files, and a service's errors and throttle notices.
+
+use super::Head;
+use super::head::plain;
+use super::json::Json;
+use crate::normalize::shown;
+use crate::source::Encoding;
+
+/// Members under which services say why they send no data.
+const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
+/// Members that such an answer may have beside its message.
+const BESIDE: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
+/// Words of a notice that too much was asked for.
+const THROTTLE: [&str; 7] =
+    ["rate limit", "call frequency", "too many", "requests per", "maximum requests", "api limit", "throttl"];
+
+/// Why a file holds no data at all; `None` when it may.
+pub(super) fn refusal(head: &Head) -> Option<String> {
+    let text = head.text.trim_start_matches('\u{feff}').trim_start();
+    let lower = text.get(..text.len().min(15)).unwrap_or_default().to_ascii_lowercase();
+    if ["<!doctype html", "<html", "<head", "<body"].iter().any(|tag| lower.starts_with(tag)) {
+        return Some(format!("is a web page, not data{}: fetch it again", title(text)));
+    }
+    if lower.starts_with("<?xml") {
+        return Some("is XML, which no format here is: fetch it as CSV or JSON".to_owned());
+    }
+    if text.starts_with("PAR1") {
+        return Some("is Parquet, which this program does not read: write it as CSV".to_owned());
+    }
+    if text.starts_with("PK\u{3}\u{4}") {
+        return Some(
+            "is a zip archive or a workbook: name an archive .zip, save a workbook as CSV".to_owned(),
+        );
+    }
+    if text.contains('\0') {
+        return Some("is binary, neither text nor a packing that is known (.gz, .zst, .zip)".to_owned());
+    }
+    if head.encoding == Encoding::Csv { None } else { message(text) }
+}
+
+/// A web page's title, for a person who asks what came.
+fn title(text: &str) -> String {
+    let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+    title.map_or_else(String::new, |(title, _)| format!(" ({})", shown(title.trim().as_bytes())))
+}
+
+/// The message of an answer that holds nothing else.
+fn message(text: &str) -> Option<String> {
+    let answer = Json::parse(text).ok()?;
+    let members = answer.members();
+    let known = |name: &str, list: &[&str]| list.contains(&plain(name).as_str());
+    let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &BESIDE));
+    let (_, said) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
+    let said = said.text().unwrap_or_else(|| said.raw().into());
+    let asked_too_much = THROTTLE.iter().any(|words| said.to_ascii_lowercase().contains(words));
+    Some(if asked_too_much {
+        format!("is a throttle notice, not data: {said:?}; ask again later")
+    } else {
+        format!("is a service's message, not data: {said:?}")
+    })
+}

@@ -1,0 +1,232 @@
+//! iShares: the holdings file of a fund, a table between a preamble and a disclaimer.
+//!
+//! The file names its fund by its full name only, so the symbol comes from the command line or the file's name.
+
+use chrono::NaiveDate;
+use market::event::Kind;
+use market::reference::Exchange;
+
+use super::canonical::Draft;
+use super::head::plain;
+use super::vendor::{Reading, Vendor, Whose};
+use super::{Head, ReadError};
+use crate::collect::Collector;
+use crate::normalize::{Fault, is_absent, parse_date};
+use crate::records::{Record, Records};
+use crate::source::Encoding;
+
+pub(super) static FORMAT: Vendor = Vendor {
+    name: "ishares",
+    about: "iShares holdings CSV of one fund",
+    needs: "a line \"Fund Holdings as of\" and a table with Ticker, Name and Weight (%) are needed",
+    recognise,
+    read,
+};
+
+/// Share classes that the issuer writes without a sign.
+const CLASSES: [(&str, &str); 9] = [
+    ("BRKB", "BRK.B"),
+    ("BFA", "BF.A"),
+    ("BFB", "BF.B"),
+    ("LENB", "LEN.B"),
+    ("HEIA", "HEI.A"),
+    ("MOGA", "MOG.A"),
+    ("UHALB", "UHAL.B"),
+    ("CWENA", "CWEN.A"),
+    ("GEFB", "GEF.B"),
+];
+
+/// Exchanges whose tickers are symbols without a market behind them.
+const HOME: [&str; 5] = ["XNYS", "XNAS", "ARCX", "XASE", "BATS"];
+
+fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+    let found = head.encoding == Encoding::Csv && head.text.contains("Fund Holdings as of");
+    found.then_some(Ok(Whose::File))
+}
+
+/// What stands above the table.
+#[derive(Default)]
+struct Preamble {
+    name: Option<String>,
+    as_of: Option<NaiveDate>,
+    inception: Option<NaiveDate>,
+}
+
+/// Where the table's columns are.
+struct Columns(Vec<String>);
+
+impl Columns {
+    /// A record's cell; thousands separators are left out of numbers.
+    fn text(&self, record: &Record<'_>, names: &[&str]) -> Option<String> {
+        let index = self.0.iter().position(|column| names.contains(&column.as_str()))?;
+        let text = String::from_utf8_lossy(record.field(index)).trim().to_owned();
+        (!is_absent(text.as_bytes()) && text != "-" && text != "--").then_some(text)
+    }
+
+    fn number(&self, record: &Record<'_>, names: &[&str]) -> Option<String> {
+        self.text(record, names).map(|text| text.replace(',', ""))
+    }
+}
+
+fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let fund = reading.file_symbol()?.to_string();
+    let mut records = Records::new(reading.source)?;
+    let mut preamble = Preamble::default();
+    let mut table: Option<(Columns, String)> = None;
+    let mut ended = false;
+    while let Some(record) = records.next_record()? {
+        let Some((columns, as_of)) = &table else {
+            if plain(&String::from_utf8_lossy(record.field(0))) == "ticker" {
+                let as_of = preamble.as_of.ok_or_else(|| {
+                    ReadError::Refused(
+                        "says no date it can be read by after \"Fund Holdings as of\"".to_owned(),
+                    )
+                })?;
+                fund_rows(&fund, &preamble, as_of, record.line, rows)
+                    .map_err(|fault| ReadError::Refused(fault.message))?;
+                let names = record.fields().map(|field| plain(&String::from_utf8_lossy(field)));
+                table = Some((Columns(names.collect()), as_of.to_string()));
+            } else {
+                preamble.read(&record);
+            }
+            continue;
+        };
+        // The disclaimer below the table is prose, which has commas of its own.
+        ended |= record.len() == 1;
+        if ended {
+            continue;
+        }
+        rows.stats.records += 1;
+        if let Err(fault) = holding(columns, &fund, as_of, &record, rows) {
+            rows.reject(record.line, record.raw, fault);
+        }
+    }
+    match table {
+        Some(_) => Ok(()),
+        None => Err(ReadError::Refused("has no table of holdings: no line begins with Ticker".to_owned())),
+    }
+}
+
+impl Preamble {
+    fn read(&mut self, record: &Record<'_>) {
+        let field = |index: usize| String::from_utf8_lossy(record.field(index)).trim().to_owned();
+        match field(0).as_str() {
+            "Fund Holdings as of" => self.as_of = spelled_date(&field(1)),
+            "Inception Date" => self.inception = spelled_date(&field(1)),
+            name if self.name.is_none() && !name.is_empty() && record.len() == 1 => {
+                self.name = Some(name.to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `Dec 06, 2024`, `06/Dec/2024` or `2024-12-06`.
+fn spelled_date(text: &str) -> Option<NaiveDate> {
+    let forms = ["%b %d, %Y", "%d/%b/%Y", "%d-%b-%Y", "%B %d, %Y"];
+    parse_date(text.as_bytes())
+        .or_else(|| forms.iter().find_map(|form| NaiveDate::parse_from_str(text, form).ok()))
+}
+
+/// The fund itself, as a security and as fund data.
+fn fund_rows(
+    fund: &str,
+    preamble: &Preamble,
+    as_of: NaiveDate,
+    line: u64,
+    rows: &mut Collector,
+) -> Result<(), Fault> {
+    if let Some(name) = &preamble.name {
+        Draft::new(Kind::Security)
+            .with("symbol", Some(fund))
+            .with("name", Some(name.as_str()))
+            .with("type", Some("etf"))
+            .accept(line, name.len(), rows)?;
+    }
+    Draft::new(Kind::Etf)
+        .with("symbol", Some(fund))
+        .with("as_of", Some(as_of.to_string()))
+        .with("issuer", Some("iShares"))
+        .with("inception_date", preamble.inception.map(|date| date.to_string()))
+        .accept(line, 0, rows)
+}
+
+fn holding(
+    columns: &Columns,
+    fund: &str,
+    as_of: &str,
+    record: &Record<'_>,
+    rows: &mut Collector,
+) -> Result<(), Fault> {
+    if record.len() != columns.0.len() {
+        let message = format_args!("{} fields where the table has {}", record.len(), columns.0.len());
+        return Err(Fault::new("malformed_row", message));
+    }
+    let text = |names: &[&str]| columns.text(record, names);
+    let asset_class = text(&["assetclass"]);
+    let equity = asset_class.as_deref().is_none_or(|class| class == "Equity");
+    let exchange = text(&["exchange"]);
+    let home =
+        exchange.as_deref().is_none_or(|name| Exchange::find(name).is_some_and(|e| HOME.contains(&e.mic)));
+    Draft::new(Kind::Holding)
+        .with("etf_symbol", Some(fund))
+        .with("as_of", Some(as_of))
+        .with("name", text(&["name"]))
+        .with("weight", columns.number(record, &["weight"]))
+        .with("symbol", text(&["ticker"]).filter(|_| equity && home).map(|ticker| classed(&ticker)))
+        .with("asset_type", asset_class)
+        .with("shares", columns.number(record, &["quantity", "shares"]))
+        .with("market_value", columns.number(record, &["marketvalue"]))
+        .with("currency", text(&["currency", "marketcurrency"]))
+        .with("isin", text(&["isin"]))
+        .with("cusip", text(&["cusip"]))
+        .with("sector", text(&["sector"]))
+        .with("country", text(&["location"]))
+        .accept(record.line, record.raw.len(), rows)
+}
+
+fn classed(ticker: &str) -> String {
+    let class = CLASSES.iter().find(|(plain, _)| *plain == ticker);
+    class.map_or(ticker, |(_, symbol)| *symbol).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::testing::{read_text, refused};
+
+    const FILE: &str = "\u{feff}iShares Core S&P 500 ETF\nFund Holdings as of,\"Dec 06, 2024\"\nInception Date,\"May 15, 2000\"\nShares Outstanding,\"957,950,000.00\"\n \n\
+        Ticker,Name,Sector,Asset Class,Market Value,Weight (%),Notional Value,Quantity,Price,Location,Exchange,Currency\n\
+        \"AAPL\",\"APPLE INC\",\"Information Technology\",\"Equity\",\"41,700,670,815.44\",\"7.15\",\"1\",\"171,720,766.00\",\"242.84\",\"United States\",\"NASDAQ\",\"USD\"\n\
+        \"BRKB\",\"BERKSHIRE HATHAWAY INC\",\"Financials\",\"Equity\",\"1.00\",\"1.6\",\"1\",\"2.00\",\"1\",\"United States\",\"New York Stock Exchange Inc.\",\"USD\"\n\
+        \"USD\",\"USD CASH\",\"Cash and/or Derivatives\",\"Cash\",\"-5.00\",\"-0.01\",\"1\",\"-5.00\",\"1\",\"United States\",\"-\",\"USD\"\n \n\
+        \"The content, as it is, has commas, quotes\nand lines\"\nAll rights, reserved, by, all\n";
+
+    #[test]
+    fn the_table_between_preamble_and_disclaimer_is_read() {
+        let found = read_text("IVV.csv", FILE);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(
+            found[0].contains(r#""symbol":"IVV","name":"iShares Core S&P 500 ETF","type":"etf""#),
+            "{found:?}"
+        );
+        assert!(
+            found[1].contains(r#""as_of":"2024-12-06""#)
+                && found[1].contains(r#""inception_date":"2000-05-15""#)
+        );
+        for part in [
+            r#""name":"APPLE INC","weight":"7.15","symbol":"AAPL""#,
+            r#""market_value":"41700670815.44""#,
+            r#""symbol":"BRK.B""#,
+            r#""country":"US""#,
+            r#""name":"USD CASH","weight":"-0.01","asset_type":"Cash""#,
+        ] {
+            assert!(found[2].contains(part), "{part} in {}", found[2]);
+        }
+    }
+
+    #[test]
+    fn the_fund_is_not_guessed_from_a_part_of_the_name() {
+        let reason = refused("IVV_holdings.csv", FILE);
+        assert!(reason.contains("--symbol IVV") && reason.contains("{symbol}_holdings.csv"), "{reason}");
+    }
+}

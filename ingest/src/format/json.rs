@@ -1,0 +1,97 @@
+//! JSON as its text: numbers keep their digits, and nothing is built that is not asked for.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// An object's members in order, values as they stand.
+pub(super) struct Members<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::with_capacity(16);
+                while let Some(Name(name)) = map.next_key()? {
+                    members.push((name, map.next_value()?));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// A member's name, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The text of a JSON string; `None` for another value.
+pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str::<String>(value).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+/// A value of a document that was found well-formed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Json<'a>(&'a str);
+
+impl<'a> Json<'a> {
+    /// Checks a whole document.
+    pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        Ok(Self(serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get()))
+    }
+
+    /// As it stands.
+    pub(super) fn raw(self) -> &'a str {
+        self.0
+    }
+
+    /// Whether it is a list.
+    pub(super) fn is_list(self) -> bool {
+        self.0.starts_with('[')
+    }
+
+    /// Whether it is an object.
+    pub(super) fn is_object(self) -> bool {
+        self.0.starts_with('{')
+    }
+
+    /// An object's members; none for another value.
+    pub(super) fn members(self) -> Vec<(Cow<'a, str>, Self)> {
+        let members = serde_json::from_str::<Members<'a>>(self.0).map(|members| members.0);
+        members.unwrap_or_default().into_iter().map(|(name, value)| (name, Self(value.get()))).collect()
+    }
+
+    /// A list's items; none for another value.
+    pub(super) fn items(self) -> Vec<Self> {
+        let items = serde_json::from_str::<Vec<&'a RawValue>>(self.0).unwrap_or_default();
+        items.into_iter().map(|item| Self(item.get())).collect()
+    }
+
+    /// An object's member.
+    pub(super) fn get(self, name: &str) -> Option<Self> {
+        self.members().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// A text, a number's digits, or a truth; `None` for null, lists and objects.
+    pub(super) fn text(self) -> Option<Cow<'a, str>> {
+        match self.0.as_bytes().first()? {
+            b'"' => string(self.0),
+            b'n' | b'[' | b'{' => None,
+            _ => Some(Cow::Borrowed(self.0)),
+        }
+    }
+}

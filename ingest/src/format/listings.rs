@@ -1,0 +1,135 @@
+//! Exchange listings: the `datasets` project's tables, and the symbol directory files they are made of.
+//!
+//! Warrants, rights and units are listed beside common stock and become stocks; the exchanges' test symbols are
+//! rejected.
+
+use market::event::Kind;
+
+use super::canonical::Draft;
+use super::vendor::{Reading, Vendor, VendorRow, Whose, read_rows};
+use super::{Head, ReadError};
+use crate::collect::Collector;
+use crate::normalize::Fault;
+use crate::source::Encoding;
+
+pub(super) static FORMAT: Vendor = Vendor {
+    name: "listings",
+    about: "Listings of Nasdaq, NYSE and other exchanges: the datasets project's CSV and the symbol directory's files",
+    needs: "the columns Symbol and Security Name, or ACT Symbol, are needed",
+    recognise,
+    read,
+};
+
+const SYMBOL: [&str; 3] = ["symbol", "actsymbol", "nasdaqsymbol"];
+const NAME: [&str; 2] = ["securityname", "companyname"];
+
+fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+    let nasdaq = head.has(&["symbol"]) && head.has(&["securityname"]);
+    let other = head.has(&["actsymbol"]) && head.has(&NAME);
+    (head.encoding == Encoding::Csv && (nasdaq || other)).then_some(Ok(Whose::Rows))
+}
+
+fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    read_rows(reading, rows, |row, rows| {
+        // The directory's files end with the time of their making, which is no listing.
+        if row.text(&SYMBOL).is_some_and(|symbol| symbol.starts_with("File Creation Time")) {
+            rows.stats.records -= 1;
+            return Ok(());
+        }
+        listing(row, rows)
+    })
+}
+
+fn listing(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
+    if row.text(&["testissue"]) == Some("Y") {
+        return Err(Fault::new("test_issue", "is a symbol by which the exchange tests its systems"));
+    }
+    let name = row.text(&NAME).ok_or_else(|| Fault::missing("Security Name"))?;
+    // A directory of one exchange has no column for it; only Nasdaq's calls its own column Symbol.
+    let exchange = match row.text(&["exchange"]) {
+        Some("A") => "XASE",
+        Some("N") => "XNYS",
+        Some("P") => "ARCX",
+        Some("Z") => "BATS",
+        Some("V") => "IEXG",
+        Some(other) => other,
+        None if row.has(&["actsymbol"]) => "XNYS",
+        None => "XNAS",
+    };
+    Draft::new(Kind::Security)
+        .with("symbol", row.text(&SYMBOL).map(canonical_symbol))
+        .with("name", Some(name.trim()))
+        .with("type", Some(type_of(name, row.text(&["etf"]) == Some("Y"))))
+        .with("exchange", Some(exchange))
+        .accept(row.line, row.raw.len(), rows)
+}
+
+/// The directory writes preferred shares `ABR$D` and warrants `GTX.W`.
+fn canonical_symbol(symbol: &str) -> String {
+    match (symbol.split_once('$'), symbol.strip_suffix(".W")) {
+        (Some((root, class)), _) => format!("{root}.PR{class}"),
+        (_, Some(root)) => format!("{root}.WS"),
+        _ => symbol.to_owned(),
+    }
+}
+
+/// The type a security's full name tells.
+fn type_of(name: &str, is_fund: bool) -> &'static str {
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if is_fund || name.ends_with(" ETF") {
+        "etf"
+    } else if has(&["Depositary Share", "Depository Share", "ADR"]) && has(&["American", "ADS", "ADR"]) {
+        "adr"
+    } else if has(&["Preferred", "Preference Share"]) {
+        "preferred"
+    } else if has(&["REIT", "Real Estate Investment Trust"]) {
+        "reit"
+    } else {
+        "stock"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::testing::read_text;
+
+    #[test]
+    fn listings_are_securities() {
+        let text = "ACT Symbol,Company Name,Security Name,Exchange,CQS Symbol,ETF,Round Lot Size,Test Issue,NASDAQ Symbol\n\
+            ABR$D,Arbor,\"Arbor Realty Trust 6.375% Series D Cumulative Redeemable Preferred Stock\",N,ABRpD,N,100.0,N,ABR-D\n\
+            AAA,CLO ETF,Alternative Access First Priority CLO Bond ETF,P,AAA,Y,100.0,N,AAA\n\
+            ZTEST,Test,Tick Pilot Test,Z,ZTEST,N,100.0,Y,ZTEST\n";
+        let found = read_text("other-listed.csv", text);
+        assert!(
+            found[0].contains(r#""symbol":"ABR.PRD""#) && found[0].contains(r#""type":"preferred""#),
+            "{found:?}"
+        );
+        assert!(
+            found[1].contains(r#""type":"etf""#) && found[1].contains(r#""exchange":"ARCX""#),
+            "{found:?}"
+        );
+        assert!(found[2].starts_with("reject 4 test_issue"), "{found:?}");
+    }
+
+    #[test]
+    fn the_directory_itself_is_read() {
+        let text = "Symbol|Security Name|Market Category|Test Issue|Financial Status|Round Lot Size|ETF|NextShares\n\
+            AACG|ATA Creativity Global - American Depositary Shares, each representing two common shares|S|N|N|100|N|N\n\
+            File Creation Time: 0309202412:00|||||||\n";
+        let found = read_text("nasdaqlisted.txt", text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains(r#""type":"adr""#) && found[0].contains(r#""exchange":"XNAS""#),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn symbols_of_the_directory_are_spelled_as_everywhere() {
+        assert_eq!(
+            ["ABR$D", "GTX.W", "AAC.U", "BRK.B"].map(canonical_symbol),
+            ["ABR.PRD", "GTX.WS", "AAC.U", "BRK.B"]
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! Polygon / Massive: dividends and splits old and new, tickers, aggregates, and the flat files of day aggregates.
+//!
+//! Answers come as pages, as lists of results, or as one result a line. Aggregates of the API are adjusted for splits
+//! up to the day they were asked for, unless the answer says otherwise; flat files are as traded.
+
+use chrono::{DateTime, NaiveDate, Timelike, Utc};
+use chrono_tz::America::New_York;
+use market::event::Kind;
+
+use super::canonical::Draft;
+use super::day::Days;
+use super::vendor::{Reading, Vendor, VendorRow, Whose, read_rows};
+use super::{Head, ReadError};
+use crate::collect::Collector;
+use crate::normalize::{Fault, shown};
+use crate::source::Encoding;
+
+pub(super) static FORMAT: Vendor = Vendor {
+    name: "massive",
+    about: "Polygon / Massive JSON (dividends, splits, tickers, aggregates) and flat files of day aggregates",
+    needs: "results of dividends, splits, tickers or aggregates, or the columns ticker, window_start and close, are needed",
+    recognise,
+    read,
+};
+
+fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+    let found = match head.encoding {
+        Encoding::Csv => head.has(&["ticker"]) && head.has(&["windowstart"]) && head.has(&["close"]),
+        _ => {
+            let record = head.record_keys();
+            let has = |name: &str| record.iter().any(|key| key == name);
+            let page = head.has(&["results", "requestid"]) && head.has(&["status", "requestid"]);
+            has("ticker")
+                && (has("cash_amount") || has("split_from") || has("primary_exchange") || has("locale"))
+                || page && has("t") && has("o") && has("c")
+                || page && (record.is_empty() || head.has(&["resultscount"]))
+        }
+    };
+    found.then_some(Ok(Whose::Rows))
+}
+
+fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let currency = reading.currency();
+    let flat_file = reading.encoding == Encoding::Csv;
+    let asked_on = rows.observed_at().date_naive().to_string();
+    let mut days = Days::default();
+    read_rows(reading, rows, |row, rows| {
+        if row.has(&["cashamount"]) {
+            dividend(row, &currency).accept(row.line, row.raw.len(), rows)
+        } else if row.has(&["splitfrom"]) {
+            split(row).accept(row.line, row.raw.len(), rows)
+        } else if row.has(&["market", "locale", "primaryexchange"]) {
+            ticker(row, &asked_on, rows)
+        } else if row.has(&["c", "close"]) {
+            let adjusted = !flat_file && row.text(&["adjusted"]) != Some("false");
+            let date = session_of(row.text(&["t", "windowstart"]))?;
+            aggregate(row, date, adjusted.then_some(asked_on.as_str())).accept(
+                row.line,
+                row.raw.len(),
+                rows,
+            )?;
+            days.push(date);
+            Ok(())
+        } else {
+            let message = "is no dividend, split, ticker or aggregate of Massive";
+            Err(Fault::new("unknown_kind", message))
+        }
+    })?;
+    days.check_daily()?;
+    Ok(())
+}
+
+/// Preferred shares have a small p before their class: `BACpL`.
+fn symbol(row: &VendorRow<'_>) -> Option<String> {
+    let ticker = row.text(&["ticker", "T"])?;
+    let preferred = ticker.split_once('p').filter(|(root, class)| {
+        !root.is_empty() && [root, class].iter().all(|part| part.bytes().all(|b| b.is_ascii_uppercase()))
+    });
+    Some(preferred.map_or_else(|| ticker.to_owned(), |(root, class)| format!("{root}.PR{class}")))
+}
+
+fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
+    let r#type = match row.text(&["dividendtype", "distributiontype"]) {
+        Some("CD" | "recurring") | None => "regular",
+        Some("SC") => "special",
+        Some("LT") => "capital_gain_long",
+        Some("ST") => "capital_gain_short",
+        Some(word) => word,
+    };
+    Draft::new(Kind::Dividend)
+        .with("id", row.text(&["id"]))
+        .with("symbol", symbol(row))
+        .with("amount", row.text(&["cashamount"]))
+        .with("currency", row.text(&["currency"]).or(Some(currency)))
+        .with("type", Some(r#type))
+        .with("frequency", row.text(&["frequency"]))
+        .with("ex_date", row.date(&["exdividenddate"]))
+        .with("record_date", row.date(&["recorddate"]))
+        .with("payment_date", row.date(&["paydate"]))
+        .with("declaration_date", row.date(&["declarationdate"]))
+}
+
+fn split<'a>(row: &'a VendorRow<'_>) -> Draft<'a> {
+    Draft::new(Kind::Split)
+        .with("id", row.text(&["id"]))
+        .with("symbol", symbol(row))
+        .with("ex_date", row.date(&["executiondate"]))
+        .with("from", row.text(&["splitfrom"]))
+        .with("to", row.text(&["splitto"]))
+        .with("type", row.text(&["adjustmenttype"]))
+}
+
+fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'a str>) -> Draft<'a> {
+    Draft::new(Kind::Price)
+        .with("symbol", symbol(row))
+        .with("date", Some(date.to_string()))
+        .with("open", row.text(&["o", "open"]))
+        .with("high", row.text(&["h", "high"]))
+        .with("low", row.text(&["l", "low"]))
+        .with("close", row.text(&["c", "close"]))
+        .with("volume", row.text(&["v", "volume"]))
+        .with("vwap", row.text(&["vw"]))
+        .with("trade_count", row.text(&["n", "transactions"]))
+        .with("basis", basis_as_of.map(|_| "split_adjusted"))
+        .with("basis_as_of", basis_as_of)
+}
+
+/// A security, and what the details of a ticker say of its size.
+fn ticker(row: &VendorRow<'_>, asked_on: &str, rows: &mut Collector) -> Result<(), Fault> {
+    if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
+        return Err(Fault::new("unsupported_market", format_args!("market {market} is not of securities")));
+    }
+    let r#type = match row.text(&["type"]).unwrap_or_default() {
+        "ETF" | "ETN" | "ETV" | "ETS" => "etf",
+        "ADRC" | "ADRP" | "ADRR" | "ADRW" | "GDR" | "NYRS" => "adr",
+        "PFD" => "preferred",
+        "FUND" => "closed_end_fund",
+        "LT" => "trust",
+        // Warrants, rights and units are listed beside common stock, and pay as little as most of it.
+        _ => "stock",
+    };
+    let delisted = row.text(&["active"]) == Some("false");
+    let gone_on = row.text(&["delistedutc"]).and_then(|time| time.get(..10));
+    Draft::new(Kind::Security)
+        .with("symbol", symbol(row))
+        .with("name", row.text(&["name"]))
+        .with("type", Some(r#type))
+        .with("exchange", row.text(&["primaryexchange"]))
+        .with("currency", row.text(&["currencyname", "currencysymbol"]).map(str::to_ascii_uppercase))
+        .with("country", row.text(&["locale"]).filter(|locale| *locale != "global"))
+        .with("industry", row.text(&["sicdescription"]))
+        .with("description", row.text(&["description"]))
+        .with("website", row.text(&["homepageurl"]))
+        .with("employees", row.text(&["totalemployees"]))
+        .with("ipo_date", row.date(&["listdate"]))
+        .with("cik", row.text(&["cik"]))
+        .with("figi", row.text(&["compositefigi"]))
+        .with("status", delisted.then_some("delisted"))
+        .with("delisted_on", gone_on.filter(|_| delisted))
+        .accept(row.line, row.raw.len(), rows)?;
+    if !row.has(&["marketcap", "shareclasssharesoutstanding"]) {
+        return Ok(());
+    }
+    Draft::new(Kind::Fundamentals)
+        .with("symbol", symbol(row))
+        .with("as_of", Some(asked_on))
+        .with("market_cap", row.text(&["marketcap"]))
+        .with("shares_outstanding", row.text(&["shareclasssharesoutstanding"]))
+        .with("shares_as_of", row.text(&["shareclasssharesoutstanding"]).map(|_| asked_on))
+        .accept(row.line, row.raw.len(), rows)
+}
+
+/// The session of a time in milliseconds or nanoseconds: a day begins at midnight, or is stamped at its close.
+fn session_of(time: Option<&str>) -> Result<NaiveDate, Fault> {
+    let text = time.ok_or_else(|| Fault::missing("t"))?;
+    let number: Option<i64> = text.parse().ok();
+    let instant = number.and_then(|number| match text.len() {
+        ..=14 => DateTime::<Utc>::from_timestamp_millis(number),
+        _ => Some(DateTime::from_timestamp_nanos(number)),
+    });
+    let message = format_args!("t {:?} is not a time in milliseconds or nanoseconds", shown(text.as_bytes()));
+    let local = instant.ok_or_else(|| Fault::new("bad_date", message))?.with_timezone(&New_York);
+    match (local.hour(), local.minute(), local.second()) {
+        (0 | 16, 0, 0) => Ok(local.date_naive()),
+        _ => Err(Fault::new(
+            "intraday_row",
+            format_args!("t {text} is {} in New York: only daily rows are loaded", local.format("%F %T")),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::testing::{read_text, refused};
+
+    #[test]
+    fn dividends_old_and_new() {
+        // The old shape is that of a recorded page; the new one is written by hand from the vendor's documents.
+        let old = r#"{"results":[{"cash_amount":0.59375,"declaration_date":"2020-09-09","dividend_type":"CD","ex_dividend_date":"2025-06-12","frequency":4,"pay_date":"2025-06-30","record_date":"2025-06-15","ticker":"CSSEN"},
+            {"cash_amount":"1.5","dividend_type":"SC","ex_dividend_date":"2024-01-02","frequency":0,"pay_date":"","ticker":"BACpL"}],"status":"OK","request_id":"x","next_url":"https://x"}"#;
+        assert_eq!(
+            read_text("page.json", old),
+            [
+                "dividend CSSEN 2025-06-12 0.59375 USD regular raw",
+                "dividend BAC.PRL 2024-01-02 1.5 USD special raw"
+            ]
+        );
+        let new = r#"{"status":"OK","request_id":"x","results":[{"id":"E1","ticker":"AAPL","ex_dividend_date":"2024-02-09","cash_amount":0.24,"currency":"USD","distribution_type":"recurring","frequency":4,"historical_adjustment_factor":0.99,"split_adjusted_cash_amount":0.12}]}"#;
+        assert_eq!(read_text("x.json", new), ["dividend AAPL 2024-02-09 0.24 USD regular raw"]);
+    }
+
+    #[test]
+    fn aggregates_are_split_adjusted_to_the_day_of_asking_unless_they_say() {
+        let page = |adjusted: &str| {
+            format!(
+                r#"{{"ticker":"AAPL","queryCount":2,"resultsCount":2,"adjusted":{adjusted},"results":[{{"v":642646396.0,"vw":1.469,"o":1.5032,"c":1.4604,"h":1.5064,"l":1.4489,"t":1112331600000,"n":82132}}],"status":"OK","request_id":"x"}}"#
+            )
+        };
+        let row = "price AAPL 2005-04-01 o=1.5032 h=1.5064 l=1.4489 c=1.4604 v=642646396";
+        assert_eq!(read_text("a.json", &page("true")), [format!("{row} split_adjusted@1970-01-01")]);
+        assert_eq!(read_text("a.json", &page("false")), [format!("{row} raw")]);
+    }
+
+    #[test]
+    fn flat_files_are_raw_and_daily() {
+        // Written by hand from the vendor's documents.
+        let header = "ticker,volume,open,close,high,low,window_start,transactions\n";
+        let day = format!("{header}A,1000,10,11,12,9,1698811200000000000,5\n");
+        assert_eq!(read_text("2023-11-01.csv", &day), ["price A 2023-11-01 o=10 h=12 l=9 c=11 v=1000 raw"]);
+        let minute = format!("{header}A,1000,10,11,12,9,1698845400000000000,5\n");
+        assert!(read_text("2023-11-01.csv", &minute)[0].contains("intraday_row"));
+    }
+
+    #[test]
+    fn tickers_are_securities() {
+        let page = r#"{"results":[{"ticker":"A","name":"Agilent Technologies Inc.","market":"stocks","locale":"us","primary_exchange":"XNYS","type":"CS","active":true,"currency_name":"usd","cik":"0001090872","composite_figi":"BBG000C2V3D6"}],"status":"OK","request_id":"x"}"#;
+        let found = read_text("tickers.json", page);
+        assert!(found[0].contains(r#""symbol":"A","name":"Agilent Technologies Inc.","type":"stock","currency":"USD","status":"active""#), "{found:?}");
+        assert!(
+            found[0].contains(r#""exchange":"XNYS""#) && found[0].contains(r#""country":"US""#),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_split_is_old_to_new_and_an_error_is_no_data() {
+        let page = r#"{"results":[{"execution_date":"2022-07-18","split_from":1,"split_to":20,"ticker":"GOOGL"}],"status":"OK","request_id":"x"}"#;
+        assert_eq!(read_text("s.json", page), ["split GOOGL 2022-07-18 1:20"]);
+        let error = r#"{"status":"ERROR","request_id":"x","error":"You've exceeded the maximum requests per minute, please wait"}"#;
+        assert!(refused("s.json", error).contains("requests per minute"));
+    }
+}

@@ -1,0 +1,194 @@
+//! SEC EDGAR company facts: shares outstanding, and twelve months of earnings, revenue and cash flows.
+//!
+//! A fact is of a period and was filed on a day; a later filing of the same period corrects an earlier one. Twelve
+//! months end with a year's report, or are that year, plus the running year so far, less the same part of the year
+//! before. Dividends declared a share have no ex-date, so they make no dividends; what was paid is a figure.
+
+use std::collections::BTreeMap;
+
+use chrono::{Days, Months, NaiveDate};
+use market::event::Kind;
+use rust_decimal::Decimal;
+
+use super::canonical::Draft;
+use super::json::Json;
+use super::vendor::{Reading, Vendor, Whose, read_documents};
+use super::{Head, ReadError};
+use crate::collect::Collector;
+use crate::normalize::parse_date;
+use crate::source::Encoding;
+
+pub(super) static FORMAT: Vendor = Vendor {
+    name: "sec",
+    about: "SEC EDGAR company facts JSON, one company a file",
+    needs: "an object with cik, entityName and facts is needed",
+    recognise,
+    read,
+};
+
+/// Figures of twelve months: the canonical name, the unit, and the facts that say it, the best first.
+const TRAILING: [(&str, &str, &[&str]); 6] = [
+    ("eps_ttm", "USD/shares", &["EarningsPerShareDiluted", "EarningsPerShareBasicAndDiluted"]),
+    (
+        "revenue_ttm",
+        "USD",
+        &["RevenueFromContractWithCustomerExcludingAssessedTax", "Revenues", "SalesRevenueNet"],
+    ),
+    ("net_income_ttm", "USD", &["NetIncomeLoss", "ProfitLoss"]),
+    ("operating_cash_flow_ttm", "USD", &["NetCashProvidedByUsedInOperatingActivities"]),
+    ("capital_expenditure_ttm", "USD", &["PaymentsToAcquirePropertyPlantAndEquipment"]),
+    ("dividends_paid_ttm", "USD", &["PaymentsOfDividendsCommonStock", "PaymentsOfDividends"]),
+];
+
+/// Counts of shares: the part of the facts, and the fact's name.
+const SHARES: [(&str, &str); 2] =
+    [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
+
+fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+    let found = head.encoding != Encoding::Csv && head.has(&["entityname"]) && head.has(&["facts", "cik"]);
+    found.then_some(Ok(Whose::File))
+}
+
+fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let symbol = reading.file_symbol()?.to_string();
+    read_documents(reading, rows, |document, _, rows| {
+        for (number, (as_of, figures)) in (1..).zip(figures_of(document)) {
+            rows.stats.records += 1;
+            let mut draft = Draft::new(Kind::Fundamentals)
+                .with("symbol", Some(symbol.as_str()))
+                .with("as_of", Some(as_of.to_string()))
+                .with("reported_currency", Some("USD"));
+            for (name, figure) in &figures {
+                draft = draft.with(name, Some(figure.to_string()));
+            }
+            if figures.contains_key("eps_ttm") {
+                draft = draft.with("eps_as_of", Some(as_of.to_string()));
+            }
+            if figures.contains_key("shares_outstanding") {
+                draft = draft.with("shares_as_of", Some(as_of.to_string()));
+            }
+            let text = format!("{as_of} {figures:?}");
+            if let Err(fault) = draft.accept(number, text.len(), rows) {
+                rows.reject(number, text.as_bytes(), fault);
+            }
+        }
+    })
+}
+
+/// A company's figures by the day they are of.
+fn figures_of(document: Json<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> {
+    let mut figures: BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> = BTreeMap::new();
+    let Some(facts) = document.get("facts") else { return figures };
+    let part = |name: &str| facts.get(name);
+    for (part, name) in SHARES.iter().filter_map(|(section, name)| Some((part(section)?, *name))) {
+        let Some(fact) = part.get(name) else { continue };
+        for ((_, end), count) in periods(fact, "shares") {
+            if count > Decimal::ZERO {
+                figures.entry(end).or_default().entry("shares_outstanding").or_insert(count);
+            }
+        }
+    }
+    let Some(statements) = part("us-gaap") else { return figures };
+    for (name, unit, concepts) in TRAILING {
+        for fact in concepts.iter().filter_map(|concept| statements.get(concept)) {
+            for (end, sum) in trailing(&periods(fact, unit)) {
+                figures.entry(end).or_default().entry(name).or_insert(sum);
+            }
+        }
+    }
+    figures
+}
+
+/// First and last day of a period; both are the same for a count.
+type Period = (NaiveDate, NaiveDate);
+
+/// A fact's values by period, of each the one filed last.
+fn periods(fact: Json<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
+    let mut filed: BTreeMap<Period, (String, Decimal)> = BTreeMap::new();
+    let values = fact.get("units").and_then(|units| units.get(unit));
+    for value in values.map(Json::items).unwrap_or_default() {
+        let members = value.members();
+        let text =
+            |name: &str| members.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.text());
+        let date = |name: &str| text(name).and_then(|text| parse_date(text.as_bytes()));
+        let number = text("val").and_then(|text| market::value::parse_figure(&text).ok());
+        let (Some(end), Some(number)) = (date("end"), number) else { continue };
+        let filing = text("filed").unwrap_or_default().into_owned();
+        let known = filed.entry((date("start").unwrap_or(end), end)).or_default();
+        if filing >= known.0 {
+            *known = (filing, number.value);
+        }
+    }
+    filed.into_iter().map(|(period, (_, value))| (period, value)).collect()
+}
+
+/// Twelve months' sums by their last day.
+fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal> {
+    let length = |(start, end): Period| (end - start).num_days();
+    let years: BTreeMap<NaiveDate, Decimal> = periods
+        .iter()
+        .filter(|(period, _)| (350..=380).contains(&length(**period)))
+        .map(|((_, end), value)| (*end, *value))
+        .collect();
+    let mut sums = years.clone();
+    for (&(start, end), so_far) in periods.iter().filter(|(period, _)| (80..=290).contains(&length(**period)))
+    {
+        let year = start.checked_sub_days(Days::new(1)).and_then(|last| nearest(&years, last));
+        let before = [start, end].map(|day| day.checked_sub_months(Months::new(12)));
+        let [Some(start_before), Some(end_before)] = before else { continue };
+        let same_part =
+            periods.iter().find(|((from, to), _)| near(*from, start_before) && near(*to, end_before));
+        if let (Some(year), Some((_, same_part))) = (year, same_part) {
+            sums.entry(end).or_insert(year + so_far - same_part);
+        }
+    }
+    sums
+}
+
+/// Fiscal periods end on a weekday, so the same day a year apart is not the same date.
+fn near(a: NaiveDate, b: NaiveDate) -> bool {
+    (a - b).num_days().abs() <= 10
+}
+
+fn nearest(years: &BTreeMap<NaiveDate, Decimal>, day: NaiveDate) -> Option<Decimal> {
+    years.iter().find(|(end, _)| near(**end, day)).map(|(_, value)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::testing::{options, read_with, refused};
+
+    // Written by hand from the shape the agency documents: no answer is recorded.
+    const FACTS: &str = r#"{"cik":320193,"entityName":"Apple Inc.","facts":{
+        "dei":{"EntityCommonStockSharesOutstanding":{"label":"x","units":{"shares":[
+            {"end":"2023-01-20","val":15821946000,"fy":2023,"fp":"Q1","form":"10-Q","filed":"2023-02-03"}]}}},
+        "us-gaap":{"EarningsPerShareDiluted":{"units":{"USD/shares":[
+            {"start":"2021-09-26","end":"2021-12-25","val":2.10,"filed":"2022-01-28"},
+            {"start":"2021-09-26","end":"2022-09-24","val":6.10,"filed":"2022-10-28"},
+            {"start":"2021-09-26","end":"2022-09-24","val":6.11,"filed":"2023-11-03"},
+            {"start":"2022-09-25","end":"2022-12-31","val":1.88,"filed":"2023-02-03"}]}}}}}"#;
+
+    #[test]
+    fn twelve_months_are_a_year_or_roll_with_the_quarters() {
+        let mut named = options();
+        named.symbol = Some("AAPL".parse().unwrap());
+        let found = read_with("CIK0000320193.json", FACTS, &named);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(
+            found[0].contains(r#""as_of":"2022-09-24","eps_ttm":"6.11","eps_as_of":"2022-09-24""#),
+            "{found:?}"
+        );
+        assert!(found[1].contains(r#""as_of":"2022-12-31","eps_ttm":"5.89""#), "{found:?}");
+        assert!(
+            found[2].contains(
+                r#""as_of":"2023-01-20","shares_outstanding":"15821946000","shares_as_of":"2023-01-20""#
+            ),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn facts_name_no_symbol() {
+        assert!(refused("CIK0000320193.json", FACTS).contains("--symbol"));
+    }
+}

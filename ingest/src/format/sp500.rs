@@ -1,0 +1,103 @@
+//! The `datasets` project's tables of the S&P 500: constituents, and their financials on the date in the file's name.
+
+use chrono::NaiveDate;
+use market::event::Kind;
+use market::reference::Country;
+use rust_decimal::Decimal;
+
+use super::canonical::Draft;
+use super::vendor::{Reading, Vendor, VendorRow, Whose, read_rows, scaled};
+use super::{Head, ReadError};
+use crate::collect::Collector;
+use crate::normalize::Fault;
+use crate::source::Encoding;
+
+pub(super) static FORMAT: Vendor = Vendor {
+    name: "sp500",
+    about: "The datasets project's S&P 500 constituents and financials CSV",
+    needs: "the columns Symbol and GICS Sector, or Symbol, Price/Earnings and Market Cap, are needed",
+    recognise,
+    read,
+};
+
+/// A market value below this is in billions, as the files up to 2016 have it.
+const SMALLEST_COMPANY: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
+const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
+
+fn recognise(head: &Head) -> Option<Result<Whose, String>> {
+    if head.encoding != Encoding::Csv || !head.has(&["symbol"]) {
+        return None;
+    }
+    let constituents = head.has(&["gicssector"]);
+    let financials = head.has(&["priceearnings"]) && head.has(&["marketcap"]);
+    (constituents || financials).then_some(Ok(if financials { Whose::Dated } else { Whose::Rows }))
+}
+
+fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let date = reading.date;
+    read_rows(reading, rows, |row, rows| {
+        if row.has(&["priceearnings"]) { financials(row, date, rows) } else { constituent(row, rows) }
+    })
+}
+
+fn constituent(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
+    let industry = row.text(&["gicssubindustry"]);
+    let trust = industry.is_some_and(|industry| industry.ends_with("REITs"));
+    let place = row.text(&["headquarterslocation"]).and_then(|place| place.rsplit(',').next());
+    Draft::new(Kind::Security)
+        .with("symbol", row.text(&["symbol"]))
+        .with("name", row.text(&["security", "name"]))
+        .with("type", Some(if trust { "reit" } else { "stock" }))
+        .with("sector", row.text(&["gicssector"]))
+        .with("industry", industry)
+        .with("country", place.and_then(Country::find).map(|country| country.code))
+        .with("cik", row.text(&["cik"]))
+        .with("indexes", Some("sp500"))
+        .accept(row.line, row.raw.len(), rows)
+}
+
+/// Figures as of the file's date, else of the day they are loaded. A loss-maker's ratio is absent there.
+fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut Collector) -> Result<(), Fault> {
+    let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
+    let market_cap = row.text(&["marketcap"]).map(|text| {
+        let small = market::value::parse_figure(text).is_ok_and(|cap| cap.value < SMALLEST_COMPANY);
+        if small { scaled(text, BILLION) } else { text.to_owned() }
+    });
+    Draft::new(Kind::Fundamentals)
+        .with("symbol", row.text(&["symbol"]))
+        .with("as_of", Some(as_of.to_string()))
+        .with("eps_ttm", row.text(&["earningsshare"]))
+        .with("market_cap", market_cap)
+        .with("ps_ratio", row.text(&["pricesales"]))
+        .with("book_value_per_share", row.text(&["bookvalue"]))
+        .accept(row.line, row.raw.len(), rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::testing::read_text;
+
+    #[test]
+    fn constituents_are_securities_of_the_index() {
+        let text = "Symbol,Security,GICS Sector,GICS Sub-Industry,Headquarters Location,Date added,CIK,Founded\n\
+            ACN,Accenture,Information Technology,IT Consulting & Other Services,\"Dublin, Ireland\",2011-07-06,1467373,1989\n\
+            AMT,American Tower,Real Estate,Telecom Tower REITs,\"Boston, Massachusetts\",2007-11-19,1053507,1995\n";
+        let found = read_text("constituents.csv", text);
+        assert!(
+            found[0].contains(r#""indexes":["sp500"]"#) && found[0].contains(r#""country":"IE""#),
+            "{found:?}"
+        );
+        assert!(found[1].contains(r#""type":"reit""#) && !found[1].contains("country"), "{found:?}");
+    }
+
+    #[test]
+    fn financials_are_of_the_date_in_the_name_and_in_whole_dollars() {
+        let text = "Symbol,Name,Sector,Price,Dividend Yield,Price/Earnings,Earnings/Share,Book Value,Market Cap,Price/Sales\n\
+            MMM,3M Co.,Industrials,137.31,1.84,21.23,6.508,26.432,92.447,3.03\n\
+            AOS,A.O. Smith Corp,Industrials,60.24,1.1,27.76,1.7,,10783419933,3.6\n";
+        let found = read_text("constituents-financials_2014-01-19.csv", text);
+        assert!(found[0].contains(r#""symbol":"MMM","as_of":"2014-01-19","eps_ttm":"6.508""#), "{found:?}");
+        assert!(found[0].contains(r#""market_cap":"92447000000""#), "{found:?}");
+        assert!(found[1].contains(r#""market_cap":"10783419933""#), "{found:?}");
+    }
+}

@@ -1,0 +1,285 @@
+//! What every vendor's format is made of: what recognises its files, and the loops that read their records.
+//!
+//! A record is a row of a table or an object of a JSON document; its names are brought into one spelling, so that a
+//! format says once where a value stands, whichever of the two it came in.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use chrono::NaiveDate;
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+use super::head::plain;
+use super::json::Json;
+use super::table::Table;
+use super::{Head, Options, ReadError};
+use crate::collect::Collector;
+use crate::normalize::{Fault, is_absent};
+use crate::records::{Lines, Record};
+use crate::source::Encoding;
+
+/// Largest JSON document; it is held whole while it is read.
+const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
+
+/// A vendor's format.
+pub struct Vendor {
+    /// Its word on the command line.
+    pub name: &'static str,
+    /// What it is, for `--help`.
+    pub about: &'static str,
+    /// What a file of it has, for the refusal of one that has not.
+    pub(super) needs: &'static str,
+    pub(super) recognise: fn(&Head) -> Option<Result<Whose, String>>,
+    pub(super) read: fn(Reading<'_>, &mut Collector) -> Result<(), ReadError>,
+}
+
+impl std::fmt::Debug for Vendor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Vendor {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Vendor {}
+
+/// Where a file says whose its rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Every row names its symbol.
+    Rows,
+    /// All rows are of one symbol, which the content does not name.
+    File,
+    /// Every row names its symbol, and the file's name the date they are of.
+    Dated,
+}
+
+/// A vendor's file being read.
+pub(super) struct Reading<'a> {
+    pub(super) source: &'a mut dyn Read,
+    pub(super) encoding: Encoding,
+    /// The symbol of a file whose rows name none.
+    pub(super) symbol: Option<&'a Symbol>,
+    /// The date in the file's name.
+    pub(super) date: Option<NaiveDate>,
+    pub(super) options: &'a Options,
+}
+
+impl Reading<'_> {
+    /// The currency of amounts that name none, as a feed spells it.
+    pub(super) fn currency(&self) -> String {
+        let currency = &self.options.currency;
+        currency.minor.map_or_else(|| currency.code.clone(), str::to_owned)
+    }
+
+    /// The symbol of a file whose rows name none.
+    pub(super) fn file_symbol(&self) -> Result<&Symbol, ReadError> {
+        self.symbol
+            .ok_or_else(|| ReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))
+    }
+}
+
+/// One record, whatever it was encoded in.
+pub(super) struct VendorRow<'a> {
+    names: Cow<'a, [String]>,
+    cells: Vec<Cow<'a, str>>,
+    /// Line of a table, or number of an object in its document, from 1.
+    pub(super) line: u64,
+    /// As it stands in the file.
+    pub(super) raw: &'a [u8],
+}
+
+impl<'a> VendorRow<'a> {
+    fn of_record(header: &'a [String], record: &Record<'a>) -> Self {
+        let cells = record.fields().map(String::from_utf8_lossy).collect();
+        Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
+    }
+
+    /// An object's members; lists and objects inside it are left out.
+    pub(super) fn of_json(object: Json<'a>, line: u64) -> Self {
+        let mut row =
+            Self { names: Cow::Owned(Vec::new()), cells: Vec::new(), line, raw: object.raw().as_bytes() };
+        row.add(object);
+        row
+    }
+
+    /// Adds an object's members, which count where the row has none of their name.
+    pub(super) fn add(&mut self, object: Json<'a>) {
+        for (name, value) in object.members() {
+            if let Some(text) = value.text() {
+                self.set(&name, text);
+            }
+        }
+    }
+
+    /// Adds a cell.
+    pub(super) fn set(&mut self, name: &str, text: Cow<'a, str>) {
+        self.names.to_mut().push(spelled(name));
+        self.cells.push(text);
+    }
+
+    /// Whether the record has one of these names, with or without a value.
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.names.iter().any(|name| names.contains(&name.as_str()))
+    }
+
+    /// The first value that stands under one of these names; the vendors' words for absence are none.
+    pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
+        names.iter().find_map(|wanted| {
+            let index = self.names.iter().position(|name| name == wanted)?;
+            let text = self.cells.get(index)?.trim();
+            let absent =
+                is_absent(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan" | "NA");
+            (!absent).then_some(text)
+        })
+    }
+
+    /// The same as bytes; empty when absent.
+    pub(super) fn bytes(&self, names: &[&str]) -> &[u8] {
+        self.text(names).unwrap_or_default().as_bytes()
+    }
+
+    /// A date, without the midnight some vendors write behind it.
+    pub(super) fn date(&self, names: &[&str]) -> Option<&str> {
+        self.text(names).map(day_of)
+    }
+
+    /// A fraction of one as percent; a number that is percent by its sign stays.
+    pub(super) fn percent(&self, names: &[&str]) -> Option<String> {
+        self.text(names).map(|text| match text.strip_suffix('%') {
+            Some(percent) => percent.trim().to_owned(),
+            None => scaled(text, Decimal::ONE_HUNDRED),
+        })
+    }
+
+    /// The file's symbol, else the one that stands under one of these names.
+    pub(super) fn symbol(&self, names: &[&str], file: Option<&Symbol>) -> Option<String> {
+        file.map(ToString::to_string).or_else(|| self.text(names).map(str::to_owned))
+    }
+}
+
+/// A name in one spelling. Massive's `T` and `t` differ, and Alpha Vantage numbers its names: `4. close`.
+fn spelled(name: &str) -> String {
+    if name.len() == 1 {
+        return name.to_owned();
+    }
+    let unnumbered = name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(". ");
+    plain(unnumbered.unwrap_or(name))
+}
+
+/// The day of a date that is written with the time of its beginning: `2015-01-02T00:00:00.000Z`.
+pub(super) fn day_of(text: &str) -> &str {
+    match (text.get(..10), text.get(11..19)) {
+        (Some(day), Some("00:00:00")) => day,
+        _ => text,
+    }
+}
+
+/// A number times a factor; a text that is none stays, for the check that names it.
+pub(super) fn scaled(text: &str, factor: Decimal) -> String {
+    let number = market::value::parse_figure(text).ok();
+    let product = number.and_then(|number| number.value.checked_mul(factor));
+    product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
+}
+
+/// Counts a record, and rejects it when `row` finds a fault in it.
+pub(super) fn take_row(
+    row: &VendorRow<'_>,
+    rows: &mut Collector,
+    read: &mut impl FnMut(&VendorRow<'_>, &mut Collector) -> Result<(), Fault>,
+) {
+    rows.stats.records += 1;
+    if let Err(fault) = read(row, rows) {
+        rows.reject(row.line, row.raw, fault);
+    }
+}
+
+/// Gives every JSON document of a file to `each`, with its line: a line of NDJSON, or the whole file.
+pub(super) fn read_documents(
+    reading: Reading<'_>,
+    rows: &mut Collector,
+    mut each: impl FnMut(Json<'_>, u64, &mut Collector),
+) -> Result<(), ReadError> {
+    if reading.encoding == Encoding::Ndjson {
+        let mut lines = Lines::new(reading.source)?;
+        while let Some((number, line)) = lines.next_line()? {
+            let text = String::from_utf8_lossy(line);
+            if text.trim().is_empty() {
+                continue;
+            }
+            match Json::parse(&text) {
+                Ok(document) => each(document, number, rows),
+                Err(error) => {
+                    rows.stats.records += 1;
+                    rows.reject(number, line, Fault::new("malformed_row", format_args!("not JSON: {error}")));
+                }
+            }
+        }
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    reading.source.take(MAX_DOCUMENT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_DOCUMENT {
+        return Err(ReadError::Refused(
+            "is one JSON document of more than 256 MiB: write one record a line and name it .ndjson"
+                .to_owned(),
+        ));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let document = Json::parse(&text).map_err(|error| {
+        ReadError::Refused(format!("is not a whole JSON document: {error}; fetch it again"))
+    })?;
+    each(document, 1, rows);
+    Ok(())
+}
+
+/// Gives every record of a file to `read`: rows of a table, or objects inside the vendors' wrappers.
+pub(super) fn read_rows(
+    reading: Reading<'_>,
+    rows: &mut Collector,
+    mut read: impl FnMut(&VendorRow<'_>, &mut Collector) -> Result<(), Fault>,
+) -> Result<(), ReadError> {
+    if reading.encoding == Encoding::Csv {
+        let table = Table::open(reading.source, spelled)?;
+        let header = table.header().to_vec();
+        return table.read(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
+    }
+    let by_line = reading.encoding == Encoding::Ndjson;
+    let mut number = 0;
+    read_documents(reading, rows, |document, line, rows| {
+        unwrap(document, None, &mut |object, wrapper| {
+            number += 1;
+            let mut row = VendorRow::of_json(object, if by_line { line } else { number });
+            if let Some(wrapper) = wrapper {
+                row.add(wrapper);
+            }
+            take_row(&row, rows, &mut read);
+        });
+    })
+}
+
+/// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.
+fn unwrap<'a>(value: Json<'a>, wrapper: Option<Json<'a>>, each: &mut impl FnMut(Json<'a>, Option<Json<'a>>)) {
+    if value.is_list() {
+        for item in value.items() {
+            unwrap(item, wrapper, each);
+        }
+        return;
+    }
+    let inner = value.get("results").or_else(|| value.get("data"));
+    match inner.filter(|inner| inner.is_list() || inner.is_object()) {
+        Some(inner) if wrapper.is_none() => unwrap(inner, Some(value), each),
+        // A page without results is no record.
+        None if wrapper.is_none() && is_empty_page(value) => {}
+        _ => each(value, wrapper),
+    }
+}
+
+fn is_empty_page(value: Json<'_>) -> bool {
+    value.get("request_id").is_some() && value.get("status").is_some()
+}
