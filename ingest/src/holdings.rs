@@ -9,7 +9,7 @@ use market::symbol::Symbol;
 /// Positions of a load beyond which it is to be cut; they are kept in memory until it ends.
 pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
-/// Snapshots by fund, date and what is done to them.
+/// Snapshots by fund, date and action (put or retract).
 #[derive(Debug, Default)]
 pub(crate) struct Holdings {
     snapshots: BTreeMap<(Symbol, NaiveDate, Action), Snapshot>,

@@ -16,7 +16,7 @@ use crate::publish::Publisher;
 /// How often reading is tried, and the pause before another try: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long the server may deliver nothing of what it says is there, until each message is asked for by itself.
+/// After this long without a message that the server says it has, each message is requested by itself.
 const STALLED: Duration = Duration::from_secs(1);
 
 /// Why the log could not be read.
@@ -148,8 +148,8 @@ impl Log {
             .map_err(|error| LogError::Frame { sequence, error })
     }
 
-    /// Reads all messages of some subjects there are now, from a sequence on. When a server goes away meanwhile, it goes
-    /// on with another one where it was; what the server has lost or cannot read is passed over.
+    /// Reads the present messages of some subjects from a sequence on. If the server goes away, reading continues from the
+    /// same sequence with another one; messages that the server has lost or cannot read are skipped.
     async fn scan(
         &self,
         subjects: Vec<String>,

@@ -1,7 +1,7 @@
-//! The blocking side of a load: reads the inputs one after another and gives their frames away.
+//! The blocking side of a load: reads the inputs one after another and hands their frames to the publisher.
 //!
-//! Each file has one thread that parses and one that encodes. A file that is prechecked is spooled and given away
-//! only when it was found good; meanwhile the next one is read. Every channel is bounded.
+//! Each file has one thread that parses and one that encodes. The frames of a prechecked file wait on disk until the whole
+//! file is found good; the next file is read in that time. Every channel is bounded.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Producer {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Gives away what was prepared while the next file is read.
+    /// Hands a checked file's frames to the publisher while the next file is read.
     fn replay(&self, prepared: Receiver<Outcome>, events: &Sender<Event>) {
         for outcome in prepared {
             let sent = match outcome {

@@ -112,7 +112,7 @@ pub struct FileReport {
 }
 
 impl FileReport {
-    /// A file of which nothing was read.
+    /// A file that was refused before any row was read.
     pub fn refused(file: String, reason: String) -> Self {
         Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
     }

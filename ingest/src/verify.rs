@@ -55,8 +55,7 @@ pub struct Findings {
     pub incomplete: Vec<Incomplete>,
     /// Runs that were begun and did not end.
     pub interrupted: Vec<String>,
-    /// Lost messages that are neither missing frames nor frames published again: perhaps whole runs, of which nothing
-    /// is left to name them.
+    /// Lost messages that belong to no known frame: perhaps whole runs whose manifests are lost too.
     pub unaccounted: usize,
     /// Nothing is missing now; gaps in the numbering stay.
     pub whole: bool,

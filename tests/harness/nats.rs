@@ -102,7 +102,7 @@ impl NatsServer {
         wait_until_ready(&self.url, &mut own.process).await
     }
 
-    /// Brings our own server back as its makers configure it: it acknowledges what is not on disk yet.
+    /// Brings our own server back with NATS's default, which acknowledges messages before they are on disk.
     pub async fn restart_acknowledging_early(&self) -> Result<()> {
         let configuration = self.own()?.lock().await.configuration.clone();
         let text = fs::read_to_string(&configuration)?;

@@ -81,8 +81,8 @@ impl Servers {
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
-    /// A new database with the service's schema. Servers of our own copy one that was migrated once; on a server
-    /// that was there before, each is migrated for itself, so that no template stays behind.
+    /// A new database with the service's schema. On our own server it is a copy of a template that is migrated once. On
+    /// somebody else's server each database is migrated by itself, so that no template stays behind.
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
         if self.postgres.is_own() {
             let template = self.template.get_or_try_init(|| self.migrated_template()).await?;

@@ -20,7 +20,7 @@ pub struct SystemCalls {
 
 impl SystemCalls {
     /// Records some calls of a process and all its threads into `record`, with files and sockets by name and all text as
-    /// hexadecimal bytes. None where processes may not be traced, which is said on standard error.
+    /// hexadecimal bytes. None, with a line on standard error, where processes may not be traced.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
         let mut command = leashed("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);

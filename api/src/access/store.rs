@@ -44,8 +44,8 @@ impl Store {
         !self.client.is_closed()
     }
 
-    /// Decides on calls in their order by what is remembered, charges the accounts of which that still holds, and reads
-    /// the others, so that their calls can be decided on next. What fails is to be given up with the connection.
+    /// Decides on calls in their order. Remembered accounts are charged if their rows are unchanged; the others are read,
+    /// and their calls are decided on in the next round. After an error the caller drops the connection.
     pub(super) async fn decide(
         &self,
         memory: &mut Memory,

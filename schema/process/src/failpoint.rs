@@ -1,16 +1,16 @@
-//! Places where a test ends or stops a process at an exact step, to see that what is on disk goes on from there.
+//! Failpoints: named steps at which a test kills or stops the process, to see that the next start continues from disk.
 //!
-//! Invariant: only a development build, which the tests run, has them; in a release build the macro is empty. Signals come
-//! from outside the process, so nothing of it runs after a kill.
+//! Invariant: only development builds have them; in a release build the macro is empty. The signal is sent by another
+//! process, so no code of this one runs after a kill.
 
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// `name:passing:signal`, for example `projector.committed:2:KILL`.
+/// `name:count:signal`: `projector.committed:2:KILL` kills the process when it reaches that step the second time.
 const VARIABLE: &str = "FAILPOINT";
 
-/// The step at which this process gets a signal, and which passing of it counts.
+/// The step at which this process gets a signal, and how often it must have been reached.
 struct Armed {
     name: String,
     passing: u64,
@@ -26,7 +26,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Sends the signal when the variable names this step and this passing of it.
+/// Counts that a step is reached, and sends the signal when the variable names this step and this count.
 pub fn pass(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
