@@ -10,7 +10,8 @@ pub(super) fn divided(a: i128, b: i128) -> i128 {
         }
         _ => magnitude / divisor + u128::from(magnitude % divisor >= divisor.div_ceil(2)),
     };
-    let rounded = i128::try_from(rounded).unwrap_or(i128::MAX);
+    // A quotient is no larger than its dividend, and only i128::MIN over -1 does not fit, which no price is.
+    let rounded = rounded.cast_signed();
     if (a < 0) == (b < 0) { rounded } else { -rounded }
 }
 
@@ -19,7 +20,7 @@ pub(super) fn write_digits(out: &mut Vec<u8>, value: u64, width: usize) {
     let mut buffer = [b'0'; 20];
     let mut rest = value;
     for digit in buffer[..width].iter_mut().rev() {
-        *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        *digit = last_digit(rest);
         rest /= 10;
     }
     out.extend_from_slice(&buffer[..width]);
@@ -32,7 +33,7 @@ pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
     let mut rest = value;
     loop {
         start -= 1;
-        buffer[start] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        buffer[start] = last_digit(rest);
         rest /= 10;
         if rest == 0 {
             break;
@@ -42,7 +43,7 @@ pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Writes a fraction of this many places with its point, trailing zeros cut; nothing for 0.
-pub(super) fn write_fraction(out: &mut Vec<u8>, fraction: u64, places: usize) {
+pub(super) fn write_fraction(out: &mut Vec<u8>, fraction: u64, places: u32) {
     if fraction == 0 {
         return;
     }
@@ -52,5 +53,10 @@ pub(super) fn write_fraction(out: &mut Vec<u8>, fraction: u64, places: usize) {
         places -= 1;
     }
     out.push(b'.');
-    write_digits(out, fraction, places);
+    write_digits(out, fraction, places as usize);
+}
+
+/// The last decimal digit, as a character.
+fn last_digit(value: u64) -> u8 {
+    b'0' + (value % 10) as u8
 }

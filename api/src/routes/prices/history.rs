@@ -6,6 +6,7 @@ use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate};
 use market::bars::{date_of, day_number};
 use market::measure::Closes;
+use market::price::{Adjusted, Basis, CumulativeFactors, Interval, Period, PricePoint};
 use market::row::TableRow;
 use market::text_enum;
 use market::value::{Exact, round};
@@ -13,9 +14,6 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::adjust::{Basis, Steps};
-use super::period::{Interval, Period};
-use super::point::{Adjusted, PricePoint};
 use super::series::Series;
 use super::write::Writer;
 use crate::access::{Access, Free};
@@ -194,8 +192,9 @@ fn page(
     let key = |period: &Period| [Some(date_of(bars.day[period.end - 1]).to_string())];
     let next_cursor =
         periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &context.app.signer));
-    let steps = Steps::new(&series.factors, series.version.as_of);
-    let adjusted = Adjusted { bars, steps: &steps, factors: &series.factors, basis: asked.adjustment.into() };
+    let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
+    let adjusted =
+        Adjusted { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment.into() };
     let mut body = Writer::new(&adjusted, &asked.output, periods.len()).rows(periods.iter());
     if asked.output.format == Format::Json {
         let total_return = total_return(series, first..end.max(first));
@@ -217,7 +216,7 @@ fn cut<'p>(periods: &'p [Period], days: &[i32], page: &Page) -> (&'p [Period], b
         )
     };
     let rest = &periods[periods.partition_point(passed)..];
-    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX).min(rest.len());
+    let limit = page.rows().min(rest.len());
     (&rest[..limit], rest.len() > limit)
 }
 

@@ -3,13 +3,12 @@
 use std::sync::LazyLock;
 
 use axum::response::Response;
+use market::price::{Adjusted, Basis, CumulativeFactors, PricePoint};
 use market::row::TableRow;
 use market::value::Exact;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::adjust::{Basis, Steps};
-use super::point::{Adjusted, PricePoint};
 use super::series::Series;
 use crate::access::{Access, Free};
 use crate::envelope::Single;
@@ -61,9 +60,13 @@ impl Parameters for LatestParameters {
 impl LatestPrice {
     fn of(series: &Series) -> Option<Self> {
         let last = series.bars.len().checked_sub(1)?;
-        let steps = Steps::new(&series.factors, series.version.as_of);
-        let adjusted =
-            Adjusted { bars: &series.bars, steps: &steps, factors: &series.factors, basis: Basis::Split };
+        let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
+        let adjusted = Adjusted {
+            bars: &series.bars,
+            cumulative: &cumulative,
+            factors: &series.factors,
+            basis: Basis::Split,
+        };
         let before = last
             .checked_sub(1)
             .and_then(|before| adjusted.exact(before, series.bars.close[before], Basis::Split));

@@ -3,11 +3,8 @@
 //! Prices are stored raw, as packed columns of scaled integers; adjusting and writing them works on whole columns
 //! without a struct a row, because ten years of them are the largest answer of the service.
 
-mod adjust;
 mod digits;
 pub(crate) mod history;
 pub(crate) mod latest;
-mod period;
-mod point;
 mod series;
 mod write;

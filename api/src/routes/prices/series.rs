@@ -1,7 +1,8 @@
 //! The bars of one security as columns over all its years, and what adjusts them.
 
-use market::bars::{BarsError, MISSING, Packed};
+use market::bars::Packed;
 use market::measure::Factor;
+use market::price::RawBars;
 use market::row::Json;
 use tokio_postgres::Row;
 
@@ -18,44 +19,7 @@ pub(super) struct Series {
     /// Sessions since the latest bar.
     pub(super) age_sessions: Option<i32>,
     pub(super) factors: Vec<Factor>,
-    pub(super) bars: Columns,
-}
-
-/// Raw bars by day; values are integers of the row's scale, [`MISSING`] where unknown.
-#[derive(Debug, Default)]
-pub(super) struct Columns {
-    pub(super) day: Vec<i32>,
-    pub(super) scale: Vec<u8>,
-    pub(super) open: Vec<i64>,
-    pub(super) high: Vec<i64>,
-    pub(super) low: Vec<i64>,
-    pub(super) close: Vec<i64>,
-    pub(super) volume: Vec<i64>,
-    pub(super) vwap: Vec<i64>,
-    pub(super) trade_count: Vec<i64>,
-}
-
-impl Columns {
-    pub(super) fn len(&self) -> usize {
-        self.day.len()
-    }
-
-    fn append(&mut self, year: &Packed) -> Result<(), BarsError> {
-        let mut bars = year.unpack()?;
-        let count = self.len() + bars.len();
-        self.scale.resize(count, u8::try_from(bars.scale).unwrap_or(u8::MAX));
-        self.day.append(&mut bars.day);
-        self.open.append(&mut bars.open);
-        self.high.append(&mut bars.high);
-        self.low.append(&mut bars.low);
-        self.close.append(&mut bars.close);
-        self.volume.append(&mut bars.volume);
-        self.vwap.append(&mut bars.vwap);
-        self.vwap.resize(count, MISSING);
-        self.trade_count.append(&mut bars.trade_count);
-        self.trade_count.resize(count, MISSING);
-        Ok(())
-    }
+    pub(super) bars: RawBars,
 }
 
 impl Series {
@@ -63,7 +27,7 @@ impl Series {
     pub(super) fn of(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
         let factors: Option<Json<Vec<Factor>>> = row.try_get("factors")?;
-        let mut bars = Columns::default();
+        let mut bars = RawBars::default();
         for year in years(row)? {
             bars.append(&year)
                 .map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;

@@ -1,14 +1,12 @@
 //! Price points to bytes, from the columns, without a struct a row.
 //!
-//! Invariant: the bytes equal those of [`super::point::PricePoint`] through serde, for every basis and interval.
+//! Invariant: the bytes equal those of [`PricePoint`] through serde, for every basis and interval.
 
 use market::bars::{MISSING, date_of};
+use market::price::{Adjusted, Basis, Micros, Multiplier, Period, PricePoint, micros};
 use market::row::TableRow;
 
-use super::adjust::{Basis, Micros, Multiplier, micros};
 use super::digits::{divided, write_digits, write_fraction, write_integer};
-use super::period::Period;
-use super::point::{Adjusted, PricePoint};
 use crate::parameters::{Format, Output};
 
 /// Bytes a point takes at most, usually.
@@ -106,7 +104,7 @@ impl<'a> Writer<'a> {
             labels: columns.iter().enumerate().map(label).collect(),
             quote: (output.text_decimals && !csv).then_some(b'"'),
             csv,
-            steps: vec![None; adjusted.steps.len()],
+            steps: vec![None; adjusted.cumulative.len()],
             current: (usize::MAX, 0),
             ex_days,
             out: Vec::with_capacity(points * POINT + 512),
@@ -154,9 +152,9 @@ impl<'a> Writer<'a> {
         let bars = self.adjusted.bars;
         let mut position = 0;
         for session in period.clone() {
-            position = self.adjusted.steps.position(bars.day[session]);
+            position = self.adjusted.cumulative.position(bars.day[session]);
             let scale = usize::from(bars.scale[session]);
-            let step = self.adjusted.steps.step(position);
+            let step = self.adjusted.cumulative.at(position);
             let prepared = self.steps[position].get_or_insert_with(|| Prepared {
                 split_factor: step.factor(Basis::Split).to_string(),
                 total_factor: step.factor(Basis::All).to_string(),
@@ -189,15 +187,9 @@ impl<'a> Writer<'a> {
                 self.price(period.clone().filter_map(|session| self.asked(session, bars.low[session])).min())
             }
             Cell::Close => self.price(self.asked(last, bars.close[last])),
-            Cell::Volume => self.count(
-                period.clone().filter_map(|session| adjusted.shares(session)).reduce(i64::saturating_add),
-            ),
+            Cell::Volume => self.count(adjusted.volume(period)),
             Cell::Vwap => self.vwap(period),
-            Cell::TradeCount => {
-                let counts =
-                    period.clone().map(|session| bars.trade_count[session]).filter(|count| *count != MISSING);
-                self.count(counts.reduce(i64::saturating_add));
-            }
+            Cell::TradeCount => self.count(adjusted.trade_count(period)),
             Cell::RawClose => self.price(self.on(last, bars.close[last], Basis::Raw)),
             Cell::AdjClose => self.price(self.on(last, bars.close[last], Basis::All)),
             Cell::SplitFactor => self.factor(position, |prepared| &prepared.split_factor),
@@ -220,7 +212,7 @@ impl<'a> Writer<'a> {
         }
         let bars = self.adjusted.bars;
         let position = self.position(session);
-        let step = self.adjusted.steps.step(position);
+        let step = self.adjusted.cumulative.at(position);
         let scale = usize::from(bars.scale[session]);
         let prepared = self.steps[position].as_ref();
         let multiplier = prepared.and_then(|prepared| match basis {
@@ -238,7 +230,7 @@ impl<'a> Writer<'a> {
         if session == self.current.0 {
             return self.current.1;
         }
-        self.adjusted.steps.position(self.adjusted.bars.day[session])
+        self.adjusted.cumulative.position(self.adjusted.bars.day[session])
     }
 
     /// Change of the close; by the difference of the raw closes while both are on one step and scale.
@@ -306,22 +298,25 @@ impl<'a> Writer<'a> {
     }
 
     /// An integer with this many decimal places, trailing zeros cut.
-    fn scaled(&mut self, value: i128, places: usize) {
+    fn scaled(&mut self, value: i128, places: u32) {
         self.out.extend(self.quote);
         if value < 0 {
             self.out.push(b'-');
         }
-        let unit = 10u128.pow(u32::try_from(places).unwrap_or(0));
-        match u64::try_from(value.unsigned_abs()) {
+        let (unit, magnitude) = (10u64.pow(places), value.unsigned_abs());
+        match u64::try_from(magnitude) {
             Ok(magnitude) => {
-                let unit = u64::try_from(unit).unwrap_or(1);
                 write_integer(&mut self.out, magnitude / unit);
                 write_fraction(&mut self.out, magnitude % unit, places);
             }
             Err(_) => {
-                let magnitude = value.unsigned_abs();
-                self.out.extend_from_slice((magnitude / unit).to_string().as_bytes());
-                write_fraction(&mut self.out, u64::try_from(magnitude % unit).unwrap_or(0), places);
+                let (whole, fraction) = (magnitude / u128::from(unit), magnitude % u128::from(unit));
+                self.out.extend_from_slice(whole.to_string().as_bytes());
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "a remainder is less than its 64-bit divisor"
+                )]
+                write_fraction(&mut self.out, fraction as u64, places);
             }
         }
         self.out.extend(self.quote);
@@ -375,19 +370,16 @@ impl<'a> Writer<'a> {
 #[cfg(test)]
 mod tests {
     use market::bars::date_of;
+    use market::measure::Factor;
+    use market::measure::adjust::Ratio;
+    use market::price::{CumulativeFactors, Interval, RawBars};
     use proptest::prelude::*;
     use rust_decimal::Decimal;
 
-    use super::super::adjust::Steps;
-    use super::super::period::Interval;
-    use market::measure::Factor;
-    use market::measure::adjust::Ratio;
-
-    use super::super::series::Columns;
     use super::*;
 
-    fn columns(rows: &[(i32, i64, i64, bool)], scale: u8) -> Columns {
-        let mut columns = Columns::default();
+    fn columns(rows: &[(i32, i64, i64, bool)], scale: u8) -> RawBars {
+        let mut columns = RawBars::default();
         for (day, close, range, known) in rows {
             let maybe = |value: i64| if *known { value } else { MISSING };
             columns.day.push(columns.day.last().unwrap_or(&700_000) + day);
@@ -403,7 +395,7 @@ mod tests {
         columns
     }
 
-    fn factors(events: &[(usize, i64, i64, i64)], columns: &Columns) -> Vec<Factor> {
+    fn factors(events: &[(usize, i64, i64, i64)], columns: &RawBars) -> Vec<Factor> {
         let factor = |(position, from, to, cash): &(usize, i64, i64, i64)| Factor {
             ex_date: date_of(columns.day[position % columns.len()] - i32::from(*cash % 3 == 0)),
             split: Ratio { from: (*from).into(), to: (*to).into() },
@@ -423,9 +415,9 @@ mod tests {
         ) {
             let bars = columns(&rows, scale);
             let factors = factors(&events, &bars);
-            let steps = Steps::new(&factors, None);
+            let cumulative = CumulativeFactors::new(&factors, None);
             let basis = [Basis::Raw, Basis::Split, Basis::All][basis];
-            let adjusted = Adjusted { bars: &bars, steps: &steps, factors: &factors, basis };
+            let adjusted = Adjusted { bars: &bars, cumulative: &cumulative, factors: &factors, basis };
             let periods = Interval::ALL[interval].periods(&bars.day, 0..bars.len());
             let output = Output { text_decimals: text, columns: PricePoint::COLUMNS, ..Output::default() };
             let mut written = Writer::new(&adjusted, &output, periods.len()).rows(periods.iter());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use market::event::{Frequency, SecurityType};
+use market::measure::safety::is_fresh;
 use market::value::Exact;
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -15,9 +16,6 @@ use super::row::COLUMNS;
 use crate::parameters::{Bounds, Direction, Output, Page, Paging, Parameters, Reader};
 use crate::read::universe::Member;
 use crate::routes::stocks::list::{is, within};
-
-/// Sessions a price may be old in the high-yield screen (R18).
-const FRESH: i32 = 5;
 
 /// Documents the filters of every screener.
 #[derive(Debug, IntoParams)]
@@ -249,5 +247,5 @@ pub(super) enum Criterion {
 
 /// Whether a security is one the high-yield screen may show: a fresh price, a yield that is no liquidation's (R18).
 pub(super) fn is_sound(member: &Member) -> bool {
-    !member.figures.yield_suspect && member.figures.price_age_sessions.is_some_and(|age| age <= FRESH)
+    !member.figures.yield_suspect && is_fresh(member.figures.price_age_sessions)
 }

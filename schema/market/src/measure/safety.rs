@@ -24,6 +24,11 @@ pub fn is_suspect(dividend_yield: Option<Decimal>) -> bool {
     dividend_yield.is_some_and(|value| value > SUSPECT_YIELD)
 }
 
+/// Whether a price of this age, in sessions, is fresh enough for the high-yield screen; one of unknown age is not.
+pub fn is_fresh(price_age_sessions: Option<i32>) -> bool {
+    price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
+}
+
 /// What the high-yield screen looks at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScreenFacts {
@@ -44,7 +49,7 @@ pub fn passes_high_yield(facts: &ScreenFacts, min_yield: Decimal) -> bool {
         && facts.is_listed
         && facts.status == DividendState::Active
         && in_range
-        && facts.price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
+        && is_fresh(facts.price_age_sessions)
         && !facts.currency_mismatch
 }
 

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use crate::bars::date_of;
+use crate::text_enum;
 use chrono::Datelike;
-use market::bars::date_of;
-use market::text_enum;
 
 text_enum! {
     /// Length of a price point's period.
@@ -12,7 +12,7 @@ text_enum! {
 }
 
 /// Sessions `from..to` of the columns that make one point.
-pub(super) type Period = Range<usize>;
+pub type Period = Range<usize>;
 
 impl Interval {
     /// The number of the period a day lies in; weeks run from Monday to Sunday.
@@ -30,7 +30,7 @@ impl Interval {
     }
 
     /// The periods of these sessions, oldest first.
-    pub(super) fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<Period> {
+    pub fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<Period> {
         if self == Self::Daily {
             return sessions.map(|session| session..session + 1).collect();
         }
@@ -50,8 +50,8 @@ impl Interval {
 
 #[cfg(test)]
 mod tests {
+    use crate::bars::day_number;
     use chrono::NaiveDate;
-    use market::bars::day_number;
 
     use super::*;
 

@@ -1,15 +1,15 @@
 //! A price point in exact decimals: what `latest` serves, and what the fast writer is held against.
 
+use crate::bars::{MISSING, date_of};
+use crate::measure::Factor;
+use crate::row;
+use crate::value::{Exact, round};
 use chrono::NaiveDate;
-use market::bars::{MISSING, date_of};
-use market::measure::Factor;
-use market::row;
-use market::value::{Exact, round};
 use rust_decimal::Decimal;
 
-use super::adjust::{Basis, Steps};
+use super::cumulative::{Basis, CumulativeFactors};
 use super::period::Period;
-use super::series::Columns;
+use super::raw::RawBars;
 
 row! {
     /// A bar. open, high, low, close, volume, vwap and change are on the requested basis.
@@ -51,29 +51,49 @@ row! {
 
 /// A security's bars with what adjusts them.
 #[derive(Debug)]
-pub(super) struct Adjusted<'a> {
-    pub(super) bars: &'a Columns,
-    pub(super) steps: &'a Steps,
-    pub(super) factors: &'a [Factor],
-    pub(super) basis: Basis,
+pub struct Adjusted<'a> {
+    pub bars: &'a RawBars,
+    pub cumulative: &'a CumulativeFactors,
+    pub factors: &'a [Factor],
+    pub basis: Basis,
 }
 
 impl Adjusted<'_> {
     /// A raw value of a session on a basis, unrounded.
-    pub(super) fn exact(&self, session: usize, value: i64, basis: Basis) -> Option<Decimal> {
+    pub fn exact(&self, session: usize, value: i64, basis: Basis) -> Option<Decimal> {
         let raw = (value != MISSING).then(|| Decimal::new(value, u32::from(self.bars.scale[session])))?;
-        Some(self.steps.step(self.steps.position(self.bars.day[session])).exact(raw, basis))
+        Some(self.cumulative.at(self.cumulative.position(self.bars.day[session])).exact(raw, basis))
+    }
+
+    /// Shares traded in a period, on the requested basis; `None` when unknown or beyond 64 bits.
+    pub fn volume(&self, period: &Period) -> Option<i64> {
+        sum(period
+            .clone()
+            .filter(|session| self.bars.volume[*session] != MISSING)
+            .map(|session| self.shares(session)))
+    }
+
+    /// Trades in a period; `None` when unknown or beyond 64 bits.
+    pub fn trade_count(&self, period: &Period) -> Option<i64> {
+        sum(period
+            .clone()
+            .map(|session| self.bars.trade_count[session])
+            .filter(|count| *count != MISSING)
+            .map(Some))
     }
 
     /// Shares of a session on the requested basis.
-    pub(super) fn shares(&self, session: usize) -> Option<i64> {
+    pub fn shares(&self, session: usize) -> Option<i64> {
         let volume = self.bars.volume[session];
-        let step = self.steps.step(self.steps.position(self.bars.day[session]));
-        (volume != MISSING).then(|| if self.basis == Basis::Raw { volume } else { step.shares(volume) })
+        let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
+        if volume == MISSING || self.basis == Basis::Raw {
+            return (volume != MISSING).then_some(volume);
+        }
+        step.shares(volume)
     }
 
     /// The mean of the sessions' average prices by volume; unknown when a session's is.
-    pub(super) fn vwap(&self, period: &Period) -> Option<Decimal> {
+    pub fn vwap(&self, period: &Period) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
         }
@@ -88,12 +108,12 @@ impl Adjusted<'_> {
     }
 
     /// Events of a period: cash a share, and new shares per old share.
-    pub(super) fn events(&self, period: &Period) -> (Option<Decimal>, Option<Decimal>) {
+    pub fn events(&self, period: &Period) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date without a session of its own shows on the next one.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
         let last = self.bars.day[period.end - 1];
         let during = |factor: &&Factor| {
-            let day = market::bars::day_number(factor.ex_date);
+            let day = crate::bars::day_number(factor.ex_date);
             after < day && day <= last
         };
         let (mut cash, mut ratio) = (Decimal::ZERO, Decimal::ONE);
@@ -105,7 +125,7 @@ impl Adjusted<'_> {
     }
 
     /// The change of the close against the session before, unrounded, and in percent.
-    pub(super) fn change(&self, period: &Period) -> Option<(Decimal, Option<Decimal>)> {
+    pub fn change(&self, period: &Period) -> Option<(Decimal, Option<Decimal>)> {
         let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
         let close = self.exact(last, self.bars.close[last], self.basis)?;
         let previous = self.exact(before, self.bars.close[before], self.basis)?;
@@ -115,7 +135,7 @@ impl Adjusted<'_> {
     }
 
     /// The point of a period, by decimal arithmetic alone.
-    pub(super) fn point(&self, period: &Period) -> PricePoint {
+    pub fn point(&self, period: &Period) -> PricePoint {
         let last = period.end - 1;
         let price = |session: usize, column: &[i64]| {
             self.exact(session, column[session], self.basis).map(Exact::amount)
@@ -129,20 +149,18 @@ impl Adjusted<'_> {
             period.clone().filter_map(|session| price(session, column)).collect::<Vec<_>>()
         };
         let close = |basis| Exact::amount(self.exact(last, self.bars.close[last], basis).unwrap_or_default());
-        let step = self.steps.step(self.steps.position(self.bars.day[last]));
+        let step = self.cumulative.at(self.cumulative.position(self.bars.day[last]));
         let (dividend, split_ratio) = self.events(period);
         let change = self.change(period);
-        let counts =
-            period.clone().map(|session| self.bars.trade_count[session]).filter(|count| *count != MISSING);
         PricePoint {
             date: date_of(self.bars.day[last]),
             open: prices("open").first().copied(),
             high: prices("high").into_iter().max(),
             low: prices("low").into_iter().min(),
             close: close(self.basis),
-            volume: period.clone().filter_map(|session| self.shares(session)).reduce(i64::saturating_add),
+            volume: self.volume(period),
             vwap: self.vwap(period).map(Exact::amount),
-            trade_count: counts.reduce(i64::saturating_add),
+            trade_count: self.trade_count(period),
             raw_close: close(Basis::Raw),
             adj_close: close(Basis::All),
             split_factor: Exact(step.factor(Basis::Split)),
@@ -153,4 +171,10 @@ impl Adjusted<'_> {
             change_percent: change.and_then(|(_, percent)| percent).map(Exact::percent),
         }
     }
+}
+
+/// The sum of what is known; `None` when nothing is, or when it does not fit.
+fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
+    let first = values.next()??;
+    values.try_fold(first, |sum, value| sum.checked_add(value?))
 }

@@ -1,19 +1,19 @@
-//! Raw prices to adjusted ones, fast and exact (R10, R11).
+//! Raw prices to adjusted ones, fast and exact (R10, R11), by the product of everything that happened later.
 //!
 //! A price is multiplied by a binary fixed-point factor with 64 fraction bits; whenever the result lies so close to a
 //! rounding boundary that the factor's own error could decide, the exact decimal arithmetic decides instead.
 //!
 //! Invariant: every result equals the decimal one, rounded once, half away from zero.
 
+use crate::bars::day_number;
+use crate::measure::Factor;
+use crate::measure::adjust::{self, Ratio, steps};
+use crate::value::round;
 use chrono::NaiveDate;
-use market::bars::day_number;
-use market::measure::Factor;
-use market::measure::adjust::{Ratio, steps};
-use market::value::round;
 use rust_decimal::Decimal;
 
 /// Millionths: prices have six places.
-pub(super) type Micros = i128;
+pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
@@ -22,7 +22,7 @@ const DOUBT: u128 = 1 << 27;
 
 /// What prices are multiplied by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Basis {
+pub enum Basis {
     /// As traded.
     Raw,
     /// On today's share basis.
@@ -33,16 +33,16 @@ pub(super) enum Basis {
 
 /// The product of everything that happened after a run of days.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
-    /// First day that this step no longer applies to.
+pub struct CumulativeFactor {
+    /// First day that it no longer applies to.
     before: i32,
     split: Ratio,
     dividend: Decimal,
 }
 
-impl Step {
+impl CumulativeFactor {
     /// A raw value on a basis, not rounded to places yet.
-    pub(super) fn exact(&self, value: Decimal, basis: Basis) -> Decimal {
+    pub fn exact(&self, value: Decimal, basis: Basis) -> Decimal {
         let value = match basis {
             Basis::Raw => value,
             Basis::Split => self.split.apply(value),
@@ -53,57 +53,59 @@ impl Step {
     }
 
     /// The factor itself, twelve places.
-    pub(super) fn factor(&self, basis: Basis) -> Decimal {
+    pub fn factor(&self, basis: Basis) -> Decimal {
         round(self.exact(Decimal::ONE, basis), 12)
     }
 
-    /// Shares on today's basis.
-    pub(super) fn shares(&self, volume: i64) -> i64 {
+    /// Shares on today's basis; `None` beyond 64 bits.
+    pub fn shares(&self, volume: i64) -> Option<i64> {
         if self.split.is_one() {
-            return volume;
+            return Some(volume);
         }
         let shares = round(round(self.split.inverse().apply(volume.into()), 18), 0);
-        i64::try_from(shares).unwrap_or(i64::MAX)
+        i64::try_from(shares).ok()
     }
 }
 
-/// The steps of a security, by day.
+/// The cumulative factors of a security, by day.
 #[derive(Debug)]
-pub(super) struct Steps(Vec<Step>);
+pub struct CumulativeFactors(Vec<CumulativeFactor>);
 
-impl Steps {
+impl CumulativeFactors {
     /// Accumulates factors up to the market's as-of date; later ones are not in prices yet.
-    pub(super) fn new(factors: &[Factor], as_of: Option<NaiveDate>) -> Self {
+    pub fn new(factors: &[Factor], as_of: Option<NaiveDate>) -> Self {
         let happened = |factor: &&Factor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
         let mut factors: Vec<Factor> = factors.iter().filter(happened).cloned().collect();
         factors.sort_by_key(|factor| factor.ex_date);
-        let step = |step: market::measure::adjust::Step| Step {
+        let step = |step: adjust::Step| CumulativeFactor {
             before: day_number(step.before),
             split: step.split,
             dividend: step.dividend,
         };
-        let none = Step { before: i32::MAX, split: Ratio::ONE, dividend: Decimal::ONE };
+        let none = CumulativeFactor { before: i32::MAX, split: Ratio::ONE, dividend: Decimal::ONE };
         Self(steps(&factors).into_iter().map(step).chain([none]).collect())
     }
 
-    /// Position of the step of a day.
-    pub(super) fn position(&self, day: i32) -> usize {
+    /// Position of the factor of a day.
+    pub fn position(&self, day: i32) -> usize {
         self.0.partition_point(|step| step.before <= day).min(self.0.len() - 1)
     }
 
-    pub(super) fn step(&self, position: usize) -> &Step {
+    /// The factor at a position.
+    pub fn at(&self, position: usize) -> &CumulativeFactor {
         &self.0[position]
     }
 
-    /// Number of steps.
-    pub(super) fn len(&self) -> usize {
+    /// How many there are; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "there is always the factor of today")]
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// One step on one basis for prices of one scale.
+/// One cumulative factor on one basis, for prices of one scale.
 #[derive(Debug, Clone)]
-pub(super) struct Multiplier {
+pub struct Multiplier {
     /// Millionths per unit of the price's last place, times 2^64.
     fixed: Option<u128>,
     scale: u32,
@@ -111,12 +113,13 @@ pub(super) struct Multiplier {
 }
 
 impl Multiplier {
-    pub(super) fn new(step: &Step, basis: Basis, scale: u32) -> Self {
+    /// Prepares the fixed-point factor; what does not fit one is computed exactly.
+    pub fn new(step: &CumulativeFactor, basis: Basis, scale: u32) -> Self {
         Self { fixed: fixed_point(step, basis, scale), scale, basis }
     }
 
     /// A raw price, as an integer of its scale, to millionths on the basis.
-    pub(super) fn micros(&self, step: &Step, mantissa: i64) -> Micros {
+    pub fn micros(&self, step: &CumulativeFactor, mantissa: i64) -> Micros {
         self.fast(mantissa)
             .unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
     }
@@ -135,7 +138,7 @@ impl Multiplier {
 }
 
 /// The factor in millionths per last place, 64 fraction bits, less than one bit below the truth.
-fn fixed_point(step: &Step, basis: Basis, scale: u32) -> Option<u128> {
+fn fixed_point(step: &CumulativeFactor, basis: Basis, scale: u32) -> Option<u128> {
     let (from, to, dividend) = match basis {
         Basis::Raw => (Decimal::ONE, Decimal::ONE, Decimal::ONE),
         Basis::Split => (step.split.from, step.split.to, Decimal::ONE),
@@ -150,7 +153,7 @@ fn fixed_point(step: &Step, basis: Basis, scale: u32) -> Option<u128> {
 }
 
 /// A decimal as millionths, rounded half away from zero.
-pub(super) fn micros(value: Decimal) -> Micros {
+pub fn micros(value: Decimal) -> Micros {
     let mut rounded = round(value, PLACES);
     rounded.rescale(PLACES);
     rounded.mantissa()
@@ -158,7 +161,7 @@ pub(super) fn micros(value: Decimal) -> Micros {
 
 #[cfg(test)]
 mod tests {
-    use market::bars::date_of;
+    use crate::bars::date_of;
     use proptest::prelude::*;
 
     use super::*;
@@ -169,8 +172,8 @@ mod tests {
     }
 
     fn check(factors: &[Factor], day: i32, price: &str, basis: Basis, expected: &str) {
-        let steps = Steps::new(factors, None);
-        let step = steps.step(steps.position(day));
+        let steps = CumulativeFactors::new(factors, None);
+        let step = steps.at(steps.position(day));
         let price: Decimal = price.parse().expect("a decimal");
         let mantissa = i64::try_from(price.mantissa()).expect("a small price");
         let found = Multiplier::new(step, basis, price.scale()).micros(step, mantissa);
@@ -205,8 +208,8 @@ mod tests {
 
     #[test]
     fn what_has_not_happened_is_not_in_the_price() {
-        let steps = Steps::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
-        assert_eq!(steps.step(steps.position(50)).factor(Basis::Split), Decimal::ONE);
+        let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
+        assert_eq!(steps.at(steps.position(50)).factor(Basis::Split), Decimal::ONE);
     }
 
     proptest! {
@@ -218,8 +221,8 @@ mod tests {
             let factors: Vec<Factor> = events.iter()
                 .map(|(day, from, to, paid)| factor(*day, *from, *to, Decimal::ONE - Decimal::from(*paid) / Decimal::from(700_000_000_007u64)))
                 .collect();
-            let steps = Steps::new(&factors, None);
-            let step = steps.step(steps.position(day));
+            let steps = CumulativeFactors::new(&factors, None);
+            let step = steps.at(steps.position(day));
             for basis in [Basis::Raw, Basis::Split, Basis::All] {
                 let exact = micros(step.exact(Decimal::new(mantissa, scale), basis));
                 prop_assert_eq!(Multiplier::new(step, basis, scale).micros(step, mantissa), exact);

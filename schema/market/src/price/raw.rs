@@ -1,0 +1,48 @@
+//! The raw bars of one security as columns over all its years.
+
+use crate::bars::{BarsError, MISSING, Packed};
+
+/// Raw bars by day; values are integers of the row's scale, [`MISSING`] where unknown.
+#[derive(Debug, Default)]
+pub struct RawBars {
+    pub day: Vec<i32>,
+    pub scale: Vec<u8>,
+    pub open: Vec<i64>,
+    pub high: Vec<i64>,
+    pub low: Vec<i64>,
+    pub close: Vec<i64>,
+    pub volume: Vec<i64>,
+    pub vwap: Vec<i64>,
+    pub trade_count: Vec<i64>,
+}
+
+impl RawBars {
+    /// Sessions.
+    pub fn len(&self) -> usize {
+        self.day.len()
+    }
+
+    /// Whether there is no session.
+    pub fn is_empty(&self) -> bool {
+        self.day.is_empty()
+    }
+
+    /// Adds the bars of a year after those that are there.
+    pub fn append(&mut self, year: &Packed) -> Result<(), BarsError> {
+        let mut bars = year.unpack()?;
+        let count = self.len() + bars.len();
+        let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;
+        self.scale.resize(count, scale);
+        self.day.append(&mut bars.day);
+        self.open.append(&mut bars.open);
+        self.high.append(&mut bars.high);
+        self.low.append(&mut bars.low);
+        self.close.append(&mut bars.close);
+        self.volume.append(&mut bars.volume);
+        self.vwap.append(&mut bars.vwap);
+        self.vwap.resize(count, MISSING);
+        self.trade_count.append(&mut bars.trade_count);
+        self.trade_count.resize(count, MISSING);
+        Ok(())
+    }
+}
