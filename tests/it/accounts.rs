@@ -33,6 +33,7 @@ async fn an_account_lives_through_its_commands() -> Result<()> {
         &changed,
         json!({ "tier": "starter", "effective_tier": "free", "paid_until": "2020-01-02T00:00:00Z" }),
     );
+    check(&run(&app, &["account", "set-tier", WHO, "pro"]).await?, json!({ "tier": "professional" }));
     run(&app, &["account", "set-tier", WHO, "starter"]).await?;
     let cancelled = run(&app, &["account", "cancel", WHO, "--paid-until", "2999-12-31"]).await?;
     check(&cancelled, json!({ "effective_tier": "starter", "paid_until": "3000-01-01T00:00:00Z" }));
@@ -43,8 +44,14 @@ async fn an_account_lives_through_its_commands() -> Result<()> {
     let history = run(&app, &["audit", WHO]).await?;
     let actions: Vec<&str> =
         history.as_array().into_iter().flatten().filter_map(|row| row["action"].as_str()).collect();
-    let expected =
-        ["account.create", "account.set_tier", "account.set_tier", "account.cancel", "account.delete"];
+    let expected = [
+        "account.create",
+        "account.set_tier",
+        "account.set_tier",
+        "account.set_tier",
+        "account.cancel",
+        "account.delete",
+    ];
     assert_eq!(actions, expected);
     check(&history[1]["details"]["before"], json!({ "tier": "premium" }));
     check(&history[1]["details"]["after"], json!({ "tier": "starter" }));
@@ -127,6 +134,7 @@ async fn usage_tells_what_is_used() -> Result<()> {
 async fn commands_say_what_is_wrong() -> Result<()> {
     let app = TestApp::start().await?;
     app.create_account(WHO, "free").await?;
+    app.create_key(WHO, "taken").await?;
     for (arguments, reason) in [
         (vec!["account", "create", WHO], "already"),
         (vec!["account", "create", "nobody"], "not an email address"),
@@ -138,6 +146,8 @@ async fn commands_say_what_is_wrong() -> Result<()> {
         (vec!["usage", "x@example.com"], "no account"),
         (vec!["key", "create", WHO, "--name", " "], "1 to 64"),
         (vec!["key", "create", WHO, "--name", "k", "--rate-per-minute", "0"], "0"),
+        (vec!["key", "create", WHO, "--name", "k", "--expires", "2020-01-01"], "expired already"),
+        (vec!["key", "create", WHO, "--name", " taken "], "named taken already"),
         (vec!["key", "re-roll", WHO, "none"], "no active key"),
         (vec!["key", "re-roll", WHO, "none", "--overlap", "2h"], "must be one of"),
         (vec!["key", "delete", WHO, "none"], "no active key"),

@@ -52,8 +52,8 @@ pub struct Named {
 pub struct Create {
     /// Email address of the account
     email: String,
-    /// free, starter, premium or professional
-    #[arg(long, default_value = "free")]
+    /// free, starter, premium or professional (or pro)
+    #[arg(long, default_value = "free", value_parser = tier)]
     tier: Tier,
     /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
     #[arg(long, value_parser = instant)]
@@ -68,7 +68,8 @@ pub struct Create {
 pub struct SetTier {
     /// Email address of the account
     email: String,
-    /// free, starter, premium or professional
+    /// free, starter, premium or professional (or pro)
+    #[arg(value_parser = tier)]
     tier: Tier,
     /// End of the paid period: a day (its end, UTC) or an instant; without it until changed
     #[arg(long, value_parser = instant)]
@@ -97,6 +98,11 @@ pub struct Listing {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// A tier by its name, or by the short one people use.
+fn tier(text: &str) -> Result<Tier, String> {
+    if text == "pro" { Ok(Tier::Professional) } else { text.parse() }
 }
 
 /// A day stands for its end, UTC; an instant for itself.

@@ -17,6 +17,7 @@ const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_keys.sql");
 const DELETE: &str = include_str!("../../queries/accounts/delete_key.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_keys.sql");
+const IS_NAMED: &str = include_str!("../../queries/accounts/is_key_named.sql");
 const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
 /// Keys an account may have that are neither deleted nor expired.
 const MOST_ACTIVE: i64 = 10;
@@ -39,7 +40,7 @@ pub enum KeyCommand {
 pub struct Create {
     /// Email address of the account
     email: String,
-    /// Name of the key, 1 to 64 characters
+    /// Name of the key, 1 to 64 characters; no other active key of the account may have it
     #[arg(long)]
     name: String,
     /// Last day of the key (to its end, UTC), or an instant; without it the key does not expire
@@ -129,16 +130,19 @@ async fn create(client: &mut Client, it: &Create) -> anyhow::Result<()> {
     if !(1..=64).contains(&name.chars().count()) {
         return Err(AccountError::Refused("a key's name has 1 to 64 characters".to_owned()).into());
     }
+    if it.expires.is_some_and(|expires| expires <= Utc::now()) {
+        return Err(AccountError::Refused("the key would have expired already".to_owned()).into());
+    }
     let transaction = client.transaction().await?;
     let account = lock(&transaction, &email).await?;
     account_has_room(&account, &email, "delete one first")?;
+    if transaction.query_one(IS_NAMED, &[&account.id, &name]).await?.try_get("named")? {
+        return Err(AccountError::Refused(format!("{email} has an active key named {name} already")).into());
+    }
     let plan = Plan { name, expires_at: it.expires, rate_per_minute: it.rate_per_minute };
     let key = insert(&transaction, &account, &plan).await?;
     record(&transaction, account.id, "key.create", without_secret(&key)).await?;
     transaction.commit().await?;
-    if it.expires.is_some_and(|expires| expires <= Utc::now()) {
-        tracing::warn!("the key has expired already");
-    }
     show_once(&email, key, it.json);
     Ok(())
 }

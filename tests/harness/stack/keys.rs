@@ -8,6 +8,7 @@ use reqwest::StatusCode;
 use super::folder::StackFolder;
 use super::services::Services;
 use crate::api::Api;
+use crate::folder::random_suffix;
 
 const FILE: &str = "keys.json";
 
@@ -35,8 +36,9 @@ pub(super) async fn obtain(services: &Services<'_>, api: &Api, folder: &StackFol
 async fn create(services: &Services<'_>, tier: &str) -> Result<String> {
     let email = format!("{tier}@demo.local");
     let account = services.api(&["account", "create", &email, "--tier", tier]).await?;
-    let key = services.api(&["key", "create", &email, "--name", "stack", "--json"]).await?;
-    // An interrupted start may have left the account, so only a missing key is a failure.
+    // An interrupted start may have left the account, and a key that nobody can read; so only a missing key is a failure.
+    let name = format!("stack {}", random_suffix());
+    let key = services.api(&["key", "create", &email, "--name", &name, "--json"]).await?;
     let key =
         key.success().with_context(|| format!("creating a key for {email}; account: {account:?}"))?.json()?;
     let secret = key.get("secret").and_then(|secret| secret.as_str());

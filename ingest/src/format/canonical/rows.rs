@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 use super::price;
 use crate::bar::PriceCells;
 use crate::collect::{Collector, Origin};
-use crate::normalize::{Cells, Currency, Fault, parse_date, session_date};
+use crate::normalize::{Cells, Currency, Fault, parse_date, session_date, shown, web_address};
 
 /// Reads one record into `rows`; `bytes` is the length of its text.
 pub(super) fn accept(
@@ -28,7 +28,10 @@ pub(super) fn accept(
     let origin = origin(cells, line, rows)?;
     let retracted = origin.action == Action::Retract;
     match kind {
-        Kind::Security => rows.security(origin.row(security(cells, retracted)?), bytes),
+        Kind::Security => {
+            rows.security(origin.row(security(cells, retracted)?), bytes);
+            note_website(cells, line, rows);
+        }
         Kind::Dividend => {
             let record = dividend(cells, retracted, origin.id.is_some())?;
             let type_text = cells.text("type_text").or_else(|| cells.text("type")).unwrap_or_default();
@@ -102,7 +105,7 @@ fn security(cells: &Cells<'_>, retracted: bool) -> Result<Security, Fault> {
         industry: cells.owned("industry"),
         country: cells.country("country"),
         description: cells.owned("description"),
-        website: cells.owned("website"),
+        website: cells.text("website").and_then(web_address).map(str::to_owned),
         ceo: cells.owned("ceo"),
         employees: cells.integer("employees")?,
         ipo_date: cells.date("ipo_date")?,
@@ -115,6 +118,15 @@ fn security(cells: &Cells<'_>, retracted: bool) -> Result<Security, Fault> {
         streak_seed_years: cells.integer("streak_seed_years")?,
         streak_seed_through: cells.integer("streak_seed_through")?,
     })
+}
+
+/// Keeps a website that is no web address as a reject; the row itself is taken without it.
+fn note_website(cells: &Cells<'_>, line: u64, rows: &mut Collector) {
+    if let Some(text) = cells.text("website").filter(|text| web_address(text).is_none()) {
+        let message =
+            format_args!("website {:?} is no http or https address: left out", shown(text.as_bytes()));
+        rows.reject(line, text.as_bytes(), Fault::new("bad_website", message));
+    }
 }
 
 fn currency_or_dollar(cells: &Cells<'_>, name: &str) -> Result<Currency, Fault> {

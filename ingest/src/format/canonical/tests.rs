@@ -195,6 +195,20 @@ fn securities_in_both_encodings() {
 }
 
 #[test]
+fn only_web_addresses_are_websites() {
+    let row = |website: &str| format!("symbol,name,type,website\nA,A Inc,stock,{website}\n");
+    for website in ["https://a.example/about", "HTTP://a.example", "https://[::1]"] {
+        let found = read_text("securities.csv", &row(website));
+        assert!(found.len() == 1 && found[0].contains(website), "{found:?}");
+    }
+    for website in ["javascript:alert(1)", "javascript://a.example", "a.example", "https://", "https:// a"] {
+        let found = read_text("securities.csv", &row(website));
+        assert!(found.iter().any(|line| line.contains("reject 2 bad_website")), "{found:?}");
+        assert!(found.iter().any(|line| line.contains("A Inc") && !line.contains("website")), "{found:?}");
+    }
+}
+
+#[test]
 fn holdings_of_a_fund_and_date_are_one_snapshot() {
     let text = "etf_symbol,as_of,name,weight,symbol,currency,market_value\n\
         SPY,2024-03-14,Apple,6.5,AAPL,,\n\
