@@ -14,13 +14,27 @@ pub(crate) struct Load {
     pub(crate) connections: usize,
     /// Whole requests; each connection begins at another one.
     requests: Arc<Vec<Vec<u8>>>,
+    /// Whether every answered request counts against a quota.
+    pub(crate) is_counted: bool,
 }
 
-/// Times of answered requests.
+/// What came of a load.
 pub(crate) struct Figures {
-    /// Microseconds, sorted.
+    /// Of answered requests, in microseconds, sorted.
     times: Vec<u32>,
     seconds: f64,
+    /// Requests that were answered, those of the short run before included.
+    pub(crate) answered: usize,
+    /// Requests that failed on the server's side.
+    pub(crate) failed: usize,
+}
+
+/// What came of some requests.
+#[derive(Default)]
+struct Outcome {
+    /// Microseconds.
+    times: Vec<u32>,
+    failed: usize,
 }
 
 impl Figures {
@@ -46,7 +60,12 @@ impl Load {
     pub(crate) fn new(addresses: &[&String], connections: usize, requests: Arc<Vec<Vec<u8>>>) -> Load {
         let addresses =
             addresses.iter().map(|address| address.trim_start_matches("http://").to_owned()).collect();
-        Load { addresses, connections, requests }
+        Load { addresses, connections, requests, is_counted: true }
+    }
+
+    /// A load of a server that keeps no account.
+    pub(crate) fn uncounted(address: &String, connections: usize, requests: Arc<Vec<Vec<u8>>>) -> Load {
+        Load { is_counted: false, ..Load::new(&[address], connections, requests) }
     }
 
     /// Sends every request once, so that whatever is kept is kept.
@@ -58,24 +77,30 @@ impl Load {
 
     /// Sends requests for so long, after a short run that is not counted.
     pub(crate) async fn run(&self, duration: Duration) -> Result<Figures> {
-        self.drive(usize::MAX, Some(duration / 5)).await?;
+        let before = self.drive(usize::MAX, Some(duration / 5)).await?;
         let started = Instant::now();
-        let mut times = self.drive(usize::MAX, Some(duration)).await?;
+        let Outcome { mut times, failed } = self.drive(usize::MAX, Some(duration)).await?;
         let seconds = started.elapsed().as_secs_f64();
         ensure!(!times.is_empty(), "nothing was answered");
         times.sort_unstable();
-        Ok(Figures { times, seconds })
+        let answered = before.times.len() + times.len();
+        Ok(Figures { times, seconds, answered, failed: before.failed + failed })
     }
 
-    async fn drive(&self, most: usize, duration: Option<Duration>) -> Result<Vec<u32>> {
+    async fn drive(&self, most: usize, duration: Option<Duration>) -> Result<Outcome> {
         let share = self.requests.len().div_ceil(self.connections);
         let tasks = (0..self.connections).map(|number| {
             let address = self.addresses[number % self.addresses.len()].clone();
             let requests = Arc::clone(&self.requests);
             tokio::spawn(connection(address, requests, number * share, most, duration))
         });
-        let all = try_join_all(tasks).await?;
-        Ok(all.into_iter().collect::<Result<Vec<_>>>()?.concat())
+        let mut all = Outcome::default();
+        for outcome in try_join_all(tasks).await? {
+            let Outcome { times, failed } = outcome?;
+            all.times.extend(times);
+            all.failed += failed;
+        }
+        Ok(all)
     }
 }
 
@@ -85,10 +110,10 @@ async fn connection(
     first: usize,
     most: usize,
     duration: Option<Duration>,
-) -> Result<Vec<u32>> {
+) -> Result<Outcome> {
     let mut stream = TcpStream::connect(&address).await.context(address)?;
     stream.set_nodelay(true)?;
-    let (mut buffer, mut times) = (Vec::with_capacity(1 << 16), Vec::new());
+    let (mut buffer, mut outcome) = (Vec::with_capacity(1 << 16), Outcome::default());
     let started = Instant::now();
     for turn in 0..most {
         if duration.is_some_and(|duration| started.elapsed() >= duration) {
@@ -96,14 +121,17 @@ async fn connection(
         }
         let sent = Instant::now();
         stream.write_all(&requests[(first + turn) % requests.len()]).await?;
-        answer(&mut stream, &mut buffer).await?;
-        times.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
+        if answer(&mut stream, &mut buffer).await? {
+            outcome.times.push(u32::try_from(sent.elapsed().as_micros())?);
+        } else {
+            outcome.failed += 1;
+        }
     }
-    Ok(times)
+    Ok(outcome)
 }
 
-/// Reads one answer to its end.
-async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
+/// Reads one answer to its end; `false` when the server failed.
+async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
     buffer.clear();
     let mut end = None;
     while end.is_none_or(|end| buffer.len() < end) {
@@ -112,14 +140,14 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
             end = end_of_answer(buffer)?;
         }
     }
-    Ok(())
+    Ok(buffer.starts_with(b"HTTP/1.1 2"))
 }
 
 /// Where the answer ends, once its head is there.
 fn end_of_answer(buffer: &[u8]) -> Result<Option<usize>> {
     let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let text = std::str::from_utf8(&buffer[..head])?;
-    if !text.starts_with("HTTP/1.1 2") {
+    if !text.starts_with("HTTP/1.1 2") && !text.starts_with("HTTP/1.1 5") {
         bail!("{}", String::from_utf8_lossy(buffer));
     }
     let length = text.lines().find_map(|line| {

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! Everything runs in one go on one machine, the generator of the load included, so the ratios hold although absolute
-//! figures drift. Rates, quotas and address limits are raised by configuration; an answer that is not 2xx stops the run.
-//! It prints figures and judges nothing.
+//! figures drift. Rates, quotas and address limits are raised by configuration; a refusal stops the run, failures are
+//! counted, and after each line what is stored of the accounts' use is compared with what was answered. It prints figures
+//! and judges nothing else.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -60,7 +61,8 @@ struct Bench {
     limits: Vec<(usize, f64)>,
 }
 
-const UNLIMITED: [(&str, &str); 5] = [
+const UNLIMITED: [(&str, &str); 6] = [
+    ("API_ADDRESS_CONNECTIONS_WITHOUT_KEY", "4096"),
     ("ADDRESS_CALLS_PER_MINUTE", "60000000"),
     ("ADDRESS_CALLS_BURST", "60000000"),
     ("ADDRESS_FAILURES_PER_MINUTE", "60000000"),
@@ -91,6 +93,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.static_bodies().await?;
     bench.quotes().await?;
     bench.uncached().await?;
+    bench.mixed().await?;
     bench.naive().await?;
     bench.prices().await
 }
@@ -111,7 +114,14 @@ impl Bench {
         }
         let mut rounds = Vec::new();
         for _ in 0..self.arguments.rounds.max(1) {
-            rounds.push(load.run(self.seconds()).await.with_context(|| name.to_owned())?);
+            let before = self.used().await?;
+            let figures = load.run(self.seconds()).await.with_context(|| name.to_owned())?;
+            if load.is_counted {
+                let counted = usize::try_from(self.used().await? - before)?;
+                let answered = figures.answered..=figures.answered + figures.failed;
+                ensure!(answered.contains(&counted), "{name}: {answered:?} answered, {counted} counted");
+            }
+            rounds.push(figures);
         }
         rounds.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
         let figures = rounds.swap_remove(rounds.len() / 2);
@@ -121,11 +131,13 @@ impl Bench {
         let limit = self.limits.iter().find(|(connections, _)| *connections == load.connections);
         let share = limit.map_or_else(String::new, |(_, limit)| format!("{:.2}", figures.rate() / limit));
         println!(
-            "{name:44} {:>4} {:>9.0}/s {share:>6} {:>8.2} ms {:>8.2} ms",
+            "{name:44} {:>4} {:>9.0}/s {share:>6} {:>8.2} ms {:>8.2} ms {:>8.2} ms {:>5}",
             load.connections,
             figures.rate(),
             figures.quantile(0.5),
-            figures.quantile(0.99)
+            figures.quantile(0.99),
+            figures.quantile(0.999),
+            figures.failed
         );
         Ok(Some(figures))
     }
@@ -143,10 +155,13 @@ impl Bench {
         ensure!(reply.status == 200, "{path}: {}", reply.text());
         println!("a quote has {} bytes, a process idles at {} MB", reply.body.len(), memory(&api, "VmRSS:")?);
         drop(api);
-        println!("{:44} {:>4} {:>11} {:>6} {:>11} {:>11}", "", "con.", "requests", "share", "p50", "p99");
+        println!(
+            "{:44} {:>4} {:>11} {:>6} {:>11} {:>11} {:>11} {:>5}",
+            "", "con.", "requests", "share", "p50", "p99", "p99.9", "5xx"
+        );
         let rival = Rival::start(&self.app, &["--static-bytes", &reply.body.len().to_string()]).await?;
         for connections in [64, 256] {
-            let load = Load::new(&[&rival.address], connections, self.seeded.requests("quote"));
+            let load = Load::uncounted(&rival.address, connections, self.seeded.requests("quote"));
             self.line("static body by axum", &load).await?;
         }
         Ok(())
@@ -187,16 +202,49 @@ impl Bench {
         Ok(())
     }
 
+    /// Small answers alone, and beside lists and bulk answers: of 64 connections 51 ask for small ones, 10 for lists, 3 for
+    /// bulk.
+    async fn mixed(&mut self) -> Result<()> {
+        if !self.asked("mixed") {
+            return Ok(());
+        }
+        let api = self.api("64").await?;
+        let small = Load::new(&[&api.base_url], 51, self.seeded.requests("quote"));
+        small.once().await?;
+        let lists = Load::new(&[&api.base_url], 10, self.seeded.lists());
+        let bulk = Load::new(&[&api.base_url], 3, self.seeded.bulk());
+        let alone = small.run(self.seconds()).await?;
+        let seconds = self.seconds();
+        let (beside, lists, bulk) =
+            futures::try_join!(small.run(seconds), lists.run(seconds), bulk.run(seconds))?;
+        println!(
+            "{:44} p99 {:.2} ms, alone {:.2} ms: {:.1} x; {:.0} lists/s, {:.1} bulk/s, {} failed",
+            "quote, cached, mixed with lists and bulk",
+            beside.quantile(0.99),
+            alone.quantile(0.99),
+            beside.quantile(0.99) / alone.quantile(0.99),
+            lists.rate(),
+            bulk.rate(),
+            beside.failed + lists.failed + bulk.failed
+        );
+        Ok(())
+    }
+
+    /// Calls that are counted against the quotas of all accounts.
+    async fn used(&self) -> Result<i64> {
+        self.app.sql_value("select coalesce(sum(used), 0)::bigint from accounts.limiter").await
+    }
+
     async fn naive(&mut self) -> Result<()> {
         let database = self.app.endpoints().database_url.clone();
         let rival = Rival::start(&self.app, &["--naive-database", &database]).await?;
         for connections in [64, 256] {
-            let load = Load::new(&[&rival.address], connections, self.seeded.requests("quote"));
+            let load = Load::uncounted(&rival.address, connections, self.seeded.requests("quote"));
             self.line("quote, naive: three statements a request", &load).await?;
         }
         let path = format!("/rows/{}", self.seeded.long);
         for connections in [1, 16] {
-            let load = Load::new(&[&rival.address], connections, self.seeded.same(&path));
+            let load = Load::uncounted(&rival.address, connections, self.seeded.same(&path));
             self.line("ten years of prices, bar rows through serde", &load).await?;
         }
         Ok(())

@@ -33,6 +33,23 @@ impl Seeded {
     pub(crate) fn same(&self, path: &str) -> Arc<Vec<Vec<u8>>> {
         Arc::new(self.keys.iter().skip(3).step_by(4).map(|key| request(path, key)).collect())
     }
+
+    /// Screens of a hundred rows, each another one.
+    pub(crate) fn lists(&self) -> Arc<Vec<Vec<u8>>> {
+        let path = |n: usize| format!("/v1/screener?limit=100&min_yield={}.{:03}", n / 1_000, n % 1_000);
+        let keys = self.keys.iter().cycle();
+        Arc::new((0..5_000).zip(keys).map(|(n, key)| request(&path(n), key)).collect())
+    }
+
+    /// Dividends of 300 symbols, each time others, all with the same key.
+    pub(crate) fn bulk(&self) -> Arc<Vec<Vec<u8>>> {
+        let path = |n: usize| {
+            let first = n * 7 % self.symbols.len().saturating_sub(300).max(1);
+            let symbols: Vec<&str> = self.symbols[first..].iter().take(300).map(String::as_str).collect();
+            format!("/v1/bulk/dividends?per_symbol=100&symbols={}", symbols.join(","))
+        };
+        Arc::new((0..200).map(|n| request(&path(n), &self.keys[3])).collect())
+    }
 }
 
 fn request(path: &str, key: &str) -> Vec<u8> {
