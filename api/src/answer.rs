@@ -2,6 +2,7 @@
 //!
 //! Invariant: a body and the version it names come from the same snapshot.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -20,6 +21,7 @@ use crate::parameters::{Format, Listed, Output, Page, Parameters};
 use crate::read::projection::{Generation, Version};
 use crate::render;
 use crate::tier::{Tier, years_before};
+use crate::turns::Turn;
 
 /// How long a client may use an answer without asking again, seconds.
 const MAX_AGE: &str = "private, max-age=60";
@@ -47,41 +49,62 @@ impl<G: Gate, P: Parameters> Access<G, P> {
     /// Answers from memory, or with what `render` renders, or with 304 when the client has it already.
     pub(crate) async fn answer<F>(self, render: impl FnOnce(Context<P>) -> F) -> Response
     where
-        F: Future<Output = Result<Rendered, ApiError>> + Send,
+        F: Future<Output = Result<Rendered, ApiError>> + Send + 'static,
     {
         let generation = match self.app.projection.pin() {
             Ok(generation) => generation,
             Err(error) => return ApiError::from(error).into_response(),
         };
-        let Self { app, tier, today, parameters, format, target, if_none_match, .. } = self;
+        let Self { app, account, tier, today, parameters, format, is_costly, target, if_none_match, .. } =
+            self;
         let representation =
             Representation { today, format, tier: P::TIER_MATTERS.then_some(tier), target: &target };
         let key = Key::new(&generation.version(), &representation);
         if if_none_match.is_some() && has(if_none_match.as_ref(), &key.etag(), false) {
             return not_modified(&key.etag());
         }
+        let (generation, mut turn) = match is_costly {
+            true => match app.turns.wait(account).await {
+                Ok(turn) => (generation.apart(), Some(turn)),
+                Err(error) => return ApiError::from(error).into_response(),
+            },
+            false => (generation, None),
+        };
         let context =
             Context { app: app.clone(), generation: Arc::clone(&generation), tier, today, parameters };
-        let rendering = render(context);
         let fill = async {
-            let rendered = rendering.await?;
+            // On the heap, and only where it is needed: it is large, and passed through several others.
+            let rendering = Box::pin(render(context));
+            let rendered = in_turn(rendering, &mut turn).await?;
             generation.observe(rendered.version);
             let link = rendered
                 .next_cursor
                 .filter(|_| format == Format::Csv)
                 .and_then(|cursor| next_link(&target, &cursor));
-            Ok::<_, ApiError>(Answer {
-                body: rendered.body,
-                etag: Key::new(&rendered.version, &representation).etag(),
-                link,
-            })
+            let etag = Key::new(&rendered.version, &representation).etag();
+            Ok::<_, ApiError>(Answer { body: rendered.body, etag, link })
         };
-        match app.answers.get(key, fill).await {
-            Ok(answer) if has(if_none_match.as_ref(), &answer.etag, true) => not_modified(&answer.etag),
-            Ok(answer) => ok(&answer, format),
-            Err(error) => error.response(),
+        match tokio::time::timeout(app.settings.request_timeout(), app.answers.get(key, fill)).await {
+            Ok(Ok(answer)) if has(if_none_match.as_ref(), &answer.etag, true) => not_modified(&answer.etag),
+            Ok(Ok(answer)) => ok(&answer, format, turn),
+            Ok(Err(error)) => error.response(),
+            Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
         }
     }
+}
+
+/// Renders; what costs much on a thread of its own, so that those that answer everybody else stay free. The thread has
+/// the turn until it is done, whether the client still waits or not.
+async fn in_turn(
+    rendering: Pin<Box<impl Future<Output = Result<Rendered, ApiError>> + Send + 'static>>,
+    turn: &mut Option<Turn>,
+) -> Result<Rendered, ApiError> {
+    let Some(held) = turn.take() else { return rendering.await };
+    let runtime = tokio::runtime::Handle::current();
+    let apart = tokio::task::spawn_blocking(move || (runtime.block_on(rendering), held));
+    let (rendered, held) = apart.await.map_err(|error| ApiError::Internal(error.into()))?;
+    *turn = Some(held);
+    rendered
 }
 
 impl<P> Context<P> {
@@ -141,8 +164,17 @@ fn not_modified(etag: &HeaderValue) -> Response {
     response
 }
 
-fn ok(answer: &Answer, format: Format) -> Response {
-    let mut response = cached(answer.body.clone().into(), &answer.etag);
+/// The answer as a response, which holds its turn until the last byte is written.
+fn ok(answer: &Answer, format: Format, turn: Option<Turn>) -> Response {
+    let body = answer.body.clone();
+    let body = match turn {
+        Some(mut turn) => {
+            turn.rendered();
+            turn.holding(body)
+        }
+        None => body,
+    };
+    let mut response = cached(body.into(), &answer.etag);
     let headers = response.headers_mut();
     let content_type = match format {
         Format::Json => "application/json",

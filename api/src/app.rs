@@ -12,6 +12,7 @@ use crate::read::lag::Lag;
 use crate::read::projection::Projection;
 use crate::read::universe::Universes;
 use crate::settings::ServeSettings;
+use crate::turns::Turns;
 
 /// The state of the server.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub struct Shared {
     pub(crate) throttle: Throttle,
     pub(crate) admission: Admission,
     pub(crate) answers: Answers,
+    pub(crate) turns: Arc<Turns>,
     pub(crate) universes: Universes,
     pub(crate) signer: Signer,
     pub(crate) lag: Lag,

@@ -14,6 +14,7 @@ use crate::read::ReadError;
 use crate::render::RenderError;
 use crate::request_id::request_id;
 use crate::tier::Tier;
+use crate::turns::TurnError;
 
 /// Where a refused client can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";
@@ -224,6 +225,12 @@ impl From<ReadError> for ApiError {
             _ if error.passes() => Self::Unavailable(error.to_string()),
             _ => Self::Internal(error.into()),
         }
+    }
+}
+
+impl From<TurnError> for ApiError {
+    fn from(error: TurnError) -> Self {
+        Self::Unavailable(error.to_string())
     }
 }
 

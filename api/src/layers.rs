@@ -15,7 +15,8 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 
 use crate::access::throttle::Left;
-use crate::access::{Client, Entry, Ledger, headers, scrub, throttle};
+use crate::access::{Client, Entry, Ledger, headers, scrub};
+use crate::address;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::request_id;
@@ -66,13 +67,15 @@ async fn answer(app: App, mut request: Request, next: Next, id: String) -> Respo
 fn client_of(request: &Request, app: &App) -> IpAddr {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |peer| peer.0);
-    throttle::client(peer, request.headers(), &app.settings.trusted_proxies)
+    address::client(peer, request.headers(), &app.settings.trusted_proxies)
 }
 
 /// Runs the request within its time; panics become an error like any other.
 async fn bounded(app: &App, request: Request, next: Next) -> Response {
     let running = AssertUnwindSafe(next.run(request)).catch_unwind();
-    match tokio::time::timeout(app.settings.request_timeout(), running).await {
+    // Answers keep their own time, which begins after a turn that they may have to wait for.
+    let longest = app.settings.turn_timeout() + app.settings.request_timeout() * 2;
+    match tokio::time::timeout(longest, running).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response(),
         Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),

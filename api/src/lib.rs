@@ -5,9 +5,11 @@
 
 mod access;
 pub mod account;
+mod address;
 mod answer;
 mod app;
 mod cache;
+mod connection;
 mod cursor;
 mod envelope;
 mod error;
@@ -22,6 +24,7 @@ mod server;
 pub mod settings;
 mod tasks;
 mod tier;
+mod turns;
 
 pub use app::App;
 pub use router::document;

@@ -1,24 +1,28 @@
 //! Listens, serves connections within bounds, and drains when asked to stop.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
-use axum::extract::Request;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
+use ipnet::IpNet;
 use process::Shutdown;
+use socket2::SockRef;
 use store::db::{API_ROLE, DatabaseSettings, config_for, replicas_config};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
 use crate::access::Admission;
 use crate::access::throttle::Throttle;
 use crate::app::{App, Shared};
 use crate::cache::Answers;
+use crate::connection::{Guarded, Registry, Tracked};
 use crate::cursor::Signer;
 use crate::read::lag::Lag;
 use crate::read::projection::{self, Connecting, Projection};
@@ -26,9 +30,7 @@ use crate::read::universe::Universes;
 use crate::router;
 use crate::settings::{HEAD_BYTES, ServeSettings};
 use crate::tasks::Tasks;
-
-/// The longest a client may take to send a request's head, and to keep an idle connection.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+use crate::turns::Turns;
 
 /// Serves until asked to stop, then finishes the open requests.
 pub async fn serve(
@@ -40,26 +42,29 @@ pub async fn serve(
         format!("cannot listen on {}: is another instance running there?", settings.listen)
     })?;
     let drain = settings.drain_timeout();
-    let connections = Arc::new(Semaphore::new(settings.max_connections));
+    let clients = Clients::of(&settings);
     let tasks = Tasks::default();
     let router = router::router(start(settings, database, &tasks)?);
+    clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).sweep());
     tracing::info!(address = %listener.local_addr()?, "listening");
-    let open = Connections::default();
     loop {
         tokio::select! {
-            permit = accept(&listener, &connections) => {
-                if let Some((stream, permit)) = permit {
-                    serve_connection(stream, permit, router.clone(), &open);
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => clients.serve(stream, peer, &router),
+                Err(error) => {
+                    // Out of file handles, or the client was gone already: waiting a moment is all there is to do.
+                    tracing::warn!("cannot accept a connection: {error}");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
                 }
-            }
+            },
             () = shutdown.wait() => break,
         }
     }
     drop(listener);
-    if tokio::time::timeout(drain, open.graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(drain, clients.graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not end in time");
     }
-    open.tasks.stop(drain).await;
+    clients.tasks.stop(drain).await;
     // Nobody is left who could hand the workers anything: they finish what they have.
     drop(router);
     if !tasks.stop(drain).await {
@@ -67,13 +72,6 @@ pub async fn serve(
     }
     tracing::info!("stopped");
     Ok(())
-}
-
-/// The connections that are open, and the tasks that serve them.
-#[derive(Default)]
-struct Connections {
-    graceful: GracefulShutdown,
-    tasks: Tasks,
 }
 
 /// Builds the shared state and starts what runs beside the requests.
@@ -96,6 +94,7 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
     let connecting = Connecting {
         config: reading,
         connections: settings.read_connections.max(1),
+        connections_apart: settings.costly_connections.max(1),
         timeout: settings.read_timeout(),
     };
     let projection = Arc::new(Projection::new(tasks.clone()));
@@ -111,6 +110,7 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
     Ok(App(Arc::new(Shared {
         throttle: Throttle::new(settings.calls_by_address(), settings.failures_by_address()),
         admission: Admission::start(config, settings.admission_timeout(), tasks),
+        turns: Turns::new(settings.costly_connections, settings.turn_timeout()),
         answers: Answers::new(settings.cache_mib * 1024 * 1024),
         universes: Universes::default(),
         signer: Signer::new(settings.cursor_secret.as_ref()).context("CURSOR_SECRET cannot be used")?,
@@ -120,39 +120,61 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
     })))
 }
 
-/// The next connection, once one may be open.
-async fn accept(
-    listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> Option<(TcpStream, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(connections).acquire_owned().await.ok()?;
-    match listener.accept().await {
-        Ok((stream, _)) => Some((stream, permit)),
-        Err(error) => {
-            // Out of file handles, or the client was gone already: waiting a moment is all there is to do.
-            tracing::warn!("cannot accept a connection: {error}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            None
+/// The connections that are open, and the tasks that serve them.
+struct Clients {
+    registry: Arc<Registry>,
+    trusted: Vec<IpNet>,
+    write_timeout: Duration,
+    graceful: GracefulShutdown,
+    tasks: Tasks,
+}
+
+impl Clients {
+    fn of(settings: &ServeSettings) -> Self {
+        let patience = settings.client_patience();
+        Self {
+            registry: Registry::new(settings.connection_caps(file_limit()), patience),
+            trusted: settings.trusted_proxies.clone(),
+            write_timeout: patience.write,
+            graceful: GracefulShutdown::new(),
+            tasks: Tasks::default(),
         }
+    }
+
+    /// Serves a connection until it ends or has to go.
+    fn serve(&self, stream: TcpStream, peer: SocketAddr, router: &Router) {
+        let is_trusted = self.trusted.iter().any(|net| net.contains(&peer.ip().to_canonical()));
+        let Some(registered) = self.registry.register(peer.ip(), is_trusted) else { return };
+        let _ = stream.set_nodelay(true);
+        // What is in the kernel's hands already counts too, where it can be told so.
+        let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
+        let connection = Arc::clone(&registered.connection);
+        let stream = Guarded::new(stream, Arc::clone(&connection));
+        let router = router.clone();
+        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+            let working = connection.working();
+            request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(Arc::clone(&connection));
+            let answered = router.clone().oneshot(request.map(Body::new));
+            async { answered.await.map(|answer| answer.map(|body| Tracked::new(body, working))) }
+        });
+        let serving = hyper::server::conn::http1::Builder::new()
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), service);
+        let serving = self.graceful.watch(serving);
+        self.tasks.spawn_until_stopped(async move {
+            tokio::select! {
+                // A client that breaks off is its own affair.
+                _ = serving => {}
+                () = registered.connection.closing() => {}
+            }
+        });
     }
 }
 
-fn serve_connection(stream: TcpStream, permit: OwnedSemaphorePermit, router: Router, open: &Connections) {
-    let _ = stream.set_nodelay(true);
-    let Ok(peer) = stream.peer_addr() else { return };
-    let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
-        router.clone().oneshot(request.map(axum::body::Body::new) as Request)
-    });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
-        .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = open.graceful.watch(connection);
-    open.tasks.spawn_until_stopped(async move {
-        // A client that breaks off is its own affair.
-        let _ = connection.await;
-        drop(permit);
-    });
+/// How many files the process may open; `None` where the system does not tell.
+fn file_limit() -> Option<usize> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
 }

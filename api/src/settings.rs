@@ -10,10 +10,13 @@ use market::text_enum;
 use secrecy::SecretString;
 
 use crate::access::throttle::Allowance;
+use crate::connection::{Caps, Patience};
 use crate::tier::Tier;
 
 /// The largest request head, bytes: a thousand of the longest symbols, percent-encoded, fit.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
+/// Files that are no client's: Postgres, NATS, logs, the program itself.
+const OTHER_FILES: usize = 128;
 /// One call a microsecond, which is the throttle's unit of time.
 const MOST_CALLS: u64 = 60_000_000;
 
@@ -82,21 +85,42 @@ pub struct ServeSettings {
     /// Connections to Postgres for reads
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
+    /// Connections to Postgres for answers that cost much (bulk, long ranges), and how many are rendered at once
+    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = 2)]
+    pub costly_connections: usize,
+    /// Longest wait of a call that costs much for its account's turn, in milliseconds; then 503
+    #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]
+    pub turn_timeout_ms: u64,
     /// Longest wait for a connection or one statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
     /// Longest wait for the decision on a key and its limits, in milliseconds; then 503
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
-    /// Longest time for one request, in milliseconds; then 503
+    /// Longest time for one request, its wait for a turn aside, in milliseconds; then 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
     /// Longest time to finish open requests when asked to stop, in milliseconds
     #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
     pub drain_timeout_ms: u64,
-    /// Open client connections at most
+    /// Open client connections at most; fewer where the process may not open so many files
     #[arg(long, env = "API_MAX_CONNECTIONS", default_value_t = 10_000)]
     pub max_connections: usize,
+    /// Open connections of one address at most; trusted proxies may have more
+    #[arg(long, env = "API_ADDRESS_CONNECTIONS", default_value_t = 4_096)]
+    pub address_connections: usize,
+    /// Open connections of one address at most, among those that have not shown a valid key
+    #[arg(long, env = "API_ADDRESS_CONNECTIONS_WITHOUT_KEY", default_value_t = 256)]
+    pub address_connections_without_key: usize,
+    /// Longest time for a request's head, from its first byte, in milliseconds
+    #[arg(long, env = "API_HEAD_TIMEOUT_MS", default_value_t = 10_000)]
+    pub head_timeout_ms: u64,
+    /// Longest time between requests of a connection, in milliseconds
+    #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 75_000)]
+    pub idle_timeout_ms: u64,
+    /// Longest time in which a client takes 64 KiB of an answer, or all of a smaller one, in milliseconds
+    #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
+    pub write_timeout_ms: u64,
 }
 
 impl ServeSettings {
@@ -106,6 +130,23 @@ impl ServeSettings {
     pub(crate) fn failures_by_address(&self) -> Allowance {
         Allowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
+    /// How many connections there may be, given how many files the process may open.
+    pub(crate) fn connection_caps(&self, files: Option<usize>) -> Caps {
+        let room = files.map(|files| files.saturating_sub(OTHER_FILES).max(1));
+        Caps {
+            total: room.map_or(self.max_connections, |room| room.min(self.max_connections)),
+            strangers: self.address_connections_without_key,
+            by_address: self.address_connections,
+        }
+    }
+    /// How long clients may take.
+    pub(crate) fn client_patience(&self) -> Patience {
+        Patience {
+            head: Duration::from_millis(self.head_timeout_ms),
+            idle: Duration::from_millis(self.idle_timeout_ms),
+            write: Duration::from_millis(self.write_timeout_ms),
+        }
+    }
     /// Longest wait for a connection or one statement.
     pub fn read_timeout(&self) -> Duration {
         Duration::from_millis(self.read_timeout_ms)
@@ -113,6 +154,10 @@ impl ServeSettings {
     /// Longest wait for an admission decision.
     pub fn admission_timeout(&self) -> Duration {
         Duration::from_millis(self.admission_timeout_ms)
+    }
+    /// Longest wait for an account's turn.
+    pub fn turn_timeout(&self) -> Duration {
+        Duration::from_millis(self.turn_timeout_ms)
     }
     /// Longest time for one request.
     pub fn request_timeout(&self) -> Duration {

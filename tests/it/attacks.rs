@@ -264,7 +264,8 @@ async fn failed_guesses_are_slowed_but_block_no_valid_key() -> Result<()> {
     assert_eq!(refused[0].header("x-ratelimit-limit"), Some("10"));
     assert_eq!(refused[0].header("x-ratelimit-remaining"), Some("0"));
     assert_eq!(api.get(CALL, Some(&used)).await?.status, 200);
-    assert_eq!(api.get(CALL, Some(&unused)).await?.status, 429);
+    // A key that was not used here yet is looked up, as the address's first of this second.
+    assert_eq!(api.get(CALL, Some(&unused)).await?.status, 200);
     assert_eq!(api.get("/v1/health", None).await?.status, 200);
     Ok(())
 }

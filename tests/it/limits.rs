@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
 use futures::stream::{FuturesUnordered, StreamExt};
-use harness::{Api, Reply, TestApp};
+use harness::{Api, Reply, Signal, TestApp};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -259,6 +259,19 @@ async fn what_fails_on_our_side_is_given_back() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+#[tokio::test]
+async fn what_is_to_be_given_back_is_written_before_the_process_ends() -> Result<()> {
+    let mut cluster = Cluster::start(1).await?;
+    let key = cluster.account("shutdown@example.com", "professional").await?;
+    cluster.app.sql("revoke select on read_g1.quotes from dds_api", &[]).await?;
+    let calls = join_all((0..100).map(|_| cluster.apis[0].get("/v1/stocks/NOPE/quote", Some(&key)))).await;
+    assert!(calls.into_iter().collect::<Result<Vec<_>>>()?.iter().all(|reply| reply.status == 500));
+    let ended = cluster.apis[0].process.stop(Signal::TERM, std::time::Duration::from_secs(20)).await?;
+    assert!(ended.success(), "{ended}");
+    assert_eq!(cluster.app.sql_value::<i64>("select used from accounts.limiter").await?, 0);
+    Ok(())
 }
 
 #[tokio::test]

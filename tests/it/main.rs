@@ -11,6 +11,7 @@ mod api_world;
 mod architecture;
 mod attacks;
 mod daily;
+mod doors;
 mod exact;
 mod explained;
 mod faults;

@@ -40,6 +40,8 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let (one, two) = (app.api_serve_with(&PATIENCE).await?, app.api_serve_with(&PATIENCE).await?);
+    // One that has time to connect anew, however busy the machine is.
+    let patient = app.api_serve().await?;
     let key = app.key("professional").await?;
     assert_eq!(one.get(CALL, Some(&key)).await?.status, 200);
 
@@ -51,6 +53,7 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
         refused_quickly(&one, &key).await?;
         refused_quickly(&two, &key).await?;
     }
+    assert_eq!(patient.get(CALL, Some(&key)).await?.status, 503);
     // A key that cannot be looked up is not refused as wrong; one that cannot be a key is.
     assert_eq!(one.get(CALL, Some("dds_live_nonsense")).await?.status, 401);
     eventually(Duration::from_secs(10), async || {
@@ -62,6 +65,9 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
     .await?;
 
     servers.postgres.restart().await?;
+    // Nothing of the outage is left for the first call.
+    let first = patient.get(CALL, Some(&key)).await?;
+    assert_eq!(first.status, 200, "{}", patient.process.log_tail(5));
     serves_again(&one, &key).await?;
     let reply = serves_again(&two, &key).await?;
     let left: i64 = reply.header("x-quota-remaining").unwrap_or_default().parse()?;

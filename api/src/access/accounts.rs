@@ -1,4 +1,4 @@
-//! Accounts and keys as the store holds them, and as a queue's calls leave them.
+//! Accounts and keys, read from the store and charged in memory.
 
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};
@@ -7,27 +7,27 @@ use super::bucket::Bucket;
 use super::decision::{Admitted, Call};
 use super::limiter::{KeyLimiter, Limiter};
 
-/// An account's limits, and what tells whether they still are what they were.
+/// An account's limits, and what tells whether they still hold.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) limiter: Limiter,
-    /// Of the row that was read or written; another row has another version.
+    /// The version of the row that was read or written; every change of the row gives it another.
     pub(super) version: i64,
-    /// Since when nobody else changed anything: what was read of its keys since then still holds.
+    /// Begins anew with every change by others, and ends what was read of its keys before.
     pub(super) epoch: u64,
-    /// When its tier ends by itself.
+    /// End of the paid period, when the tier falls to free; `None` when it has none or has ended.
     pub(super) paid_until: Option<DateTime<Utc>>,
-    /// Whether it was just read.
+    /// Whether it was read and not charged since.
     pub(super) fresh: bool,
-    /// Looks in a row that found it as it was left here.
-    pub(super) looks: u8,
+    /// Reads in a row that found it unchanged by others.
+    pub(super) quiet_reads: u8,
 }
 
 /// A valid key.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
     pub(super) account: i64,
-    /// The account's, when the key was read.
+    /// The account's epoch when the key was read; in another one it has to be read again.
     pub(super) epoch: u64,
     pub(super) expires_at: Option<DateTime<Utc>>,
     /// Its own bucket, if it has one.
@@ -44,28 +44,28 @@ pub(super) struct OwnBucket {
 /// Accounts to charge together, and the keys that calls use.
 #[derive(Debug)]
 pub(super) struct Accounts {
-    /// In their order.
+    /// By id, ascending.
     pub(super) list: Vec<Account>,
-    /// By the place of a key among those asked for: where its account stands, and the key.
+    /// One entry a key, in the order they were asked for: the position of its account in `list`, and the key.
     pub(super) keys: Vec<Option<(usize, Key)>>,
 }
 
 impl Accounts {
-    /// Decides on one call of the key in this place; `None` where its account is not among these.
+    /// Decides on a call of the key at this position; `None` when its account has to be read first.
     pub(super) fn decide(&mut self, call: &Call, place: usize) -> Option<Admitted> {
         let (account, key) = self.keys.get_mut(place)?.as_mut()?;
         let own = key.own.as_mut().map(|own| &mut own.limiter);
         Some(self.list.get_mut(*account)?.limiter.decide(call, own))
     }
 
-    /// Those of keys that have their own.
+    /// The buckets of keys that have a rate of their own.
     pub(super) fn own_buckets(&self) -> impl Iterator<Item = &OwnBucket> {
         self.keys.iter().flatten().filter_map(|(_, key)| key.own.as_ref())
     }
 }
 
 impl Account {
-    /// Reads a row; for its caller to place it beside what was known.
+    /// Reads an account from a row; its epoch is for the caller to set.
     pub(super) fn read(row: &Row, now: DateTime<Utc>) -> Result<Self, Error> {
         let bucket = Bucket {
             rate_per_minute: row.try_get("rate_per_minute")?,
@@ -83,12 +83,19 @@ impl Account {
         };
         // A period that has ended changes nothing any more.
         let paid_until = row.try_get::<_, Option<DateTime<Utc>>>("paid_until")?.filter(|end| *end > now);
-        Ok(Self { limiter, version: row.try_get("version")?, epoch: 0, paid_until, fresh: true, looks: 0 })
+        Ok(Self {
+            limiter,
+            version: row.try_get("version")?,
+            epoch: 0,
+            paid_until,
+            fresh: true,
+            quiet_reads: 0,
+        })
     }
 }
 
 impl Key {
-    /// Reads the row of an account.
+    /// Reads a key from the row that its account was read from.
     pub(super) fn read(row: &Row, now: DateTime<Utc>, account: &Account) -> Result<Self, Error> {
         let own = match row.try_get::<_, Option<i32>>("key_rate")? {
             Some(rate) => Some(OwnBucket::read(row, rate, now)?),

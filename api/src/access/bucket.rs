@@ -74,7 +74,7 @@ impl Bucket {
 
     /// Whole seconds until the next call passes, at least 1.
     pub(super) fn retry_after(&self) -> u64 {
-        u64::try_from(floor(self.wait().ceil())).unwrap_or(0).max(1)
+        floor(self.wait().ceil()).max(1).unsigned_abs()
     }
 
     /// Of two buckets that a call must pass, the one that stops the next call sooner.
@@ -134,7 +134,7 @@ impl Usage {
 
 #[expect(clippy::cast_precision_loss, reason = "microseconds of centuries are below 2^53")]
 fn seconds(time: TimeDelta) -> f64 {
-    time.num_microseconds().unwrap_or(i64::MAX) as f64 / 1e6
+    (time.num_seconds() * 1_000_000 + i64::from(time.subsec_micros())) as f64 / 1e6
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "times and call counts are far below 2^53")]

@@ -30,7 +30,9 @@ impl StoreClock {
     }
 
     fn elapsed(&self, moment: Instant) -> TimeDelta {
-        TimeDelta::from_std(moment.saturating_duration_since(self.base)).unwrap_or(TimeDelta::MAX)
+        let elapsed = moment.saturating_duration_since(self.base);
+        TimeDelta::seconds(elapsed.as_secs().cast_signed())
+            + TimeDelta::nanoseconds(elapsed.subsec_nanos().into())
     }
 }
 

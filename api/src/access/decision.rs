@@ -56,6 +56,8 @@ pub(crate) enum AdmissionError {
     Silent,
     #[error("others kept changing the account")]
     Contended,
+    #[error("a row names no key that was asked for")]
+    Misplaced,
     #[error("{0}")]
     ConnectionLost(Arc<str>),
     #[error("{0}")]

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
@@ -14,6 +15,7 @@ use super::decision::{Admitted, Call, Verdict};
 use super::gate::Gate;
 use super::ledger::Ledger;
 use crate::app::App;
+use crate::connection::Connection;
 use crate::error::ApiError;
 use crate::parameters::{Format, Mistakes, Parameters, Reader};
 use crate::tier::{Tier, Tiers, years_before};
@@ -26,11 +28,14 @@ pub(crate) struct Client(pub(crate) IpAddr);
 #[derive(Debug)]
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
+    pub(crate) account: i64,
     pub(crate) tier: Tier,
     /// The day that counts as today.
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: Format,
+    /// Whether the answer costs much, so that accounts take turns.
+    pub(crate) is_costly: bool,
     /// Path and query as sent.
     pub(crate) target: String,
     pub(crate) if_none_match: Option<HeaderValue>,
@@ -42,15 +47,17 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let today = app.today();
-        let (parameters, format, mistakes) = read::<P>(parts, app, today).await;
-        let admitted = admit::<G, P>(parts, app, today, &parameters, mistakes.is_ok()).await?;
-        mistakes?;
+        let read = read::<P>(parts, app, today).await;
+        let admitted = admit::<G, P>(parts, app, today, &read).await?;
+        read.mistakes?;
         Ok(Self {
             app: app.clone(),
+            account: admitted.account,
             tier: admitted.tier,
             today,
-            parameters,
-            format,
+            parameters: read.parameters,
+            format: read.format,
+            is_costly: read.is_costly,
             target: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
             if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
             gate: PhantomData,
@@ -58,12 +65,16 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
     }
 }
 
+/// A request's parameters, and what is wrong with them.
+struct Read<P> {
+    parameters: P,
+    format: Format,
+    is_costly: bool,
+    mistakes: Result<(), Mistakes>,
+}
+
 /// Reads the parameters; does no I/O and charges nothing.
-async fn read<P: Parameters>(
-    parts: &mut Parts,
-    app: &App,
-    today: NaiveDate,
-) -> (P, Format, Result<(), Mistakes>) {
+async fn read<P: Parameters>(parts: &mut Parts, app: &App, today: NaiveDate) -> Read<P> {
     let path = match RawPathParams::from_request_parts(parts, app).await {
         Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         // Not UTF-8, so no name of anything; shown as it can be.
@@ -76,9 +87,9 @@ async fn read<P: Parameters>(
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
     let mut reader = Reader::new(path, query, &parts.headers, &app.signer, route, today);
     let parameters = P::read(&mut reader);
-    let format = reader.format();
+    let (format, is_costly) = (reader.format(), P::IS_COSTLY || reader.asks_for_much());
     let mistakes = if P::ROUTED { reader.finish() } else { Ok(()) };
-    (parameters, format, mistakes)
+    Read { parameters, format, is_costly, mistakes }
 }
 
 /// The one place where a request is let in: credential, tier and depth, rate, quota, charged exactly as due.
@@ -86,8 +97,7 @@ async fn admit<G: Gate, P: Parameters>(
     parts: &Parts,
     app: &App,
     today: NaiveDate,
-    parameters: &P,
-    valid: bool,
+    read: &Read<P>,
 ) -> Result<Admitted, ApiError> {
     let client =
         parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
@@ -102,12 +112,16 @@ async fn admit<G: Gate, P: Parameters>(
         ApiError::InvalidKey
     };
     let hash = hash.ok_or_else(failed)?;
-    let tiers = app.projection.tiers();
-    let depth = parameters.oldest().filter(|_| valid).map_or(0, |oldest| tiers.rank_reaching(oldest, today));
+    let (tiers, valid) = (app.projection.tiers(), read.mistakes.is_ok());
+    let depth =
+        read.parameters.oldest().filter(|_| valid).map_or(0, |oldest| tiers.rank_reaching(oldest, today));
     let counted = valid && P::ROUTED && app.settings.quota_check.covers(G::TIER);
     let call = Call { hash, need: depth.max(G::TIER.rank()), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
     app.throttle.succeed(hash);
+    if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
+        connection.show_key();
+    }
     ledger.enter(&admitted);
     match admitted.verdict {
         Verdict::Passed => Ok(admitted),

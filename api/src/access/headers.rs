@@ -37,10 +37,11 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
 
 /// Writes what an address has left, for responses without an account.
 pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<Utc>) {
-    let full = now.timestamp_micros().saturating_add(i64::try_from(left.until_full).unwrap_or(i64::MAX));
+    let full = now.timestamp_micros() + left.until_full.cast_signed();
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
-    let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    write_rate(headers, whole(left.limit), whole(left.remaining), reset.max(now.timestamp() + 1));
+    let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
+    debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
+    write_rate(headers, limit, remaining, reset.max(now.timestamp() + 1));
 }
 
 /// Writes the three headers every response has.

@@ -1,4 +1,4 @@
-//! What was last read or written of accounts, so that deciding on their next calls begins without asking the store.
+//! Accounts as they were last read or written, so that their next calls can be charged without reading them first.
 //!
 //! Invariant: what is remembered decides nothing by itself. An account is charged only if its row still is the one that
 //! is remembered, and whatever a decision depends on gives that row a new version.
@@ -12,11 +12,11 @@ use tokio_postgres::{Error, Row};
 use super::accounts::{Account, Accounts, Key};
 use super::clock::StoreClock;
 
-/// Keys remembered at most; then it begins anew.
+/// Keys remembered at most; when there are more, all are forgotten.
 const MOST: usize = 65_536;
-/// Looks in a row that must find an account as it was left here before it is charged without a look, once it was found
-/// changed: other instances have calls of it too, and trying would mostly be for nothing.
-const LOOKS: u8 = 3;
+/// An account that another instance changed is read before every charge until so many reads in a row have found it
+/// unchanged. Until then a charge by what is remembered would mostly be refused.
+const QUIET_READS: u8 = 3;
 
 /// Accounts by their keys.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Memory {
         Self { clock: StoreClock::new(), keys: HashMap::new(), accounts: HashMap::new(), epochs: 0 }
     }
 
-    /// Takes out the accounts of these keys that are known well enough, brought to the present.
+    /// Takes the accounts that may be charged unread, with their buckets filled up to the present, and these keys.
     pub(super) fn take(&mut self, hashes: &[[u8; 32]]) -> Accounts {
         let Some(now) = self.clock.at(Instant::now()) else {
             return Accounts { list: vec![], keys: vec![None; hashes.len()] };
@@ -45,11 +45,11 @@ impl Memory {
         ids.sort_unstable();
         ids.dedup();
         let list: Vec<Account> = ids.into_iter().filter_map(|id| self.account(id, now)).collect();
-        let stand = |key: Key| {
-            let place = list.binary_search_by_key(&key.account, |account| account.limiter.account).ok()?;
-            Some((place, key))
+        let with_position = |key: Key| {
+            let position = list.binary_search_by_key(&key.account, |account| account.limiter.account).ok()?;
+            Some((position, key))
         };
-        let keys = keys.into_iter().map(|key| key.and_then(stand)).collect();
+        let keys = keys.into_iter().map(|key| key.and_then(with_position)).collect();
         Accounts { list, keys }
     }
 
@@ -67,8 +67,8 @@ impl Memory {
 
     fn account(&mut self, id: i64, now: DateTime<Utc>) -> Option<Account> {
         let known = self.accounts.get(&id)?;
-        let usable = known.fresh || known.looks >= LOOKS;
-        if !usable || known.paid_until.is_some_and(|end| end <= now) {
+        let is_usable = known.fresh || known.quiet_reads >= QUIET_READS;
+        if !is_usable || known.paid_until.is_some_and(|end| end <= now) {
             return None;
         }
         let mut account = self.accounts.remove(&id)?;
@@ -76,7 +76,7 @@ impl Memory {
         Some(account)
     }
 
-    /// Remembers accounts that were taken from here as they were written; those that were not had changed.
+    /// Remembers accounts that were taken from here. One that was not written had been changed by another instance.
     pub(super) fn put_back(&mut self, hashes: &[[u8; 32]], accounts: Accounts, written: &Written) {
         for (hash, key) in hashes.iter().zip(accounts.keys) {
             let Some((_, key)) = key else { continue };
@@ -88,7 +88,7 @@ impl Memory {
             account.fresh = false;
             match written.get(&account.limiter.account) {
                 Some(version) => account.version = *version,
-                None => account.looks = 0,
+                None => account.quiet_reads = 0,
             }
             self.accounts.insert(account.limiter.account, account);
         }
@@ -104,15 +104,15 @@ impl Memory {
         let mut account = Account::read(row, now)?;
         let known = self.accounts.get(&account.limiter.account);
         match known.filter(|known| known.version == account.version) {
-            // Just read, with another of its keys, or as it was left here.
+            // Nobody else changed it.
             Some(known) => {
-                (account.epoch, account.looks) =
-                    (known.epoch, known.looks.saturating_add(u8::from(!known.fresh)));
+                (account.epoch, account.quiet_reads) =
+                    (known.epoch, known.quiet_reads.saturating_add(u8::from(!known.fresh)));
             }
             None => {
                 self.epochs += 1;
                 account.epoch = self.epochs;
-                account.looks = if known.is_none() { LOOKS } else { 0 };
+                account.quiet_reads = if known.is_none() { QUIET_READS } else { 0 };
             }
         }
         self.keys.insert(hash, Key::read(row, now, &account)?);

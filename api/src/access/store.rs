@@ -71,7 +71,9 @@ impl Store {
         memory.put_back(&hashes, accounts, &written);
         let mut valid = vec![false; hashes.len()];
         for row in &rows {
-            let place = asked[usize::try_from(row.try_get::<_, i64>("place")? - 1).unwrap_or(usize::MAX)];
+            let position: i64 = row.try_get("place")?;
+            let position = usize::try_from(position - 1).ok().and_then(|position| asked.get(position));
+            let place = *position.ok_or(AdmissionError::Misplaced)?;
             memory.learn(hashes[place], row)?;
             valid[place] = true;
         }

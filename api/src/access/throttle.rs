@@ -1,22 +1,23 @@
 //! The throttle by address, before anything else: pure memory, no I/O, bounded whatever the number of addresses.
 //!
 //! Invariants: an address is an IPv4 address or an IPv6 /64, with ten times as much per /48; too many failed
-//! credentials never block a key that was valid within the last minute.
+//! credentials never block a key that was valid within the last day, and leave an address one look-up a second.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use axum::http::HeaderMap;
-use ipnet::IpNet;
+use crate::address::Place;
 
 const SHARDS: usize = 64;
 /// Entries a shard keeps; about 64 bytes each.
 const SHARD_ENTRIES: usize = 2_048;
 /// How long a key that was valid is trusted to be no guess, in microseconds.
-const RECENT: u64 = 60_000_000;
+const RECENT: u64 = 24 * 60 * 60 * SECOND;
+/// In the throttle's unit of time, microseconds.
+const SECOND: u64 = 1_000_000;
 
 /// Calls a minute, and at once.
 #[derive(Debug, Clone, Copy)]
@@ -53,29 +54,6 @@ pub(crate) struct Refused {
     pub(crate) retry_after: u64,
 }
 
-/// An address as the throttle counts it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
-    V4([u8; 4]),
-    V6Net64([u8; 8]),
-    V6Net48([u8; 6]),
-}
-
-impl Place {
-    fn of(address: IpAddr) -> (Self, Option<Self>) {
-        match address.to_canonical() {
-            IpAddr::V4(address) => (Self::V4(address.octets()), None),
-            IpAddr::V6(address) => (Self::V6Net64(first(address)), Some(Self::V6Net48(first(address)))),
-        }
-    }
-}
-
-fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
-    let mut octets = [0; N];
-    octets.copy_from_slice(&address.octets()[..N]);
-    octets
-}
-
 /// A bounded map from keys to a moment; forgets the earliest moments first.
 #[derive(Debug)]
 struct Moments<K> {
@@ -90,7 +68,8 @@ impl<K: Hash + Eq + Copy> Moments<K> {
 
     /// Changes the moment of a key, 0 when it has none; `now` tells which moments may be forgotten.
     fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
-        let index = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or(0);
+        #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
+        let index = self.hasher.hash_one(key) as usize % SHARDS;
         let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
         let (moment, outcome) = change(shard.get(&key).copied().unwrap_or(0));
         if moment > now || shard.contains_key(&key) {
@@ -124,6 +103,8 @@ pub(crate) struct Throttle {
     failures: Allowance,
     called: Moments<Place>,
     failed: Moments<Place>,
+    /// Until when an address that failed too often has had its look-up.
+    tried: Moments<Place>,
     valid: Moments<[u8; 32]>,
 }
 
@@ -135,6 +116,7 @@ impl Throttle {
             failures,
             called: Moments::new(),
             failed: Moments::new(),
+            tried: Moments::new(),
             valid: Moments::new(),
         }
     }
@@ -144,14 +126,19 @@ impl Throttle {
         charge(&self.called, self.calls, address, self.now())
     }
 
-    /// Whether an address has failed too often to try another unknown key.
+    /// Whether an address has failed too often to try another unknown key. Once a second it may all the same, so that
+    /// a valid key behind a shared address is found, while a guesser gains nothing.
     pub(super) fn blocked(&self, address: IpAddr, key: Option<[u8; 32]>) -> Option<Refused> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
             return None;
         }
         let (place, _) = Place::of(address);
-        self.failed.update(place, now, |full_at| (full_at, take(self.failures, full_at, now).err()))
+        let refused =
+            self.failed.update(place, now, |full_at| (full_at, take(self.failures, full_at, now).err()))?;
+        let tries = |until| if until > now { (until, false) } else { (now + SECOND, true) };
+        let may_try = key.is_some() && self.tried.update(place, now, tries);
+        (!may_try).then_some(refused)
     }
 
     /// Notes a failed credential; gives what is left for more of them.
@@ -167,7 +154,8 @@ impl Throttle {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+        let elapsed = self.start.elapsed();
+        elapsed.as_secs() * SECOND + u64::from(elapsed.subsec_micros())
     }
 }
 
@@ -209,31 +197,6 @@ fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Ref
     }
 }
 
-/// The client: the peer, unless that is a trusted proxy; then the rightmost hop that is not.
-pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
-    let mut client = peer.ip().to_canonical();
-    if !is_trusted(client) {
-        return client;
-    }
-    let lines: Vec<&str> =
-        headers.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap_or("?")).collect();
-    let joined = lines.join(",");
-    for hop in joined.rsplit(',').map(str::trim) {
-        match parse_hop(hop) {
-            Some(address) if is_trusted(client) => client = address,
-            _ => break,
-        }
-    }
-    client
-}
-
-fn parse_hop(text: &str) -> Option<IpAddr> {
-    let address =
-        text.parse::<IpAddr>().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
-    address.map(|address| address.to_canonical())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,26 +220,6 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_the_last_untrusted_hop() {
-        let check = |peer: &str, lines: &[&str], expected: &str| {
-            let mut headers = HeaderMap::new();
-            for line in lines {
-                headers.append("x-forwarded-for", line.parse().expect("a header"));
-            }
-            let trusted = ["10.0.0.0/8".parse().expect("a net")];
-            let peer = peer.parse().expect("a socket address");
-            assert_eq!(client(peer, &headers, &trusted), address(expected), "{peer} {lines:?}");
-        };
-        check("1.2.3.4:5", &["9.9.9.9"], "1.2.3.4");
-        check("10.0.0.1:5", &[], "10.0.0.1");
-        check("10.0.0.1:5", &["6.6.6.6, 9.9.9.9"], "9.9.9.9");
-        check("10.0.0.1:5", &["6.6.6.6", "9.9.9.9, 10.2.2.2"], "9.9.9.9");
-        check("10.0.0.1:5", &["9.9.9.9, nonsense"], "10.0.0.1");
-        check("10.0.0.1:5", &["9.9.9.9, unknown, 10.2.2.2"], "10.2.2.2");
-        check("[::ffff:10.0.0.1]:5", &["9.9.9.9:443"], "9.9.9.9");
-    }
-
-    #[test]
     fn addresses_of_one_network_share_a_bucket() {
         let throttle = Throttle::new(FEW, FEW);
         for host in ["2001:db8::1", "2001:db8::2", "2001:db8::3"] {
@@ -296,6 +239,7 @@ mod tests {
         let left: Vec<u64> = (0..3).map(|_| throttle.fail(client).remaining).collect();
         assert_eq!(left, [2, 1, 0]);
         assert!(throttle.blocked(client, None).is_some());
+        assert!(throttle.blocked(client, Some([8; 32])).is_none(), "the address's first of this second");
         assert!(throttle.blocked(client, Some([8; 32])).is_some());
         assert!(throttle.blocked(client, Some(key)).is_none());
         assert!(throttle.blocked(address("1.2.3.5"), None).is_none());

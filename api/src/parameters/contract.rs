@@ -10,6 +10,8 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     const FEATURE: &'static str = "";
     /// Whether the answer differs by tier.
     const TIER_MATTERS: bool = false;
+    /// Whether every answer of the endpoint costs much; of others, those do that ask for many rows.
+    const IS_COSTLY: bool = false;
     /// Whether there is an endpoint at all: what has none counts against no quota, and its parameters are nobody's.
     const ROUTED: bool = true;
 

@@ -64,6 +64,7 @@ impl Reader<'_> {
     /// Reads `limit`, `sort` and `cursor`.
     pub(crate) fn page(&mut self, paging: &Paging) -> Page {
         let limit = self.integer("limit", 1..=paging.most, paging.default_limit);
+        self.rows = limit;
         let order = self.sort(paging).unwrap_or_else(|| paging.order.to_vec());
         let filters = self.filters();
         let after = self.value("cursor", cursor_schema).and_then(|cursor| {
@@ -122,6 +123,13 @@ impl Page {
         self.order.first().map_or(Direction::Ascending, |(_, direction)| *direction)
     }
 
+    /// The limit as a count.
+    #[expect(clippy::cast_possible_truncation, reason = "the limit was read within bounds far below")]
+    pub(crate) fn rows(&self) -> usize {
+        debug_assert!(self.limit > 0, "the least limit is 1");
+        self.limit.unsigned_abs() as usize
+    }
+
     /// A value of the cursor, by position.
     pub(crate) fn after(&self, position: usize) -> Option<&str> {
         self.after.as_ref()?.get(position)?.as_deref()
@@ -139,7 +147,7 @@ impl Page {
         signer: &Signer,
         key: impl Fn(&T) -> Vec<Option<String>>,
     ) -> Option<String> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let limit = self.rows();
         let more = rows.len() > limit;
         rows.truncate(limit);
         rows.last().filter(|_| more).map(|last| self.cursor(&key(last), signer))

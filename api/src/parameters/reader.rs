@@ -10,6 +10,11 @@ use super::accepted::{Accepted, Place, TEXT};
 use super::{Format, Mistakes, ParameterError};
 use crate::cursor::Signer;
 
+/// Rows of an answer above which it costs much.
+const MANY_ROWS: i64 = 1_000;
+/// The same of CSV, which is written cell by cell.
+const MANY_ROWS_OF_CSV: i64 = 500;
+
 /// A request's parameters, before they have types.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
@@ -19,6 +24,8 @@ pub(crate) struct Reader<'a> {
     errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
     pub(super) format: Format,
+    /// Rows asked for at most, once `page` was read.
+    pub(super) rows: i64,
     pub(super) headers: &'a HeaderMap,
     pub(super) signer: &'a Signer,
     pub(super) route: &'a str,
@@ -44,6 +51,7 @@ impl<'a> Reader<'a> {
             errors: vec![],
             bad_cursor: false,
             format: Format::Json,
+            rows: 0,
             headers,
             signer,
             route,
@@ -60,6 +68,11 @@ impl<'a> Reader<'a> {
     /// Media type of the answer, once `output` was read.
     pub(crate) fn format(&self) -> Format {
         self.format
+    }
+
+    /// Whether so many rows are asked for that the answer costs much.
+    pub(crate) fn asks_for_much(&self) -> bool {
+        self.rows > if self.format == Format::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
     }
 
     /// Every mistake, or none: names nobody asked for, and names given twice, are mistakes too.

@@ -95,7 +95,7 @@ impl Page {
             after.as_ref().is_none_or(|after| place.compare(after, self).is_gt())
         };
         let mut placed: Vec<(Place<'_>, &T)> = placed.filter(later).collect();
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let limit = self.rows();
         let more = placed.len() > limit;
         if more {
             // Only the page has to be in order.

@@ -57,7 +57,9 @@ pub(crate) struct Generation {
     pub(crate) id: i32,
     pool: Pool,
     batches: Batches,
-    version: RwLock<Version>,
+    version: Arc<RwLock<Version>>,
+    /// The same generation by connections of their own, for answers that cost much.
+    apart: Option<Arc<Generation>>,
 }
 
 impl Generation {
@@ -73,6 +75,11 @@ impl Generation {
         candidates: Vec<String>,
     ) -> Result<Option<Row>, ReadError> {
         self.batches.one(&self.pool, statement, candidates).await
+    }
+
+    /// The same generation for an answer that costs much, so that others find their connections free.
+    pub(crate) fn apart(self: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(self.apart.as_ref().unwrap_or(self))
     }
 
     /// The newest version seen.
@@ -94,6 +101,8 @@ impl Generation {
 pub(crate) struct Connecting {
     pub(crate) config: Config,
     pub(crate) connections: usize,
+    /// Connections for answers that cost much.
+    pub(crate) connections_apart: usize,
     pub(crate) timeout: Duration,
 }
 
@@ -106,7 +115,7 @@ impl Connecting {
         config
     }
 
-    fn pool(&self, generation: i32) -> Result<Pool, deadpool_postgres::BuildError> {
+    fn pool(&self, generation: i32, connections: usize) -> Result<Pool, deadpool_postgres::BuildError> {
         let config = self.with_options(&format!(
             "-c search_path={},control -c default_transaction_read_only=on -c statement_timeout={}",
             store::db::generation_schema(generation),
@@ -115,7 +124,7 @@ impl Connecting {
         let manager =
             Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         Pool::builder(manager)
-            .max_size(self.connections)
+            .max_size(connections)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(self.timeout))
             .create_timeout(Some(self.timeout))
@@ -183,9 +192,13 @@ impl Projection {
     }
 
     fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ReadError> {
-        let pool = connecting.pool(id)?;
-        let version = RwLock::new(Version { generation: id, sequence: -1, as_of: None });
-        Ok(Arc::new(Generation { id, pool, batches: Batches::new(self.tasks.clone()), version }))
+        let version = Arc::new(RwLock::new(Version { generation: id, sequence: -1, as_of: None }));
+        let open = |connections, apart| -> Result<_, ReadError> {
+            let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
+            Ok(Arc::new(Generation { id, pool, batches: Batches::new(self.tasks.clone()), version, apart }))
+        };
+        let apart = open(connecting.connections_apart, None)?;
+        open(connecting.connections, Some(apart))
     }
 }
 

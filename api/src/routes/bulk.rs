@@ -96,6 +96,7 @@ pub(crate) struct BulkParameters<const METRICS: bool> {
 }
 
 impl<const METRICS: bool> Parameters for BulkParameters<METRICS> {
+    const IS_COSTLY: bool = true;
     const FEATURE: &'static str = "bulk_operations";
 
     fn read(reader: &mut Reader<'_>) -> Self {
@@ -123,6 +124,7 @@ pub(crate) struct BulkDividendsParameters {
 }
 
 impl Parameters for BulkDividendsParameters {
+    const IS_COSTLY: bool = true;
     const FEATURE: &'static str = "bulk_operations";
     const TIER_MATTERS: bool = true;
 

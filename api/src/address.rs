@@ -1,0 +1,80 @@
+//! Where a request comes from, as limits count it.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use axum::http::HeaderMap;
+use ipnet::IpNet;
+
+/// An address as limits count it: an IPv4 address or an IPv6 /64, and the /48 around that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    V4([u8; 4]),
+    V6Net64([u8; 8]),
+    V6Net48([u8; 6]),
+}
+
+impl Place {
+    /// The place of an address, and the wider one it lies in.
+    pub(crate) fn of(address: IpAddr) -> (Self, Option<Self>) {
+        match address.to_canonical() {
+            IpAddr::V4(address) => (Self::V4(address.octets()), None),
+            IpAddr::V6(address) => (Self::V6Net64(first(address)), Some(Self::V6Net48(first(address)))),
+        }
+    }
+}
+
+fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
+    let mut octets = [0; N];
+    octets.copy_from_slice(&address.octets()[..N]);
+    octets
+}
+
+/// The client: the peer, unless that is a trusted proxy; then the rightmost hop that is not.
+pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
+    let mut client = peer.ip().to_canonical();
+    if !is_trusted(client) {
+        return client;
+    }
+    let lines: Vec<&str> =
+        headers.get_all("x-forwarded-for").iter().map(|line| line.to_str().unwrap_or("?")).collect();
+    let joined = lines.join(",");
+    for hop in joined.rsplit(',').map(str::trim) {
+        match parse_hop(hop) {
+            Some(address) if is_trusted(client) => client = address,
+            _ => break,
+        }
+    }
+    client
+}
+
+fn parse_hop(text: &str) -> Option<IpAddr> {
+    let address =
+        text.parse::<IpAddr>().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
+    address.map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_is_the_last_untrusted_hop() {
+        let check = |peer: &str, lines: &[&str], expected: &str| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append("x-forwarded-for", line.parse().expect("a header"));
+            }
+            let trusted = ["10.0.0.0/8".parse().expect("a net")];
+            let peer = peer.parse().expect("a socket address");
+            assert_eq!(client(peer, &headers, &trusted).to_string(), expected, "{peer} {lines:?}");
+        };
+        check("1.2.3.4:5", &["9.9.9.9"], "1.2.3.4");
+        check("10.0.0.1:5", &[], "10.0.0.1");
+        check("10.0.0.1:5", &["6.6.6.6, 9.9.9.9"], "9.9.9.9");
+        check("10.0.0.1:5", &["6.6.6.6", "9.9.9.9, 10.2.2.2"], "9.9.9.9");
+        check("10.0.0.1:5", &["9.9.9.9, nonsense"], "10.0.0.1");
+        check("10.0.0.1:5", &["9.9.9.9, unknown, 10.2.2.2"], "10.2.2.2");
+        check("[::ffff:10.0.0.1]:5", &["9.9.9.9:443"], "9.9.9.9");
+    }
+}

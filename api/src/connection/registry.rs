@@ -1,0 +1,216 @@
+//! Every open connection by its address: how many there may be, and which one goes for a new one.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use super::progress::{Connection, Patience};
+use crate::address::Place;
+
+/// Large heads of clients without a key at once.
+const LARGE_HEADS: usize = 512;
+/// How often connections are looked at, at most.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// How many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caps {
+    /// In all.
+    pub(crate) total: usize,
+    /// Of one address, while they have not shown a valid key.
+    pub(crate) strangers: usize,
+    /// Of one address.
+    pub(crate) by_address: usize,
+}
+
+/// The open connections.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    caps: Caps,
+    patience: Patience,
+    large_heads: Arc<Semaphore>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    total: usize,
+    next: u64,
+    places: HashMap<Place, HashMap<u64, Arc<Connection>>>,
+}
+
+/// A connection in the registry, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    registry: Arc<Registry>,
+    place: Place,
+    number: u64,
+    pub(crate) connection: Arc<Connection>,
+}
+
+impl Registry {
+    /// An empty registry.
+    pub(crate) fn new(caps: Caps, patience: Patience) -> Arc<Self> {
+        let large_heads = Arc::new(Semaphore::new(LARGE_HEADS));
+        Arc::new(Self { caps, patience, large_heads, open: Mutex::default() })
+    }
+
+    /// Takes a connection in, for which another may have to go; `None` when all others are at work. An address that is
+    /// trusted has no cap of its own.
+    pub(crate) fn register(self: &Arc<Self>, peer: IpAddr, is_trusted: bool) -> Option<Registered> {
+        let (place, _) = Place::of(peer);
+        let mut open = self.open();
+        if !is_trusted && !open.make_room_at(place, &self.caps) {
+            return None;
+        }
+        if open.total >= self.caps.total && !open.evict_anywhere() {
+            return None;
+        }
+        let connection = Arc::new(Connection::new(Arc::clone(&self.large_heads)));
+        let number = open.insert(place, Arc::clone(&connection));
+        Some(Registered { registry: Arc::clone(self), place, number, connection })
+    }
+
+    /// Ends connections whose clients take too long, for as long as it runs.
+    pub(crate) async fn sweep(self: Arc<Self>) {
+        let shortest = self.patience.head.min(self.patience.idle).min(self.patience.write);
+        let mut ticks = tokio::time::interval(SWEEP.min(shortest / 4).max(Duration::from_millis(10)));
+        loop {
+            ticks.tick().await;
+            let now = Instant::now();
+            for connection in self.open().places.values().flat_map(HashMap::values) {
+                if connection.is_overdue(now, &self.patience) {
+                    connection.closing.cancel();
+                }
+            }
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Makes room for one more connection of an address; `false` when all that could go are at work.
+    fn make_room_at(&mut self, place: Place, caps: &Caps) -> bool {
+        let Some(here) = self.places.get(&place) else { return true };
+        let strangers = || here.values().filter(|connection| !connection.has_shown_key()).count();
+        if here.len() >= caps.by_address {
+            self.evict_at(place, |_| true)
+        } else if here.len() >= caps.strangers && strangers() >= caps.strangers {
+            self.evict_at(place, |connection| !connection.has_shown_key())
+        } else {
+            true
+        }
+    }
+
+    fn insert(&mut self, place: Place, connection: Arc<Connection>) -> u64 {
+        self.next += 1;
+        self.total += 1;
+        self.places.entry(place).or_default().insert(self.next, connection);
+        self.next
+    }
+
+    fn remove(&mut self, place: Place, number: u64) {
+        let Some(here) = self.places.get_mut(&place) else { return };
+        if here.remove(&number).is_some() {
+            self.total -= 1;
+        }
+        if here.is_empty() {
+            self.places.remove(&place);
+        }
+    }
+
+    /// Ends the least worthy connection of an address that may go; `false` when all are at work.
+    fn evict_at(&mut self, place: Place, may_go: impl Fn(&Connection) -> bool) -> bool {
+        let here = self.places.get(&place).into_iter().flatten();
+        let worthy = here
+            .filter(|(_, connection)| may_go(connection))
+            .filter_map(|(number, connection)| Some((connection.worth()?, *number)));
+        let Some((_, number)) = worthy.min() else { return false };
+        self.end(place, number);
+        true
+    }
+
+    /// Ends the least worthy connection of all; `false` when all are at work.
+    fn evict_anywhere(&mut self) -> bool {
+        let all = self.places.iter().flat_map(|(place, here)| here.iter().map(move |entry| (place, entry)));
+        let worthy =
+            all.filter_map(|(place, (number, connection))| Some((connection.worth()?, *number, *place)));
+        let Some((_, number, place)) = worthy.min_by_key(|(worth, number, _)| (*worth, *number)) else {
+            return false;
+        };
+        self.end(place, number);
+        true
+    }
+
+    fn end(&mut self, place: Place, number: u64) {
+        if let Some(connection) = self.places.get(&place).and_then(|here| here.get(&number)) {
+            connection.closing.cancel();
+        }
+        self.remove(place, number);
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.registry.open().remove(self.place, self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPS: Caps = Caps { total: 5, strangers: 2, by_address: 3 };
+
+    fn registry() -> Arc<Registry> {
+        let long = Duration::from_secs(60);
+        Registry::new(CAPS, Patience { head: long, idle: long, write: long })
+    }
+
+    fn from(registry: &Arc<Registry>, last: u8) -> Option<Registered> {
+        registry.register(IpAddr::from([10, 0, 0, last]), false)
+    }
+
+    fn is_ended(registered: &Registered) -> bool {
+        registered.connection.closing.is_cancelled()
+    }
+
+    #[test]
+    fn the_oldest_idle_stranger_of_the_address_goes_first() {
+        let registry = registry();
+        let (one, two) = (from(&registry, 1).expect("room"), from(&registry, 1).expect("room"));
+        let elsewhere = from(&registry, 2).expect("room");
+        let three = from(&registry, 1).expect("room made");
+        assert!(is_ended(&one) && !is_ended(&two) && !is_ended(&elsewhere));
+        let at_work = [two.connection.working(), three.connection.working()];
+        assert!(from(&registry, 1).is_none(), "all are at work");
+        drop(at_work);
+        two.connection.show_key();
+        let four = from(&registry, 1).expect("a key makes room");
+        assert!(!is_ended(&two) && !is_ended(&three) && !is_ended(&four));
+    }
+
+    #[test]
+    fn nobody_is_locked_out_by_many_addresses() {
+        let registry = registry();
+        let mut all: Vec<Registered> = (1..=5).filter_map(|last| from(&registry, last)).collect();
+        let late = from(&registry, 9).expect("room made");
+        assert!(is_ended(&all[0]) && !is_ended(&all[1]) && !is_ended(&late));
+        all.truncate(2);
+        assert_eq!(registry.open().total, 2);
+    }
+
+    #[test]
+    fn a_trusted_address_has_no_cap_of_its_own() {
+        let registry = registry();
+        let proxy = || registry.register(IpAddr::from([10, 0, 0, 1]), true);
+        let all: Vec<Registered> = (0..5).filter_map(|_| proxy()).collect();
+        assert!(all.len() == 5 && !all.iter().any(is_ended));
+    }
+}

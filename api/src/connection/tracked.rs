@@ -1,0 +1,42 @@
+//! A body that counts as work of its connection until it was handed over.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Frame, SizeHint};
+
+use super::progress::Working;
+
+/// A body and the work it belongs to.
+#[derive(Debug)]
+pub(crate) struct Tracked<B> {
+    body: B,
+    _working: Working,
+}
+
+impl<B> Tracked<B> {
+    /// The body; the work ends when it is dropped.
+    pub(crate) fn new(body: B, working: Working) -> Self {
+        Self { body, _working: working }
+    }
+}
+
+impl<B: Body + Unpin> Body for Tracked<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

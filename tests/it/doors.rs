@@ -1,0 +1,226 @@
+//! Slow and greedy clients, played from outside: whatever they do, others are served within two seconds.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use futures::future::join_all;
+use harness::{Api, TestApp, eventually};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::api_world::World;
+
+const CALL: &str = "/v1/stocks?limit=1";
+const TWO_SECONDS: Duration = Duration::from_secs(2);
+/// Times short enough to be waited for.
+const SHORT: [(&str, &str); 3] =
+    [("API_HEAD_TIMEOUT_MS", "500"), ("API_IDLE_TIMEOUT_MS", "3000"), ("API_WRITE_TIMEOUT_MS", "500")];
+
+fn address(api: &Api) -> Result<SocketAddr> {
+    Ok(api.base_url.trim_start_matches("http://").parse()?)
+}
+
+/// A connection from the n-th loopback address, whose client takes little at a time.
+async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4096)?;
+    let [high, low] = n.to_be_bytes();
+    socket.bind(SocketAddr::from(([127, 1, high, low], 0)))?;
+    Ok(socket.connect(address(api)?).await?)
+}
+
+/// A new client with a key is served within two seconds.
+async fn others_are_served(api: &Api, key: &str) -> Result<()> {
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build()?;
+    let started = Instant::now();
+    let reply = client.get(format!("{}{CALL}", api.base_url)).header("x-api-key", key).send().await?;
+    let (status, took) = (reply.status(), started.elapsed());
+    ensure!(status == 200 && took < TWO_SECONDS, "{status} after {took:?}");
+    Ok(())
+}
+
+/// Files the server has open.
+fn open_files(api: &Api) -> Result<usize> {
+    Ok(std::fs::read_dir(format!("/proc/{}/fd", api.process.pid()))?.count())
+}
+
+/// The server has let go of all but a few connections.
+async fn all_is_let_go(api: &Api, before: usize) -> Result<()> {
+    eventually(Duration::from_secs(20), async || {
+        let now = open_files(api)?;
+        ensure!(now <= before + 5, "{now} files are open, {before} were");
+        Ok(())
+    })
+    .await
+}
+
+/// The server has closed the connection.
+async fn is_closed(stream: &mut TcpStream) -> bool {
+    let mut rest = Vec::new();
+    tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await.is_ok()
+}
+
+#[tokio::test]
+async fn clients_that_ask_and_never_read_hold_nothing() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (api, key) = (app.api_serve_with(&SHORT).await?, app.key("professional").await?);
+    others_are_served(&api, &key).await?;
+    let before = open_files(&api)?;
+    // Pipelined, so that there is more to take than the kernel keeps for anybody.
+    let asking = "GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n".repeat(40);
+    let mut silent = Vec::new();
+    for n in 0..40 {
+        let mut stream = connect(&api, n % 4).await?;
+        stream.write_all(asking.as_bytes()).await?;
+        silent.push(stream);
+    }
+    others_are_served(&api, &key).await?;
+    all_is_let_go(&api, before).await?;
+    others_are_served(&api, &key).await
+}
+
+#[tokio::test]
+async fn heads_that_come_in_drops_end_in_time() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (api, key) = (app.api_serve_with(&SHORT).await?, app.key("professional").await?);
+    let started = Instant::now();
+    let mut dripping = Vec::new();
+    for n in 0..200 {
+        let mut stream = connect(&api, n).await?;
+        stream.write_all(b"GET /v1/stocks HTTP/1.1\r\nhost: a\r\nx-a: ").await?;
+        dripping.push(stream);
+    }
+    // Each drop comes well within the time for a head, which is for all of it.
+    let drip = async |mut stream: TcpStream| -> Duration {
+        let mut drops = tokio::time::interval(Duration::from_millis(100));
+        while stream.write_all(b"a").await.is_ok() && started.elapsed() < Duration::from_secs(20) {
+            drops.tick().await;
+        }
+        started.elapsed()
+    };
+    let (ended, served) =
+        tokio::join!(join_all(dripping.into_iter().map(drip)), others_are_served(&api, &key));
+    served?;
+    assert!(ended.iter().all(|took| *took < Duration::from_secs(15)), "{:?}", ended.iter().max());
+    Ok(())
+}
+
+#[tokio::test]
+async fn idle_connections_lock_nobody_out() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve_with(&[("API_MAX_CONNECTIONS", "1000")]).await?;
+    let key = app.key("professional").await?;
+    others_are_served(&api, &key).await?;
+    let mut idle = Vec::new();
+    for n in 0..5_000 {
+        idle.push(connect(&api, n % 50).await?);
+    }
+    others_are_served(&api, &key).await?;
+    all_is_let_go(&api, 1_050).await?;
+    // The oldest went first; the newest are still there.
+    assert!(is_closed(&mut idle[0]).await);
+    let newest = idle.last_mut().expect("one of five thousand");
+    newest.write_all(b"GET /v1/health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
+    let mut answer = String::new();
+    newest.read_to_string(&mut answer).await?;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_connections_and_the_oldest_idle_one_goes() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve_with(&[("API_ADDRESS_CONNECTIONS_WITHOUT_KEY", "20")]).await?;
+    let key = app.key("professional").await?;
+    let mut keyed = connect(&api, 1).await?;
+    let call = format!("GET {CALL} HTTP/1.1\r\nhost: a\r\nx-api-key: {key}\r\n\r\n");
+    keyed.write_all(call.as_bytes()).await?;
+    let mut start = [0; 12];
+    keyed.read_exact(&mut start).await?;
+    assert_eq!(&start, b"HTTP/1.1 200");
+    let mut idle = Vec::new();
+    for _ in 0..30 {
+        idle.push(connect(&api, 1).await?);
+    }
+    for stream in &mut idle[..10] {
+        assert!(is_closed(stream).await);
+    }
+    // Whoever has shown a key stays, and is served on.
+    let last = call.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
+    keyed.write_all(last.as_bytes()).await?;
+    let mut rest = String::new();
+    keyed.read_to_string(&mut rest).await?;
+    assert!(rest.contains("HTTP/1.1 200"), "{rest}");
+    others_are_served(&api, &key).await
+}
+
+#[tokio::test]
+async fn floods_storms_and_half_closed_connections_pass_by() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (api, key) = (app.api_serve_with(&SHORT).await?, app.key("professional").await?);
+    others_are_served(&api, &key).await?;
+    let before = open_files(&api)?;
+    let flood = "GET /v1/stocks HTTP/1.1\r\nhost: a\r\n\r\n".repeat(2_000);
+    let floods = (0..20).map(async |n| -> Result<()> {
+        let mut stream = connect(&api, n).await?;
+        // The server may have had enough before all was sent.
+        let _ = tokio::time::timeout(TWO_SECONDS, stream.write_all(flood.as_bytes())).await;
+        Ok(())
+    });
+    let storm = (0..1_000).map(async |n| connect(&api, 100 + n % 20).await.map(drop));
+    let half_closed = (0..100).map(async |n| -> Result<TcpStream> {
+        let mut stream = connect(&api, 200 + n).await?;
+        stream.write_all(b"GET /v1/health HTT").await?;
+        stream.shutdown().await?;
+        Ok(stream)
+    });
+    let (floods, storm, half_closed, served) =
+        tokio::join!(join_all(floods), join_all(storm), join_all(half_closed), others_are_served(&api, &key));
+    served?;
+    floods.into_iter().chain(storm).collect::<Result<Vec<()>>>()?;
+    let half_closed = half_closed.into_iter().collect::<Result<Vec<TcpStream>>>()?;
+    all_is_let_go(&api, before).await?;
+    drop(half_closed);
+    others_are_served(&api, &key).await
+}
+
+#[tokio::test]
+async fn one_greedy_account_waits_in_its_own_line() -> Result<()> {
+    let world =
+        World::start_with(&[("API_READ_TIMEOUT_MS", "30000"), ("API_REQUEST_TIMEOUT_MS", "60000")]).await?;
+    // As long as its table is locked, a bulk answer takes: a stand-in for one that costs much.
+    let holder = world.app.servers().postgres.connect(world.app.database()).await?;
+    holder.batch_execute("begin; lock table read_g1.dividends in access exclusive mode").await?;
+    let bulk = async |n: usize| world.get(&format!("/v1/bulk/dividends?symbols=COLA&per_symbol={n}")).await;
+    let greedy = join_all((1..=70).map(bulk));
+    let others = async {
+        // Two are rendered and sixty wait; whoever comes then is told so, and given the call back.
+        let used = async || -> Result<i64> {
+            world.app.sql_value("select coalesce(max(used), 0) from accounts.limiter").await
+        };
+        eventually(Duration::from_secs(20), async || {
+            let used = used().await?;
+            ensure!((60..=64).contains(&used), "{used} are charged");
+            Ok(())
+        })
+        .await?;
+        for _ in 0..5 {
+            others_are_served(&world.api, &world.free).await?;
+            let started = Instant::now();
+            let health = world.api.get("/v1/health", None).await?;
+            ensure!(health.status == 200 && started.elapsed() < TWO_SECONDS, "{health:?}");
+        }
+        holder.batch_execute("rollback").await?;
+        anyhow::Ok(())
+    };
+    let (replies, served) = tokio::join!(greedy, others);
+    served?;
+    let replies = replies.into_iter().collect::<Result<Vec<_>>>()?;
+    let refused: Vec<_> = replies.iter().filter(|reply| reply.status == 503).collect();
+    let answered = replies.iter().filter(|reply| reply.status == 200).count();
+    assert_eq!(answered + refused.len(), 70);
+    assert!((6..=10).contains(&refused.len()), "{} refused", refused.len());
+    assert!(refused.iter().all(|reply| reply.header("retry-after").is_some()));
+    Ok(())
+}
