@@ -17,8 +17,10 @@ use paths::Modules;
 const KNOWN: &[(&str, &str)] = &[
     (
         "ingest",
-        "format/canonical/mod.rs format/canonical/price.rs format/canonical/rows.rs format/mod.rs format/wiki.rs \
-         format/yahoo.rs",
+        "format/alphavantage.rs format/canonical/draft.rs format/canonical/mod.rs format/canonical/price.rs \
+         format/canonical/rows.rs format/day.rs format/eodhd.rs format/file_symbol.rs format/ishares.rs \
+         format/listings.rs format/massive.rs format/mod.rs format/sec.rs format/sp500.rs format/table.rs \
+         format/tiingo.rs format/vendor.rs format/wiki.rs format/yahoo.rs",
     ),
     ("ingest", "generate/payments.rs generate/shares.rs"),
     ("ingest", "load.rs run.rs"),
