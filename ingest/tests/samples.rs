@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use event_log::stream::StreamSettings;
 use ingest::load::{LoadArgs, load};
-use ingest::report::{FileStatus, Summary};
+use ingest::report::{FileReport, FileStatus, Summary};
 use process::Shutdown;
 
 #[derive(Parser)]
@@ -166,6 +166,37 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> R
         let lenient = try_out(&path, &["--symbol", "AAPL", "--max-reject-percent", "100"]).await?;
         assert!(lenient.rejects.contains_key(reason), "{}", lenient.text());
     }
+    Ok(())
+}
+
+/// One line a file: its format, rows and rejects, or the beginning of why it is refused.
+fn outcome(file: &FileReport) -> String {
+    let FileReport { file: name, rows, rejects, reason, .. } = file;
+    let format = file.format.as_deref().unwrap_or("-");
+    match reason {
+        Some(reason) => {
+            let reason: String = reason.lines().flat_map(str::chars).take(70).collect();
+            format!("{name}: {format} refused: {reason}")
+        }
+        None if rejects.is_empty() => format!("{name}: {format} {rows}"),
+        None => format!("{name}: {format} {rows} {rejects:?}"),
+    }
+}
+
+#[tokio::test]
+async fn every_sample_is_told_from_all_others() -> Result<()> {
+    let Some(samples) = samples() else { return Ok(()) };
+    let summary =
+        try_out(&samples, &["--today", "2026-11-20", "--observed-at", "2026-11-20T00:00:00Z"]).await?;
+    let mut found: Vec<String> = summary.files.iter().map(outcome).collect();
+    found.sort();
+    let found = found.join("\n") + "\n";
+    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("samples.txt");
+    std::fs::write(&written, &found)?;
+    for (line, (found, expected)) in (1..).zip(found.lines().zip(include_str!("samples.txt").lines())) {
+        assert_eq!(found, expected, "line {line}; what was found is in {}", written.display());
+    }
+    assert_eq!(found.lines().count(), include_str!("samples.txt").lines().count(), "{}", written.display());
     Ok(())
 }
 

@@ -116,9 +116,11 @@ mod tests {
     fn the_directory_itself_is_read() {
         let text = "Symbol|Security Name|Market Category|Test Issue|Financial Status|Round Lot Size|ETF|NextShares\n\
             AACG|ATA Creativity Global - American Depositary Shares, each representing two common shares|S|N|N|100|N|N\n\
+            NA|Nano Labs Ltd - Class A Ordinary Shares|S|N|N|100|N|N\n\
             File Creation Time: 0309202412:00|||||||\n";
         let found = read_text("nasdaqlisted.txt", text);
-        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[1].contains(r#""symbol":"NA""#), "{found:?}");
         assert!(
             found[0].contains(r#""type":"adr""#) && found[0].contains(r#""exchange":"XNAS""#),
             "{found:?}"

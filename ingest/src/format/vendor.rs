@@ -133,8 +133,7 @@ impl<'a> VendorRow<'a> {
         names.iter().find_map(|wanted| {
             let index = self.names.iter().position(|name| name == wanted)?;
             let text = self.cells.get(index)?.trim();
-            let absent =
-                is_absent(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan" | "NA");
+            let absent = is_absent(text.as_bytes()) || matches!(text, "None" | "-" | "--" | "NaN" | "nan");
             (!absent).then_some(text)
         })
     }
