@@ -5,6 +5,7 @@
 //! every derived number is a function of the set of events, so replaying the log gives identical tables.
 
 pub mod apply;
+pub mod audit;
 pub mod bookkeeping;
 pub mod changes;
 pub mod consume;

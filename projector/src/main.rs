@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use market::symbol::Symbol;
 use process::{Shutdown, init_logging};
+use projector::audit::audit;
 use projector::diff::diff;
 use projector::error::RunError;
 use projector::explain::explain;
@@ -17,12 +18,16 @@ use projector::{dead_letters, policy, promote, report, retry};
 use store::db::{self, DbError};
 use tokio_postgres::Client;
 
+/// Exit code of an audit that found something to look at.
+const LOOK: u8 = 4;
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Folds the market log into facts and read tables.
 ///
-/// Exit codes: 0 done or asked to stop, 1 failed, 2 halted (a person is needed), 3 Postgres or NATS unreachable.
+/// Exit codes: 0 done or asked to stop, 1 failed, 2 halted (a person is needed), 3 Postgres or NATS unreachable, 4 an audit
+/// found something to look at.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -70,6 +75,10 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Say what looks wrong with the served market: what to look at, and what to do next
+    ///
+    /// Exits with 0 when nothing does, with 4 when something does.
+    Audit(Output),
     /// Serve a generation, once its differences were looked at
     Promote {
         generation: i32,
@@ -155,7 +164,7 @@ fn main() -> ExitCode {
         }
     };
     match runtime.block_on(execute(arguments)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             tracing::error!("{error:#}");
             ExitCode::from(exit_code(&error))
@@ -163,7 +172,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn execute(arguments: Arguments) -> anyhow::Result<()> {
+async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let settings = arguments.settings;
     match arguments.command {
         Command::Migrate => {
@@ -179,9 +188,21 @@ async fn execute(arguments: Arguments) -> anyhow::Result<()> {
                 report::json(&serde_json::json!({ "generation": generation }))?;
             }
         }
+        Command::Audit(output) => return audited(&settings, &output).await,
         command => steer(&settings, command).await?,
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn audited(settings: &ProjectorSettings, output: &Output) -> anyhow::Result<ExitCode> {
+    let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    let found = audit(&mut client).await?;
+    if output.json {
+        report::json(&found)?
+    } else {
+        report::audit(&found)
+    }
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(LOOK) })
 }
 
 /// The commands that need nothing but one connection.
@@ -216,7 +237,11 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
         Command::Resume => promote::pause(&client, false).await?,
         Command::Policy(command) => policy_command(&mut client, command).await?,
         Command::DeadLetters(command) => dead_letter_command(settings, &client, command).await?,
-        Command::Migrate | Command::Run { .. } | Command::Status(_) | Command::Rebuild(_) => {}
+        Command::Migrate
+        | Command::Run { .. }
+        | Command::Status(_)
+        | Command::Rebuild(_)
+        | Command::Audit(_) => {}
     }
     Ok(())
 }

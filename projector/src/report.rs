@@ -5,6 +5,7 @@ use market::measure::{ExplainedObservation, Explanation};
 use process::outln;
 use serde::Serialize;
 
+use crate::audit::{Audit, Finding};
 use crate::dead_letters::Held;
 use crate::diff::Diff;
 use crate::promote::{Listed, Switched};
@@ -75,6 +76,36 @@ pub fn diff(diff: &Diff) {
     }
     if diff.identical {
         outln!("identical");
+    }
+}
+
+/// `projector audit`.
+pub fn audit(audit: &Audit) {
+    outln!(
+        "generation {} as of {} at sequence {}, rules {}, {} securities",
+        audit.generation,
+        audit.as_of,
+        audit.sequence,
+        audit.method_version,
+        audit.securities
+    );
+    let (found, nothing): (Vec<&Finding>, Vec<&Finding>) =
+        audit.findings.iter().partition(|finding| finding.count > 0);
+    for finding in found {
+        let topic = finding.topic.as_ref().map(|topic| format!(": {topic}")).unwrap_or_default();
+        outln!("\n{:>6}  {}{topic}", finding.count, finding.title);
+        finding.first.iter().for_each(|seen| outln!("        {:<10} {}", seen.symbol, seen.seen));
+        let shown = i64::try_from(finding.first.len()).unwrap_or(finding.count);
+        if finding.count > shown {
+            outln!("        … and {} more", finding.count - shown);
+        }
+        outln!("        → {}", finding.next);
+    }
+    if !nothing.is_empty() {
+        outln!(
+            "\nnothing to look at: {}",
+            nothing.iter().map(|finding| finding.title).collect::<Vec<_>>().join("; ")
+        );
     }
 }
 

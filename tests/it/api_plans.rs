@@ -12,22 +12,22 @@ use tokio_postgres::{Client, NoTls};
 /// A market of 3,000 symbols with a hundred dividends and twenty years of prices each; only sizes and keys matter.
 const FILL: &str = "
 insert into stocks select 'S' || n, 'Name ' || n, 'XNYS', 'stock', 'Sector ' || n % 11, null, 'US', 'USD', true, null, n, date '2024-06-14', n, true, n % 9,
-  'ttm', 1, 'quarterly', date '2024-06-14' + n % 90, n % 30, now(), 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, false, false, 0, false, 0, 0, '[]', '{}', '{}', '{}', '{}', '{}'
+  'ttm', 1, 'USD', 'quarterly', date '2024-06-14' + n % 90, n % 30, 0, now(), 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, false, false, 0, false, 0, 0, '[]', '{}', '{}', '{}', '{}', '{}'
   from generate_series(1, 3000) n;
 insert into symbols select symbol, symbol from stocks;
 insert into identities select symbol, '{}' from stocks;
 insert into factors select symbol, '[]' from stocks;
 insert into quotes (symbol, name, currency, source, updated_at) select symbol, name, currency, 'eod', now() from stocks;
 insert into fundamentals (symbol, name, updated_at) select symbol, name, now() from stocks;
-insert into metrics (symbol, currency, as_of, dividend_status, forward_basis, ttm_payment_count, ttm_complete, frequency, increase_streak_years, streak_lower_bound, streak_at_risk,
+insert into metrics (symbol, currency, price_currency, as_of, dividend_status, forward_basis, ttm_payment_count, ttm_complete, frequency, increase_streak_years, streak_lower_bound, streak_at_risk,
     payment_streak_years, cuts_10y, payment_count, is_dividend_aristocrat, is_dividend_king, next, annual_totals, flags, quarantined, method_version)
-  select symbol, 'USD', date '2024-06-14', 'active', 'none', 4, true, 'quarterly', 0, false, false, 0, 0, 0, false, false, 'null', '[]', '[]', '[]', '1' from stocks;
-insert into dividends select symbol || '-' || n, symbol, date '2024-09-30' - n * 91 + length(symbol) * 7, date '2024-10-20' - n * 91, null, null, 1, 1, 'USD', 'regular',
+  select symbol, 'USD', 'USD', date '2024-06-14', 'active', 'none', 4, true, 'quarterly', 0, false, false, 0, 0, 0, false, false, 'null', '[]', '[]', '[]', '1' from stocks;
+insert into dividends select symbol || '-' || n, symbol, date '2024-09-30' - n * 91 + length(symbol) * 7, date '2024-10-20' - n * 91, null, null, 1, 'declared', 1, 'USD', 'regular',
   'quarterly', 4, 'paid', 1, 1, 1, 1, 'source', 0, now() from stocks, generate_series(1, 100) n;
 insert into splits select 's', symbol, date '2020-01-01', null, null, 1, 2, 2, '2:1', 'forward', 1, 1, 'effective', 0, now() from stocks;
 insert into prices select symbol, year, 0, '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
-insert into etfs (symbol, name, type, currency, is_active, pays_dividend, updated_at, sector_weights, country_weights)
-  select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, now(), '[]', '[]' from generate_series(1, 500) n;
+insert into etfs (symbol, name, type, currency, is_active, pays_dividend, held_rows, updated_at, sector_weights, country_weights)
+  select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, 0, now(), '[]', '[]' from generate_series(1, 500) n;
 insert into symbols select symbol, symbol from etfs;
 insert into holdings (etf_symbol, rank, symbol, name, weight, as_of)
   select e.symbol, rank, 'S' || rank, 'Name', 1, date '2024-06-14' - 91 * q from etfs e, generate_series(1, 50) rank, generate_series(0, 3) q;

@@ -186,6 +186,7 @@ pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, Fa
 fn empty(identity: &Identity) -> History {
     History {
         symbol: identity.symbol.clone(),
+        key: identity.key(),
         former_symbols: identity.former_symbols(),
         security: identity.security.clone(),
         dividends: Vec::new(),

@@ -74,7 +74,7 @@ impl Listed for DividendRow {
         match key {
             "ex_date" => Some(SortValue::Day(self.ex_date)),
             "payment_date" => self.payment_date.map(SortValue::Day),
-            "amount" => self.amount.map(|amount| SortValue::Number(amount.0)),
+            "amount" => Some(SortValue::Number(self.amount.0)),
             _ => None,
         }
     }

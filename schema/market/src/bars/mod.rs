@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 mod packed;
 mod version;
 
-pub use packed::{Packed, digest};
+pub use packed::{Packed, digest, unpack_days};
 pub use version::{BarVersion, Dictionary};
 
 /// Marks an absent value in a column.

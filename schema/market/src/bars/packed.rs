@@ -46,6 +46,16 @@ impl Bars {
     }
 }
 
+/// The days of packed bars, from their first column alone.
+pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
+    scale_and_days(days).map(|(_, days)| days)
+}
+
+fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
+    let (scale, days): (u32, Vec<i32>) = postcard::from_bytes(bytes)?;
+    Ok((scale, sums(&days)))
+}
+
 impl Packed {
     /// 64 bits that tell these columns from others; versions aside, so that it is the same in facts and read tables.
     pub fn digest(&self) -> i64 {
@@ -87,8 +97,7 @@ impl Packed {
     }
 
     fn unpack_days(&self) -> Result<(u32, Vec<i32>), BarsError> {
-        let (scale, days): (u32, Vec<i32>) = postcard::from_bytes(&self.days)?;
-        Ok((scale, sums(&days)))
+        scale_and_days(&self.days)
     }
 
     /// The version of each of so many bars, and the versions.

@@ -1,9 +1,10 @@
-//! The next ex-dates (R19).
+//! The ex-dates to expect (R19).
 //!
-//! The earliest live declared ex-date from the as-of date on (today included). Else, for an active payer of known rhythm,
-//! the same slot of last year (the n-th latest ex-date) plus 12 months, a weekly one plus 7 days, a biweekly one plus 14,
-//! rolled forward to a session; with fewer ex-dates than a year holds, the last one plus 12/n months. One that already
-//! passed is `overdue` and not served. Calendars hold declared events only, unless projections are asked for.
+//! The earliest live declared ex-date from the as-of date on (today included) is next. Else, for an active payer of known
+//! rhythm, the slots of the last year (its n newest ex-dates) plus 12 months, weeks counted in days, rolled forward to a
+//! session; with fewer ex-dates than a year holds, one period after another from the last. Every ex-date of the 366 days
+//! after the as-of date is expected, so that a year's income can be added up. One that already passed is `overdue` and not
+//! served. Calendars hold declared events only, unless projections are asked for.
 //! Source: the slot rule is this service's own; vendors served the last ex-date as the next one.
 
 use chrono::{Days, Months, NaiveDate};
@@ -13,40 +14,82 @@ use super::calendar::session_on_or_after;
 /// Days ahead for which ex-dates are projected.
 const HORIZON: u64 = 366;
 
-/// The projected ex-dates after the last known one, in order, passed ones included.
+/// An expected ex-date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected {
+    pub ex_date: NaiveDate,
+    /// The known ex-date that it repeats: its slot's of the last year, the last one where no year is known.
+    pub repeats: NaiveDate,
+}
+
+/// The expected ex-dates after the last known one, in order, passed ones included.
 ///
 /// `ex_dates` are the regular ones in order, declared future ones included, same-day merged.
-pub fn projected(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDate) -> Vec<NaiveDate> {
-    let (Some(last), Ok(payments)) = (ex_dates.last().copied(), usize::try_from(payments_per_year)) else {
+pub fn expected(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDate) -> Vec<Expected> {
+    let (Some(last), Ok(payments @ 1..)) = (ex_dates.last().copied(), u32::try_from(payments_per_year))
+    else {
         return Vec::new();
     };
     let horizon = as_of.checked_add_days(Days::new(HORIZON)).unwrap_or(NaiveDate::MAX);
-    let mut expected: Vec<NaiveDate> = match payments {
-        0 => Vec::new(),
-        52 => every(last, 7, horizon),
-        26 => every(last, 14, horizon),
-        _ if ex_dates.len() >= payments => ex_dates[ex_dates.len() - payments..]
-            .iter()
-            .filter_map(|date| date.checked_add_months(Months::new(12)))
-            .collect(),
-        24 => last.checked_add_days(Days::new(15)).into_iter().collect(),
-        _ => last
-            .checked_add_months(Months::new(12 / u32::try_from(payments).unwrap_or(12)))
-            .into_iter()
-            .collect(),
+    let year = ex_dates.len().checked_sub(payments as usize).map(|start| &ex_dates[start..]);
+    let mut expected = match (step(payments), year) {
+        (Some(days), year) => every(last, year.unwrap_or(&[last]), horizon, |periods| {
+            last.checked_add_days(Days::new(u64::from(days * periods)))
+        }),
+        (None, Some(year)) => again(year, last, horizon),
+        (None, None) => every(last, &[last], horizon, |periods| period_after(last, payments, periods)),
     };
-    expected.iter_mut().for_each(|date| *date = session_on_or_after(*date));
-    expected.retain(|date| *date > last && *date <= horizon);
-    expected.sort_unstable();
-    expected.dedup();
+    expected.retain(|date| date.ex_date > last && date.ex_date <= horizon);
+    expected.sort_unstable_by_key(|date| date.ex_date);
+    expected.dedup_by_key(|date| date.ex_date);
     expected
 }
 
-fn every(last: NaiveDate, days: u64, until: NaiveDate) -> Vec<NaiveDate> {
-    std::iter::successors(last.checked_add_days(Days::new(days)), |date| {
-        date.checked_add_days(Days::new(days))
+/// Days between payments that follow weeks rather than the calendar.
+fn step(payments_per_year: u32) -> Option<u32> {
+    match payments_per_year {
+        52 => Some(7),
+        26 => Some(14),
+        13 => Some(28),
+        _ => None,
+    }
+}
+
+/// The day some periods after a day, of payers whose year holds this many.
+fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<NaiveDate> {
+    if 12 % payments_per_year == 0 {
+        day.checked_add_months(Months::new(12 / payments_per_year * periods))
+    } else {
+        day.checked_add_days(Days::new(u64::from(365 * periods / payments_per_year)))
+    }
+}
+
+/// One period after another, repeating the slots in turn.
+fn every(
+    last: NaiveDate,
+    slots: &[NaiveDate],
+    until: NaiveDate,
+    after: impl Fn(u32) -> Option<NaiveDate>,
+) -> Vec<Expected> {
+    let days = (1..).map_while(|periods| after(periods).map(session_on_or_after));
+    let repeated = slots.iter().copied().cycle();
+    days.zip(repeated)
+        .map(|(ex_date, repeats)| Expected { ex_date, repeats })
+        .take_while(|date| date.ex_date <= until.max(last))
+        .collect()
+}
+
+/// The slots of a year once more, and again where the first repetition passed long ago.
+fn again(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<Expected> {
+    let later = |slot: NaiveDate, years: u32| {
+        slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
+    };
+    // A slot whose repetition is known already, because the year has a gap, would be counted twice.
+    let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
+    open.flat_map(|repeats| {
+        let dates = (1..).map_while(move |years| later(repeats, years));
+        dates.take_while(move |date| *date <= until).map(move |ex_date| Expected { ex_date, repeats })
     })
-    .take_while(|date| *date <= until)
     .collect()
 }
 
@@ -54,14 +97,14 @@ fn every(last: NaiveDate, days: u64, until: NaiveDate) -> Vec<NaiveDate> {
 mod tests {
     use super::*;
 
-    fn check(ex_dates: &[&str], payments: i32, as_of: &str, expected: &[&str]) {
-        let dates =
-            |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<NaiveDate>>();
-        assert_eq!(
-            projected(&dates(ex_dates), payments, as_of.parse().unwrap()),
-            dates(expected),
-            "{ex_dates:?}"
-        );
+    fn dates(texts: &[&str]) -> Vec<NaiveDate> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn check(ex_dates: &[&str], payments: i32, as_of: &str, wanted: &[&str]) {
+        let found = expected(&dates(ex_dates), payments, as_of.parse().unwrap());
+        let found: Vec<NaiveDate> = found.iter().map(|date| date.ex_date).collect();
+        assert_eq!(found, dates(wanted), "{ex_dates:?}");
     }
 
     #[test]
@@ -69,16 +112,42 @@ mod tests {
         let quarterly = ["2023-12-07", "2024-03-07", "2024-06-06", "2024-09-05"];
         check(&quarterly, 4, "2024-11-15", &["2024-12-09", "2025-03-07", "2025-06-06", "2025-09-05"]);
         check(&["2024-03-15"], 1, "2025-03-10", &["2025-03-17"]);
-        check(&["2024-03-15"], 4, "2024-04-01", &["2024-06-17"]);
         check(&[], 4, "2024-04-01", &[]);
+        let found = expected(&dates(&quarterly), 4, "2024-11-15".parse().unwrap());
+        assert_eq!(found.iter().map(|date| date.repeats).collect::<Vec<_>>(), dates(&quarterly));
+    }
+
+    #[test]
+    fn a_passed_slot_comes_again_within_the_year() {
+        let quarterly = ["2023-12-07", "2024-03-07", "2024-06-06", "2024-09-05"];
+        check(
+            &quarterly,
+            4,
+            "2024-12-20",
+            &["2024-12-09", "2025-03-07", "2025-06-06", "2025-09-05", "2025-12-08"],
+        );
+    }
+
+    #[test]
+    fn a_slot_behind_a_gap_is_not_counted_twice() {
+        let gap = ["2023-03-07", "2023-09-07", "2023-12-07", "2024-03-07"];
+        check(&gap, 4, "2024-04-01", &["2024-09-09", "2024-12-09", "2025-03-07"]);
+    }
+
+    #[test]
+    fn a_young_payer_goes_on_by_periods() {
+        check(&["2024-03-15"], 4, "2024-04-01", &["2024-06-17", "2024-09-16", "2024-12-16", "2025-03-17"]);
+        let twice_a_month = expected(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        assert_eq!(twice_a_month.len(), 24);
     }
 
     #[test]
     fn weeks_follow_each_other() {
-        let mut ex_date = "2024-06-06".parse::<NaiveDate>().unwrap();
-        let projected = projected(&[ex_date], 52, ex_date);
-        assert_eq!(projected.len(), 52);
-        ex_date = "2024-06-13".parse().unwrap();
-        assert_eq!(projected.first(), Some(&ex_date));
+        let first = "2024-06-06".parse::<NaiveDate>().unwrap();
+        for (payments, next) in [(52, "2024-06-13"), (26, "2024-06-20"), (13, "2024-07-05")] {
+            let found = expected(&[first], payments, first);
+            assert_eq!(i32::try_from(found.len()), Ok(payments));
+            assert_eq!(found[0].ex_date, next.parse::<NaiveDate>().unwrap());
+        }
     }
 }

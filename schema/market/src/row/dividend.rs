@@ -11,25 +11,32 @@ text_enum! {
     pub enum DividendStatus { Declared = "declared", Paid = "paid", Cancelled = "cancelled", Projected = "projected" }
 }
 
+text_enum! {
+    /// Whether an amount was declared or is expected from the pattern.
+    pub enum AmountStatus { Declared = "declared", Estimated = "estimated" }
+}
+
 row! {
     /// A dividend record.
     pub struct DividendRow {
-        /// Id of the record; null for projected ones.
+        /// Id of the record, unique over the whole service and stable; null for projected ones.
         "id" id: Option<String>,
         /// Canonical ticker.
         "symbol" symbol: String,
         /// First day a buyer does not get it.
         "ex_date" ex_date: NaiveDate,
-        /// Day of payment.
+        /// Day of payment; an estimate on a projected row.
         "payment_date" payment_date: Option<NaiveDate>,
         /// Day of the shareholder register.
         "record_date" record_date: Option<NaiveDate>,
         /// Day of the announcement.
         "declaration_date" declaration_date: Option<NaiveDate>,
-        /// Per share as declared; null only when projected.
-        "amount" amount: Option<Exact>,
+        /// Per share as declared; an estimate on a projected row.
+        "amount" amount: Exact,
+        /// Whether `amount` was declared or is estimated.
+        "amount_status" amount_status: AmountStatus,
         /// Per share on today's share basis.
-        "adjusted_amount" adjusted_amount: Option<Exact>,
+        "adjusted_amount" adjusted_amount: Exact,
         /// ISO 4217.
         "currency" currency: String,
         /// Type as declared; `special` where the price shows it of a regular one (`special_by_price`).

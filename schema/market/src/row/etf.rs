@@ -62,14 +62,18 @@ row! {
         "dividend_yield" dividend_yield: Option<Exact>,
         /// What the headline yield rests on.
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Distributions a year per share behind the headline yield.
+        /// Distributions a year per share behind the headline yield, in `dividend_currency`.
         "annual_dividend" annual_dividend: Option<Exact>,
+        /// ISO 4217 currency of the distributions; null when none was ever paid.
+        "dividend_currency" dividend_currency: Option<String>,
         /// Payment frequency.
         "frequency" frequency: Option<Frequency>,
         /// Next ex-dividend date, declared or projected.
         "next_ex_date" next_ex_date: Option<NaiveDate>,
         /// Consecutive years of increases.
         "increase_streak_years" increase_streak_years: Option<i32>,
+        /// Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
+        "held_rows" held_rows: i32,
         /// When the newest fact behind the row was observed.
         "updated_at" updated_at: DateTime<Utc>,
         /// Issuer of the fund.

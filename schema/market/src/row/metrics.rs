@@ -39,11 +39,11 @@ text_enum! {
 pub struct NextDividend {
     /// First day a buyer does not get it.
     pub ex_date: NaiveDate,
-    /// Day of payment, when it is known.
+    /// Day of payment, when it is known; an estimate when projected.
     pub payment_date: Option<NaiveDate>,
-    /// Per share, as declared; null when projected.
+    /// Per share, as declared; an estimate when projected.
     pub amount: Option<Exact>,
-    /// Whether it was announced.
+    /// Whether it was announced: then amount and payment date are declared, else estimated.
     pub status: NextStatus,
 }
 
@@ -63,11 +63,13 @@ row! {
     pub struct Metrics {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// ISO 4217.
+        /// ISO 4217 currency of the dividends and every figure made of them.
         "currency" currency: String,
+        /// ISO 4217 currency of `price`; in another one than the dividends' there is no yield (`currency_mismatch`).
+        "price_currency" price_currency: String,
         /// Market date the metrics are for.
         "as_of" as_of: NaiveDate,
-        /// Latest raw close, carried through splits since.
+        /// Latest raw close in `price_currency`, carried through splits since.
         "price" price: Option<Exact>,
         /// Session of that close.
         "price_date" price_date: Option<NaiveDate>,

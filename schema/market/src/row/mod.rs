@@ -14,7 +14,7 @@ mod sector;
 mod split;
 mod stock;
 
-pub use dividend::{DividendRow, DividendStatus};
+pub use dividend::{AmountStatus, DividendRow, DividendStatus};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
 pub use flag::{Flag, Flags, HoldReason};
 pub use fundamentals::FundamentalsRow;
@@ -47,7 +47,7 @@ column! {
     String => TEXT, bool => BOOL, i32 => INT4, i64 => INT8, NaiveDate => DATE, DateTime<Utc> => TIMESTAMPTZ,
     Exact => NUMERIC, Vec<u8> => BYTEA,
     crate::event::Kind => TEXT, crate::event::RunState => TEXT, crate::event::SecurityType => TEXT, crate::event::DividendType => TEXT, crate::event::Frequency => TEXT,
-    DividendStatus => TEXT, SplitType => TEXT, SplitStatus => TEXT, YieldBasis => TEXT, ForwardBasis => TEXT,
+    DividendStatus => TEXT, AmountStatus => TEXT, SplitType => TEXT, SplitStatus => TEXT, YieldBasis => TEXT, ForwardBasis => TEXT,
     DividendState => TEXT, ListTier => TEXT, Safety => TEXT, QuoteSource => TEXT,
 }
 impl Column for &str {

@@ -63,8 +63,10 @@ row! {
         "eps_ttm" eps_ttm: Option<Exact>,
         /// Headline dividend yield, percent (R9).
         "dividend_yield" dividend_yield: Option<Exact>,
-        /// Dividends a year per share behind the headline yield.
+        /// Dividends a year per share behind the headline yield, in `dividend_currency`.
         "annual_dividend" annual_dividend: Option<Exact>,
+        /// ISO 4217 currency of the dividends; null when none was ever paid.
+        "dividend_currency" dividend_currency: Option<String>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
         /// Always eod.

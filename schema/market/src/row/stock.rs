@@ -26,7 +26,7 @@ row! {
         "industry" industry: Option<String>,
         /// Country of domicile.
         "country" country: Option<String>,
-        /// ISO 4217 currency of every money figure of the row.
+        /// ISO 4217 currency of prices and every other money figure but `annual_dividend`.
         "currency" currency: String,
         /// Whether the security still trades.
         "is_active" is_active: bool,
@@ -44,14 +44,18 @@ row! {
         "dividend_yield" dividend_yield: Option<Exact>,
         /// What the headline yield rests on.
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Dividends a year per share behind the headline yield.
+        /// Dividends a year per share behind the headline yield, in `dividend_currency`.
         "annual_dividend" annual_dividend: Option<Exact>,
+        /// ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency` there is no yield.
+        "dividend_currency" dividend_currency: Option<String>,
         /// Payment frequency; null when nothing was ever paid or it cannot be told.
         "frequency" frequency: Option<Frequency>,
         /// Next ex-dividend date, declared or projected (R19).
         "next_ex_date" next_ex_date: Option<NaiveDate>,
         /// Consecutive years of dividend increases (R14).
         "increase_streak_years" increase_streak_years: Option<i32>,
+        /// Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
+        "held_rows" held_rows: i32,
         /// When the newest fact behind the row was observed.
         "updated_at" updated_at: DateTime<Utc>,
     }
@@ -77,9 +81,11 @@ row! {
         "dividend_yield" dividend_yield: Option<Exact>,
         "yield_basis" yield_basis: Option<YieldBasis>,
         "annual_dividend" annual_dividend: Option<Exact>,
+        "dividend_currency" dividend_currency: Option<String>,
         "frequency" frequency: Option<Frequency>,
         "next_ex_date" next_ex_date: Option<NaiveDate>,
         "increase_streak_years" increase_streak_years: Option<i32>,
+        "held_rows" held_rows: i32,
         "updated_at" updated_at: DateTime<Utc>,
         /// Trailing regular yield, percent.
         "yield_ttm" yield_ttm: Option<Exact>,
@@ -210,8 +216,10 @@ pub struct StockDividends {
     pub yield_ttm: Option<Exact>,
     /// Percent.
     pub yield_forward: Option<Exact>,
-    /// Per share and year.
+    /// Per share and year, in `currency`.
     pub annual_amount: Option<Exact>,
+    /// ISO 4217 currency of the amounts; null when none was ever paid.
+    pub currency: Option<String>,
     /// Payment frequency (R5).
     pub frequency: Option<Frequency>,
     /// Percent.

@@ -99,9 +99,8 @@ impl<'a> Outputs<'a> {
                 let live = derived
                     .dividends
                     .iter()
-                    .filter(|d| d.amount.is_some() && d.status != DividendStatus::Cancelled);
-                let adjusted = live
-                    .map(|d| (d.ex_date.to_string(), d.adjusted_amount.map_or(Value::Null, |a| text(a.0))));
+                    .filter(|d| matches!(d.status, DividendStatus::Declared | DividendStatus::Paid));
+                let adjusted = live.map(|d| (d.ex_date.to_string(), text(d.adjusted_amount.0)));
                 Value::Object(adjusted.collect())
             }
             "annual_totals" => {

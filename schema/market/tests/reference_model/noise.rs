@@ -155,6 +155,7 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
         let sources = ["a", "b", "manual"].into_iter().map(str::to_owned);
         History {
             symbol: symbol(),
+            key: symbol().to_string(),
             former_symbols: Vec::new(),
             security: None,
             dividends: lined(dividends),

@@ -101,7 +101,7 @@ fn next(measured: &Measured<'_>) -> String {
             "the expected ex-date has passed: overdue".to_owned()
         }
         (None, Some(expected)) => {
-            format!("same slot of last year + 12 months, rolled forward to a session: {expected}")
+            format!("same slot of last year + 12 months, rolled forward to a session: {}", expected.ex_date)
         }
         (None, None) => "nothing declared and nothing to expect".to_owned(),
     }

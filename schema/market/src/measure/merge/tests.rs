@@ -54,6 +54,7 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     }
     History {
         symbol: Symbol::parse("TEST").unwrap(),
+        key: "TEST".into(),
         former_symbols: Vec::new(),
         security: None,
         dividends: (1..).zip(rows).map(|(line, text)| row(line, text)).collect(),
@@ -76,7 +77,7 @@ fn live(derived: &Derived) -> Vec<String> {
         .dividends
         .iter()
         .filter(|row| matches!(row.status, DividendStatus::Paid | DividendStatus::Declared));
-    live.map(|row| format!("{} {}", row.ex_date, row.amount.unwrap_or_default())).collect()
+    live.map(|row| format!("{} {}", row.ex_date, row.amount)).collect()
 }
 
 fn check(rows: &[&str], expected: &[&str], flags: &[&str]) {

@@ -3,14 +3,16 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::amount;
+use super::declared;
+use super::id::dividend_id;
 use crate::event::{DividendType, Frequency};
-use crate::measure::arithmetic::{self, exact_percent, factor};
+use crate::measure::arithmetic::{amount, exact_percent, factor};
 use crate::measure::class::Class;
 use crate::measure::factors::ExDay;
 use crate::measure::measured::Measured;
+use crate::measure::measured::upcoming::Projection;
 use crate::measure::merge::Payment;
-use crate::row::{DividendRow, DividendStatus};
+use crate::row::{AmountStatus, DividendRow, DividendStatus};
 use crate::value::Exact;
 
 /// Every record by ex-date: live ones, cancelled ones, then the expected ones of the next 366 days.
@@ -31,9 +33,23 @@ pub(super) fn dividends(measured: &Measured<'_>) -> Vec<DividendRow> {
         rows.push(row);
     }
     rows.extend(merged.cancelled.iter().map(|payment| record(measured, payment, DividendStatus::Cancelled)));
-    rows.extend(measured.upcoming.projections.iter().map(|ex_date| projection(measured, *ex_date)));
+    tell_apart(&mut rows);
+    rows.extend(measured.upcoming.projections.iter().map(|expected| projection(measured, expected)));
     rows.sort_by(|a, b| (a.ex_date, a.r#type, &a.id).cmp(&(b.ex_date, b.r#type, &b.id)));
     rows
+}
+
+/// Numbers rows whose vendor says nothing that tells them apart: two payments of one day, the smaller one first.
+fn tell_apart(rows: &mut [DividendRow]) {
+    rows.sort_by(|a, b| {
+        let cancelled = |row: &DividendRow| row.status == DividendStatus::Cancelled;
+        (&a.id, cancelled(a), a.amount).cmp(&(&b.id, cancelled(b), b.amount))
+    });
+    for part in rows.chunk_by_mut(|a, b| a.id == b.id).filter(|same| same.len() > 1) {
+        for (row, number) in part.iter_mut().zip(1..).skip(1) {
+            row.id = row.id.take().map(|id| format!("{id}.{number}"));
+        }
+    }
 }
 
 fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus) -> DividendRow {
@@ -44,14 +60,15 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
         _ => Frequency::Irregular,
     });
     DividendRow {
-        id: Some(observation.id.clone().unwrap_or_else(|| natural_id(payment))),
+        id: Some(dividend_id(measured.basis.history, observation)),
         symbol: measured.basis.history.symbol.to_string(),
         ex_date: payment.ex_date,
         payment_date: dividend.payment_date,
         record_date: dividend.record_date,
         declaration_date: dividend.declaration_date,
-        amount: amount(Some(payment.amount)),
-        adjusted_amount: amount(Some(payment.adjusted)),
+        amount: amount(payment.amount),
+        amount_status: AmountStatus::Declared,
+        adjusted_amount: amount(payment.adjusted),
         currency: dividend.currency.clone(),
         r#type: payment.served_type(),
         frequency,
@@ -67,14 +84,6 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
         revision: observation.revision,
         updated_at: observation.observed_at,
     }
-}
-
-/// An id for a row whose vendor gives none: its natural key.
-fn natural_id(payment: &Payment<'_>) -> String {
-    format!(
-        "{}-{}-{}",
-        payment.ex_date, payment.observation.record.r#type, payment.observation.record.currency
-    )
 }
 
 /// Paid once the payment date, or failing it the ex-date, has come.
@@ -117,23 +126,25 @@ fn change(payment: &Payment<'_>, previous: &Payment<'_>) -> Option<Exact> {
     same.then(|| exact_percent(payment.adjusted.checked_sub(previous.adjusted)?, previous.adjusted)).flatten()
 }
 
-fn projection(measured: &Measured<'_>, ex_date: NaiveDate) -> DividendRow {
+fn projection(measured: &Measured<'_>, expected: &Projection) -> DividendRow {
+    let split_table = &measured.basis.merged.split_table;
     let last = measured.basis.payments().iter().rev().find(|payment| payment.class.is_regular());
     DividendRow {
         id: None,
         symbol: measured.basis.history.symbol.to_string(),
-        ex_date,
-        payment_date: None,
+        ex_date: expected.ex_date,
+        payment_date: expected.payment_date,
         record_date: None,
         declaration_date: None,
-        amount: None,
-        adjusted_amount: None,
+        amount: amount(declared(measured, expected)),
+        amount_status: AmountStatus::Estimated,
+        adjusted_amount: amount(expected.amount),
         currency: measured.basis.dividend_currency.clone(),
         r#type: DividendType::Regular,
         frequency: measured.basis.rhythm.frequency,
         payments_per_year: measured.basis.payments_per_year(),
         status: DividendStatus::Projected,
-        split_factor: arithmetic::factor(Decimal::ONE),
+        split_factor: factor(split_table.carry(expected.ex_date, measured.basis.as_of).factor()),
         price_factor: None,
         yield_at_ex: None,
         change_percent: None,

@@ -18,6 +18,7 @@ pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> M
     Metrics {
         symbol: measured.basis.history.symbol.to_string(),
         currency: measured.basis.dividend_currency.clone(),
+        price_currency: measured.basis.currency.clone(),
         as_of: measured.basis.as_of,
         price: amount(measured.basis.close()),
         price_date: measured.basis.price.map(|price| price.date),

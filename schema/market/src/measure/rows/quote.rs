@@ -7,7 +7,7 @@ use crate::bars::MISSING;
 use crate::measure::arithmetic::{change_percent, whole};
 use crate::measure::measured::Measured;
 use crate::measure::range::{VOLUME_SESSIONS, average_close, average_volume, year_range};
-use crate::row::{Quote, QuoteSource};
+use crate::row::{DividendState, Quote, QuoteSource};
 use crate::value::Exact;
 
 /// The quote; prices of the latest session are carried through the splits since.
@@ -59,16 +59,20 @@ pub(super) fn quote(measured: &Measured<'_>) -> Quote {
         eps_ttm: amount(measured.figures.eps_ttm),
         dividend_yield: percent(measured.income.dividend_yield),
         annual_dividend: annual_dividend(measured),
+        dividend_currency: dividend_currency(measured),
         price_date: measured.basis.price.map(|price| price.date),
         source: QuoteSource::Eod,
         updated_at: measured.updated_at,
     }
 }
 
-/// Dividends a year per share behind the headline yield, in the price's currency; null in another one.
+/// Dividends a year per share behind the headline yield, in the dividends' currency.
 pub(super) fn annual_dividend(measured: &Measured<'_>) -> Option<Exact> {
-    if measured.income.mismatch {
-        return None;
-    }
     amount(measured.income.forward.amount.or(measured.income.dps_ttm))
+}
+
+/// Currency of the dividends; `None` when none was ever paid.
+pub(super) fn dividend_currency(measured: &Measured<'_>) -> Option<String> {
+    let paid_ever = measured.income.status != DividendState::NonPayer;
+    paid_ever.then(|| measured.basis.dividend_currency.clone())
 }

@@ -2,6 +2,7 @@
 
 use rust_decimal::Decimal;
 
+use super::id::{split_id, stock_dividend_id};
 use crate::measure::adjust::Ratio;
 use crate::measure::arithmetic::{factor, quotient};
 use crate::measure::measured::Measured;
@@ -37,7 +38,7 @@ pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
             updated_at: observation.observed_at,
             ..base(
                 measured,
-                id(observation.id.as_ref(), "stock_dividend", payment.ex_date),
+                stock_dividend_id(measured.basis.history, observation),
                 payment.ex_date,
                 ratio,
                 false,
@@ -60,7 +61,7 @@ fn split_row(measured: &Measured<'_>, split: &CleanSplit) -> SplitRow {
         updated_at: observation.observed_at,
         ..base(
             measured,
-            id(observation.id.as_ref(), "split", split.ex_date),
+            split_id(measured.basis.history, observation),
             split.ex_date,
             split.ratio,
             split.cancelled,
@@ -112,9 +113,4 @@ fn split_type(ratio: Ratio) -> SplitType {
     } else {
         SplitType::Forward
     }
-}
-
-/// The vendor's id, else one made of kind and date.
-fn id(vendor: Option<&String>, kind: &str, ex_date: chrono::NaiveDate) -> String {
-    vendor.cloned().unwrap_or_else(|| format!("{kind}-{ex_date}"))
 }

@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::quote::annual_dividend;
+use super::quote::{annual_dividend, dividend_currency};
 use super::{next, percent};
 use crate::event::Frequency;
 use crate::measure::arithmetic::{self, change_percent};
@@ -11,11 +11,12 @@ use crate::measure::lists::is_king;
 use crate::measure::measured::Measured;
 use crate::measure::safety::is_suspect;
 use crate::row::{
-    Company, Coverage, DividendState, Identifiers, Json, LastDividend, Pricing, Quote, Stock, StockDividends,
+    Company, Coverage, DividendState, Identifiers, Json, LastDividend, Pricing, Quarantined, Quote, Stock,
+    StockDividends,
 };
 
 /// The stock row of a measured security.
-pub(super) fn stock(measured: &Measured<'_>, quote: &Quote) -> Stock {
+pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]) -> Stock {
     let security = measured.basis.security();
     let [growth_1y, growth_3y, growth_5y, growth_10y] = measured.progress.growth.map(percent);
     let pays = measured.income.status == DividendState::Active && measured.basis.is_listed;
@@ -38,9 +39,11 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote) -> Stock {
         dividend_yield: quote.dividend_yield,
         yield_basis: measured.income.yield_basis,
         annual_dividend: quote.annual_dividend,
+        dividend_currency: quote.dividend_currency.clone(),
         frequency: frequency(measured),
         next_ex_date: next(measured).map(|next| next.ex_date),
         increase_streak_years: paid_ever.then_some(measured.progress.streak.years),
+        held_rows: held.iter().map(|_| 1).sum(),
         updated_at: measured.updated_at,
         yield_ttm: percent(measured.income.yield_ttm),
         yield_forward: percent(measured.income.yield_forward),
@@ -138,6 +141,7 @@ fn dividends(measured: &Measured<'_>) -> StockDividends {
         yield_ttm: percent(measured.income.yield_ttm),
         yield_forward: percent(measured.income.yield_forward),
         annual_amount: annual_dividend(measured),
+        currency: dividend_currency(measured),
         frequency: frequency(measured),
         payout_ratio: percent(measured.payouts.ratio.ok()),
         growth_5y: percent(measured.progress.growth[2]),

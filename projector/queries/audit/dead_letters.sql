@@ -1,0 +1,10 @@
+-- Ten held messages or rows of each code, newest first.
+select topic, symbol, seen, total
+from (
+  select code as topic, sequence || '/' || item as symbol, concat_ws(' ', source, file, 'line ' || line, reason) as seen,
+    count(*) over (partition by code) as total, row_number() over (partition by code order by sequence desc, item) as place
+  from dead_letters
+  where status = 'held'
+) ranked
+where place <= 10
+order by total desc, topic, place

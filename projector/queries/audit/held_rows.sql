@@ -1,0 +1,11 @@
+-- Ten held rows of each reason, newest first.
+select topic, symbol, seen, total
+from (
+  select kind || ' ' || reason as topic, symbol,
+    concat_ws(' ', date, message, '(' || source || ', line ' || line || ')') as seen,
+    count(*) over (partition by kind, reason) as total,
+    row_number() over (partition by kind, reason order by date desc nulls last, symbol, line) as place
+  from quarantine
+) ranked
+where place <= 10
+order by total desc, topic, place

@@ -1,0 +1,2 @@
+select id, fact_set, benchmark, as_of, policy
+from generations join active on active.generation = generations.id

@@ -1,0 +1,51 @@
+//! Payers whose status is another than a month ago, by the rules themselves.
+
+use market::identity::Identity;
+use market::measure;
+use market::row::{DividendState, Json};
+use store::facts::StoredFacts;
+use tokio_postgres::Transaction;
+
+use super::{Finding, Market, Seen, month_before};
+
+const CANDIDATES: &str = include_str!("../../queries/audit/status_candidates.sql");
+/// Histories in memory at a time.
+const CHUNK: usize = 100;
+
+/// Derives the candidates as they were a month ago and compares.
+pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> anyhow::Result<Finding> {
+    let before = month_before(market.as_of);
+    let then =
+        measure::Market { as_of: before, newest: market.as_of, benchmark: None, policy: &market.policy };
+    let mut candidates: Vec<(Identity, DividendState)> = Vec::new();
+    for row in transaction.query(CANDIDATES, &[&before]).await? {
+        let Json(identity) = row.try_get("identity")?;
+        candidates.push((identity, row.try_get("dividend_status")?));
+    }
+    let (mut count, mut first) = (0, Vec::new());
+    for chunk in candidates.chunks(CHUNK) {
+        let identities: Vec<&Identity> = chunk.iter().map(|(identity, _)| identity).collect();
+        let stored = StoredFacts::fetch(transaction, &identities).await?;
+        for (identity, now) in chunk {
+            let was = measure::derive(&stored.history(identity)?, &then).metrics.dividend_status;
+            if was == *now {
+                continue;
+            }
+            count += 1;
+            if first.len() < super::FIRST {
+                first.push(Seen {
+                    symbol: identity.symbol.to_string(),
+                    seen: format!("{was} on {before}, {now} now"),
+                });
+            }
+        }
+    }
+    Ok(Finding {
+        check: "changed_statuses",
+        topic: None,
+        title: "payers whose status changed in the last month",
+        count,
+        first,
+        next: "lapsed: look whether a declaration is missing; active again: whether the payment is regular: projector explain SYMBOL frequency",
+    })
+}
