@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::access::{Access, Gate};
 use crate::app::App;
 use crate::cache::{Answer, Key, Representation};
-use crate::envelope::{ListMeta, Meta};
+use crate::envelope::{ListMeta, Meta, Warning};
 use crate::error::ApiError;
 use crate::parameters::{Format, Listed, Output, Page, Parameters};
 use crate::read::projection::{Generation, Version};
@@ -120,7 +120,19 @@ impl<P> Context<P> {
         version: Version,
         row: &T,
     ) -> Result<Rendered, ApiError> {
-        let body = render::single(output, row, &Meta::new(&version))?;
+        self.warned(output, version, row, vec![])
+    }
+
+    /// The answer with one resource, and what to know before using it.
+    pub(crate) fn warned<T: Serialize>(
+        &self,
+        output: &Output,
+        version: Version,
+        row: &T,
+        warnings: Vec<Warning>,
+    ) -> Result<Rendered, ApiError> {
+        let meta = Meta { warnings, ..Meta::new(&version) };
+        let body = render::single(output, row, &meta)?;
         Ok(Rendered { body, version, next_cursor: None })
     }
 

@@ -113,6 +113,14 @@ impl ListMeta {
 }
 
 impl Warning {
+    /// Rows that are held back from what is served, when there are any.
+    pub(crate) fn held(count: i64) -> Option<Self> {
+        let message = format!(
+            "{count} rows are held back because their neighbours contradict them; metrics names them"
+        );
+        (count > 0).then_some(Self { code: "held_rows", message, param: None })
+    }
+
     /// A listed symbol that nothing is known of.
     pub(crate) fn unknown_symbol(symbol: &str) -> Self {
         Self {

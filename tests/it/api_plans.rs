@@ -56,7 +56,7 @@ const HOT: &[(&str, &str)] = &[
     ("dividends/history_ascending", HISTORY),
     ("bulk/quotes", "array['S7','S8']"),
     ("bulk/metrics", "array['S7','S8']"),
-    ("bulk/dividends", "array['S7','S8'], '2019-06-17', null, 20"),
+    ("bulk/dividends", "array['S7','S8'], '2019-06-17', null, 20, array['declared','paid']"),
 ];
 const CALENDAR: &str =
     "'2024-06-17', '2024-07-17', null, null, null, null, null, null, false, null, null, null, null, 101";

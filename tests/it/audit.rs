@@ -31,7 +31,7 @@ fn payer(symbol: &str, currency: &str, paid: &[(&str, &str)]) -> Vec<Value> {
     [flat(symbol), paid.iter().map(dividend).collect()].concat()
 }
 
-fn quarters<'a>(amount: &'a str) -> [(&'static str, &'a str); 4] {
+fn quarters(amount: &str) -> [(&'static str, &str); 4] {
     ["2023-09-14", "2023-12-14", "2024-03-14", "2024-06-13"].map(|ex_date| (ex_date, amount))
 }
 
@@ -43,8 +43,12 @@ fn troubled() -> Vec<Value> {
         payer("HIGH", "USD", &quarters("5")),
         payer("RECEIPT", "EUR", &quarters("0.5")),
         // 151 days without a payment, 120 of them a month ago.
-        payer("LAPSED", "USD", &[("2023-04-17", "0.5"), ("2023-07-17", "0.5"), ("2023-10-16", "0.5"), ("2024-01-15", "0.5")]),
-        payer("RESUMED", "USD", &[("2022-07-18", "0.5"), ("2022-10-17", "0.5"), ("2024-05-20", "0.5")]),
+        payer(
+            "LAPSED",
+            "USD",
+            &[("2023-04-17", "0.5"), ("2023-07-17", "0.5"), ("2023-10-16", "0.5"), ("2024-01-15", "0.5")],
+        ),
+        payer("RESUMED", "USD", &[("2022-07-18", "0.5"), ("2022-10-17", "0.5"), ("2024-06-14", "0.5")]),
         flat("SILENT"),
         vec![json!({ "kind": "split", "symbol": "SILENT", "ex_date": "2024-03-01", "from": "1", "to": "2" })],
         vec![security("JUMP")],
@@ -69,10 +73,16 @@ async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
 fn found(audit: &Value) -> Result<Vec<String>> {
     let findings = audit["findings"].as_array().context("no findings")?;
     let told = findings.iter().filter(|finding| finding["count"] != 0).map(|finding| {
-        let symbols = finding["first"].as_array().into_iter().flatten().filter_map(|seen| seen["symbol"].as_str());
+        let symbols =
+            finding["first"].as_array().into_iter().flatten().filter_map(|seen| seen["symbol"].as_str());
         let topic = finding["topic"].as_str().map(|topic| format!(" {topic}")).unwrap_or_default();
         let symbols: Vec<&str> = symbols.collect();
-        format!("{}{topic}: {} {}", finding["check"].as_str().unwrap_or("?"), finding["count"], symbols.join(" "))
+        format!(
+            "{}{topic}: {} {}",
+            finding["check"].as_str().unwrap_or("?"),
+            finding["count"],
+            symbols.join(" ")
+        )
     });
     Ok(told.collect())
 }
@@ -90,17 +100,20 @@ async fn an_audit_names_what_to_look_at() -> Result<()> {
     load(&app, "troubled.ndjson", &troubled()).await?;
     let troubled = app.projector(&["audit", "--json"]).await?;
     assert_eq!(troubled.code, 4, "{}", troubled.stderr);
-    assert_eq!(found(&troubled.json()?)?, [
-        "held_rows dividend amount_outlier: 1 HELD",
-        "high_yields: 1 HIGH",
-        "high_forwards: 1 RESUMED",
-        "currencies: 1 RECEIPT",
-        "stale_prices: 1 STALE",
-        "splits_without_move: 1 SILENT",
-        "moves_without_split: 1 JUMP",
-        "changed_statuses: 2 LAPSED RESUMED",
-        "session_gaps: 1 GAPPY",
-    ]);
+    assert_eq!(
+        found(&troubled.json()?)?,
+        [
+            "held_rows dividend amount_outlier: 1 HELD",
+            "high_yields: 1 HIGH",
+            "high_forwards: 1 RESUMED",
+            "currencies: 1 RECEIPT",
+            "stale_prices: 1 STALE",
+            "splits_without_move: 1 SILENT",
+            "moves_without_split: 1 JUMP",
+            "changed_statuses: 2 LAPSED RESUMED",
+            "session_gaps: 1 GAPPY",
+        ]
+    );
     let page = app.projector(&["audit"]).await?;
     assert_eq!(page.code, 4);
     for line in [

@@ -11,8 +11,16 @@ use serde_json::{Value, json};
 const TODAY: &str = "2024-12-31";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Members of the metrics that say what they are about, or are told beside the figures.
-const NOT_FIGURES: [&str; 7] =
-    ["symbol", "currency", "as_of", "flags", "quarantined", "method_version", "explanation"];
+const NOT_FIGURES: [&str; 8] = [
+    "symbol",
+    "currency",
+    "price_currency",
+    "as_of",
+    "flags",
+    "quarantined",
+    "method_version",
+    "explanation",
+];
 
 struct Told {
     app: TestApp,
@@ -41,11 +49,27 @@ impl Told {
         .await
     }
 
+    async fn json(&self, path: &str) -> Result<Value> {
+        let reply = self.api.get(path, Some(&self.key)).await?;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+        reply.json()
+    }
+
     async fn metrics(&self, symbol: &str, more: &str) -> Result<Value> {
         let path = format!("/v1/stocks/{symbol}/metrics?decimals=string{more}");
-        let reply = self.api.get(&path, Some(&self.key)).await?;
-        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
-        Ok(reply.json()?["data"].clone())
+        Ok(self.json(&path).await?["data"].clone())
+    }
+
+    /// What the answers that leave HELD's rows out say about it: warnings of one symbol's, the marker in lists.
+    async fn warned(&self) -> Result<Vec<Value>> {
+        let mut told = Vec::new();
+        for path in ["stocks/HELD/metrics?", "stocks/HELD/dividends?", "dividends/history?symbols=HELD"] {
+            let warnings = self.json(&format!("/v1/{path}")).await?["meta"]["warnings"].clone();
+            let first = warnings[0]["message"].as_str().and_then(|message| message.split(' ').next());
+            told.push(json!([warnings[0]["code"], first]));
+        }
+        told.push(self.json("/v1/stocks?symbols=HELD").await?["data"][0]["held_rows"].clone());
+        Ok(told)
     }
 
     /// The operator's list of held rows: symbol, kind and reason.
@@ -223,6 +247,8 @@ async fn held_rows_are_shown_until_a_correction_arrives() -> Result<()> {
         .filter_map(|row| row["reason"].as_str())
         .collect();
     assert_eq!(reasons, ["amount_outlier", "amount_exceeds_price", "price_unit_error"]);
+    let warned = told.warned().await?;
+    assert_eq!(json!(warned), json!([["held_rows", "3"], ["held_rows", "2"], ["held_rows", "2"], 3]));
     let row = &metrics["quarantined"][0];
     assert_eq!(
         (&row["id"], &row["date"], &row["source"], &row["line"]),
@@ -264,6 +290,7 @@ async fn held_rows_are_shown_until_a_correction_arrives() -> Result<()> {
     .await?;
     let metrics = told.metrics("HELD", "").await?;
     assert_eq!(metrics["quarantined"], json!([]));
+    assert_eq!(json!(told.warned().await?), json!([[null, null], [null, null], [null, null], 0]));
     assert_eq!(told.held().await?, []);
     assert_eq!(
         (&metrics["dps_ttm"], &metrics["dps_forward"], &metrics["dps_ttm_total"]),

@@ -8,7 +8,7 @@ with due as materialized (
     and (t.status in ('declared', 'paid') or ($9 and t.status = 'projected'))
 )
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  t.*, s.name, s.exchange, s.sector, s.price, s.dividend_yield
+  t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield
 from version v
 left join (
   due t cross join lateral (select * from stocks s where s.symbol = t.symbol and s.is_active limit 1) s

@@ -1,6 +1,7 @@
 -- $1 canonical symbols; $2 first and $3 last ex-date or null; $4 type or null; $5 statuses; $6 to $9 the row before the page
 -- or null; $10 rows at most.
-select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, t.*
+select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, t.*,
+  (select count(*) from quarantine q where q.symbol = any ($1) and q.kind = 'dividend') as held
 from version v
 left join dividends t on t.symbol = any ($1)
   and ($2::date is null or t.ex_date >= $2) and ($3::date is null or t.ex_date <= $3)

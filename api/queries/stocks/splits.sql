@@ -1,6 +1,7 @@
 -- $1 spellings of the symbol, $2 first and $3 last ex-date or null, $4 type or null.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  found.canonical, t.*
+  found.canonical, t.*,
+  (select count(*) from quarantine q where q.symbol = found.canonical and q.kind = 'split') as held
 from version v
 left join lateral (
   select s.canonical

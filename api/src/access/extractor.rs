@@ -116,7 +116,9 @@ async fn admit<G: Gate, P: Parameters>(
     let depth =
         read.parameters.oldest().filter(|_| valid).map_or(0, |oldest| tiers.rank_reaching(oldest, today));
     let counted = valid && P::ROUTED && app.settings.quota_check.covers(G::TIER);
-    let call = Call { hash, need: depth.max(G::TIER.rank()), counted };
+    let needs = read.parameters.needs().filter(|_| valid);
+    let asked = needs.map_or(G::TIER.rank(), |(tier, _)| tier.rank().max(G::TIER.rank()));
+    let call = Call { hash, need: depth.max(asked), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
     app.throttle.succeed(hash);
     if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
@@ -125,7 +127,7 @@ async fn admit<G: Gate, P: Parameters>(
     ledger.enter(&admitted);
     match admitted.verdict {
         Verdict::Passed => Ok(admitted),
-        Verdict::Tier => Err(not_available::<G, P>(&tiers, admitted.tier, today)),
+        Verdict::Tier => Err(not_available::<G, P>(needs, &tiers, admitted.tier, today)),
         Verdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after() }),
         Verdict::Quota => Err(quota_exceeded(&admitted.usage)),
     }
@@ -139,9 +141,18 @@ fn quota_exceeded(usage: &Usage) -> ApiError {
     }
 }
 
-fn not_available<G: Gate, P: Parameters>(tiers: &Tiers, current: Tier, today: NaiveDate) -> ApiError {
-    if current.rank() < G::TIER.rank() {
-        return ApiError::FeatureNotAvailable { current, feature: P::FEATURE, earliest: None };
+/// The first reason why the tier does not suffice: the endpoint, a feature of it, the depth.
+fn not_available<G: Gate, P: Parameters>(
+    needs: Option<(Tier, &'static str)>,
+    tiers: &Tiers,
+    current: Tier,
+    today: NaiveDate,
+) -> ApiError {
+    let endpoint = (G::TIER, P::FEATURE);
+    if let Some((_, feature)) =
+        [Some(endpoint), needs].into_iter().flatten().find(|(tier, _)| current < *tier)
+    {
+        return ApiError::FeatureNotAvailable { current, feature, earliest: None };
     }
     let earliest = Some(years_before(today, tiers.depth_years(current)));
     ApiError::FeatureNotAvailable { current, feature: "historical_depth", earliest }

@@ -3,6 +3,7 @@
 use chrono::NaiveDate;
 
 use super::Reader;
+use crate::tier::Tier;
 
 /// The parameters of one endpoint.
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {
@@ -17,6 +18,11 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
 
     /// Reads everything the endpoint accepts; mistakes are left in the reader.
     fn read(reader: &mut Reader<'_>) -> Self;
+
+    /// A tier that is needed beyond the endpoint's for what these parameters ask, and the feature's name.
+    fn needs(&self) -> Option<(Tier, &'static str)> {
+        None
+    }
 
     /// The oldest day asked for explicitly, which the tier's depth must reach.
     fn oldest(&self) -> Option<NaiveDate> {

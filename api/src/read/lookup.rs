@@ -19,6 +19,8 @@ const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
 pub(crate) struct Found<T> {
     pub(crate) version: Version,
     pub(crate) rows: Vec<T>,
+    /// Rows that are held back, because their neighbours contradict them.
+    pub(crate) held: i64,
 }
 
 /// Runs a statement of the generation, prepared once per connection.
@@ -51,7 +53,7 @@ pub(crate) async fn one<T: FromRow>(
 }
 
 /// The rows of a symbol, none included. The statement also selects the symbol found as `canonical`, null when
-/// nothing is known of it.
+/// nothing is known of it, and how many rows are held back as `held`.
 pub(crate) async fn many<T: FromRow>(
     generation: &Generation,
     statement: &str,
@@ -64,7 +66,12 @@ pub(crate) async fn many<T: FromRow>(
     let rows = query(generation, statement, &all).await?;
     let first = rows.first().ok_or_else(|| unversioned(generation))?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(symbol))?;
-    Ok(Found { version: Version::of(first)?, rows: present(&rows)? })
+    Ok(Found { version: Version::of(first)?, rows: present(&rows)?, held: held(&rows)? })
+}
+
+/// How many rows are held back, as every row of a statement says in `held`.
+pub(crate) fn held(rows: &[Row]) -> Result<i64, ReadError> {
+    Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
 }
 
 /// The 404 of a symbol nothing is known of.

@@ -18,6 +18,7 @@ use crate::read::lookup;
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
+use crate::routes::stocks::dividends::statuses;
 
 const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
 const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
@@ -119,6 +120,9 @@ pub(crate) struct BulkDividendsParameters {
     /// Records of a symbol at most, the newest.
     #[param(value_type = Option<i64>)]
     per_symbol: i64,
+    /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    #[param(value_type = Option<bool>, default = false)]
+    include_projected: bool,
     #[param(ignore)]
     output: Output,
 }
@@ -137,6 +141,7 @@ impl Parameters for BulkDividendsParameters {
             start_date: start,
             end_date: end,
             per_symbol,
+            include_projected: reader.flag("include_projected").unwrap_or(false),
             output: reader.output(DIVIDENDS_COLUMNS),
         }
     }
@@ -232,9 +237,13 @@ async fn dividends_of(context: Context<BulkDividendsParameters>) -> Result<Rende
     let resolved = lookup::resolve(&context.generation, &asked.symbols).await?;
     let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
     let start = asked.start_date.unwrap_or_else(|| context.floor());
-    let rows =
-        lookup::query(&context.generation, DIVIDENDS, &[&known, &start, &asked.end_date, &asked.per_symbol])
-            .await?;
+    let statuses = statuses(None, asked.include_projected);
+    let rows = lookup::query(
+        &context.generation,
+        DIVIDENDS,
+        &[&known, &start, &asked.end_date, &asked.per_symbol, &statuses],
+    )
+    .await?;
     let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
     let empty = |symbol: &&str| {
         ((*symbol).to_owned(), SymbolDividends { symbol: (*symbol).to_owned(), dividends: vec![] })

@@ -143,10 +143,11 @@ async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, A
         let message = "Fundamentals need the Starter plan or higher".to_owned();
         warnings.push(Warning { code: "fundamentals_not_included", message, param: Some("sections") });
     }
+    let floor = context.floor();
     let take = |symbol: String| CompareItem {
         quote: rows.quotes.remove(&symbol),
         fundamentals: rows.fundamentals.remove(&symbol),
-        metrics: rows.metrics.remove(&symbol),
+        metrics: rows.metrics.remove(&symbol).map(|metrics| metrics.since(floor)),
         symbol,
     };
     let items: Vec<CompareItem> = named.into_iter().map(take).collect();

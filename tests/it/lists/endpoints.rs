@@ -103,7 +103,7 @@ fn screener(path: &str, condition: &str, defaults: &[(&'static str, &str)], most
 
 fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
     let sql = format!(
-        "select d.*, s.name, s.exchange, s.sector, s.price, s.dividend_yield, d.{day} as event_date,
+        "select d.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield, d.{day} as event_date,
            '{event}' as event_type, d.{day} - date '{TODAY}' as days_until
          from read_g1.dividends d join read_g1.stocks s on s.symbol = d.symbol
          where s.is_active and d.{day} is not null and d.status <> 'cancelled'"

@@ -54,8 +54,10 @@ row! {
         "exchange" exchange: Option<String>,
         /// Sector name.
         "sector" sector: Option<String>,
-        /// Latest price.
+        /// Latest price, in `price_currency`.
         "price" price: Option<Exact>,
+        /// ISO 4217 currency of the price.
+        "price_currency" price_currency: String,
         /// Headline dividend yield, percent.
         "dividend_yield" dividend_yield: Option<Exact>,
     }
@@ -85,7 +87,7 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CalendarParameters<const DAYS: u64> {
-    /// First day. Default: today.
+    /// First day. Default: today; before the tier's depth is a 403.
     #[param(value_type = Option<NaiveDate>)]
     start_date: NaiveDate,
     /// Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
@@ -108,7 +110,7 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Payment frequency.
     #[param(inline)]
     frequency: Option<Frequency>,
-    /// With dividends expected from the pattern but not declared.
+    /// With dividends expected from the pattern but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
@@ -139,6 +141,10 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
             page: reader.page(&PAGING),
             output: reader.output(&COLUMNS),
         }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        Some(self.start_date)
     }
 }
 

@@ -8,14 +8,14 @@ use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::{Depth, List, ListMeta};
+use crate::envelope::{Depth, List, ListMeta, Warning};
 use crate::error::ApiError;
 use crate::parameters::{Described, Direction, Output, Page, Paging, Parameters, Reader, SymbolList, Window};
 use crate::read::lookup;
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
-use crate::routes::stocks::dividends::{LIVE, STATUSES};
+use crate::routes::stocks::dividends::{STATUSES, statuses};
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
@@ -43,6 +43,9 @@ pub(crate) struct HistoryParameters {
     /// declared, paid or cancelled. Default: declared and paid.
     #[param(inline)]
     status: Option<DividendStatus>,
+    /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    #[param(value_type = Option<bool>, default = false)]
+    include_projected: bool,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -61,6 +64,7 @@ impl Parameters for HistoryParameters {
             end_date: end,
             r#type: reader.one_of("type", DividendType::ALL),
             status: reader.one_of("status", STATUSES),
+            include_projected: reader.flag("include_projected").unwrap_or(false),
             page: reader.page(&PAGING),
             output: reader.output(DividendRow::COLUMNS),
         }
@@ -87,7 +91,7 @@ async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError>
     let asked = &context.parameters;
     let (named, warnings) = lookup::named(&context.generation, Some(&asked.symbols)).await?;
     let start = asked.start_date.unwrap_or_else(|| context.floor());
-    let statuses = asked.status.map_or(LIVE.to_vec(), |status| vec![status]);
+    let statuses = statuses(asked.status, asked.include_projected);
     let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
     let probe = asked.page.limit + 1;
@@ -99,10 +103,12 @@ async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError>
     )
     .await?;
     let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
+    let held = lookup::held(&rows)?;
     let mut rows: Vec<DividendRow> = lookup::present(&rows)?;
     let next_cursor = asked.page.cut(&mut rows, &context.app.signer, key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
     meta.warnings = warnings;
+    meta.warnings.extend(Warning::held(held));
     meta.reach(
         asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),
         context.today,

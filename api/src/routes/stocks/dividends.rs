@@ -9,7 +9,7 @@ use market::row::{DividendRow, DividendStatus, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Starter};
-use crate::envelope::{Depth, List};
+use crate::envelope::{Depth, List, Warning};
 use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
 };
@@ -23,11 +23,17 @@ const PAGING: Paging = Paging {
     keys: &["ex_date", "payment_date", "amount"],
     order: &[("ex_date", Direction::Descending)],
 };
-/// Statuses one can ask for; projected rows have no endpoint of their own symbol.
+/// Statuses one can ask for; projected rows come with `include_projected`.
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
-/// Statuses without asking.
-pub(crate) const LIVE: &[DividendStatus] = &[DividendStatus::Declared, DividendStatus::Paid];
+
+/// Statuses of the rows to show: the one that was asked for, else those that are not withdrawn.
+pub(crate) fn statuses(asked: Option<DividendStatus>, include_projected: bool) -> Vec<DividendStatus> {
+    let live = || vec![DividendStatus::Declared, DividendStatus::Paid];
+    let mut statuses = asked.map_or_else(live, |status| vec![status]);
+    statuses.extend(include_projected.then_some(DividendStatus::Projected));
+    statuses
+}
 
 /// What the dividends of one symbol take.
 #[derive(Debug, IntoParams)]
@@ -45,6 +51,9 @@ pub(crate) struct DividendsParameters {
     /// declared, paid or cancelled. Default: declared and paid.
     #[param(inline)]
     status: Option<DividendStatus>,
+    /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    #[param(value_type = Option<bool>, default = false)]
+    include_projected: bool,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -59,9 +68,10 @@ impl Parameters for DividendsParameters {
         let symbol = reader.symbol();
         let Window { start, end } = reader.window();
         let (r#type, status) = (reader.one_of("type", DividendType::ALL), reader.one_of("status", STATUSES));
+        let include_projected = reader.flag("include_projected").unwrap_or(false);
         let page = reader.page(&PAGING);
         let output = reader.output(DividendRow::COLUMNS);
-        Self { symbol, start_date: start, end_date: end, r#type, status, page, output }
+        Self { symbol, start_date: start, end_date: end, r#type, status, include_projected, page, output }
     }
 
     fn oldest(&self) -> Option<NaiveDate> {
@@ -104,7 +114,7 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
         .answer(async |context| {
             let asked = &context.parameters;
             let start = asked.start_date.unwrap_or_else(|| context.floor());
-            let statuses = asked.status.map_or(LIVE.to_vec(), |status| vec![status]);
+            let statuses = statuses(asked.status, asked.include_projected);
             let found = lookup::many::<DividendRow>(
                 &context.generation,
                 DIVIDENDS,
@@ -114,8 +124,10 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
             .await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            context
-                .page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
+            context.page(&asked.output, &asked.page, found.version, &found.rows, |meta| {
+                meta.reach(depth, today);
+                meta.warnings.extend(Warning::held(found.held));
+            })
         })
         .await
 }

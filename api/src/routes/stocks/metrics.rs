@@ -12,12 +12,13 @@ use utoipa::{IntoParams, ToSchema};
 use super::past;
 use crate::access::{Access, Free};
 use crate::answer::Context;
-use crate::envelope::Single;
+use crate::envelope::{Single, Warning};
 use crate::error::ApiError;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::read::lookup;
 use crate::read::projection::Version;
 use crate::routes::Failures;
+use crate::tier::Tier;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
@@ -34,6 +35,14 @@ pub(crate) struct MetricsAnswer {
     explanation: Option<Explanation>,
 }
 
+impl MetricsAnswer {
+    /// What a tier sees of it, whose history begins on `floor`.
+    fn within(self, floor: NaiveDate) -> Self {
+        let explanation = self.explanation.map(|explanation| explanation.since(floor));
+        Self { metrics: self.metrics.since(floor), explanation }
+    }
+}
+
 /// What the metrics take.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -42,7 +51,8 @@ pub(crate) struct MetricsParameters {
     symbol: PathSymbol,
     /// A past day: answers with what had happened or been declared by then. Default: the market's as-of date.
     as_of: Option<NaiveDate>,
-    /// Adds the observations, choices and formulas behind every figure.
+    /// Adds the observations, choices and formulas behind every figure (Starter and higher). Observations before the
+    /// tier's depth are counted, not listed.
     #[param(default = false)]
     #[param(value_type = Option<bool>)]
     explain: bool,
@@ -51,6 +61,8 @@ pub(crate) struct MetricsParameters {
 }
 
 impl Parameters for MetricsParameters {
+    const TIER_MATTERS: bool = true;
+
     fn read(reader: &mut Reader<'_>) -> Self {
         let (symbol, as_of) = (reader.symbol(), reader.date("as_of"));
         let explain = reader.flag("explain").unwrap_or(false);
@@ -58,6 +70,10 @@ impl Parameters for MetricsParameters {
         reader.require(past, "as_of", "is in the future");
         let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
         Self { symbol, as_of, explain, output: reader.output(columns) }
+    }
+
+    fn needs(&self) -> Option<(Tier, &'static str)> {
+        self.explain.then_some((Tier::Starter, "explain"))
     }
 
     fn oldest(&self) -> Option<NaiveDate> {
@@ -77,7 +93,10 @@ pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response
     access
         .answer(async |context| {
             let (version, answer) = answer(&context).await?;
-            context.single(&context.parameters.output, version, &answer)
+            let held = i64::try_from(answer.metrics.quarantined.0.len())
+                .map_err(|error| ApiError::Internal(error.into()))?;
+            let warnings = Warning::held(held).into_iter().collect();
+            context.warned(&context.parameters.output, version, &answer.within(context.floor()), warnings)
         })
         .await
 }

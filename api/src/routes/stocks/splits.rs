@@ -8,7 +8,7 @@ use market::row::{SplitRow, SplitType, TableRow};
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
-use crate::envelope::{Depth, List};
+use crate::envelope::{Depth, List, Warning};
 use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
 };
@@ -87,8 +87,10 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
             .await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            context
-                .page(&asked.output, &asked.page, found.version, &found.rows, |meta| meta.reach(depth, today))
+            context.page(&asked.output, &asked.page, found.version, &found.rows, |meta| {
+                meta.reach(depth, today);
+                meta.warnings.extend(Warning::held(found.held));
+            })
         })
         .await
 }

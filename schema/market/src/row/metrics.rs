@@ -58,6 +58,16 @@ pub struct AnnualTotal {
     pub complete: bool,
 }
 
+impl Metrics {
+    /// Leaves out the years that begin before a day, since their totals hold older events, and the rows held before it.
+    pub fn since(mut self, first: NaiveDate) -> Self {
+        let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
+        self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));
+        self.quarantined.0.retain(|row| row.date.is_none_or(|date| date >= first));
+        self
+    }
+}
+
 row! {
     /// Dividend metrics as of a market date. Amounts per share in `currency`, percents in points.
     pub struct Metrics {
@@ -169,13 +179,13 @@ row! {
         "volatility_1y" volatility_1y: Option<Exact>,
         /// Beta of 60 monthly returns against the benchmark (R23).
         "beta_5y" beta_5y: Option<Exact>,
-        /// Split-adjusted regular dividends by calendar year.
+        /// Split-adjusted regular dividends by calendar year, of the years that begin within the tier's depth.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: Json<Vec<AnnualTotal>>,
         /// Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:` with an id.
         #[schema(value_type = Vec<String>)]
         "flags" flags: Json<Vec<String>>,
-        /// Rows held back from the figures, with the reason.
+        /// Rows held back from the figures, with the reason, within the tier's depth.
         #[schema(value_type = Vec<Quarantined>)]
         "quarantined" quarantined: Json<Vec<Quarantined>>,
         /// Version of the rules.

@@ -59,6 +59,7 @@ pub(super) fn entry(
         formula: formula.into(),
         rounding: rounding.as_str().to_owned(),
         observations,
+        older_observations: 0,
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Explanation {
     pub metrics: Vec<ExplainedMetric>,
     /// Observations that do not count, each with the reason.
     pub unused: Vec<ExplainedObservation>,
+    /// How many more of them are older than what is listed.
+    pub older_unused: usize,
     /// Rows held back from the figures, with the reason.
     pub quarantined: Vec<Quarantined>,
 }
@@ -59,6 +61,8 @@ pub struct ExplainedMetric {
     pub rounding: String,
     /// The observations it rests on.
     pub observations: Vec<ExplainedObservation>,
+    /// How many more of them are older than what is listed.
+    pub older_observations: usize,
 }
 
 /// One observation, used or not.
@@ -87,6 +91,24 @@ pub struct ExplainedObservation {
     pub reason: String,
 }
 
+impl Explanation {
+    /// Counts observations before a day instead of listing them, and leaves held rows before it out.
+    pub fn since(mut self, first: NaiveDate) -> Self {
+        for metric in &mut self.metrics {
+            metric.older_observations = leave_out(&mut metric.observations, first);
+        }
+        self.older_unused = leave_out(&mut self.unused, first);
+        self.quarantined.retain(|row| row.date.is_none_or(|date| date >= first));
+        self
+    }
+}
+
+fn leave_out(observations: &mut Vec<ExplainedObservation>, first: NaiveDate) -> usize {
+    let all = observations.len();
+    observations.retain(|seen| seen.date.is_none_or(|date| date >= first));
+    all - observations.len()
+}
+
 /// Explains every metric of a security.
 pub fn explain(history: &History, market: &Market<'_>) -> Explanation {
     let measured = measure(history, market);
@@ -103,6 +125,7 @@ pub fn explain(history: &History, market: &Market<'_>) -> Explanation {
         flags: metrics.flags.0.clone(),
         metrics: formulas::explained(&measured, &metrics),
         unused: observations::unused(&measured),
+        older_unused: 0,
         quarantined,
     }
 }
