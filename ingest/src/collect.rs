@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use event_log::frame::{Body, TARGET_BYTES};
-use market::bars::{BarVersion, MISSING, day_number};
+use market::bars::{BarVersion, MISSING, date_of, day_number};
 use market::event::{
     Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
 };
@@ -114,6 +114,7 @@ macro_rules! collect {
         $($(#[$meta])*
         pub(crate) fn $name(&mut self, row: Row<$record>, bytes: usize) {
             *self.stats.rows.entry(Kind::$kind).or_default() += 1;
+            self.stats.coverage.record(&row.record);
             if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
                 self.send(Piece::Rows(Body::$body(rows), line));
             }
@@ -219,6 +220,8 @@ impl Collector {
             return Err(Fault::new("too_many_holdings", message));
         }
         *self.stats.rows.entry(Kind::Holding).or_default() += 1;
+        self.stats.coverage.symbol(&etf);
+        self.stats.coverage.date(Kind::Holding, as_of);
         self.holdings.add(etf, as_of, row);
         Ok(())
     }
@@ -316,6 +319,9 @@ impl Collector {
         if !self.prices.is_empty() {
             // The table of symbols starts anew too, so that a file of a million symbols stays bounded.
             self.spellings.clear();
+            let days = self.prices.days();
+            days.into_iter().flatten().for_each(|day| self.stats.coverage.date(Kind::Price, date_of(day)));
+            self.symbols.iter().for_each(|symbol| self.stats.coverage.symbol(symbol));
             let empty = self.spare.try_recv().unwrap_or_default();
             let (batch, symbols) =
                 (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));

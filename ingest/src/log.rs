@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{Context, Message};
-use event_log::frame::{Body, Frame, FrameError, FrameId};
+use chrono::{DateTime, Utc};
+use event_log::frame::{Body, Envelope, Frame, FrameError, FrameId};
 use event_log::stream::{StreamError, StreamSettings, genesis};
 use futures::StreamExt;
 use market::event::{Kind, Reject, Run, RunState};
@@ -78,15 +79,28 @@ impl Log {
     /// Every manifest and its sequence, in order.
     pub async fn manifests(&self) -> Result<Vec<(u64, Run)>, LogError> {
         let mut manifests = Vec::new();
+        self.each_manifest(|sequence, _, run| manifests.push((sequence, run))).await?;
+        Ok(manifests)
+    }
+
+    /// Every manifest and when the log took it, in order.
+    pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, Run)>, LogError> {
+        let mut manifests = Vec::new();
+        self.each_manifest(|_, taken, run| manifests.push((taken, run))).await?;
+        Ok(manifests)
+    }
+
+    async fn each_manifest(&self, mut each: impl FnMut(u64, DateTime<Utc>, Run)) -> Result<(), LogError> {
         self.scan(vec![self.subject(Kind::Run)], 1, false, |sequence, message| {
             let frame = decode(sequence, message)?;
             if let Body::Run(run) = frame.body {
-                manifests.push((sequence, *run));
+                let info = message.info().map_err(|error| LogError::Read(error.to_string()))?;
+                let taken = DateTime::from_timestamp(info.published.unix_timestamp(), 0).unwrap_or_default();
+                each(sequence, taken, *run);
             }
             Ok(())
         })
-        .await?;
-        Ok(manifests)
+        .await
     }
 
     /// The ids of all frames of some runs, from a sequence on.
@@ -96,7 +110,7 @@ impl Log {
             Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
         self.scan(kinds, from, true, |_, message| {
             // A damaged message is the verification's business; here it is only no reason not to publish.
-            let envelope = event_log::frame::Envelope::read(message.headers.as_ref());
+            let envelope = Envelope::read(message.headers.as_ref());
             if let Ok(envelope) = envelope
                 && runs.contains(&envelope.run)
             {
@@ -106,6 +120,40 @@ impl Log {
         })
         .await?;
         Ok(ids)
+    }
+
+    /// The envelope of every frame of some kinds before a sequence.
+    pub(crate) async fn envelopes(
+        &self,
+        kinds: &[Kind],
+        before: u64,
+        mut each: impl FnMut(&Envelope),
+    ) -> Result<(), LogError> {
+        let subjects = kinds.iter().map(|kind| self.subject(*kind)).collect();
+        self.scan(subjects, 1, true, |sequence, message| {
+            if sequence < before {
+                each(&envelope(sequence, message)?);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Every frame of a kind before a sequence whose envelope is wanted.
+    pub(crate) async fn frames(
+        &self,
+        kind: Kind,
+        before: u64,
+        wanted: impl Fn(&Envelope) -> bool,
+        mut each: impl FnMut(Frame),
+    ) -> Result<(), LogError> {
+        self.scan(vec![self.subject(kind)], 1, false, |sequence, message| {
+            if sequence < before && wanted(&envelope(sequence, message)?) {
+                each(decode(sequence, message)?);
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Every refused row, with the run and source that refused it.
@@ -243,6 +291,10 @@ impl Log {
     }
 }
 
+fn envelope(sequence: u64, message: &Message) -> Result<Envelope, LogError> {
+    Envelope::read(message.headers.as_ref()).map_err(|error| LogError::Frame { sequence, error })
+}
+
 fn decode(sequence: u64, message: &Message) -> Result<Frame, LogError> {
     Frame::decode(message.headers.as_ref(), &message.payload)
         .map_err(|error| LogError::Frame { sequence, error })
@@ -285,8 +337,6 @@ pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[Stri
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-
     use super::*;
 
     fn manifest(run: &str, state: RunState, inputs: &[&str]) -> Run {
@@ -306,6 +356,8 @@ mod tests {
             digest: String::new(),
             frames: Vec::new(),
             command: Vec::new(),
+            new_symbols: None,
+            newest: Default::default(),
         }
     }
 

@@ -5,12 +5,15 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
 use ingest::archive::{ArchiveError, Copied, ExportArgs, ImportArgs};
+use ingest::freshness::{Freshness, FreshnessArgs, freshness};
 use ingest::generate::GenerateArgs;
-use ingest::load::{LoadArgs, load};
+use ingest::load::{LoadArgs, LoadError, load};
 use ingest::log::LogError;
-use ingest::report::{Summary, print};
+use ingest::report::print;
 use ingest::show::{RejectsArgs, RunsArgs, ShowArgs};
-use ingest::verify::{ResumeArgs, VerifyArgs};
+use ingest::undo::{UndoArgs, Undone, undo};
+use ingest::verify::{ResumeArgs, Resumed, VerifyArgs};
+use ingest::watch::{WatchArgs, watch};
 use ingest::{archive, verify};
 use process::{Shutdown, init_logging};
 
@@ -36,9 +39,12 @@ enum Command {
     Runs(RunsArgs),
     Verify(VerifyArgs),
     Resume(ResumeArgs),
+    Undo(UndoArgs),
     Export(ExportArgs),
     Import(ImportArgs),
     Rejects(RejectsArgs),
+    Freshness(FreshnessArgs),
+    Watch(WatchArgs),
     Show(ShowArgs),
     Generate(GenerateArgs),
 }
@@ -50,11 +56,14 @@ async fn main() -> ExitCode {
     match command {
         Command::Load(args) => interruptible(run_load(&args, &stream)).await,
         Command::Resume(args) => interruptible(run_resume(&args, &stream)).await,
+        Command::Watch(args) => interruptible(run_watch(&args, &stream)).await,
+        Command::Undo(args) => undone(undo(&args, &stream, false).await, args.json),
         Command::Verify(args) => interruptible(run_verify(&args, &stream)).await,
         Command::Export(args) => copied(archive::export(&args, &stream).await, args.json),
         Command::Import(args) => copied(archive::import(&args, &stream).await, args.json),
         Command::Runs(args) => read(ingest::show::runs(&args, &stream).await),
         Command::Rejects(args) => read(ingest::show::rejects(&args, &stream).await),
+        Command::Freshness(args) => judged(freshness(&args, &stream).await, args.json),
         Command::Show(args) => read(ingest::show::show(&args, &stream).await),
         Command::Generate(args) => match ingest::generate::run(&args) {
             Ok(()) => ExitCode::SUCCESS,
@@ -78,11 +87,18 @@ async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> std::io::Result<E
     })
 }
 
+async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+    Ok(match watch(args, stream, &Shutdown::listen()?).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(format_args!("{error}"), 2),
+    })
+}
+
 async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
     Ok(match verify::resume(args, stream, &Shutdown::listen()?).await {
-        Ok(summaries) => {
-            summaries.iter().for_each(|summary| print(summary, &summary.text(), args.json));
-            ExitCode::from(summaries.iter().map(Summary::exit_code).max().unwrap_or_default())
+        Ok(resumed) => {
+            resumed.iter().for_each(|run| print(run, &run.text(), args.json));
+            ExitCode::from(resumed.iter().map(Resumed::exit_code).max().unwrap_or_default())
         }
         Err(error) => failed(format_args!("{error}"), error.exit_code()),
     })
@@ -103,6 +119,26 @@ async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> std::io::Resu
         }
         Err(error) => failed(format_args!("{error}"), if error.is_absence() { 1 } else { 3 }),
     })
+}
+
+fn undone(result: Result<Undone, LoadError>, json: bool) -> ExitCode {
+    match result {
+        Ok(undone) => {
+            print(&undone, &undone.text(), json);
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(format_args!("{error}"), error.exit_code()),
+    }
+}
+
+fn judged(result: Result<Freshness, LogError>, json: bool) -> ExitCode {
+    match result {
+        Ok(freshness) => {
+            print(&freshness, &freshness.text(), json);
+            ExitCode::from(freshness.exit_code())
+        }
+        Err(error) => failed(format_args!("{error}"), 3),
+    }
 }
 
 fn copied(result: Result<Copied, ArchiveError>, json: bool) -> ExitCode {

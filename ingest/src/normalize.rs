@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use market::measure::merge::RowFault;
@@ -321,6 +322,21 @@ impl<'a> Cells<'a> {
     }
 }
 
+/// A number and its unit: `90s`, `26h`, `2d`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || "a number and s, m, h or d, such as 26h".to_owned();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = text[..text.len() - unit.len()].parse().map_err(|_| expected())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(expected()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
+}
+
 /// Reads an RFC 3339 time, to the microsecond the log keeps.
 pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
@@ -330,6 +346,17 @@ pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("26h"), Ok(Duration::from_secs(26 * 3600)));
+        assert_eq!(parse_duration("90m"), Ok(Duration::from_secs(90 * 60)));
+        assert!(
+            ["26", "h", "-1h", "1w", "99999999999999999999d"]
+                .iter()
+                .all(|text| parse_duration(text).is_err())
+        );
+    }
 
     #[test]
     fn dates_are_days() {

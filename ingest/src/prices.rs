@@ -73,6 +73,12 @@ impl PriceBatch {
         self.rows.is_empty()
     }
 
+    /// The first and the last day of its rows.
+    pub(crate) fn days(&self) -> [Option<i32>; 2] {
+        let days = || self.rows.iter().map(|row| row.day);
+        [days().min(), days().max()]
+    }
+
     /// Adds a row of a version.
     pub(crate) fn push(&mut self, row: PriceRow, extra: Option<Extra>, version: BarVersion) {
         let version = self.version(version);

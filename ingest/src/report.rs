@@ -10,6 +10,7 @@ use market::event::{Kind, Reject, Run};
 use process::{out, outln};
 use serde::Serialize;
 
+use crate::coverage::{Before, Dates, Symbols};
 use crate::stats::Stats;
 
 /// Prints a command's result: one JSON object for scripts, its text for people.
@@ -150,6 +151,14 @@ pub struct Summary {
     pub rows_total: u64,
     pub rejects: BTreeMap<String, u64>,
     pub rejects_total: u64,
+    pub symbols: Symbols,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dates: Option<Dates>,
+    /// No run of this source was completed before.
+    pub new_source: bool,
+    /// The sources that were, when this one is new.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub known_sources: Vec<String>,
     /// Numbers whose excess fraction digits were rounded.
     pub rounded: u64,
     /// Frames published (in a dry run: to publish).
@@ -169,6 +178,17 @@ impl Summary {
         (self.rows_total, self.rejects_total) = (stats.accepted(), stats.rejected());
         self.rounded = stats.rounded;
         self.examples.clone_from(&stats.examples);
+    }
+
+    /// Compares what was loaded with what earlier runs had; `None` when the log could not be asked.
+    pub(crate) fn compare(&mut self, stats: &Stats, before: Option<&Before>) {
+        let new = before.and_then(|before| before.new_symbols(&stats.coverage));
+        self.symbols = Symbols::of(&stats.coverage, new.as_deref());
+        self.dates = Dates::of(&stats.coverage);
+        if let Some(before) = before.filter(|before| !before.sources.contains(&self.source)) {
+            self.new_source = true;
+            self.known_sources = before.sources.iter().cloned().collect();
+        }
     }
 
     /// Takes over the figures of the run that loaded everything before.
@@ -241,6 +261,13 @@ impl Summary {
         )?;
         for (kind, rows) in &self.rows {
             writeln!(text, "  {kind}: {rows}")?;
+        }
+        self.symbols.write(text)?;
+        if let Some(dates) = &self.dates {
+            writeln!(text, "dates: {} to {}", dates.first, dates.last)?;
+        }
+        if self.new_source && !self.known_sources.is_empty() {
+            writeln!(text, "source {} is new; known: {}", self.source, self.known_sources.join(", "))?;
         }
         if self.rounded > 0 {
             writeln!(text, "rounded to 10 fraction digits: {} numbers", self.rounded)?;

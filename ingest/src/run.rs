@@ -4,29 +4,31 @@
 //! frame ids; the completion comes last, when everything before it is on disk. Both name the inputs by digest, by
 //! which a later load finds what it need not publish again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, Envelope, Frame, FrameId, TARGET_BYTES, body_version, schema_name};
+use event_log::frame::{Body, TARGET_BYTES};
 use event_log::stream::StreamSettings;
-use market::event::{InputFrames, Kind, Run as Manifest, RunState};
+use market::event::{Run as Manifest, RunState};
 use process::Shutdown;
 use process::failpoint;
 use tokio::sync::mpsc;
 
 use crate::collect::Piece;
-use crate::encode::{Encoded, Encoder};
+use crate::coverage::Before;
+use crate::encode::Encoder;
 use crate::format::Options;
 use crate::holdings::Holdings;
 use crate::input::Input;
 use crate::load::{LoadArgs, LoadError};
-use crate::log::{Known, Log, known};
+use crate::log::{Known, Log, LogError, known};
 use crate::produce::{Event, Producer};
-use crate::publish::{Outgoing, Publisher};
+use crate::publication::Publication;
 use crate::report::{FileReport, Progress, Summary};
 use crate::stats::Stats;
+use crate::undo::Standing;
 
 /// What is to be loaded, and how.
 pub(crate) struct Run {
@@ -76,9 +78,20 @@ impl Run {
         }
     }
 
-    /// Reads everything and publishes nothing.
-    pub(crate) async fn try_out(self, summary: &mut Summary) -> Result<(), LoadError> {
+    /// Reads everything and publishes nothing; the log is only asked what it knows, if it answers.
+    pub(crate) async fn try_out(
+        self,
+        settings: &StreamSettings,
+        summary: &mut Summary,
+    ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
+        let before = match manifests(settings).await {
+            Ok(manifests) => Some(Before::of(manifests.iter().map(|(_, run)| run))),
+            Err(error) => {
+                tracing::warn!("which symbols are new cannot be told: {error}");
+                None
+            }
+        };
         let mut events = self.produce(self.observed_at.unwrap_or_else(now));
         let mut total = Stats::default();
         while let Some(event) = self.next(&mut events).await? {
@@ -96,6 +109,7 @@ impl Run {
             }
         }
         summary.total(&total);
+        summary.compare(&total, before.as_ref());
         Ok(())
     }
 
@@ -107,9 +121,15 @@ impl Run {
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
         let log = Log::open(settings).await?;
+        let manifests = log.manifests().await?;
+        let before = Before::of(manifests.iter().map(|(_, run)| run));
+        let standing = Standing::of(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
-        let Known { completed, started, earlier } =
-            known(log.manifests().await?, &self.id, &self.source, &digests);
+        let Known { completed, started, earlier } = known(manifests, &self.id, &self.source, &digests);
+        let undone = |run: &String| Some((run.clone(), standing.undone_by(run)?.to_owned()));
+        if let Some((run, undo)) = earlier.iter().flat_map(|(_, runs)| runs).find_map(undone) {
+            return Err(LoadError::TakenBack { run, undo });
+        }
         if let Some(completed) = completed.as_ref().filter(|_| !self.repair) {
             summary.loaded_before(completed);
             return Ok(());
@@ -121,25 +141,50 @@ impl Run {
         summary.resumed = started.is_some();
         let observed_at =
             started.as_ref().map(|started| started.observed_at).or(self.observed_at).unwrap_or_else(now);
-        let mut publication = Publication::new(&self, &log, observed_at, in_log);
+        let publication = Publication::new(&log, self.manifest(observed_at), in_log);
+        let mut loading = Loading::new(&self, publication, before);
         if started.is_none() {
-            publication.manifest(RunState::Started).await?;
+            loading.publication.announce(RunState::Started).await?;
         }
         failpoint!("ingest.begun");
-        let published = publication.everything(summary).await;
+        let published = loading.everything(summary).await;
         self.stop.store(true, Ordering::Relaxed);
         // Whatever happened, what is on the way is either acknowledged or reported.
-        let drained = publication.publisher.drain().await;
+        let drained = loading.publication.drain().await;
+        (summary.frames, summary.frames_in_log) = (loading.publication.published, loading.publication.found);
         published?;
         drained?;
         failpoint!("ingest.drained");
         // A repaired run has its manifest already.
         if completed.is_none() {
-            publication.manifest(RunState::Completed).await?;
+            loading.complete().await?;
         }
         failpoint!("ingest.completed");
-        summary.total(&publication.total);
+        summary.total(&loading.total);
+        summary.compare(&loading.total, Some(&loading.before));
         Ok(())
+    }
+
+    /// The manifest as the run begins: nothing is counted yet.
+    fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
+        Manifest {
+            run: self.id.clone(),
+            state: RunState::Started,
+            source: self.source.clone(),
+            format: self.format.clone(),
+            files: self.inputs.iter().map(|input| input.file.label.clone()).collect(),
+            inputs: self.inputs.iter().map(|input| input.digest.clone()).collect(),
+            observed_at,
+            chunks: 0,
+            rows: 0,
+            rejects: 0,
+            rounded: 0,
+            digest: String::new(),
+            frames: Vec::new(),
+            command: self.command.clone(),
+            new_symbols: None,
+            newest: Default::default(),
+        }
     }
 
     /// Starts reading on threads of its own.
@@ -177,18 +222,20 @@ impl Run {
     }
 }
 
-/// A run on its way into the log.
-struct Publication<'a> {
+/// Every manifest of a log; none of one that does not exist yet.
+async fn manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
+    match Log::existing(settings).await {
+        Err(error) if error.is_absence() => Ok(Vec::new()),
+        log => log?.manifests().await,
+    }
+}
+
+/// A load on its way into the log.
+struct Loading<'a> {
     run: &'a Run,
-    log: &'a Log,
-    publisher: Publisher,
-    observed_at: DateTime<Utc>,
-    /// Ids of frames that are in the log.
-    in_log: HashSet<FrameId>,
-    digest: blake3::Hasher,
-    chunks: u64,
-    /// Frames by input and kind.
-    frames: BTreeMap<(String, Kind), u64>,
+    publication: Publication<'a>,
+    /// What earlier runs had.
+    before: Before,
     total: Stats,
     /// Inputs that were loaded.
     loaded: Vec<usize>,
@@ -197,17 +244,12 @@ struct Publication<'a> {
     holding_inputs: Vec<usize>,
 }
 
-impl<'a> Publication<'a> {
-    fn new(run: &'a Run, log: &'a Log, observed_at: DateTime<Utc>, in_log: HashSet<FrameId>) -> Self {
+impl<'a> Loading<'a> {
+    fn new(run: &'a Run, publication: Publication<'a>, before: Before) -> Self {
         Self {
             run,
-            log,
-            publisher: log.publisher(),
-            observed_at,
-            in_log,
-            digest: blake3::Hasher::new(),
-            chunks: 0,
-            frames: BTreeMap::new(),
+            publication,
+            before,
             total: Stats::default(),
             loaded: Vec::new(),
             holdings: Holdings::default(),
@@ -217,12 +259,12 @@ impl<'a> Publication<'a> {
 
     /// Publishes the frames of all inputs.
     async fn everything(&mut self, summary: &mut Summary) -> Result<(), LoadError> {
-        let mut events = self.run.produce(self.observed_at);
+        let mut events = self.run.produce(self.publication.manifest.observed_at);
         while let Some(event) = self.run.next(&mut events).await? {
             match event {
                 Event::Frame { input, frame } => {
                     let input = &self.run.inputs[input];
-                    self.frame(&input.digest, &input.file.label, frame, summary).await?;
+                    self.publication.frame(&input.digest, &input.file.label, frame).await?;
                 }
                 Event::Loaded { input, stats, holdings } => {
                     summary.files.push(self.run.report(input, &stats, None));
@@ -239,11 +281,11 @@ impl<'a> Publication<'a> {
                 Event::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
-        self.collected_holdings(summary).await
+        self.collected_holdings().await
     }
 
     /// Publishes the holdings of all files: their input is all files that have some.
-    async fn collected_holdings(&mut self, summary: &mut Summary) -> Result<(), LoadError> {
+    async fn collected_holdings(&mut self) -> Result<(), LoadError> {
         let Some(first) = self.holding_inputs.first() else { return Ok(()) };
         let label = &self.run.inputs[*first].file.label;
         let mut hasher = blake3::Hasher::new();
@@ -258,91 +300,26 @@ impl<'a> Publication<'a> {
             encoder.encode(Piece::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
         }
         for frame in frames {
-            self.frame(&digest, label, frame, summary).await?;
+            self.publication.frame(&digest, label, frame).await?;
         }
         Ok(())
     }
 
-    /// Publishes a frame, unless it is in the log.
-    async fn frame(
-        &mut self,
-        input_digest: &str,
-        label: &str,
-        frame: Encoded,
-        summary: &mut Summary,
-    ) -> Result<(), LoadError> {
-        let Encoded { kind, codec, chunk, rows, line, body } = frame;
-        let id = FrameId::of(&self.run.source, input_digest, chunk, &schema_name(kind));
-        let number = self.chunks;
-        self.digest.update(&id.0);
-        self.chunks += 1;
-        *self.frames.entry((input_digest.to_owned(), kind)).or_default() += 1;
-        if !self.in_log.insert(id) {
-            summary.frames_in_log += 1;
-            return Ok(());
-        }
-        let (source, run) = (self.run.source.clone(), self.run.id.clone());
-        let envelope = Envelope {
-            id,
-            kind,
-            version: body_version(kind),
-            codec,
-            source,
-            run,
-            chunk: number,
-            rows,
-            file: label.to_owned(),
-            line,
-        };
-        summary.frames += 1;
-        let message = Outgoing { subject: self.log.subject(kind), headers: envelope.headers(), body };
-        Ok(self.publisher.send(message).await?)
-    }
-
-    fn input_frames(&self) -> Vec<InputFrames> {
-        let one = |((input, kind), frames): (&(String, Kind), &u64)| InputFrames {
-            input: input.clone(),
-            kind: *kind,
-            frames: *frames,
-        };
-        self.frames.iter().map(one).collect()
-    }
-
-    /// Publishes a manifest and waits until it is on disk.
-    async fn manifest(&mut self, state: RunState) -> Result<(), LoadError> {
-        let inputs: Vec<&Input> = match state {
-            RunState::Started => self.run.inputs.iter().collect(),
-            RunState::Completed => self.loaded.iter().map(|input| &self.run.inputs[*input]).collect(),
-        };
-        let (source, run) = (self.run.source.clone(), self.run.id.clone());
-        let manifest = Manifest {
-            run: run.clone(),
-            state,
-            source: source.clone(),
-            format: self.run.format.clone(),
-            files: inputs.iter().map(|input| input.file.label.clone()).collect(),
-            inputs: inputs.iter().map(|input| input.digest.clone()).collect(),
-            observed_at: self.observed_at,
-            chunks: self.chunks,
-            rows: self.total.accepted(),
-            rejects: self.total.rejected(),
-            rounded: self.total.rounded,
-            digest: self.digest.finalize().to_hex().to_string(),
-            frames: self.input_frames(),
-            command: self.run.command.clone(),
-        };
-        // A run completed once more, with a file that was refused before, is another message.
-        let identity = format!("{run}/{}", manifest.digest);
-        let id = FrameId::of(&source, &identity, state as u64, &schema_name(Kind::Run));
-        let body = Body::Run(Box::new(manifest));
-        let frame = Frame { id, source, run, chunk: self.chunks, file: String::new(), line: 0, body };
-        let (headers, body) = frame.encode()?;
-        self.publisher.send(Outgoing { subject: self.log.subject(Kind::Run), headers, body }).await?;
-        Ok(self.publisher.drain().await?)
+    /// Publishes the completion, which names what was loaded.
+    async fn complete(&mut self) -> Result<(), LoadError> {
+        let loaded: Vec<&Input> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
+        let manifest = &mut self.publication.manifest;
+        manifest.files = loaded.iter().map(|input| input.file.label.clone()).collect();
+        manifest.inputs = loaded.iter().map(|input| input.digest.clone()).collect();
+        (manifest.rows, manifest.rejects) = (self.total.accepted(), self.total.rejected());
+        manifest.rounded = self.total.rounded;
+        manifest.newest = self.total.coverage.newest();
+        manifest.new_symbols = self.before.new_symbols(&self.total.coverage);
+        self.publication.announce(RunState::Completed).await
     }
 }
 
 /// Now, to the microsecond the log keeps.
-fn now() -> DateTime<Utc> {
+pub(crate) fn now() -> DateTime<Utc> {
     DateTime::from_timestamp_micros(Utc::now().timestamp_micros()).unwrap_or_default()
 }

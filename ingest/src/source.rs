@@ -6,6 +6,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use crate::standard_input::{self, StandardInput};
+
 /// Where a file's bytes are; whether they are compressed, and how, they say themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
@@ -52,10 +54,14 @@ pub(crate) struct Found {
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the files of all paths, in order.
-pub(crate) fn find(paths: &[PathBuf]) -> Found {
+/// Finds the files of all paths, in order; one of them may be standard input.
+pub(crate) fn find(paths: &[PathBuf], standard_input: Option<&StandardInput>) -> Found {
     let mut found = Found::default();
     for path in paths {
+        if let Some(input) = standard_input.filter(|_| standard_input::is_named_by(path)) {
+            add(&input.path, input.label.clone(), true, &mut found);
+            continue;
+        }
         let label = path
             .file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());

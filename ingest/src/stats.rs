@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use market::event::{Kind, Reject};
 
+use crate::coverage::Coverage;
+
 /// Refused rows remembered for the summary.
 const EXAMPLES: usize = 10;
 
@@ -16,6 +18,8 @@ pub struct Stats {
     pub rejects: BTreeMap<&'static str, u64>,
     pub rounded: u64,
     pub examples: Vec<Reject>,
+    /// What the accepted rows are about.
+    pub(crate) coverage: Coverage,
 }
 
 impl Stats {
@@ -41,6 +45,7 @@ impl Stats {
     pub fn add(&mut self, other: &Self) {
         self.records += other.records;
         self.rounded += other.rounded;
+        self.coverage.add(&other.coverage);
         other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);
         other.rejects.iter().for_each(|(reason, rows)| *self.rejects.entry(reason).or_default() += rows);
         let room = EXAMPLES.saturating_sub(self.examples.len());

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::load::{LoadArgs, LoadError, load};
 use crate::log::{Log, LogError};
 use crate::report::Summary;
+use crate::undo::{UndoArgs, Undone, undo};
 
 /// Compares the log with the manifests of its runs, and publishes again what is missing.
 ///
@@ -81,6 +82,39 @@ pub struct Incomplete {
     pub reason: Option<String>,
     #[serde(skip)]
     command: Vec<String>,
+}
+
+/// A run that was ended.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Resumed {
+    Loaded(Box<Summary>),
+    Undone(Undone),
+}
+
+impl Resumed {
+    /// What the run came to, for people.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Loaded(summary) => summary.text(),
+            Self::Undone(undone) => undone.text(),
+        }
+    }
+
+    /// The exit code of the run.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Loaded(summary) => summary.exit_code(),
+            Self::Undone(_) => 0,
+        }
+    }
+
+    fn frames(&self) -> u64 {
+        match self {
+            Self::Loaded(summary) => summary.frames,
+            Self::Undone(undone) => undone.frames,
+        }
+    }
 }
 
 /// Frames a completed run promises, each by the ids it has in every version of its body, the newest first.
@@ -158,11 +192,11 @@ pub async fn verify(
     let mut findings = examine(&Log::existing(settings).await?).await?;
     if !args.check_only {
         for incomplete in &mut findings.incomplete {
-            match repair(&incomplete.command, settings, shutdown).await {
-                Ok(summary) => {
-                    incomplete.published_again = summary.frames;
-                    let files = summary.text();
-                    incomplete.reason = (summary.frames < incomplete.missing as u64).then_some(files);
+            match again(&incomplete.command, settings, shutdown, true).await {
+                Ok(repaired) => {
+                    incomplete.published_again = repaired.frames();
+                    let lacking = repaired.frames() < incomplete.missing as u64;
+                    incomplete.reason = lacking.then(|| repaired.text());
                 }
                 Err(error) => incomplete.reason = Some(error.to_string()),
             }
@@ -176,20 +210,26 @@ pub async fn verify(
     Ok(findings)
 }
 
-async fn repair(
+/// Does what a manifest says once more: publishes what is not in the log. `repair` looks also at a run that was
+/// completed.
+async fn again(
     command: &[String],
     settings: &StreamSettings,
     shutdown: &Shutdown,
-) -> Result<Summary, LoadError> {
-    let mut args = again(command)?;
-    args.repair = true;
-    load(&args, settings, shutdown).await
-}
-
-fn again(command: &[String]) -> Result<LoadArgs, LoadError> {
-    LoadArgs::of_command(command).map_err(|error| {
+    repair: bool,
+) -> Result<Resumed, LoadError> {
+    if command.is_empty() {
+        let message = "it was read from standard input: give the same to `ingest load -` again";
+        return Err(LoadError::Failed(message.to_owned()));
+    }
+    if let Some(args) = UndoArgs::of_command(command) {
+        return Ok(Resumed::Undone(undo(&args, settings, repair).await?));
+    }
+    let args = LoadArgs::of_command(command).map_err(|error| {
         LoadError::Failed(format!("its manifest does not say how to load it again: {error}"))
-    })
+    })?;
+    let summary = load(&LoadArgs { repair, ..args }, settings, shutdown).await?;
+    Ok(Resumed::Loaded(Box::new(summary)))
 }
 
 impl Findings {
@@ -233,12 +273,12 @@ impl Findings {
     }
 }
 
-/// Ends interrupted runs; gives their summaries.
+/// Ends interrupted runs; says what each came to.
 pub async fn resume(
     args: &ResumeArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-) -> Result<Vec<Summary>, LoadError> {
+) -> Result<Vec<Resumed>, LoadError> {
     let manifests = Log::open(settings).await?.manifests().await?;
     let completed: HashSet<String> = manifests
         .iter()
@@ -250,13 +290,13 @@ pub async fn resume(
         return Err(LoadError::Failed(format!("the log has no run {unknown}; see: ingest runs")));
     }
     let mut seen = HashSet::new();
-    let mut summaries = Vec::new();
+    let mut resumed = Vec::new();
     for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains(&run.run)) {
         if seen.insert(run.run.as_str()) {
-            summaries.push(load(&again(&run.command)?, settings, shutdown).await?);
+            resumed.push(again(&run.command, settings, shutdown, false).await?);
         }
     }
-    Ok(summaries)
+    Ok(resumed)
 }
 
 #[cfg(test)]
@@ -285,6 +325,8 @@ mod tests {
                 InputFrames { input: "a".to_owned(), kind: Kind::Dividend, frames: 1 },
             ],
             command: Vec::new(),
+            new_symbols: None,
+            newest: Default::default(),
         };
         let ids: Vec<Vec<FrameId>> = promised(&run).collect();
         let of = |chunk, schema: &str| FrameId::of("eod", "a", chunk, schema);

@@ -77,6 +77,8 @@ mod tests {
             digest: String::new(),
             frames: Vec::new(),
             command: Vec::new(),
+            new_symbols: None,
+            newest: Default::default(),
         })))
     }
 

@@ -1,5 +1,6 @@
 //! One isolated instance of the service: its own database, its own stream, its own subjects.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -110,6 +111,13 @@ impl TestApp {
     /// Runs `ingest` to its end.
     pub async fn ingest(&self, arguments: &[&str]) -> Result<Output> {
         self.run(Program::Ingest, arguments, &[]).await
+    }
+
+    /// Runs `ingest` to its end with a file as its standard input.
+    pub async fn ingest_from(&self, input: &Path, arguments: &[&str]) -> Result<Output> {
+        let mut command = self.command(Program::Ingest, arguments, &[]).await?;
+        command.stdin(File::open(input).with_context(|| input.display().to_string())?);
+        output(command).await
     }
 
     /// Runs `projector` to its end.

@@ -23,7 +23,6 @@ const KNOWN: &[(&str, &str)] = &[
          format/tiingo.rs format/vendor.rs format/wiki.rs format/yahoo.rs",
     ),
     ("ingest", "generate/payments.rs generate/shares.rs"),
-    ("ingest", "load.rs run.rs"),
 ];
 
 #[test]

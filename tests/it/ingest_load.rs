@@ -184,6 +184,58 @@ async fn a_killed_load_is_resumed_by_the_same_command() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_summary_names_symbols_new_ones_and_dates() -> Result<()> {
+    let app = TestApp::start().await?;
+    let prices = fixture("feeds/kinds/prices.csv");
+    let (_, tried) = load(&app, &[&prices], &["--dry-run"]).await?;
+    let symbols = json!(["META", "SPY", "VOD.L"]);
+    let expected = json!({ "count": 3, "first": symbols, "new": 3, "first_new": symbols });
+    assert_eq!(tried["symbols"], expected, "{tried}");
+    assert_eq!(tried["dates"], json!({ "first": "2024-03-13", "last": "2024-03-14" }));
+    let (_, loaded) = load(&app, &[&prices], &[]).await?;
+    assert_eq!((&loaded["symbols"], &loaded["new_source"]), (&expected, &json!(true)), "{loaded}");
+    // What an earlier run had is new no more, whatever the source.
+    let more = app.folder().join("prices-more.csv");
+    std::fs::write(&more, "symbol,date,close\nKO,2024-03-14,60\nMETA,2024-03-14,490\n")?;
+    let text = app
+        .ingest(&["load", &more.display().to_string(), "--source", "tset", "--dry-run"])
+        .await?
+        .success()?
+        .stdout;
+    assert!(text.contains("symbols: 2 (KO, META), 1 of them new (KO)\n"), "{text}");
+    assert!(text.contains("source tset is new; known: test"), "{text}");
+    let runs = lines(&app, &["runs", "--json"]).await?;
+    assert_eq!(runs.last().map(|run| &run["new_symbols"]), Some(&symbols), "{runs:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn standard_input_is_loaded_as_the_file_it_is_named() -> Result<()> {
+    let app = TestApp::start().await?;
+    let splits = fixture("feeds/kinds/splits.csv");
+    let load_input = async |arguments: &[&str], input: &Path| -> Result<(i32, Value)> {
+        let arguments = [&["load", "-", "--source", "test", "--json"], &TODAY[..], arguments].concat();
+        let output = app.ingest_from(input, &arguments).await?;
+        Ok((output.code, output.json().with_context(|| output.stderr.clone())?))
+    };
+    let (code, summary) = load_input(&["--name", "splits.csv"], Path::new(&splits)).await?;
+    assert_eq!((code, &summary["rows"]), (0, &json!({ "split": 1 })), "{summary}");
+    assert_eq!(summary["files"][0]["file"], "splits.csv");
+    // It is the same input, whichever way it comes and whatever says its kind.
+    let (_, again) = load_input(&["--kind", "split"], Path::new(&splits)).await?;
+    assert_eq!(again["already_loaded"], true, "{again}");
+    let (_, file) = load(&app, &[&splits], &[]).await?;
+    assert_eq!(file["already_loaded"], true, "{file}");
+    let session = app.folder().join("session");
+    std::fs::write(&session, r#"{"kind":"session","date":"2024-03-14"}"#)?;
+    let (code, summary) = load_input(&[], &session).await?;
+    assert_eq!((code, &summary["rows"]), (0, &json!({ "session": 1 })), "{summary}");
+    let (code, summary) = load_input(&[], Path::new(&splits)).await?;
+    assert_eq!((code, &summary["files"][0]["status"]), (2, &json!("refused")), "{summary}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn exit_codes_tell_what_happened() -> Result<()> {
     let app = TestApp::start().await?;
     let good = fixture("feeds/kinds/splits.csv");

@@ -3,6 +3,8 @@
 //! A record holds what the vendor sent, on the basis the vendor sent it; conclusions (un-adjusting, quarantine,
 //! duplicates) are drawn from facts by `measure`, so that they can change when neighbours arrive.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -276,6 +278,12 @@ pub struct Run {
     /// Arguments of `ingest` that load the same again, with absolute paths; nothing secret.
     #[serde(default)]
     pub command: Vec<String>,
+    /// The symbols of its rows that no run completed before had; absent when there are too many to name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_symbols: Option<Vec<Symbol>>,
+    /// The newest date of its rows, by kind.
+    #[serde(default)]
+    pub newest: BTreeMap<Kind, NaiveDate>,
 }
 
 /// How many frames of one kind were cut from one input.

@@ -35,7 +35,7 @@ pub use row_rule::{
 };
 pub(crate) use splits::{CleanSplit, is_known};
 use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
-pub use version::{Fate, Held};
+pub use version::{Fate, Held, dividend_preference, split_preference};
 
 use super::Market;
 use super::adjust::Splits;

@@ -319,3 +319,13 @@ fn conflicts<T: Keyed + SameContent>(
 pub(crate) fn moment<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &str) {
     (observation.observed_at, observation.line, &observation.frame)
 }
+
+/// How well dated a dividend is: of two rows of one id and revision, the better dated one counts (R29).
+pub fn dividend_preference(dividend: &Dividend) -> u32 {
+    dividend.preference()
+}
+
+/// How well dated a split is.
+pub fn split_preference(split: &Split) -> u32 {
+    split.preference()
+}

@@ -1,25 +1,15 @@
-//! `ingest load`: files into the log, from their paths to the run's manifest.
-//!
-//! What is loaded is found and identified here; reading and publishing it is a [`Run`](crate::run::Run)'s.
+//! The arguments of `ingest load`, and the command by which a manifest loads the same again.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
-use event_log::frame::FrameError;
-use event_log::stream::StreamSettings;
+use market::event::Kind;
 use market::symbol::Symbol;
-use process::Shutdown;
 
 use crate::format::{Choice, Options, SymbolFrom};
-use crate::input::{Input, survey};
-use crate::log::LogError;
 use crate::normalize::{Currency, parse_currency, parse_time};
-use crate::publish::PublishFailure;
-use crate::report::{FileReport, Progress, Summary};
-use crate::run::Run;
-use crate::source;
+use crate::standard_input;
 
 /// Loads feed files into the log.
 ///
@@ -34,9 +24,15 @@ use crate::source;
 /// 130 interrupted.
 #[derive(Debug, Clone, Args)]
 pub struct LoadArgs {
-    /// Files and folders
+    /// Files and folders; `-` is standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+    /// File name that standard input is loaded as, which says how to read it: prices.csv, dividends.ndjson.gz
+    #[arg(long, value_name = "FILE")]
+    pub name: Option<String>,
+    /// Kind of the rows of standard input, instead of a name: price, dividend, split …
+    #[arg(long, conflicts_with = "name", value_parser = parse_kind)]
+    pub kind: Option<Kind>,
     /// Name of the feed; facts are kept by source, and a source policy says which one wins
     #[arg(long, value_parser = parse_source)]
     pub source: String,
@@ -79,8 +75,12 @@ pub struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// The arguments of `ingest` that load the same again, wherever and whenever they are given.
+    /// The arguments of `ingest` that load the same again, wherever and whenever they are given; none when that takes
+    /// standard input.
     pub(crate) fn command(&self, options: &Options) -> Vec<String> {
+        if self.reads_standard_input() {
+            return Vec::new();
+        }
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let mut command = vec!["load".to_owned()];
         command.extend(self.paths.iter().map(|path| absolute(path).display().to_string()));
@@ -105,6 +105,23 @@ impl LoadArgs {
         command
     }
 
+    /// What the arguments say about reading.
+    pub(crate) fn reading(&self) -> Options {
+        let new_york = Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive();
+        Options {
+            choice: self.format,
+            symbol: self.symbol.clone(),
+            symbol_from: self.symbol_from.clone(),
+            currency: parse_currency(&self.currency).unwrap_or_else(Currency::dollar),
+            ignore_unknown: self.ignore_unknown,
+            today: self.today.unwrap_or(new_york),
+        }
+    }
+
+    pub(crate) fn reads_standard_input(&self) -> bool {
+        self.paths.iter().any(|path| standard_input::is_named_by(path))
+    }
+
     /// Reads what [`LoadArgs::command`] wrote.
     pub(crate) fn of_command(command: &[String]) -> Result<Self, clap::Error> {
         #[derive(clap::Parser)]
@@ -116,10 +133,18 @@ impl LoadArgs {
     }
 }
 
-fn parse_source(text: &str) -> Result<String, String> {
+pub(crate) fn parse_source(text: &str) -> Result<String, String> {
     let valid = (1..=64).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     valid.then(|| text.to_owned()).ok_or_else(|| "1 to 64 letters, digits, '-', '_' and '.'".to_owned())
+}
+
+fn parse_kind(text: &str) -> Result<Kind, String> {
+    let rows = |kind: &Kind| !matches!(kind, Kind::Reject | Kind::Run);
+    text.parse().ok().filter(rows).ok_or_else(|| {
+        let kinds: Vec<&str> = Kind::ALL.iter().filter(|kind| rows(kind)).map(|kind| kind.as_str()).collect();
+        format!("one of: {}", kinds.join(", "))
+    })
 }
 
 fn checked_currency(text: &str) -> Result<String, String> {
@@ -128,94 +153,6 @@ fn checked_currency(text: &str) -> Result<String, String> {
         .ok_or_else(|| "an ISO 4217 code such as USD, or GBX, ZAc, ILA".to_owned())
 }
 
-fn checked_time(text: &str) -> Result<DateTime<Utc>, String> {
+pub(crate) fn checked_time(text: &str) -> Result<DateTime<Utc>, String> {
     parse_time(text).ok_or_else(|| "an RFC 3339 time such as 2024-03-15T21:00:00Z".to_owned())
-}
-
-/// Why a load ended before its end.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error(transparent)]
-    Log(#[from] LogError),
-    #[error("{0}; run the same command again to resume")]
-    Publish(#[from] PublishFailure),
-    #[error("interrupted; what was acknowledged is kept, run the same command again to resume")]
-    Interrupted,
-    #[error("{0}")]
-    Failed(String),
-    #[error("a frame cannot be encoded: {0}")]
-    Encode(#[from] FrameError),
-}
-
-impl LoadError {
-    /// The exit code of a load that ended so.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Log(_) | Self::Publish(_) => 3,
-            Self::Interrupted => 130,
-            Self::Failed(_) | Self::Encode(_) => 2,
-        }
-    }
-}
-
-/// Loads files as the command line says.
-pub async fn load(
-    args: &LoadArgs,
-    settings: &StreamSettings,
-    shutdown: &Shutdown,
-) -> Result<Summary, LoadError> {
-    let begun = Instant::now();
-    let options = options(args);
-    let progress = Progress::start();
-    let (mut summary, inputs) = {
-        let (args, options, progress) = (args.clone(), options.clone(), progress.clone());
-        let surveyed = tokio::task::spawn_blocking(move || find_inputs(&args, &options, &progress));
-        surveyed.await.map_err(|error| LoadError::Failed(error.to_string()))?
-    };
-    if !inputs.is_empty() {
-        let run = Run::new(args, inputs, options, progress.clone(), shutdown.clone());
-        if args.dry_run {
-            run.try_out(&mut summary).await?
-        } else {
-            run.publish(settings, &mut summary).await?
-        }
-    }
-    progress.finish();
-    summary.seconds = begun.elapsed().as_secs_f64();
-    Ok(summary)
-}
-
-fn options(args: &LoadArgs) -> Options {
-    let new_york = Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive();
-    Options {
-        choice: args.format,
-        symbol: args.symbol.clone(),
-        symbol_from: args.symbol_from.clone(),
-        currency: parse_currency(&args.currency).unwrap_or_else(Currency::dollar),
-        ignore_unknown: args.ignore_unknown,
-        today: args.today.unwrap_or(new_york),
-    }
-}
-
-/// The inputs of all paths, and a summary that names the files already refused.
-fn find_inputs(args: &LoadArgs, options: &Options, progress: &Progress) -> (Summary, Vec<Input>) {
-    let found = source::find(&args.paths);
-    let mut summary = Summary {
-        source: args.source.clone(),
-        dry_run: args.dry_run,
-        skipped: found.skipped,
-        ..Summary::default()
-    };
-    summary.files.extend(found.refused.into_iter().map(|(file, reason)| FileReport::refused(file, reason)));
-    progress.identify();
-    let surveyed = survey(&found.files, options, &|bytes| progress.read(bytes));
-    let mut inputs = Vec::new();
-    for (file, input) in found.files.iter().zip(surveyed) {
-        match input {
-            Ok(input) => inputs.push(input),
-            Err(reason) => summary.files.push(FileReport::refused(file.label.clone(), reason)),
-        }
-    }
-    progress.load(inputs.iter().map(|input| input.bytes).sum());
-    (summary, inputs)
 }

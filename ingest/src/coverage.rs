@@ -1,0 +1,190 @@
+//! What a load is about: whose rows it has and the days they lie between, by which a person sees a wrong reading.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write;
+
+use chrono::NaiveDate;
+use market::event::{Kind, Run, RunState};
+use market::record::Record;
+use market::symbol::Symbol;
+use serde::Serialize;
+
+/// Symbols remembered of one load, which bounds its memory and its manifest.
+const MOST_SYMBOLS: usize = 200_000;
+/// Symbols named to a person.
+const NAMED: usize = 10;
+
+/// Symbols and dates of rows.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Coverage {
+    symbols: BTreeSet<Symbol>,
+    /// There were more symbols than are remembered.
+    overflowed: bool,
+    /// First and last date, by kind.
+    dates: BTreeMap<Kind, (NaiveDate, NaiveDate)>,
+}
+
+impl Coverage {
+    /// Adds a row's symbol.
+    pub(crate) fn symbol(&mut self, symbol: &Symbol) {
+        if !self.symbols.contains(symbol) {
+            self.overflowed |= self.symbols.len() >= MOST_SYMBOLS;
+            if !self.overflowed {
+                self.symbols.insert(symbol.clone());
+            }
+        }
+    }
+
+    /// Adds a row's date.
+    pub(crate) fn date(&mut self, kind: Kind, date: NaiveDate) {
+        let (first, last) = self.dates.entry(kind).or_insert((date, date));
+        (*first, *last) = ((*first).min(date), (*last).max(date));
+    }
+
+    /// The newest date of each kind.
+    pub(crate) fn newest(&self) -> BTreeMap<Kind, NaiveDate> {
+        self.dates.iter().map(|(kind, (_, last))| (*kind, *last)).collect()
+    }
+
+    /// Adds a record's symbol and date.
+    pub(crate) fn record<T: Record>(&mut self, record: &T) {
+        record.symbol().into_iter().for_each(|symbol| self.symbol(symbol));
+        record.date().into_iter().for_each(|date| self.date(T::KIND, date));
+    }
+
+    /// Adds what other rows are about.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.overflowed |= other.overflowed;
+        other.symbols.iter().for_each(|symbol| self.symbol(symbol));
+        for (kind, (first, last)) in &other.dates {
+            self.date(*kind, *first);
+            self.date(*kind, *last);
+        }
+    }
+}
+
+/// What the runs completed so far brought into the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Before {
+    pub sources: BTreeSet<String>,
+    /// `None` when an older program completed a run, which did not note its symbols.
+    symbols: Option<HashSet<Symbol>>,
+}
+
+impl Before {
+    /// What the manifests of a log say.
+    pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a Run>) -> Self {
+        let mut before = Self { sources: BTreeSet::new(), symbols: Some(HashSet::new()) };
+        for run in manifests.into_iter().filter(|run| run.state == RunState::Completed) {
+            before.sources.insert(run.source.clone());
+            match (&mut before.symbols, &run.new_symbols) {
+                (Some(symbols), Some(new)) => symbols.extend(new.iter().cloned()),
+                _ => before.symbols = None,
+            }
+        }
+        before
+    }
+
+    /// The symbols no earlier run had; `None` when that cannot be told.
+    pub(crate) fn new_symbols(&self, coverage: &Coverage) -> Option<Vec<Symbol>> {
+        let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
+        Some(coverage.symbols.iter().filter(|symbol| !known.contains(symbol)).cloned().collect())
+    }
+}
+
+/// Whose rows a load has, for its summary.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Symbols {
+    pub count: usize,
+    /// There are more than could be counted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// The first of them.
+    pub first: Vec<Symbol>,
+    /// How many no earlier run had; absent when that cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new: Option<usize>,
+    /// The first of those.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first_new: Vec<Symbol>,
+}
+
+/// The days a load's rows lie between.
+#[derive(Debug, Clone, Serialize)]
+pub struct Dates {
+    pub first: NaiveDate,
+    pub last: NaiveDate,
+}
+
+impl Symbols {
+    /// The symbols of a load, of which `new` are new.
+    pub(crate) fn of(coverage: &Coverage, new: Option<&[Symbol]>) -> Self {
+        Self {
+            count: coverage.symbols.len(),
+            more: coverage.overflowed,
+            first: coverage.symbols.iter().take(NAMED).cloned().collect(),
+            new: new.map(<[Symbol]>::len),
+            first_new: new.unwrap_or_default().iter().take(NAMED).cloned().collect(),
+        }
+    }
+
+    pub(crate) fn write(&self, text: &mut String) -> std::fmt::Result {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let more = if self.more { "more than " } else { "" };
+        write!(text, "symbols: {more}{} ({})", self.count, named(&self.first, self.count))?;
+        match self.new {
+            None => writeln!(text),
+            Some(0) => writeln!(text, ", none of them new"),
+            Some(new) => writeln!(text, ", {new} of them new ({})", named(&self.first_new, new)),
+        }
+    }
+}
+
+impl Dates {
+    /// The dates of a load; `None` when no row has any.
+    pub(crate) fn of(coverage: &Coverage) -> Option<Self> {
+        let first = coverage.dates.values().map(|(first, _)| *first).min()?;
+        let last = coverage.dates.values().map(|(_, last)| *last).max()?;
+        Some(Self { first, last })
+    }
+}
+
+fn named(first: &[Symbol], count: usize) -> String {
+    let names: Vec<&str> = first.iter().map(Symbol::as_str).collect();
+    names.join(", ") + if count > first.len() { ", …" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coverage(symbols: std::ops::Range<usize>) -> Coverage {
+        let mut coverage = Coverage::default();
+        symbols.for_each(|n| coverage.symbol(&Symbol::parse(&format!("S{n:06}")).unwrap()));
+        coverage
+    }
+
+    #[test]
+    fn ten_symbols_are_named_and_all_are_counted() {
+        let twelve = coverage(0..12);
+        let before = Before::of([]);
+        let new = before.new_symbols(&twelve);
+        let mut text = String::new();
+        Symbols::of(&twelve, new.as_deref()).write(&mut text).unwrap();
+        assert!(text.starts_with("symbols: 12 (S000000, "), "{text}");
+        assert!(text.contains("S000009, …), 12 of them new ("), "{text}");
+    }
+
+    #[test]
+    fn symbols_beyond_all_measure_are_not_remembered() {
+        let mut many = coverage(0..MOST_SYMBOLS);
+        many.add(&coverage(MOST_SYMBOLS..MOST_SYMBOLS + 5));
+        assert_eq!(many.symbols.len(), MOST_SYMBOLS);
+        assert_eq!(Before::of([]).new_symbols(&many), None);
+        let mut text = String::new();
+        Symbols::of(&many, None).write(&mut text).unwrap();
+        assert!(text.starts_with("symbols: more than 200000 ("), "{text}");
+    }
+}

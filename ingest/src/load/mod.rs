@@ -1,0 +1,84 @@
+//! `ingest load`: files into the log, from their paths to the run's manifest.
+//!
+//! What is loaded is found and identified here; reading and publishing it is a [`Run`]'s.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use event_log::stream::StreamSettings;
+use process::Shutdown;
+
+use crate::format::Options;
+use crate::input::{Input, survey};
+use crate::report::{FileReport, Progress, Summary};
+use crate::run::Run;
+use crate::source;
+use crate::standard_input::StandardInput;
+
+mod args;
+mod error;
+
+pub use args::LoadArgs;
+pub(crate) use args::{checked_time, parse_source};
+pub use error::LoadError;
+
+/// Loads files as the command line says.
+pub async fn load(
+    args: &LoadArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<Summary, LoadError> {
+    let begun = Instant::now();
+    let options = args.reading();
+    let progress = Progress::start();
+    let standard_input = match args.reads_standard_input() {
+        true => Some(Arc::new(StandardInput::take(args.name.as_deref(), args.kind, shutdown).await?)),
+        false => None,
+    };
+    let (mut summary, inputs) = {
+        let (args, options, progress) = (args.clone(), options.clone(), progress.clone());
+        let input = standard_input.clone();
+        let surveyed =
+            tokio::task::spawn_blocking(move || find_inputs(&args, input.as_deref(), &options, &progress));
+        surveyed.await.map_err(|error| LoadError::Failed(error.to_string()))?
+    };
+    if !inputs.is_empty() {
+        let run = Run::new(args, inputs, options, progress.clone(), shutdown.clone());
+        if args.dry_run {
+            run.try_out(settings, &mut summary).await?
+        } else {
+            run.publish(settings, &mut summary).await?
+        }
+    }
+    progress.finish();
+    summary.seconds = begun.elapsed().as_secs_f64();
+    Ok(summary)
+}
+
+/// The inputs of all paths, and a summary that names the files already refused.
+fn find_inputs(
+    args: &LoadArgs,
+    standard_input: Option<&StandardInput>,
+    options: &Options,
+    progress: &Progress,
+) -> (Summary, Vec<Input>) {
+    let found = source::find(&args.paths, standard_input);
+    let mut summary = Summary {
+        source: args.source.clone(),
+        dry_run: args.dry_run,
+        skipped: found.skipped,
+        ..Summary::default()
+    };
+    summary.files.extend(found.refused.into_iter().map(|(file, reason)| FileReport::refused(file, reason)));
+    progress.identify();
+    let surveyed = survey(&found.files, options, &|bytes| progress.read(bytes));
+    let mut inputs = Vec::new();
+    for (file, input) in found.files.iter().zip(surveyed) {
+        match input {
+            Ok(input) => inputs.push(input),
+            Err(reason) => summary.files.push(FileReport::refused(file.label.clone(), reason)),
+        }
+    }
+    progress.load(inputs.iter().map(|input| input.bytes).sum());
+    (summary, inputs)
+}

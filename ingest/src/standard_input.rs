@@ -1,0 +1,85 @@
+//! `ingest load -`: standard input as a file like any other.
+//!
+//! A file is read twice, to identify it and to load it, so the input is kept in a temporary file meanwhile.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use market::event::Kind;
+use process::Shutdown;
+use tokio::sync::oneshot;
+
+use crate::load::LoadError;
+
+/// The path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Whether a path of the command line is standard input.
+pub(crate) fn is_named_by(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_INPUT
+}
+
+/// What standard input held, under the name it is loaded as. The file goes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct StandardInput {
+    pub path: PathBuf,
+    pub label: String,
+}
+
+impl StandardInput {
+    /// Takes standard input to its end, under its name or else the name of a file of its kind.
+    pub(crate) async fn take(
+        name: Option<&str>,
+        kind: Option<Kind>,
+        shutdown: &Shutdown,
+    ) -> Result<Self, LoadError> {
+        let (done, mut taken) = oneshot::channel();
+        // Not a task of the runtime, which would wait at its end for input that may never come.
+        std::thread::spawn(move || done.send(copy(io::stdin().lock())));
+        let mut shutdown = shutdown.clone();
+        let copied = tokio::select! {
+            copied = &mut taken => copied.map_err(io::Error::other).and_then(|copied| copied),
+            () = shutdown.wait() => return Err(LoadError::Interrupted),
+        };
+        let path =
+            copied.map_err(|error| LoadError::Failed(format!("standard input cannot be kept: {error}")))?;
+        let mut input = Self { path, label: String::new() };
+        input.label = match name {
+            Some(name) => name.to_owned(),
+            None => input.label_of(kind).map_err(|error| LoadError::Failed(error.to_string()))?,
+        };
+        Ok(input)
+    }
+
+    /// A file name that says the kind and how the records stand.
+    fn label_of(&self, kind: Option<Kind>) -> io::Result<String> {
+        let mut head = Vec::new();
+        File::open(&self.path)?.take(4096).read_to_end(&mut head)?;
+        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
+        let ending = match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'{') => "ndjson",
+            Some(b'[') => "json",
+            _ => "csv",
+        };
+        Ok(format!("{}.{ending}", kind.map_or("standard-input", Kind::as_str)))
+    }
+}
+
+impl Drop for StandardInput {
+    fn drop(&mut self) {
+        // What cannot be removed lies among temporary files, where it is swept up.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn copy(mut input: impl Read) -> io::Result<PathBuf> {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.input", std::process::id()));
+    let mut file = File::options().write(true).create_new(true).open(&path)?;
+    io::copy(&mut input, &mut file)
+        .and_then(|_| file.flush())
+        .inspect_err(|_| _ = std::fs::remove_file(&path))?;
+    Ok(path)
+}

@@ -1,0 +1,96 @@
+use chrono::NaiveDate;
+use market::event::{Basis, DividendType};
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+use super::*;
+
+fn dividend(id: Option<&str>, action: Action, seconds: i64, cents: i64) -> Row<Dividend> {
+    Row {
+        line: 2,
+        id: id.map(str::to_owned),
+        revision: 0,
+        action,
+        observed_at: DateTime::from_timestamp(seconds, 0).unwrap(),
+        security_ref: None,
+        record: Dividend {
+            symbol: Symbol::parse("KO").unwrap(),
+            amount: Decimal::new(cents, 2),
+            currency: "USD".to_owned(),
+            r#type: DividendType::Regular,
+            amount_basis: Basis::Raw,
+            ex_date: NaiveDate::from_ymd_opt(2024, 3, 14),
+            record_date: None,
+            payment_date: None,
+            declaration_date: None,
+            frequency: None,
+            basis_as_of: None,
+            beside: Vec::new(),
+        },
+    }
+}
+
+fn put(id: Option<&str>, seconds: i64, cents: i64) -> Row<Dividend> {
+    dividend(id, Action::Put, seconds, cents)
+}
+
+fn retraction(id: Option<&str>, seconds: i64) -> Row<Dividend> {
+    dividend(id, Action::Retract, seconds, 10)
+}
+
+/// What takes back the first rows, beside the others: id, action, seconds, cents, revision.
+fn undone(own: &[Row<Dividend>], others: &[Row<Dividend>]) -> (Vec<String>, Changes) {
+    let mut table = Table::default();
+    own.iter().for_each(|row| table.put(row, FrameId([1; 16])));
+    others.iter().for_each(|row| table.compare(row, FrameId([2; 16])));
+    let (rows, changes) = table.undo();
+    let line = |row: &Row<Dividend>| {
+        let (id, after) = (row.id.as_deref().unwrap_or("-"), row.observed_at.timestamp_subsec_micros());
+        let seconds = row.observed_at.timestamp();
+        format!("{id} {} {seconds}+{after} {} r{}", row.action, row.record.amount, row.revision)
+    };
+    (rows.iter().map(line).collect(), Changes { examples: Vec::new(), ..changes })
+}
+
+fn check(own: &[Row<Dividend>], others: &[Row<Dividend>], expected: &[&str]) {
+    assert_eq!(undone(own, others).0, expected);
+}
+
+#[test]
+fn what_stood_before_comes_back_and_what_is_new_is_retracted() {
+    check(&[put(None, 5, 10)], &[], &["- retract 5+0 0.10 r0"]);
+    check(&[put(None, 5, 10)], &[put(None, 1, 20), put(None, 2, 30)], &["- put 5+1 0.30 r0"]);
+    check(&[put(None, 5, 10)], &[put(None, 1, 20), retraction(None, 2)], &["- retract 5+0 0.10 r0"]);
+    check(&[retraction(None, 5)], &[put(None, 1, 20)], &["- put 5+1 0.20 r0"]);
+}
+
+#[test]
+fn corrections_since_and_rows_that_changed_nothing_stay() {
+    let (rows, changes) = undone(&[put(None, 5, 10)], &[put(None, 1, 20), put(None, 6, 30)]);
+    assert_eq!((rows.len(), changes.corrected_since), (0, 1));
+    let (rows, changes) = undone(&[put(None, 5, 10)], &[put(None, 1, 10)]);
+    assert_eq!((rows.len(), changes.unchanged), (0, 1));
+    assert_eq!(undone(&[retraction(None, 5)], &[]).0.len(), 0);
+}
+
+#[test]
+fn a_row_with_an_id_is_retracted_by_its_date_so_that_it_can_come_again() {
+    check(&[put(Some("a"), 5, 10)], &[], &["- retract 5+0 0.10 r0"]);
+}
+
+#[test]
+fn rows_with_other_ids_outlive_a_retraction_of_their_date() {
+    let other = put(Some("b"), 1, 10);
+    let expected = ["- retract 5+0 0.10 r0", "b put 5+1 0.10 r0"];
+    check(&[put(Some("a"), 5, 10)], std::slice::from_ref(&other), &expected);
+    check(&[put(None, 5, 10)], std::slice::from_ref(&other), &expected);
+    // One that was withdrawn before stays so.
+    check(&[put(None, 5, 10)], &[other, retraction(None, 2)], &["- retract 5+0 0.10 r0"]);
+}
+
+#[test]
+fn what_a_retraction_withdrew_comes_back() {
+    check(&[retraction(None, 5)], &[put(Some("a"), 5, 10)], &["a put 5+1 0.10 r0"]);
+    // By id it has the highest preference, which only a greater revision outranks.
+    check(&[retraction(Some("a"), 5)], &[put(Some("a"), 1, 20)], &["a put 5+1 0.20 r1"]);
+}

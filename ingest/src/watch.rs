@@ -1,0 +1,240 @@
+//! `ingest watch`: loads the files that arrive in a folder.
+//!
+//! Invariant: a file is moved only after what it holds is in the log or it is refused, so a watch that was killed takes
+//! it again, and a file taken twice publishes nothing twice. The folder is looked at, not listened to, which also works
+//! where it lies on another machine.
+
+use std::collections::HashMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::Args;
+use event_log::stream::StreamSettings;
+use process::{Shutdown, failpoint};
+
+use crate::load::{LoadArgs, LoadError, load, parse_source};
+use crate::normalize::parse_duration;
+
+/// Where files go.
+const DONE: &str = "done";
+const REFUSED: &str = "refused";
+/// The file that one process holds.
+const LOCK: &str = ".ingest-watch.lock";
+/// The pause after the log could not be reached.
+const AWAY: Duration = Duration::from_secs(5);
+
+/// Loads every file that arrives in a folder.
+///
+/// A file is taken once it has not changed for a while, and moved to done/, or to refused/ with the reason beside it.
+/// Names that begin with a dot are left alone, so that a sender can write under such a name and rename. One process
+/// watches a folder. While the log cannot be reached, files stay where they are.
+///
+/// Options of `ingest load` follow `--`: ingest watch in --source eod -- --format yahoo
+///
+/// Exit codes: 0 ended by a signal or, with --once, all files taken; 2 the folder cannot be watched.
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Name of the feed
+    #[arg(long, value_parser = parse_source)]
+    pub source: String,
+    /// How long a file must stay as it is before it is taken
+    #[arg(long, default_value = "5s", value_parser = parse_duration)]
+    pub settle: Duration,
+    /// How often to look
+    #[arg(long, default_value = "1s", value_parser = parse_duration)]
+    pub every: Duration,
+    /// End when every file was taken
+    #[arg(long)]
+    pub once: bool,
+    /// Options of `ingest load`
+    #[arg(last = true, value_name = "LOAD OPTIONS")]
+    pub options: Vec<String>,
+}
+
+/// Why a folder cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    #[error("{} cannot be watched: {source}", folder.display())]
+    Folder { folder: PathBuf, source: io::Error },
+    #[error("{} is watched by another process", folder.display())]
+    Locked { folder: PathBuf },
+    #[error("these are no options of ingest load: {0}")]
+    Options(#[from] clap::Error),
+}
+
+/// Takes files until it is told to stop.
+pub async fn watch(
+    args: &WatchArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<(), WatchError> {
+    load_args(args, Path::new("any.csv"))?;
+    let unusable = |source| WatchError::Folder { folder: args.folder.clone(), source };
+    for folder in [DONE, REFUSED] {
+        fs::create_dir_all(args.folder.join(folder)).map_err(unusable)?;
+    }
+    let _lock = lock(&args.folder)?;
+    let mut waiting = Waiting::default();
+    while !shutdown.requested() {
+        let settled = waiting.look(&args.folder, args.settle).map_err(unusable)?;
+        let mut pause = args.every;
+        for path in settled {
+            match take(args, &path, &waiting, settings, shutdown).await.map_err(unusable)? {
+                Taken::Moved => waiting.forget(&path),
+                Taken::Changed => waiting.restart(&path),
+                Taken::Away => {
+                    pause = AWAY;
+                    break;
+                }
+            }
+        }
+        if args.once && waiting.is_empty() {
+            return Ok(());
+        }
+        let mut shutdown = shutdown.clone();
+        tokio::select! { () = tokio::time::sleep(pause) => {}, () = shutdown.wait() => {} }
+    }
+    Ok(())
+}
+
+/// Holds the folder while the file lives; the kernel lets go of it however the process ends.
+fn lock(folder: &Path) -> Result<File, WatchError> {
+    let failed = |source| WatchError::Folder { folder: folder.to_owned(), source };
+    let path = folder.join(LOCK);
+    let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(WatchError::Locked { folder: folder.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+fn load_args(args: &WatchArgs, path: &Path) -> Result<LoadArgs, clap::Error> {
+    let file = path.display().to_string();
+    let mut command = vec!["load".to_owned(), file, "--source".to_owned(), args.source.clone()];
+    command.extend(args.options.iter().cloned());
+    LoadArgs::of_command(&command)
+}
+
+/// What became of a file.
+enum Taken {
+    Moved,
+    /// It is still being written.
+    Changed,
+    /// The log cannot be reached, or the load was told to stop.
+    Away,
+}
+
+async fn take(
+    args: &WatchArgs,
+    path: &Path,
+    waiting: &Waiting,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> io::Result<Taken> {
+    let load_args = load_args(args, path).map_err(io::Error::other)?;
+    match load(&load_args, settings, shutdown).await {
+        Ok(summary) if summary.exit_code() == 2 => refuse(path, &summary.text())?,
+        Ok(summary) => {
+            failpoint!("watch.loaded");
+            let report = (summary.exit_code() == 1).then(|| summary.text());
+            put_away(path, DONE, report.as_deref())?;
+        }
+        Err(LoadError::Interrupted) => return Ok(Taken::Away),
+        Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {
+            tracing::warn!("{error}; the files stay where they are meanwhile");
+            return Ok(Taken::Away);
+        }
+        Err(_) if waiting.has_changed(path) => return Ok(Taken::Changed),
+        Err(error) => refuse(path, &error.to_string())?,
+    }
+    Ok(Taken::Moved)
+}
+
+fn refuse(path: &Path, reason: &str) -> io::Result<()> {
+    tracing::warn!("{} is refused: {}", path.display(), reason.trim_end());
+    put_away(path, REFUSED, Some(reason))
+}
+
+/// Moves a file to a folder beside it, under a name that is free there. The report is written first, so that no file is
+/// there without its own.
+fn put_away(path: &Path, folder: &str, report: Option<&str>) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let name = name.to_string_lossy();
+    let folder = parent.join(folder);
+    let names = std::iter::once(name.to_string()).chain((2..).map(|number| format!("{name}.{number}")));
+    let free = names.map(|name| folder.join(name)).find(|path| !path.exists());
+    let Some(target) = free else { return Ok(()) };
+    if let Some(report) = report {
+        let mut beside = target.clone().into_os_string();
+        beside.push(".reason.txt");
+        fs::write(beside, report)?;
+    }
+    fs::rename(path, target)
+}
+
+/// Size and time of a file, and since when they are so.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    state: (u64, Option<SystemTime>),
+    since: Instant,
+}
+
+/// Files that arrived.
+#[derive(Debug, Default)]
+struct Waiting {
+    files: HashMap<PathBuf, Seen>,
+}
+
+impl Waiting {
+    /// Looks at the folder; the files that stayed as they are for long enough, in name order.
+    fn look(&mut self, folder: &Path, settle: Duration) -> io::Result<Vec<PathBuf>> {
+        let mut files = HashMap::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+            // A file that is gone again is nobody's business.
+            let Ok(state) = state(&path) else { continue };
+            if hidden || !path.is_file() {
+                continue;
+            }
+            let seen = self.files.get(&path).copied().filter(|seen| seen.state == state);
+            files.insert(path, seen.unwrap_or(Seen { state, since: Instant::now() }));
+        }
+        self.files = files;
+        let settled = self.files.iter().filter(|(_, seen)| seen.since.elapsed() >= settle);
+        let mut settled: Vec<PathBuf> = settled.map(|(path, _)| path.clone()).collect();
+        settled.sort();
+        Ok(settled)
+    }
+
+    fn has_changed(&self, path: &Path) -> bool {
+        let seen = self.files.get(path).map(|seen| seen.state);
+        seen != state(path).ok()
+    }
+
+    fn forget(&mut self, path: &Path) {
+        self.files.remove(path);
+    }
+
+    /// Waits for a file to settle once more.
+    fn restart(&mut self, path: &Path) {
+        if let Some(seen) = self.files.get_mut(path) {
+            seen.since = Instant::now();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+fn state(path: &Path) -> io::Result<(u64, Option<SystemTime>)> {
+    let metadata = fs::metadata(path)?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}

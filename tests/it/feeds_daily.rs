@@ -1,0 +1,122 @@
+//! Feeds of every day: files that arrive in a folder are loaded once, and a feed that is late is noticed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use harness::{Program, Signal, TestApp, eventually};
+use serde_json::{Value, json};
+
+use crate::kills::killed_at;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const QUICK: [&str; 6] = ["--source", "eod", "--settle", "0s", "--every", "1s"];
+
+/// A folder with a file of one price.
+fn arrival(app: &TestApp, name: &str, text: &str) -> Result<PathBuf> {
+    let folder = app.folder().join("in");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(name), text)?;
+    Ok(folder)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap_or_default()
+}
+
+async fn runs(app: &TestApp) -> Result<Vec<Value>> {
+    let output = app.ingest(&["runs", "--json"]).await?.success()?;
+    output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+#[tokio::test]
+async fn files_that_arrive_are_loaded_and_put_away() -> Result<()> {
+    let app = TestApp::start().await?;
+    let folder = arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-14,60\n")?;
+    arrival(&app, "notes.txt", "nothing of a feed")?;
+    arrival(&app, ".prices.csv.part", "symbol,da")?;
+    let mut watch = app.spawn(Program::Ingest, &[&["watch", text(&folder)][..], &QUICK].concat()).await?;
+    eventually(PATIENCE, async || {
+        ensure!(folder.join("done/prices.csv").exists() && folder.join("refused/notes.txt").exists());
+        Ok(())
+    })
+    .await?;
+    let reason = std::fs::read_to_string(folder.join("refused/notes.txt.reason.txt"))?;
+    assert!(reason.contains("notes.txt"), "{reason}");
+    // A second process leaves the folder alone.
+    let second = app.ingest(&[&["watch", text(&folder)][..], &QUICK].concat()).await?;
+    assert!(second.code == 2 && second.stderr.contains("watched by another process"), "{}", second.stderr);
+    // The next day's file has the same name; one with a row that cannot be used says so beside it.
+    arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-15,61\n")?;
+    eventually(PATIENCE, async || {
+        ensure!(folder.join("done/prices.csv.2").exists());
+        Ok(())
+    })
+    .await?;
+    assert!(folder.join(".prices.csv.part").exists());
+    watch.stop(Signal::TERM, PATIENCE).await?;
+    let completed = runs(&app).await?.into_iter().filter(|run| run["state"] == "completed").count();
+    assert_eq!(completed, 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_survives_kills_and_the_absence_of_the_log() -> Result<()> {
+    let app = TestApp::start().await?;
+    let folder = arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-14,60\n")?;
+    let once = [&["watch", text(&folder), "--once"][..], &QUICK].concat();
+    for step in ["ingest.begun", "ingest.acknowledged", "ingest.drained", "ingest.completed", "watch.loaded"]
+    {
+        assert!(killed_at(&app, Program::Ingest, &once, step, 1).await?, "{step}");
+        assert!(folder.join("prices.csv").exists(), "{step}");
+    }
+    let absent = [&once[..], &["--nats-url", "nats://127.0.0.1:1"]].concat();
+    let mut away = app.spawn(Program::Ingest, &absent).await?;
+    eventually(PATIENCE, async || {
+        ensure!(away.log().contains("files stay where they are"), "{}", away.log());
+        Ok(())
+    })
+    .await?;
+    away.stop(Signal::TERM, PATIENCE).await?;
+    app.ingest(&once).await?.success()?;
+    assert!(folder.join("done/prices.csv").exists());
+    let states: Vec<Value> = runs(&app).await?.iter().map(|run| run["state"].clone()).collect();
+    assert_eq!(states, [json!("started"), json!("completed")], "nothing is doubled");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_feed_is_late_by_sessions_and_not_by_days() -> Result<()> {
+    let app = TestApp::start().await?;
+    let load = async |name: &str, rows: &str| -> Result<Value> {
+        let path = app.folder().join(name);
+        std::fs::write(&path, format!("symbol,date,close\n{rows}"))?;
+        let load = ["load", text(&path), "--source", "eod", "--today", "2024-03-18", "--json"];
+        app.ingest(&load).await?.success()?.json()
+    };
+    let at = async |moment: &str| -> Result<(i32, String)> {
+        let output = app.ingest(&["freshness", "--source", "eod", "--at", moment]).await?;
+        Ok((output.code, output.stdout + &output.stderr))
+    };
+    let (code, told) = at("2024-03-18T00:00:00Z").await?;
+    assert!(code == 2 && told.contains("the log is empty"), "{code} {told}");
+    load("prices.csv", "KO,2024-03-15,60\n").await?;
+    // Friday's close on Sunday, Monday, Tuesday noon and Wednesday noon in New York.
+    for (moment, expected) in [
+        ("2024-03-17T20:00:00Z", 0),
+        ("2024-03-19T03:59:00Z", 0),
+        ("2024-03-19T16:00:00Z", 1),
+        ("2024-03-20T16:00:00Z", 2),
+    ] {
+        let (code, told) = at(moment).await?;
+        assert_eq!(code, expected, "{moment}: {told}");
+    }
+    // A newer day makes it fresh again, until the run that brought it is taken back.
+    let newer = load("prices-new.csv", "KO,2024-03-19,61\n").await?;
+    assert_eq!(at("2024-03-20T16:00:00Z").await?.0, 0);
+    app.ingest(&["undo", newer["run"].as_str().unwrap_or_default()]).await?.success()?;
+    assert_eq!(at("2024-03-20T16:00:00Z").await?.0, 2);
+    let other = app.ingest(&["freshness", "--source", "eodd"]).await?;
+    assert!(other.code == 2 && other.stdout.contains("known: eod"), "{}", other.stdout);
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! `ingest undo`: a load that was wrong leaves no trace in what is served, and what came after it stays.
+
+use anyhow::{Context, Result};
+use harness::{Program, TestApp};
+use serde_json::{Value, json};
+
+use crate::kills::killed_at;
+use crate::log_copies::{market, verify};
+
+/// Writes feed files into a folder of their own and loads it; the run.
+async fn load(app: &TestApp, name: &str, files: &[(&str, String)]) -> Result<String> {
+    let folder = app.folder().join(name);
+    std::fs::create_dir(&folder)?;
+    for (file, text) in files {
+        std::fs::write(folder.join(file), text)?;
+    }
+    let folder = folder.display().to_string();
+    let summary = app.ingest(&["load", &folder, "--source", "test", "--json"]).await?.success()?.json()?;
+    Ok(summary["run"].as_str().context("a summary names its run")?.to_owned())
+}
+
+async fn undo(app: &TestApp, run: &str, more: &[&str]) -> Result<Value> {
+    app.ingest(&[&["undo", run, "--json"], more].concat()).await?.success()?.json()
+}
+
+/// What is served, but for when it changed: withdrawn rows stay visible as cancelled, and versions that were once said as
+/// a flag.
+async fn served(app: &TestApp) -> Result<Vec<String>> {
+    let mut rows = Vec::new();
+    for table in
+        ["stocks", "quotes", "fundamentals", "metrics", "dividends", "splits", "quarantine", "prices"]
+    {
+        let query = format!(
+            "select (to_jsonb(t) - 'updated_at' - 'flags')::text from read_g1.{table} t
+             where to_jsonb(t) ->> 'status' is distinct from 'cancelled' order by 1"
+        );
+        for row in app.sql(&query, &[]).await? {
+            rows.push(format!("{table} {}", row.try_get::<_, &str>(0)?));
+        }
+    }
+    Ok(rows)
+}
+
+/// A market of test data, applied.
+async fn applied_market(app: &TestApp) -> Result<()> {
+    let feed = market(app, "12", "3").await?;
+    app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
+    app.catch_up().await
+}
+
+/// A feed that says wrong things about what is known, and about what is not.
+async fn wrong_feed(app: &TestApp) -> Result<Vec<(&'static str, String)>> {
+    let rows = app
+        .sql("select symbol, ex_date::text, type from read_g1.dividends where ex_date < '2024-03-15' order by 1, 2", &[])
+        .await?;
+    let (mut dividends, mut retractions) = (String::new(), String::new());
+    for (index, row) in rows.iter().enumerate() {
+        let (symbol, ex_date, r#type): (&str, &str, &str) =
+            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let out = if index % 3 == 0 { &mut retractions } else { &mut dividends };
+        *out += &format!("{symbol},{ex_date},7.5,{type}\n");
+    }
+    let rows = app.sql("select symbol from read_g1.stocks order by 1", &[]).await?;
+    let symbols: Vec<&str> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    let each = |line: &dyn Fn(&str) -> String| symbols.iter().map(|symbol| line(symbol)).collect::<String>();
+    let prices = |symbol: &str| {
+        // Known sessions, and a Sunday without any.
+        ["2024-03-13", "2024-03-14", "2023-06-04"].map(|date| format!("{symbol},{date},1.5,9\n")).concat()
+    };
+    Ok(vec![
+        ("dividends.csv", format!("symbol,ex_date,amount,type\n{dividends}")),
+        (
+            "dividends-gone.csv",
+            format!("symbol,ex_date,amount,type,action\n{}", retractions.replace('\n', ",retract\n")),
+        ),
+        ("prices.csv", format!("symbol,date,close,volume\n{}", each(&prices))),
+        ("splits.csv", format!("symbol,ex_date,from,to\n{}", each(&|s| format!("{s},2023-06-01,1,7\n")))),
+        ("securities.csv", format!("symbol,name,type\n{}", each(&|s| format!("{s},Wrong {s},trust\n")))),
+        ("fundamentals.csv", format!("symbol,as_of,eps_ttm\n{}", each(&|s| format!("{s},2024-03-01,99\n")))),
+    ])
+}
+
+#[tokio::test]
+async fn a_wrong_load_that_is_taken_back_leaves_no_trace() -> Result<()> {
+    let app = TestApp::start().await?;
+    applied_market(&app).await?;
+    let before = served(&app).await?;
+    let run = load(&app, "wrong", &wrong_feed(&app).await?).await?;
+    app.catch_up().await?;
+    let wrong = served(&app).await?;
+    assert_ne!(wrong, before);
+
+    let tried = undo(&app, &run, &["--dry-run"]).await?;
+    assert!(tried["kinds"]["dividend"]["restored"].as_u64() > Some(0), "{tried}");
+    assert_eq!(tried["frames"], 0);
+    app.catch_up().await?;
+    assert_eq!(served(&app).await?, wrong, "a dry run publishes nothing");
+
+    let undone = undo(&app, &run, &[]).await?;
+    assert_eq!(undone["kinds"], tried["kinds"]);
+    app.catch_up().await?;
+    assert_eq!(served(&app).await?, before, "{undone}");
+
+    // Once is enough, the same files are not loaded again by a job that does not know, and the undo can be undone.
+    let again = app.ingest(&["undo", &run]).await?;
+    assert!(again.code == 2 && again.stderr.contains("was taken back before"), "{}", again.stderr);
+    let folder = app.folder().join("wrong").display().to_string();
+    let reload = app.ingest(&["load", &folder, "--source", "test"]).await?;
+    assert!(reload.code == 2 && reload.stderr.contains("ingest undo"), "{}", reload.stderr);
+    undo(&app, undone["undo"].as_str().context("an undo is a run")?, &[]).await?;
+    app.catch_up().await?;
+    assert_eq!(served(&app).await?, wrong);
+    assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_corrected_since_stays() -> Result<()> {
+    let app = TestApp::start().await?;
+    let prices = |close: &str, more: &str| {
+        vec![("prices.csv", format!("symbol,date,close\nKO,2024-03-13,{close}\n{more}"))]
+    };
+    let run = load(&app, "wrong", &prices("1", "KO,2024-03-14,2\n")).await?;
+    load(&app, "mended", &prices("60", "")).await?;
+    let undone = undo(&app, &run, &[]).await?;
+    let expected = json!({ "restored": 0, "retracted": 1, "corrected_since": 1, "unchanged": 0,
+        "examples": ["KO|2024-03-14: retracted"] });
+    assert_eq!(undone["kinds"]["price"], expected);
+    load(&app, "later", &prices("61", "KO,2024-03-14,62\n")).await?;
+    app.catch_up().await?;
+    let price: String = app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;
+    assert!(price.starts_with("62"), "a mended load counts again: {price}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_undo_killed_at_any_step_is_resumed_and_takes_back_once() -> Result<()> {
+    let (app, whole) = (TestApp::start().await?, TestApp::start().await?);
+    let mut runs = Vec::new();
+    for app in [&app, &whole] {
+        applied_market(app).await?;
+        let feed = wrong_feed(app).await?;
+        runs.push(load(app, "wrong", &feed).await?);
+    }
+    let expected = undo(&whole, &runs[1], &[]).await?;
+    for step in ["ingest.begun", "ingest.sent", "ingest.acknowledged", "ingest.drained"] {
+        assert!(killed_at(&app, Program::Ingest, &["undo", &runs[0]], step, 1).await?, "{step}");
+    }
+    let resumed = app.ingest(&["resume", "--json"]).await?.success()?.json()?;
+    assert_eq!(resumed["kinds"], expected["kinds"], "{resumed}");
+    for app in [&app, &whole] {
+        app.catch_up().await?;
+    }
+    assert_eq!(served(&app).await?, served(&whole).await?);
+    assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
+    Ok(())
+}
