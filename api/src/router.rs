@@ -70,6 +70,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(bulk::quotes))
         .routes(routes!(bulk::metrics))
         .routes(routes!(bulk::dividends))
+        .routes(routes!(prices::market::market))
 }
 
 /// The OpenAPI document of every route.

@@ -73,8 +73,8 @@ def dividend_kings(given: Any) -> Any:
 
 
 def market_of_today(given: Any) -> Any:
-    symbols = [row.symbol for row in client.stocks(limit=1000).data]
-    return [[quote.symbol, quote.price, quote.volume] for quote in client.bulk_quotes(symbols=symbols).data]
+    frame = client.bulk_prices_pages(limit=10_000).to_dataframe()
+    return frame[["symbol", "close", "volume"]].to_numpy().tolist()
 
 
 def chart_of_ten_years(given: Any) -> Any:

@@ -96,9 +96,7 @@ def dividend_kings(given: Any) -> Any:
 
 
 def market_of_today(given: Any) -> Any:
-    symbols = [row["symbol"] for row in ask("/v1/stocks", limit=1000)["data"]]
-    quotes = ask("/v1/bulk/quotes", symbols=",".join(symbols))["data"]
-    return [[quote["symbol"], quote["price"], quote["volume"]] for quote in quotes]
+    return [[row["symbol"], row["close"], row["volume"]] for row in ask("/v1/bulk/prices", limit=10000)["data"]]
 
 
 def chart_of_ten_years(given: Any) -> Any:

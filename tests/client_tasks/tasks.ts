@@ -95,10 +95,8 @@ const tasks: Record<string, (given: Given) => Promise<unknown>> = {
   },
 
   async market_of_today() {
-    const stocks = await client.get("/v1/stocks", { params: { query: { limit: 1000 } } });
-    const symbols = stocks.data.map((row) => row.symbol);
-    const { data } = await client.get("/v1/bulk/quotes", { params: { query: { symbols } } });
-    return data.map((quote) => [quote.symbol, quote.price, quote.volume]);
+    const { data } = await client.get("/v1/bulk/prices", { params: { query: { limit: 10_000 } } });
+    return data.map((row) => [row.symbol, row.close, row.volume]);
   },
 
   async chart_of_ten_years() {

@@ -39,6 +39,7 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/bulk/quotes", "professional"),
     ("/v1/bulk/metrics", "professional"),
     ("/v1/bulk/dividends", "professional"),
+    ("/v1/bulk/prices", "professional"),
 ];
 const ORDER: [&str; 5] = ["none", "free", "starter", "premium", "professional"];
 

@@ -77,6 +77,9 @@ impl Reader<'_> {
     }
 
     fn sort(&mut self, paging: &Paging) -> Option<Vec<(&'static str, Direction)>> {
+        if paging.keys.is_empty() {
+            return None;
+        }
         let allowed: Vec<String> =
             paging.keys.iter().flat_map(|key| [format!("{key}.asc"), format!("{key}.desc")]).collect();
         let default: Vec<String> =

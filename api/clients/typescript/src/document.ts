@@ -44,6 +44,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bulk/prices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The market's prices of a day (Professional)
+         * @description Every security with a bar on the day, or in a range of at most 31 days, by symbol and day; one call a page.
+         */
+        get: operations["bulk_prices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bulk/quotes": {
         parameters: {
             query?: never;
@@ -847,7 +867,7 @@ export interface components {
             status: components["schemas"]["DividendStatus"];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Type as declared. */
+            /** @description Type as declared; `special` where the price shows it of a regular one (`special_by_price`). */
             type: components["schemas"]["DividendType"];
             /**
              * Format: date-time
@@ -1121,11 +1141,8 @@ export interface components {
             metrics: components["schemas"]["ExplainedMetric"][];
             /** @description What dividends are measured against: `eps` or `ffo`; null for funds. */
             payout_basis?: string | null;
-            /**
-             * @description Why there is no payout ratio: `not_applicable`, `negative_earnings`, `currency_mismatch`, `no_data`; null when
-             *     there is one.
-             */
-            payout_status?: string | null;
+            /** @description Why a payout ratio is there or not: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`, `missing`. */
+            payout_status: string;
             /** @description Rows held back from the figures, with the reason. */
             quarantined: components["schemas"]["Quarantined"][];
             /** @description Canonical ticker. */
@@ -1163,7 +1180,7 @@ export interface components {
          * @description How often a payer pays; `none`: no payments, `unknown`: cannot tell.
          * @enum {string}
          */
-        Frequency: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+        Frequency: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
         /** @description Fundamentals. Money in `reported_currency`, ratios plain, margins and payouts in percent. */
         FundamentalsRow: {
             /**
@@ -1375,6 +1392,8 @@ export interface components {
              * @description Headline dividend yield of the position, percent.
              */
             dividend_yield: Decimal | null;
+            /** @description Canonical ticker of the fund. */
+            etf_symbol: string;
             /** @description Financial instrument global identifier of the position. */
             figi: string | null;
             /** @description ISIN of the position. */
@@ -1398,7 +1417,7 @@ export interface components {
              * @description Shares held.
              */
             shares: Decimal | null;
-            /** @description Canonical ticker. */
+            /** @description Canonical ticker of the position. */
             symbol: string | null;
             /** @description Percent of the fund. */
             weight: components["schemas"]["Exact"];
@@ -1620,6 +1639,30 @@ export interface components {
          * @enum {string}
          */
         ListTier: "champion" | "contender" | "challenger";
+        /** @description A page of the market's bars. */
+        MarketPrices: {
+            /** @description The bars of the page, by symbol and day. */
+            data: components["schemas"]["PriceRow"][];
+            /** @description What the page rests on. */
+            meta: components["schemas"]["MarketPricesMeta"];
+        };
+        /** @description What a page of the market's bars rests on. */
+        MarketPricesMeta: components["schemas"]["ListMeta"] & {
+            /** @description What prices are adjusted for. */
+            adjustment: components["schemas"]["Adjustment"];
+            /**
+             * Format: date
+             * @description Last day; null before anything is loaded.
+             */
+            end_date?: string | null;
+            /** @description Symbols nothing is known of. */
+            missing: string[];
+            /**
+             * Format: date
+             * @description First day; null before anything is loaded.
+             */
+            start_date?: string | null;
+        };
         /**
          * @description Why a security was found.
          * @enum {string}
@@ -1982,10 +2025,17 @@ export interface components {
              */
             vwap: Decimal | null;
         };
+        /** @description A price point and whose it is. */
+        PriceRow: components["schemas"]["PricePoint"] & {
+            /** @description ISO 4217 currency of every price. */
+            currency: string | null;
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
         /** @description A page of price points. */
         PricesAnswer: {
             /** @description The points of the page, in order. */
-            data: components["schemas"]["PricePoint"][];
+            data: components["schemas"]["PriceRow"][];
             /** @description What the page rests on. */
             meta: components["schemas"]["PricesMeta"];
         };
@@ -3046,6 +3096,76 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    bulk_prices: {
+        parameters: {
+            query?: {
+                /** @description What prices are adjusted for. Default split. */
+                adjustment?: "raw" | "split" | "all";
+                /** @description `next_cursor` of the page before, with the same filters and order. */
+                cursor?: string;
+                /** @description One day. Default: the market's newest session. */
+                date?: string;
+                /** @description Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`. */
+                end_date?: string;
+                /** @description Rows a page holds at most. */
+                limit?: number;
+                /** @description First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`. */
+                start_date?: string;
+                /** @description Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market. */
+                symbols?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the market's bars */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarketPrices"];
+                };
+            };
+            /** @description The client has these bytes already. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            429: components["responses"]["429"];
+            431: components["responses"]["431"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     bulk_quotes: {
         parameters: {
             query: {
@@ -3172,7 +3292,7 @@ export interface operations {
                 /** @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments. */
                 end_date?: string;
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description With dividends expected from the pattern but not declared. */
                 include_projected?: boolean;
                 /** @description Rows a page holds at most. */
@@ -3252,7 +3372,7 @@ export interface operations {
                 /** @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments. */
                 end_date?: string;
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description With dividends expected from the pattern but not declared. */
                 include_projected?: boolean;
                 /** @description Rows a page holds at most. */
@@ -3404,7 +3524,7 @@ export interface operations {
                 /** @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments. */
                 end_date?: string;
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description With dividends expected from the pattern but not declared. */
                 include_projected?: boolean;
                 /** @description Rows a page holds at most. */
@@ -3486,7 +3606,7 @@ export interface operations {
                 /** @description `next_cursor` of the page before, with the same filters and order. */
                 cursor?: string;
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description Whether the fund is inverse. */
                 is_inverse?: boolean;
                 /** @description Whether the fund is leveraged. */
@@ -3894,7 +4014,7 @@ export interface operations {
                 /** @description Security types to leave out, comma-separated. */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description Index membership, for example sp500. */
                 index?: string;
                 /** @description Industry name, any case. */
@@ -4028,7 +4148,7 @@ export interface operations {
                 /** @description Security types to leave out, comma-separated. */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description Index membership, for example sp500. */
                 index?: string;
                 /** @description Industry name, any case. */
@@ -4162,7 +4282,7 @@ export interface operations {
                 /** @description Security types to leave out, comma-separated. */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description Index membership, for example sp500. */
                 index?: string;
                 /** @description Industry name, any case. */
@@ -4296,7 +4416,7 @@ export interface operations {
                 /** @description Security types to leave out, comma-separated. */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description Index membership, for example sp500. */
                 index?: string;
                 /** @description Industry name, any case. */
@@ -4430,7 +4550,7 @@ export interface operations {
                 /** @description Security types to leave out, comma-separated. */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description Index membership, for example sp500. */
                 index?: string;
                 /** @description Industry name, any case. */
@@ -4756,7 +4876,7 @@ export interface operations {
                 /** @description Market identifier code, any case. */
                 exchange?: string;
                 /** @description Payment frequency. */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
                 /** @description Whether regular dividends are being paid. */
                 has_dividends?: boolean;
                 /** @description Industry name, any case. */

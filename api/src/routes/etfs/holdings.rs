@@ -36,17 +36,18 @@ const PAGING: Paging = Paging {
 const STALE_DAYS: i64 = 100;
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let of_row =
-        HoldingRow::COLUMNS.iter().copied().filter(|column| !matches!(*column, "etf_symbol" | "as_of"));
+    let of_row = HoldingRow::COLUMNS.iter().copied().filter(|column| *column != "as_of");
     of_row.chain(["dividend_yield", "yield_contribution", "as_of"]).collect()
 });
 
 /// One position of a fund.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Holding {
+    /// Canonical ticker of the fund.
+    etf_symbol: String,
     /// Position by weight, from 1.
     rank: i32,
-    /// Canonical ticker.
+    /// Canonical ticker of the position.
     symbol: Option<String>,
     /// Name of the position.
     name: String,
@@ -148,6 +149,7 @@ impl Holding {
         let contribution = dividend_yield
             .and_then(|value| value.0.checked_mul(it.weight.0)?.checked_div(Decimal::ONE_HUNDRED));
         Ok(Self {
+            etf_symbol: it.etf_symbol,
             rank: it.rank,
             symbol: it.symbol,
             name: it.name,

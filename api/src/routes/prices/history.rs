@@ -1,6 +1,7 @@
 //! `GET /v1/prices/{symbol}`
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate};
@@ -15,7 +16,7 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::series::Series;
-use super::write::Writer;
+use super::write::{self, Writer};
 use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
 use crate::envelope::{Depth, ListMeta};
@@ -30,6 +31,10 @@ use crate::routes::Failures;
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
 const PAGING: Paging =
     Paging { default_limit: 100, most: 5_000, keys: &["date"], order: &[("date", Direction::Descending)] };
+
+/// Fields of a price row, in their order.
+pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| ["symbol", "currency"].into_iter().chain(PricePoint::COLUMNS.iter().copied()).collect());
 
 text_enum! {
     /// raw: as traded; split: on today's share basis; all: with dividends taken out too.
@@ -115,7 +120,7 @@ impl Parameters for PricesParameters {
             interval: reader.one_of("interval", Interval::ALL).unwrap_or(Interval::Daily),
             adjustment: reader.one_of("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
             page: reader.page(&PAGING),
-            output: reader.output(PricePoint::COLUMNS),
+            output: reader.output(&COLUMNS),
         }
     }
 
@@ -124,11 +129,22 @@ impl Parameters for PricesParameters {
     }
 }
 
+/// A price point and whose it is.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PriceRow {
+    /// Canonical ticker.
+    symbol: String,
+    /// ISO 4217 currency of every price.
+    currency: Option<String>,
+    #[serde(flatten)]
+    point: PricePoint,
+}
+
 /// A page of price points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesAnswer {
     /// The points of the page, in order.
-    data: Vec<PricePoint>,
+    data: Vec<PriceRow>,
     /// What the page rests on.
     meta: PricesMeta,
 }
@@ -195,11 +211,12 @@ fn page(
     let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
     let adjusted =
         Adjusted { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment.into() };
-    let mut body = Writer::new(&adjusted, &asked.output, periods.len()).rows(periods.iter());
+    let mut body = write::opening(&asked.output);
+    body.extend(Writer::new(&adjusted, series.whose(), &asked.output, periods.len()).records(periods.iter()));
     if asked.output.format == Format::Json {
         let total_return = total_return(series, first..end.max(first));
         let meta = meta(context, series, periods.len(), start, next_cursor.clone(), total_return);
-        body.extend_from_slice(b",\"meta\":");
+        body.extend_from_slice(b"],\"meta\":");
         body.extend(json(&asked.output, &meta).map_err(|error| ApiError::Internal(error.into()))?);
         body.push(b'}');
     }

@@ -6,5 +6,6 @@
 mod digits;
 pub(crate) mod history;
 pub(crate) mod latest;
+pub(crate) mod market;
 mod series;
 mod write;

@@ -6,6 +6,7 @@ use market::price::RawBars;
 use market::row::Json;
 use tokio_postgres::Row;
 
+use super::write::Whose;
 use crate::error::ApiError;
 use crate::read::projection::Version;
 
@@ -23,6 +24,11 @@ pub(super) struct Series {
 }
 
 impl Series {
+    /// What every row of these bars is named with.
+    pub(super) fn whose(&self) -> Whose<'_> {
+        Whose { symbol: &self.symbol, currency: self.currency.as_deref() }
+    }
+
     /// Reads the one row of a price statement; `None` for an unknown symbol.
     pub(super) fn of(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };

@@ -3,8 +3,7 @@
 //! Invariant: the bytes equal those of [`PricePoint`] through serde, for every basis and interval.
 
 use market::bars::{MISSING, date_of};
-use market::price::{Adjusted, Basis, Micros, Multiplier, Period, PricePoint, micros};
-use market::row::TableRow;
+use market::price::{Adjusted, Basis, Micros, Multiplier, Period, micros};
 
 use super::digits::{divided, write_digits, write_fraction, write_integer};
 use crate::parameters::{Format, Output};
@@ -12,10 +11,29 @@ use crate::parameters::{Format, Output};
 /// Bytes a point takes at most, usually.
 const POINT: usize = 320;
 
+/// What every row of a security is named with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whose<'a> {
+    pub(super) symbol: &'a str,
+    pub(super) currency: Option<&'a str>,
+}
+
+/// What precedes the first row: the start of a JSON object with its array, or the heading of CSV.
+pub(super) fn opening(output: &Output) -> Vec<u8> {
+    match output.format {
+        Format::Csv => format!("{}\r\n", columns(output).join(",")).into_bytes(),
+        Format::Json => b"{\"data\":[".to_vec(),
+    }
+}
+
+fn columns(output: &Output) -> &[&'static str] {
+    output.fields.as_deref().unwrap_or(output.columns)
+}
+
 /// Writes points; keeps what every row of a run of days shares.
 pub(super) struct Writer<'a> {
     adjusted: &'a Adjusted<'a>,
-    columns: &'a [&'static str],
+    whose: Whose<'a>,
     cells: Vec<Cell>,
     /// One per column: what precedes its value.
     labels: Vec<Vec<u8>>,
@@ -32,6 +50,8 @@ pub(super) struct Writer<'a> {
 /// A column, so that a row costs no comparisons of names.
 #[derive(Debug, Clone, Copy)]
 enum Cell {
+    Symbol,
+    Currency,
     Date,
     Open,
     High,
@@ -53,6 +73,8 @@ enum Cell {
 impl Cell {
     fn named(column: &str) -> Self {
         match column {
+            "symbol" => Self::Symbol,
+            "currency" => Self::Currency,
             "date" => Self::Date,
             "open" => Self::Open,
             "high" => Self::High,
@@ -85,8 +107,8 @@ struct Prepared {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(adjusted: &'a Adjusted<'a>, output: &'a Output, points: usize) -> Self {
-        let columns: &[&str] = output.fields.as_deref().unwrap_or(PricePoint::COLUMNS);
+    pub(super) fn new(adjusted: &'a Adjusted<'a>, whose: Whose<'a>, output: &Output, points: usize) -> Self {
+        let columns = columns(output);
         let csv = output.format == Format::Csv;
         let label = |(index, column): (usize, &&str)| match (csv, index) {
             (true, 0) => Vec::new(),
@@ -99,7 +121,7 @@ impl<'a> Writer<'a> {
         ex_days.sort_unstable();
         Self {
             adjusted,
-            columns,
+            whose,
             cells: columns.iter().map(|column| Cell::named(column)).collect(),
             labels: columns.iter().enumerate().map(label).collect(),
             quote: (output.text_decimals && !csv).then_some(b'"'),
@@ -111,22 +133,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The rows of these periods, in their order: a JSON array, or CSV records with a heading.
-    pub(super) fn rows<'p>(mut self, periods: impl Iterator<Item = &'p Period>) -> Vec<u8> {
-        if self.csv {
-            self.out.extend_from_slice(self.columns.join(",").as_bytes());
-            self.out.extend_from_slice(b"\r\n");
-        } else {
-            self.out.extend_from_slice(b"{\"data\":[");
-        }
+    /// The rows of these periods, in their order: the items of a JSON array, or CSV records.
+    pub(super) fn records<'p>(mut self, periods: impl Iterator<Item = &'p Period>) -> Vec<u8> {
         for (index, period) in periods.enumerate() {
             if index > 0 && !self.csv {
                 self.out.push(b',');
             }
             self.row(period);
-        }
-        if !self.csv {
-            self.out.push(b']');
         }
         self.out
     }
@@ -176,6 +189,8 @@ impl<'a> Writer<'a> {
         let (adjusted, last) = (self.adjusted, period.end - 1);
         let bars = adjusted.bars;
         match cell {
+            Cell::Symbol => self.word(Some(self.whose.symbol)),
+            Cell::Currency => self.word(self.whose.currency),
             Cell::Date => self.date(bars.day[last]),
             Cell::Open => {
                 self.price(period.clone().find_map(|session| self.asked(session, bars.open[session])))
@@ -284,6 +299,15 @@ impl<'a> Writer<'a> {
         if any { self.adjusted.events(period) } else { (None, None) }
     }
 
+    /// A ticker or a currency code: letters, digits and points, which need no escape.
+    fn word(&mut self, value: Option<&str>) {
+        let Some(value) = value else { return self.nothing() };
+        let quote = (!self.csv).then_some(b'"');
+        self.out.extend(quote);
+        self.out.extend_from_slice(value.as_bytes());
+        self.out.extend(quote);
+    }
+
     fn nothing(&mut self) {
         if !self.csv {
             self.out.extend_from_slice(b"null");
@@ -372,7 +396,8 @@ mod tests {
     use market::bars::date_of;
     use market::measure::Factor;
     use market::measure::adjust::Ratio;
-    use market::price::{CumulativeFactors, Interval, RawBars};
+    use market::price::{CumulativeFactors, Interval, PricePoint, RawBars};
+    use market::row::TableRow;
     use proptest::prelude::*;
     use rust_decimal::Decimal;
 
@@ -420,12 +445,12 @@ mod tests {
             let adjusted = Adjusted { bars: &bars, cumulative: &cumulative, factors: &factors, basis };
             let periods = Interval::ALL[interval].periods(&bars.day, 0..bars.len());
             let output = Output { text_decimals: text, columns: PricePoint::COLUMNS, ..Output::default() };
-            let mut written = Writer::new(&adjusted, &output, periods.len()).rows(periods.iter());
-            written.push(b'}');
+            let whose = Whose { symbol: "A.B", currency: None };
+            let written = Writer::new(&adjusted, whose, &output, periods.len()).records(periods.iter());
             let points: Vec<PricePoint> = periods.iter().map(|period| adjusted.point(period)).collect();
             let body = || serde_json::to_string(&points).unwrap_or_default();
             let expected = if text { market::value::with_decimals_as_text(body) } else { body() };
-            prop_assert_eq!(String::from_utf8_lossy(&written).into_owned(), format!("{{\"data\":{expected}}}"));
+            prop_assert_eq!(String::from_utf8_lossy(&written).into_owned(), expected.trim_matches(['[', ']']));
         }
     }
 }

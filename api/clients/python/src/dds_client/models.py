@@ -98,7 +98,7 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217."""
     type: str
-    """Type as declared.
+    """Type as declared; `special` where the price shows it of a regular one (`special_by_price`).
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -106,8 +106,8 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     frequency: str
     """Payment frequency.
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
     """Payments a year."""
@@ -288,7 +288,7 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217."""
     type: str
-    """Type as declared.
+    """Type as declared; `special` where the price shows it of a regular one (`special_by_price`).
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -296,8 +296,8 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     frequency: str
     """Payment frequency.
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
     """Payments a year."""
@@ -377,8 +377,8 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     frequency: str | None = None
     """Payment frequency.
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     next_ex_date: dt.date | None = None
     """Next ex-dividend date, declared or projected."""
@@ -494,9 +494,9 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """One entry per metric, in the order of the metrics row."""
     payout_basis: str | None = None
     """What dividends are measured against: `eps` or `ffo`; null for funds."""
-    payout_status: str | None = None
-    """Why there is no payout ratio: `not_applicable`, `negative_earnings`, `currency_mismatch`,
-    `no_data`; null when there is one."""
+    payout_status: str
+    """Why a payout ratio is there or not: `ok`, `not_applicable`, `negative_earnings`,
+    `currency_mismatch`, `missing`."""
     quarantined: list[Quarantined]
     """Rows held back from the figures, with the reason."""
     symbol: str
@@ -632,10 +632,12 @@ class HealthAnswer(Struct, frozen=True, kw_only=True):
 class Holding(Struct, frozen=True, kw_only=True):
     """One position of a fund."""
 
+    etf_symbol: str
+    """Canonical ticker of the fund."""
     rank: int
     """Position by weight, from 1."""
     symbol: str | None = None
-    """Canonical ticker."""
+    """Canonical ticker of the position."""
     name: str
     """Name of the position."""
     asset_type: str | None = None
@@ -917,6 +919,49 @@ class ListStockRow(Struct, frozen=True, kw_only=True):
     """What the page rests on, and where the next one begins."""
 
 
+class MarketPrices(Struct, frozen=True, kw_only=True):
+    """A page of the market's bars."""
+
+    data: list[PriceRow]
+    """The bars of the page, by symbol and day."""
+    meta: MarketPricesMeta
+    """What the page rests on."""
+
+
+class MarketPricesMeta(Struct, frozen=True, kw_only=True):
+    """What a page of the market's bars rests on."""
+
+    as_of: dt.date | None = None
+    """The market's as-of date: the newest session applied."""
+    count: int
+    """Rows on this page."""
+    data_version: str
+    """Generation and log sequence the answer was made from, for example g3.184467."""
+    depth: Depth | None = None
+    """Where the range begins because the tier reaches no further back."""
+    has_more: bool
+    """Whether another page follows; exact."""
+    limit: int
+    """Rows a page holds at most."""
+    next_cursor: str | None = None
+    """Cursor of the next page; null on the last."""
+    today: dt.date | None = None
+    """The day counted as today, where a default or a figure used it."""
+    warnings: list[Warning]
+    """What to know before using the answer."""
+    adjustment: str
+    """What prices are adjusted for.
+
+    One of: raw, split, all.
+    """
+    end_date: dt.date | None = None
+    """Last day; null before anything is loaded."""
+    missing: list[str]
+    """Symbols nothing is known of."""
+    start_date: dt.date | None = None
+    """First day; null before anything is loaded."""
+
+
 class Meta(Struct, frozen=True, kw_only=True):
     """What one resource's answer rests on."""
 
@@ -984,8 +1029,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     frequency: str
     """Payment frequency (R5).
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
     """Payments a year; null when irregular, none or unknown."""
@@ -1121,8 +1166,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     frequency: str
     """Payment frequency (R5).
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
     """Payments a year; null when irregular, none or unknown."""
@@ -1245,6 +1290,47 @@ class Payer(Struct, frozen=True, kw_only=True):
 class PricePoint(Struct, frozen=True, kw_only=True):
     """A bar. open, high, low, close, volume, vwap and change are on the requested basis."""
 
+    adj_close: Decimal
+    """Last price adjusted for splits and dividends (R11)."""
+    change: Decimal | None = None
+    """Change of the close against the session before the period."""
+    change_percent: Decimal | None = None
+    """The same, percent."""
+    close: Decimal
+    """Last price."""
+    date: dt.date
+    """Session; the last one of the period."""
+    dividend: Decimal | None = None
+    """Cash that went ex in the period, a share, as declared."""
+    high: Decimal | None = None
+    """Highest price."""
+    low: Decimal | None = None
+    """Lowest price."""
+    open: Decimal | None = None
+    """First price of the period."""
+    raw_close: Decimal
+    """Last price as traded."""
+    split_factor: Decimal
+    """Multiply into a raw price for today's share basis."""
+    split_ratio: Decimal | None = None
+    """New shares per old share in the period."""
+    total_factor: Decimal
+    """Multiply into a raw price for adj_close."""
+    trade_count: int | None = None
+    """Number of trades."""
+    volume: int | None = None
+    """Shares traded."""
+    vwap: Decimal | None = None
+    """Volume-weighted average price."""
+
+
+class PriceRow(Struct, frozen=True, kw_only=True):
+    """A price point and whose it is."""
+
+    symbol: str
+    """Canonical ticker."""
+    currency: str | None = None
+    """ISO 4217 currency of every price."""
     date: dt.date
     """Session; the last one of the period."""
     open: Decimal | None = None
@@ -1282,7 +1368,7 @@ class PricePoint(Struct, frozen=True, kw_only=True):
 class PricesAnswer(Struct, frozen=True, kw_only=True):
     """A page of price points."""
 
-    data: list[PricePoint]
+    data: list[PriceRow]
     """The points of the page, in order."""
     meta: PricesMeta
     """What the page rests on."""
@@ -1559,8 +1645,8 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     frequency: str | None = None
     """Payment frequency; null when nothing was ever paid or it cannot be told.
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     next_ex_date: dt.date | None = None
     """Next ex-dividend date, declared or projected (R19)."""
@@ -1839,8 +1925,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     frequency: str | None = None
     """Payment frequency; null when nothing was ever paid or it cannot be told.
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     next_ex_date: dt.date | None = None
     """Next ex-dividend date, declared or projected (R19)."""
@@ -1909,8 +1995,8 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     frequency: str | None = None
     """Payment frequency (R5).
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     growth_5y: Decimal | None = None
     """Percent a year."""
@@ -1972,8 +2058,8 @@ class StockRow(Struct, frozen=True, kw_only=True):
     frequency: str | None = None
     """Payment frequency; null when nothing was ever paid or it cannot be told.
 
-    One of: weekly, biweekly, semi_monthly, monthly, bimonthly, quarterly, triannual, semi_annual,
-    annual, irregular, none, unknown.
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
     """
     next_ex_date: dt.date | None = None
     """Next ex-dividend date, declared or projected (R19)."""

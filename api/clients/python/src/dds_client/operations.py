@@ -30,6 +30,24 @@ class BulkMetricsQuery(TypedDict, total=False):
     """Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`."""
 
 
+class BulkPricesQuery(TypedDict, total=False):
+    adjustment: Literal["raw", "split", "all"]
+    """What prices are adjusted for. Default split."""
+    cursor: str
+    """`next_cursor` of the page before, with the same filters and order."""
+    date: date | str
+    """One day. Default: the market's newest session."""
+    end_date: date | str
+    """Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`."""
+    limit: int
+    """Rows a page holds at most."""
+    start_date: date | str
+    """First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`."""
+    symbols: str | Sequence[str]
+    """Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole
+    market."""
+
+
 class CompareQuery(TypedDict, total=False):
     sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]]
     """Sections to return, comma-separated: quote, fundamentals, metrics. Default all."""
@@ -43,7 +61,7 @@ class DividendsCalendarQuery(TypedDict, total=False):
     end_date: date | str
     """Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for
     payments."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
+    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
     """Payment frequency."""
     include_projected: bool
     """With dividends expected from the pattern but not declared."""
@@ -93,7 +111,7 @@ class EtfsQuery(TypedDict, total=False):
     """Category, any case."""
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
+    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
     """Payment frequency."""
     is_inverse: bool
     """Whether the fund is inverse."""
@@ -177,7 +195,7 @@ class ScreenerQuery(TypedDict, total=False):
     """Market identifier code, any case."""
     exclude_types: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
     """Security types to leave out, comma-separated."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
+    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
     """Payment frequency."""
     index: str
     """Index membership, for example sp500."""
@@ -288,7 +306,7 @@ class StocksQuery(TypedDict, total=False):
     """`next_cursor` of the page before, with the same filters and order."""
     exchange: str
     """Market identifier code, any case."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
+    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
     """Payment frequency."""
     has_dividends: bool
     """Whether regular dividends are being paid."""
@@ -379,6 +397,14 @@ class Operations(Asker):
         """Bulk metrics (Professional)."""
         return self._ask(path("/v1/bulk/metrics"), query, m.BulkMetrics)
 
+    def bulk_prices(self, **query: Unpack[BulkPricesQuery]) -> m.MarketPrices:
+        """The market's prices of a day (Professional)."""
+        return self._ask(path("/v1/bulk/prices"), query, m.MarketPrices)
+
+    def bulk_prices_pages(self, **query: Unpack[BulkPricesQuery]) -> Pages[m.MarketPrices, m.PriceRow]:
+        """The market's prices of a day (Professional), page by page."""
+        return Pages(self, path("/v1/bulk/prices"), query, m.MarketPrices)
+
     def bulk_quotes(self, **query: Unpack[BulkMetricsQuery]) -> m.BulkQuote:
         """Bulk quotes (Professional)."""
         return self._ask(path("/v1/bulk/quotes"), query, m.BulkQuote)
@@ -447,7 +473,7 @@ class Operations(Asker):
         """Historical prices."""
         return self._ask(path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
 
-    def prices_by_symbol_pages(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> Pages[m.PricesAnswer, m.PricePoint]:
+    def prices_by_symbol_pages(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> Pages[m.PricesAnswer, m.PriceRow]:
         """Historical prices, page by page."""
         return Pages(self, path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
 
@@ -567,6 +593,14 @@ class AsyncOperations(AsyncAsker):
         """Bulk metrics (Professional)."""
         return await self._ask(path("/v1/bulk/metrics"), query, m.BulkMetrics)
 
+    async def bulk_prices(self, **query: Unpack[BulkPricesQuery]) -> m.MarketPrices:
+        """The market's prices of a day (Professional)."""
+        return await self._ask(path("/v1/bulk/prices"), query, m.MarketPrices)
+
+    def bulk_prices_pages(self, **query: Unpack[BulkPricesQuery]) -> AsyncPages[m.MarketPrices, m.PriceRow]:
+        """The market's prices of a day (Professional), page by page."""
+        return AsyncPages(self, path("/v1/bulk/prices"), query, m.MarketPrices)
+
     async def bulk_quotes(self, **query: Unpack[BulkMetricsQuery]) -> m.BulkQuote:
         """Bulk quotes (Professional)."""
         return await self._ask(path("/v1/bulk/quotes"), query, m.BulkQuote)
@@ -635,7 +669,7 @@ class AsyncOperations(AsyncAsker):
         """Historical prices."""
         return await self._ask(path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
 
-    def prices_by_symbol_pages(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> AsyncPages[m.PricesAnswer, m.PricePoint]:
+    def prices_by_symbol_pages(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> AsyncPages[m.PricesAnswer, m.PriceRow]:
         """Historical prices, page by page."""
         return AsyncPages(self, path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
 

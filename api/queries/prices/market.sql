@@ -1,0 +1,27 @@
+-- $1 first and $2 last calendar year, null for the market's newest; $3 canonical symbols or null for all; $4 the symbol to
+-- begin with, or null; $5 securities at most. Those with bars in these years, by symbol, each with its newest year before
+-- the first, because a change needs the close before. A version without any is a row whose `canonical` is null.
+select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  t.symbol as canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,
+  p.days, p.close, p.range, p.volume, p.extra
+from version v
+cross join lateral (
+  select coalesce($1::integer, extract(year from v.as_of)::integer) as first,
+    coalesce($2::integer, extract(year from v.as_of)::integer) as last
+) y
+left join lateral (
+  select s.symbol, s.exchange, s.currency, s.price_age_sessions from stocks s
+  where ($3::text[] is null or s.symbol = any ($3)) and ($4::text is null or s.symbol >= $4)
+    and exists (select from prices e where e.symbol = s.symbol and e.year between y.first and y.last)
+  order by s.symbol limit $5
+) t on true
+left join factors f on f.symbol = t.symbol
+left join lateral (
+  select array_agg(b.days order by b.year) as days, array_agg(b.close order by b.year) as close,
+    array_agg(b.range order by b.year) as range, array_agg(b.volume order by b.year) as volume,
+    array_agg(b.extra order by b.year) as extra
+  from prices b
+  where b.symbol = t.symbol and b.year <= y.last
+    and b.year >= coalesce((select max(e.year) from prices e where e.symbol = t.symbol and e.year < y.first), y.first)
+) p on true
+order by t.symbol

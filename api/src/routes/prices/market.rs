@@ -1,0 +1,267 @@
+//! `GET /v1/bulk/prices`: the market's bars of a day, or of a few (Professional).
+//!
+//! Securities are read in symbol order, a few hundred at a time, until the page is full, so a page of the whole market
+//! needs the memory of its bytes and of one such batch.
+
+use std::ops::Range;
+
+use axum::response::Response;
+use chrono::{Datelike, Days, NaiveDate};
+use deadpool_postgres::Transaction;
+use market::bars::{date_of, day_number};
+use market::price::{Adjusted, CumulativeFactors};
+use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::history::{Adjustment, COLUMNS, PriceRow};
+use super::series::Series;
+use super::write::{self, Writer};
+use crate::access::{Access, Professional};
+use crate::answer::{Context, Rendered};
+use crate::envelope::{ListMeta, Warning};
+use crate::error::ApiError;
+use crate::parameters::{
+    Described, Direction, Format, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
+};
+use crate::read::lookup;
+use crate::read::projection::Version;
+use crate::render::json;
+use crate::routes::Failures;
+
+const MARKET: &str = include_str!("../../../queries/prices/market.sql");
+/// Symbols in one request.
+const MOST: usize = 1_000;
+/// Days from the first to the last of the longest range.
+const REACH: Days = Days::new(30);
+/// Securities read at a time.
+const BATCH: i64 = 250;
+const PAGING: Paging =
+    Paging { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
+
+/// What the market's prices take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct MarketPricesParameters {
+    /// One day. Default: the market's newest session.
+    date: Option<NaiveDate>,
+    /// First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`.
+    start_date: Option<NaiveDate>,
+    /// Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`.
+    end_date: Option<NaiveDate>,
+    /// Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market.
+    #[param(value_type = Option<String>)]
+    symbols: Option<SymbolList>,
+    /// What prices are adjusted for. Default split.
+    #[param(inline, value_type = Option<Adjustment>)]
+    adjustment: Adjustment,
+    #[param(ignore)]
+    page: Page,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for MarketPricesParameters {
+    const FEATURE: &'static str = "bulk_operations";
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let date = reader.date("date");
+        let Window { start, end } = reader.window();
+        reader.require(
+            date.is_none() || (start.or(end)).is_none(),
+            "date",
+            "conflicts with start_date and end_date",
+        );
+        let last = start.and_then(|start| start.checked_add_days(REACH));
+        reader.require(
+            end.is_none() || start.is_none() || end <= last,
+            "end_date",
+            "is more than 30 days after start_date",
+        );
+        Self {
+            date,
+            start_date: start,
+            end_date: end,
+            symbols: reader.symbols(MOST),
+            adjustment: reader.one_of("adjustment", Adjustment::ALL).unwrap_or(Adjustment::Split),
+            page: reader.page(&PAGING),
+            output: reader.output(&COLUMNS),
+        }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.first()
+    }
+}
+
+impl MarketPricesParameters {
+    /// First day; `None` for the market's newest session.
+    fn first(&self) -> Option<NaiveDate> {
+        self.date.or(self.start_date).or(self.end_date.and_then(|end| end.checked_sub_days(REACH)))
+    }
+
+    /// Last day; `None` for the market's newest session.
+    fn last(&self) -> Option<NaiveDate> {
+        self.date.or(self.end_date).or(self.start_date.and_then(|start| start.checked_add_days(REACH)))
+    }
+}
+
+/// A page of the market's bars.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MarketPrices {
+    /// The bars of the page, by symbol and day.
+    data: Vec<PriceRow>,
+    /// What the page rests on.
+    meta: MarketPricesMeta,
+}
+
+/// What a page of the market's bars rests on.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MarketPricesMeta {
+    #[serde(flatten)]
+    list: ListMeta,
+    /// First day; null before anything is loaded.
+    start_date: Option<NaiveDate>,
+    /// Last day; null before anything is loaded.
+    end_date: Option<NaiveDate>,
+    /// What prices are adjusted for.
+    adjustment: Adjustment,
+    /// Symbols nothing is known of.
+    missing: Vec<String>,
+}
+
+/// The market's prices of a day (Professional)
+///
+/// Every security with a bar on the day, or in a range of at most 31 days, by symbol and day; one call a page.
+#[utoipa::path(
+    get, path = "/v1/bulk/prices", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
+    params(Described<MarketPricesParameters>),
+    responses((status = 200, description = "A page of the market's bars", body = MarketPrices), Failures)
+)]
+pub(crate) async fn market(access: Access<Professional, MarketPricesParameters>) -> Response {
+    access.answer(page).await
+}
+
+async fn page(context: Context<MarketPricesParameters>) -> Result<Rendered, ApiError> {
+    let asked = &context.parameters;
+    let (named, missing) = symbols(&context).await?;
+    let mut client = context.generation.client().await?;
+    let transaction = lookup::snapshot(&mut client).await?;
+    let mut filled = Filled::new(asked);
+    let mut from = asked.page.after(0).map(str::to_owned);
+    let version = loop {
+        let (version, batch) = batch(&context, &transaction, named.as_deref(), from.as_deref()).await?;
+        let exhausted = batch.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
+        // The batch's last security begins the next one, so that nothing is computed with its name.
+        let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
+        for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
+            filled.take(asked, series);
+        }
+        from = last;
+        if filled.more || from.is_none() {
+            break version;
+        }
+    };
+    let key = filled.last.as_ref().filter(|_| filled.more);
+    let next_cursor = key.map(|key| asked.page.cursor(key, &context.app.signer));
+    let mut list = ListMeta::new(&version, filled.count, asked.page.limit, next_cursor.clone());
+    list.warnings = missing.iter().map(|symbol| Warning::unknown_symbol(symbol)).collect();
+    let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
+    let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment, missing };
+    let mut body = filled.body;
+    if asked.output.format == Format::Json {
+        body.extend_from_slice(b"],\"meta\":");
+        body.extend(json(&asked.output, &meta).map_err(|error| ApiError::Internal(error.into()))?);
+        body.push(b'}');
+    }
+    Ok(Rendered { body: body.into(), version, next_cursor })
+}
+
+/// The canonical symbols asked for, `None` for all, and those nothing is known of.
+async fn symbols(
+    context: &Context<MarketPricesParameters>,
+) -> Result<(Option<Vec<String>>, Vec<String>), ApiError> {
+    let Some(listed) = &context.parameters.symbols else { return Ok((None, vec![])) };
+    let resolved = lookup::resolve(&context.generation, listed).await?;
+    let unknown = listed.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+    let missing = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
+    Ok((Some(resolved.into_iter().flatten().collect()), missing))
+}
+
+/// The next securities with bars in the years of the range.
+async fn batch(
+    context: &Context<MarketPricesParameters>,
+    transaction: &Transaction<'_>,
+    named: Option<&[String]>,
+    from: Option<&str>,
+) -> Result<(Version, Vec<Series>), ApiError> {
+    let asked = &context.parameters;
+    let year = |date: Option<NaiveDate>| date.map(|date| date.year());
+    let statement = transaction.prepare_cached(MARKET).await?;
+    let rows = transaction
+        .query(&statement, &[&year(asked.first()), &year(asked.last()), &named, &from, &BATCH])
+        .await?;
+    let first = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
+    let series = rows.iter().map(Series::of).filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    Ok((Version::of(first)?, series))
+}
+
+/// A page as it fills up.
+struct Filled {
+    body: Vec<u8>,
+    count: usize,
+    limit: usize,
+    /// Symbol and day of the last row.
+    last: Option<[Option<String>; 2]>,
+    /// Whether a row was left over.
+    more: bool,
+}
+
+impl Filled {
+    fn new(asked: &MarketPricesParameters) -> Self {
+        let limit = usize::try_from(asked.page.limit).unwrap_or(usize::MAX);
+        Self { body: write::opening(&asked.output), count: 0, limit, last: None, more: false }
+    }
+
+    /// Adds the bars of a security that are in the range and behind the cursor, as far as there is room.
+    fn take(&mut self, asked: &MarketPricesParameters, series: &Series) {
+        let mut sessions = sessions(asked, series);
+        let room = self.limit - self.count;
+        self.more |= sessions.len() > room;
+        sessions.end = sessions.end.min(sessions.start + room);
+        if sessions.is_empty() {
+            return;
+        }
+        let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
+        let adjusted = Adjusted {
+            bars: &series.bars,
+            cumulative: &cumulative,
+            factors: &series.factors,
+            basis: asked.adjustment.into(),
+        };
+        let last = date_of(series.bars.day[sessions.end - 1]).to_string();
+        self.last = Some([Some(series.symbol.clone()), Some(last)]);
+        let periods: Vec<Range<usize>> = sessions.map(|session| session..session + 1).collect();
+        let writer = Writer::new(&adjusted, series.whose(), &asked.output, periods.len());
+        if self.count > 0 && asked.output.format == Format::Json {
+            self.body.push(b',');
+        }
+        self.body.extend(writer.records(periods.iter()));
+        self.count += periods.len();
+    }
+}
+
+/// The sessions of a security in the range and behind the cursor.
+fn sessions(asked: &MarketPricesParameters, series: &Series) -> Range<usize> {
+    let days = &series.bars.day;
+    let bound = |date: Option<NaiveDate>| date.or(series.version.as_of).map(day_number);
+    let (Some(first), Some(last)) = (bound(asked.first()), bound(asked.last())) else { return 0..0 };
+    let mut start = days.partition_point(|day| *day < first);
+    if asked.page.after(0) == Some(&series.symbol)
+        && let Some(after) = asked.page.after(1).and_then(|day| day.parse::<NaiveDate>().ok())
+    {
+        start = start.max(days.partition_point(|day| *day <= day_number(after)));
+    }
+    let end = days.partition_point(|day| *day <= last);
+    start.min(end)..end
+}
