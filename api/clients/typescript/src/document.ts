@@ -1444,6 +1444,11 @@ export interface components {
              */
             weight_total?: Decimal | null;
         };
+        /**
+         * @description Why a row is held back from every figure (R28, R30).
+         * @enum {string}
+         */
+        HoldReason: "amount_exceeds_price" | "amount_outlier" | "far_future_ex_date" | "high_below_low" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error";
         /** @description Identifiers of a security. */
         Identifiers: {
             /** @description SEC central index key. */
@@ -1745,7 +1750,7 @@ export interface components {
              * @description First regular ex-date known.
              */
             first_payment_date: string | null;
-            /** @description Flags: what to know before trusting a figure. */
+            /** @description Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:` with an id. */
             flags?: string[];
             /** @description How dps_forward was found. */
             forward_basis: components["schemas"]["ForwardBasis"];
@@ -1806,7 +1811,8 @@ export interface components {
             payment_count: number;
             /**
              * Format: int32
-             * @description Consecutive years with a regular payment.
+             * @description Consecutive years with a regular payment, in the data alone: it may be less than a seeded increase streak
+             *     (`streak_seeded`).
              */
             payment_streak_years: number;
             /**
@@ -2177,8 +2183,8 @@ export interface components {
             line: number;
             /** @description A sentence that says what was seen. */
             message: string;
-            /** @description Stable reason code, for example amount_outlier. */
-            reason: string;
+            /** @description Stable reason code. */
+            reason: components["schemas"]["HoldReason"];
             /** @description Feed the row came from. */
             source: string;
             /** @description Canonical ticker. */

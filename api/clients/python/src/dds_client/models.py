@@ -1055,7 +1055,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     streak_at_risk: bool
     """Whether the indicated dividend is below the last complete year's."""
     payment_streak_years: int
-    """Consecutive years with a regular payment."""
+    """Consecutive years with a regular payment, in the data alone: it may be less than a seeded
+    increase streak (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak."""
     latest_increase_date: dt.date | None = None
@@ -1103,7 +1104,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     annual_totals: list[AnnualTotal] = field(default_factory=list)
     """Split-adjusted regular dividends by calendar year."""
     flags: list[str] = field(default_factory=list)
-    """Flags: what to know before trusting a figure."""
+    """Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:`
+    with an id."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows held back from the figures, with the reason."""
     method_version: str
@@ -1192,7 +1194,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     streak_at_risk: bool
     """Whether the indicated dividend is below the last complete year's."""
     payment_streak_years: int
-    """Consecutive years with a regular payment."""
+    """Consecutive years with a regular payment, in the data alone: it may be less than a seeded
+    increase streak (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak."""
     latest_increase_date: dt.date | None = None
@@ -1240,7 +1243,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     annual_totals: list[AnnualTotal] = field(default_factory=list)
     """Split-adjusted regular dividends by calendar year."""
     flags: list[str] = field(default_factory=list)
-    """Flags: what to know before trusting a figure."""
+    """Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:`
+    with an id."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows held back from the figures, with the reason."""
     method_version: str
@@ -1479,7 +1483,12 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     message: str
     """A sentence that says what was seen."""
     reason: str
-    """Stable reason code, for example amount_outlier."""
+    """Stable reason code.
+
+    One of: amount_exceeds_price, amount_outlier, far_future_ex_date, high_below_low,
+    negative_price, negative_volume, no_ex_date, no_share_change, non_positive_amount,
+    non_positive_close, non_positive_ratio, price_unit_error.
+    """
     source: str
     """Feed the row came from."""
     symbol: str
