@@ -63,6 +63,7 @@ pub(crate) struct MarketPricesParameters {
 impl Parameters for MarketPricesParameters {
     const FEATURE: &'static str = "bulk_operations";
     const TIER_MATTERS: bool = true;
+    const IS_COSTLY: bool = true;
 
     fn read(reader: &mut Reader<'_>) -> Self {
         let date = reader.date("date");
