@@ -28,3 +28,7 @@ deny:
 # Lines that no test runs (cargo install cargo-llvm-cov)
 coverage:
     cargo llvm-cov --workspace --html
+
+# What a build from nothing costs, crate by crate
+build-cost *what:
+    tests/build-cost {{what}}

@@ -61,10 +61,42 @@ impl fmt::Display for Program {
 }
 
 impl Binaries {
-    /// Built once per process.
+    /// Those in the folder that `SERVICE_PROGRAMS` names, else built; once per process.
     pub async fn shared() -> Result<Arc<Binaries>> {
         static SHARED: OnceCell<Arc<Binaries>> = OnceCell::const_new();
-        SHARED.get_or_try_init(async || anyhow::Ok(Arc::new(build().await?))).await.cloned()
+        let find = async || match environment::given("SERVICE_PROGRAMS") {
+            Some(folder) => {
+                let folder = PathBuf::from(folder);
+                Binaries::inside(&folder)
+                    .with_context(|| format!("not all programs are in SERVICE_PROGRAMS {}", folder.display()))
+            }
+            None => build().await,
+        };
+        SHARED.get_or_try_init(async || find().await.map(Arc::new)).await.cloned()
+    }
+
+    /// Those beside this program, where a build and a copy to another machine leave them; else built.
+    pub(crate) async fn beside_this_program() -> Result<Arc<Binaries>> {
+        let this = std::env::current_exe().context("finding this program")?;
+        match this.parent().and_then(Binaries::inside) {
+            Some(found) => Ok(Arc::new(found)),
+            None => Binaries::shared().await.with_context(|| {
+                format!(
+                    "{} has no ingest, projector and api beside it, and they cannot be built",
+                    this.display()
+                )
+            }),
+        }
+    }
+
+    /// Those in a folder that has them all.
+    fn inside(folder: &Path) -> Option<Binaries> {
+        let path = |program: Program| Some(folder.join(program.name())).filter(|path| path.is_file());
+        Some(Binaries {
+            ingest: path(Program::Ingest)?,
+            projector: path(Program::Projector)?,
+            api: path(Program::Api)?,
+        })
     }
 
     pub fn path(&self, program: Program) -> &Path {
@@ -77,7 +109,7 @@ impl Binaries {
 }
 
 async fn build() -> Result<Binaries> {
-    let built = output_showing_progress(build_command()?).await.context("running cargo")?;
+    let built = output_showing_progress(build_command()).await.context("running cargo")?;
     if built.code != 0 {
         bail!("cargo could not build the service");
     }
@@ -90,17 +122,17 @@ async fn build() -> Result<Binaries> {
     })
 }
 
-fn build_command() -> Result<Command> {
+fn build_command() -> Command {
     let cargo = environment::given("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = leashed(cargo, "TERM");
-    let profile = profile()?;
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     command.args([
         "build",
         "--workspace",
         "--bins",
         "--message-format=json-render-diagnostics",
         "--profile",
-        &profile,
+        profile,
     ]);
     // What Cargo tells the program it runs would look to a build script like a change, and compile anew.
     for (name, _) in std::env::vars_os() {
@@ -109,23 +141,12 @@ fn build_command() -> Result<Command> {
         }
     }
     command.current_dir(workspace());
-    Ok(command)
+    command
 }
 
 fn set_by_cargo_run(variable: &str) -> bool {
     let prefixes = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_", "DEP_"];
     prefixes.iter().any(|prefix| variable.starts_with(prefix)) || variable == "LD_LIBRARY_PATH"
-}
-
-/// The profile this program was built in, from the folder it lies in.
-fn profile() -> Result<String> {
-    let program = std::env::current_exe().context("finding this program")?;
-    let mut folders = program.ancestors().skip(1).filter_map(Path::file_name);
-    let folder = folders.find(|name| *name != "deps").context("this program lies in no build folder")?;
-    Ok(match folder.to_string_lossy().as_ref() {
-        "debug" => "dev".to_owned(),
-        other => other.to_owned(),
-    })
 }
 
 /// The workspace this harness was built from.

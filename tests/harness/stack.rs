@@ -78,8 +78,9 @@ async fn live(
     progress: &Progress,
     running: &mut Running,
 ) -> Result<()> {
-    progress.say(format_args!("building the service, and starting Postgres and NATS meanwhile"));
-    let (binaries, servers) = tokio::try_join!(Binaries::shared(), start_servers(folder, progress))?;
+    progress.say(format_args!("starting Postgres and NATS"));
+    let (binaries, servers) =
+        tokio::try_join!(Binaries::beside_this_program(), start_servers(folder, progress))?;
     let servers = &*running.servers.insert(servers);
     let endpoints = prepare_database(options, folder, servers).await?;
     let services = services::Services::new(&binaries, &endpoints, folder, servers, progress)?;

@@ -10,7 +10,7 @@ use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
 use harness::{Daemon, Program, TestApp, eventually, number};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::generations::answer;

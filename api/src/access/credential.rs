@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use axum::http::{HeaderMap, HeaderName, Uri, header};
-use rand::Rng;
+use rand::RngExt;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 

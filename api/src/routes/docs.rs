@@ -2,7 +2,10 @@
 //!
 //! The reference is Swagger UI from the program itself; nothing is loaded from elsewhere.
 
-use std::sync::{Arc, LazyLock};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{Cursor, Read};
+use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -14,7 +17,8 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use utoipa_swagger_ui::Config;
+use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
+use zip::ZipArchive;
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -32,6 +36,14 @@ const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src
 const REFERENCE: &str = include_str!("../../templates/docs.html");
 const START: &str = include_str!("../../templates/docs.js");
 const HEAD: &str = include_str!("../../templates/head.html");
+/// The files of Swagger UI that the page needs, and what each is.
+const ASSETS: [(&str, &str); 3] = [
+    ("favicon-32x32.png", "image/png"),
+    ("swagger-ui-bundle.js", "text/javascript"),
+    ("swagger-ui.css", "text/css"),
+];
+/// Unpacked when the first reader comes.
+static UNPACKED: LazyLock<HashMap<String, Bytes>> = LazyLock::new(unpack);
 /// What does not change while the service runs.
 const SHORTLY: (HeaderName, &str) = (header::CACHE_CONTROL, "public, max-age=300");
 
@@ -56,15 +68,32 @@ async fn asset(Path(file): Path<String>) -> Response {
     if file == "start.js" {
         return ([(header::CONTENT_TYPE, "text/javascript"), SHORTLY], START).into_response();
     }
-    match utoipa_swagger_ui::serve(&file, Arc::new(Config::from("/openapi.json"))) {
-        Ok(Some(found)) if file != "index.html" => {
-            ([(header::CONTENT_TYPE, found.content_type.as_str()), SHORTLY], found.bytes.into_owned())
-                .into_response()
-        }
-        _ => {
+    let kind = ASSETS.iter().find(|(name, _)| *name == file).map(|(_, kind)| *kind);
+    match kind.zip(UNPACKED.get(&file)) {
+        Some((kind, bytes)) => ([(header::CONTENT_TYPE, kind), SHORTLY], bytes.clone()).into_response(),
+        None => {
             ApiError::NotFound(format!("Nothing is at /docs/{}", crate::access::scrub(&file))).into_response()
         }
     }
+}
+
+/// The assets out of the archive that Swagger UI comes in.
+fn unpack() -> HashMap<String, Bytes> {
+    let Ok(mut archive) = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)) else { return HashMap::new() };
+    let paths: Vec<String> = archive.file_names().flatten().map(Cow::into_owned).collect();
+    let mut unpacked = HashMap::new();
+    for (name, _) in ASSETS {
+        let path = paths
+            .iter()
+            .find(|path| path.strip_suffix(name).is_some_and(|folder| folder.ends_with("/dist/")));
+        let mut bytes = Vec::new();
+        if let Some(Ok(mut file)) = path.map(|path| archive.by_name(path))
+            && file.read_to_end(&mut bytes).is_ok()
+        {
+            unpacked.insert(name.to_owned(), Bytes::from(bytes));
+        }
+    }
+    unpacked
 }
 
 /// The tiers as a page: where a refused client learns what it could have.

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use refinery_core::{Migration, Runner};
 use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, GenericClient, NoTls};
@@ -23,9 +24,8 @@ pub struct DatabaseSettings {
     pub database_url: Option<String>,
 }
 
-mod embedded {
-    refinery::embed_migrations!("migrations");
-}
+/// Every file of `migrations/` as its name and its SQL, in order of name; the build script writes the list.
+const MIGRATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
@@ -45,7 +45,7 @@ pub enum DbError {
     #[error("cannot reach Postgres at {place}: {source}")]
     Unreachable { place: String, source: tokio_postgres::Error },
     #[error("cannot migrate the database: {0}")]
-    Migration(#[from] refinery::Error),
+    Migration(#[from] refinery_core::Error),
     #[error("postgres refused a statement: {0}")]
     Statement(#[from] tokio_postgres::Error),
     #[error(transparent)]
@@ -138,7 +138,9 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     let mut client = connect(config).await?;
     // One migration at a time, whoever starts them.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
-    embedded::migrations::runner().run_async(&mut client).await?;
+    let migrations: Result<Vec<Migration>, _> =
+        MIGRATIONS.iter().map(|(name, sql)| Migration::unapplied(name, sql)).collect();
+    Runner::new(&migrations?).run_async(&mut client).await?;
     grant_database(&client).await?;
     repack::pack_observations(&mut client, RECORDS).await?;
     let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use chrono::NaiveDate;
 use harness::TestApp;
-use rand::Rng;
+use rand::RngExt;
 use sha2::{Digest, Sha256};
 
 const TIERS: [&str; 4] = ["free", "starter", "premium", "professional"];

@@ -125,8 +125,8 @@ pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     }
 }
 
-/// `$STACK_DIR`; else `.stack` in the workspace. Root's workspace may be closed to the user that Postgres runs
-/// as, so root's data goes to /var/tmp.
+/// `$STACK_DIR`; else `.stack` in the workspace, or in the user's state folder on a machine without the workspace.
+/// Root's workspace may be closed to the user that Postgres runs as, so root's data goes to /var/tmp.
 fn location() -> Result<PathBuf> {
     match environment::given("STACK_DIR") {
         Some(folder) => std::path::absolute(folder).context("STACK_DIR"),
@@ -134,7 +134,12 @@ fn location() -> Result<PathBuf> {
             let name = format!("dividend-data-service-stack-{}", short_hash(workspace()));
             Ok(Path::new("/var/tmp").join(name))
         }
-        None => Ok(workspace().join(".stack")),
+        None if workspace().is_dir() => Ok(workspace().join(".stack")),
+        None => {
+            let home =
+                PathBuf::from(environment::given("HOME").context("neither STACK_DIR nor HOME is set")?);
+            Ok(home.join(".local/state/dividend-data-service"))
+        }
     }
 }
 
