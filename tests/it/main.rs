@@ -32,6 +32,7 @@ mod lists;
 mod lists_by_rule;
 mod log_copies;
 mod market_prices;
+mod method;
 mod outage;
 mod physical;
 mod records;
