@@ -196,7 +196,7 @@ fn a_retraction_takes_one_payment_or_the_day() {
     // Manual records override the payment that they are not beside.
     check(
         &[income, gain, "manual - 0 +3 2004-12-27 0.26 &0.526"],
-        &["2004-12-27 0.26", "2004-12-27 0.526"],
+        &["2004-12-27 0.526", "2004-12-27 0.26"],
         &[],
     );
     check(&[income, gain, "manual - 0 +3 2004-12-27 0.785"], &["2004-12-27 0.785"], &[]);
