@@ -626,6 +626,11 @@ export interface components {
              */
             minimum?: number | null;
         } | string;
+        /**
+         * @description Whether an amount was declared or is expected from the pattern.
+         * @enum {string}
+         */
+        AmountStatus: "declared" | "estimated";
         /** @description Split-adjusted regular dividends of one calendar year, by ex-date. */
         AnnualTotal: {
             /** @description Sum of the year per share, on today's share basis, in the row's currency. */
@@ -803,16 +808,12 @@ export interface components {
         };
         /** @description A dividend record. */
         DividendRow: {
-            /**
-             * Format: decimal
-             * @description Per share on today's share basis.
-             */
-            adjusted_amount: Decimal | null;
-            /**
-             * Format: decimal
-             * @description Per share as declared; null only when projected.
-             */
-            amount: Decimal | null;
+            /** @description Per share on today's share basis. */
+            adjusted_amount: components["schemas"]["Exact"];
+            /** @description Per share as declared; an estimate on a projected row. */
+            amount: components["schemas"]["Exact"];
+            /** @description Whether `amount` was declared or is estimated. */
+            amount_status: components["schemas"]["AmountStatus"];
             /**
              * Format: decimal
              * @description Against the previous regular one, split-adjusted, percent.
@@ -832,11 +833,11 @@ export interface components {
             ex_date: string;
             /** @description Payment frequency. */
             frequency: components["schemas"]["Frequency"];
-            /** @description Id of the record; null for projected ones. */
+            /** @description Id of the record, unique over the whole service and stable; null for projected ones. */
             id: string | null;
             /**
              * Format: date
-             * @description Day of payment.
+             * @description Day of payment; an estimate on a projected row.
              */
             payment_date: string | null;
             /**
@@ -906,7 +907,7 @@ export interface components {
         EtfRow: {
             /**
              * Format: decimal
-             * @description Distributions a year per share behind the headline yield.
+             * @description Distributions a year per share behind the headline yield, in `dividend_currency`.
              */
             annual_dividend: Decimal | null;
             /** @description Asset class. */
@@ -934,6 +935,8 @@ export interface components {
              * @description Regular distributions of 12 months over price, percent.
              */
             distribution_yield_ttm: Decimal | null;
+            /** @description ISO 4217 currency of the distributions; null when none was ever paid. */
+            dividend_currency: string | null;
             /**
              * Format: decimal
              * @description Headline yield, percent (R9).
@@ -950,6 +953,11 @@ export interface components {
             expense_ratio: Decimal | null;
             /** @description Payment frequency. */
             frequency: components["schemas"]["Frequency"] | null;
+            /**
+             * Format: int32
+             * @description Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
+             */
+            held_rows: number;
             /**
              * Format: date
              * @description Day of the newest snapshot.
@@ -1079,6 +1087,8 @@ export interface components {
             metric: string;
             /** @description The observations it rests on. */
             observations: components["schemas"]["ExplainedObservation"][];
+            /** @description How many more of them are older than what is listed. */
+            older_observations: number;
             /** @description How the value was rounded. */
             rounding: string;
             /** @description The rule it follows, for example R7. */
@@ -1139,6 +1149,8 @@ export interface components {
             method_version: string;
             /** @description One entry per metric, in the order of the metrics row. */
             metrics: components["schemas"]["ExplainedMetric"][];
+            /** @description How many more of them are older than what is listed. */
+            older_unused: number;
             /** @description What dividends are measured against: `eps` or `ffo`; null for funds. */
             payout_basis?: string | null;
             /** @description Why a payout ratio is there or not: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`, `missing`. */
@@ -1687,7 +1699,7 @@ export interface components {
         };
         /** @description Dividend metrics as of a market date. Amounts per share in `currency`, percents in points. */
         Metrics: {
-            /** @description Split-adjusted regular dividends by calendar year. */
+            /** @description Split-adjusted regular dividends by calendar year, of the years that begin within the tier's depth. */
             annual_totals?: components["schemas"]["AnnualTotal"][];
             /**
              * Format: date
@@ -1706,7 +1718,7 @@ export interface components {
             chowder_number: Decimal | null;
             /** @description Whether the Chowder number passes its threshold. */
             chowder_pass: boolean | null;
-            /** @description ISO 4217. */
+            /** @description ISO 4217 currency of the dividends and every figure made of them. */
             currency: string;
             /**
              * Format: int32
@@ -1827,15 +1839,17 @@ export interface components {
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest raw close, carried through splits since.
+             * @description Latest raw close in `price_currency`, carried through splits since.
              */
             price: Decimal | null;
+            /** @description ISO 4217 currency of `price`; in another one than the dividends' there is no yield (`currency_mismatch`). */
+            price_currency: string;
             /**
              * Format: date
              * @description Session of that close.
              */
             price_date: string | null;
-            /** @description Rows held back from the figures, with the reason. */
+            /** @description Rows held back from the figures, with the reason, within the tier's depth. */
             quarantined?: components["schemas"]["Quarantined"][];
             /** @description Safety label (R18). */
             safety: components["schemas"]["Safety"] | null;
@@ -1918,7 +1932,7 @@ export interface components {
         NextDividend: {
             /**
              * Format: decimal
-             * @description Per share, as declared; null when projected.
+             * @description Per share, as declared; an estimate when projected.
              */
             amount?: Decimal | null;
             /**
@@ -1928,10 +1942,10 @@ export interface components {
             ex_date: string;
             /**
              * Format: date
-             * @description Day of payment, when it is known.
+             * @description Day of payment, when it is known; an estimate when projected.
              */
             payment_date?: string | null;
-            /** @description Whether it was announced. */
+            /** @description Whether it was announced: then amount and payment date are declared, else estimated. */
             status: components["schemas"]["NextStatus"];
         };
         /**
@@ -1957,9 +1971,11 @@ export interface components {
             name: string;
             /**
              * Format: decimal
-             * @description Latest price.
+             * @description Latest price, in `price_currency`.
              */
             price: Decimal | null;
+            /** @description ISO 4217 currency of the price. */
+            price_currency: string;
             /** @description Sector name. */
             sector: string | null;
         };
@@ -2209,7 +2225,7 @@ export interface components {
         Quote: {
             /**
              * Format: decimal
-             * @description Dividends a year per share behind the headline yield.
+             * @description Dividends a year per share behind the headline yield, in `dividend_currency`.
              */
             annual_dividend: Decimal | null;
             /**
@@ -2239,6 +2255,8 @@ export interface components {
              * @description Low of the latest session.
              */
             day_low: Decimal | null;
+            /** @description ISO 4217 currency of the dividends; null when none was ever paid. */
+            dividend_currency: string | null;
             /**
              * Format: decimal
              * @description Headline dividend yield, percent (R9).
@@ -2691,9 +2709,11 @@ export interface components {
         StockDividends: {
             /**
              * Format: decimal
-             * @description Per share and year.
+             * @description Per share and year, in `currency`.
              */
             annual_amount: Decimal | null;
+            /** @description ISO 4217 currency of the amounts; null when none was ever paid. */
+            currency: string | null;
             /** @description Payment frequency (R5). */
             frequency: components["schemas"]["Frequency"] | null;
             /**
@@ -2725,18 +2745,20 @@ export interface components {
         StockRow: {
             /**
              * Format: decimal
-             * @description Dividends a year per share behind the headline yield.
+             * @description Dividends a year per share behind the headline yield, in `dividend_currency`.
              */
             annual_dividend: Decimal | null;
             /** @description Country of domicile. */
             country: string | null;
-            /** @description ISO 4217 currency of every money figure of the row. */
+            /** @description ISO 4217 currency of prices and every other money figure but `annual_dividend`. */
             currency: string;
             /**
              * Format: date
              * @description Last day of trading, when delisted.
              */
             delisted_on: string | null;
+            /** @description ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency` there is no yield. */
+            dividend_currency: string | null;
             /**
              * Format: decimal
              * @description Headline dividend yield, percent (R9).
@@ -2746,6 +2768,11 @@ export interface components {
             exchange: string | null;
             /** @description Payment frequency; null when nothing was ever paid or it cannot be told. */
             frequency: components["schemas"]["Frequency"] | null;
+            /**
+             * Format: int32
+             * @description Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
+             */
+            held_rows: number;
             /**
              * Format: int32
              * @description Consecutive years of dividend increases (R14).
@@ -2985,6 +3012,8 @@ export interface operations {
             query: {
                 /** @description Last ex-date. Default: none, declared future ones included. */
                 end_date?: string;
+                /** @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates. */
+                include_projected?: boolean;
                 /** @description Records of a symbol at most, the newest. */
                 per_symbol?: number;
                 /** @description First ex-date. Default: as far as the tier reaches; earlier is a 403. */
@@ -3299,7 +3328,7 @@ export interface operations {
                 end_date?: string;
                 /** @description Payment frequency. */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description With dividends expected from the pattern but not declared. */
+                /** @description With dividends expected from the pattern but not declared; amount and payment date are estimates. */
                 include_projected?: boolean;
                 /** @description Rows a page holds at most. */
                 limit?: number;
@@ -3311,7 +3340,7 @@ export interface operations {
                 sector?: string;
                 /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /** @description First day. Default: today. */
+                /** @description First day. Default: today; before the tier's depth is a 403. */
                 start_date?: string;
                 /** @description Comma-separated symbols (at most 50). */
                 symbols?: string[];
@@ -3379,7 +3408,7 @@ export interface operations {
                 end_date?: string;
                 /** @description Payment frequency. */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description With dividends expected from the pattern but not declared. */
+                /** @description With dividends expected from the pattern but not declared; amount and payment date are estimates. */
                 include_projected?: boolean;
                 /** @description Rows a page holds at most. */
                 limit?: number;
@@ -3391,7 +3420,7 @@ export interface operations {
                 sector?: string;
                 /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /** @description First day. Default: today. */
+                /** @description First day. Default: today; before the tier's depth is a 403. */
                 start_date?: string;
                 /** @description Comma-separated symbols (at most 50). */
                 symbols?: string[];
@@ -3457,6 +3486,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Last ex-date. Default: none, declared future ones included. */
                 end_date?: string;
+                /** @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates. */
+                include_projected?: boolean;
                 /** @description Rows a page holds at most. */
                 limit?: number;
                 /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
@@ -3531,7 +3562,7 @@ export interface operations {
                 end_date?: string;
                 /** @description Payment frequency. */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description With dividends expected from the pattern but not declared. */
+                /** @description With dividends expected from the pattern but not declared; amount and payment date are estimates. */
                 include_projected?: boolean;
                 /** @description Rows a page holds at most. */
                 limit?: number;
@@ -3543,7 +3574,7 @@ export interface operations {
                 sector?: string;
                 /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /** @description First day. Default: today. */
+                /** @description First day. Default: today; before the tier's depth is a 403. */
                 start_date?: string;
                 /** @description Comma-separated symbols (at most 50). */
                 symbols?: string[];
@@ -5035,6 +5066,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Last ex-date. Default: none, declared future ones included. */
                 end_date?: string;
+                /** @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates. */
+                include_projected?: boolean;
                 /** @description Rows a page holds at most. */
                 limit?: number;
                 /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
@@ -5170,7 +5203,10 @@ export interface operations {
             query?: {
                 /** @description A past day: answers with what had happened or been declared by then. Default: the market's as-of date. */
                 as_of?: string;
-                /** @description Adds the observations, choices and formulas behind every figure. */
+                /**
+                 * @description Adds the observations, choices and formulas behind every figure (Starter and higher). Observations before the
+                 *     tier's depth are counted, not listed.
+                 */
                 explain?: boolean;
             };
             header?: never;

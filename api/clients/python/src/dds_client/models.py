@@ -80,20 +80,25 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """A dividend record with its security and its place in the calendar."""
 
     id: str | None = None
-    """Id of the record; null for projected ones."""
+    """Id of the record, unique over the whole service and stable; null for projected ones."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
     """First day a buyer does not get it."""
     payment_date: dt.date | None = None
-    """Day of payment."""
+    """Day of payment; an estimate on a projected row."""
     record_date: dt.date | None = None
     """Day of the shareholder register."""
     declaration_date: dt.date | None = None
     """Day of the announcement."""
-    amount: Decimal | None = None
-    """Per share as declared; null only when projected."""
-    adjusted_amount: Decimal | None = None
+    amount: Decimal
+    """Per share as declared; an estimate on a projected row."""
+    amount_status: str
+    """Whether `amount` was declared or is estimated.
+
+    One of: declared, estimated.
+    """
+    adjusted_amount: Decimal
     """Per share on today's share basis."""
     currency: str
     """ISO 4217."""
@@ -137,7 +142,9 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     sector: str | None = None
     """Sector name."""
     price: Decimal | None = None
-    """Latest price."""
+    """Latest price, in `price_currency`."""
+    price_currency: str
+    """ISO 4217 currency of the price."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
     event_date: dt.date
@@ -270,20 +277,25 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     """A dividend record."""
 
     id: str | None = None
-    """Id of the record; null for projected ones."""
+    """Id of the record, unique over the whole service and stable; null for projected ones."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
     """First day a buyer does not get it."""
     payment_date: dt.date | None = None
-    """Day of payment."""
+    """Day of payment; an estimate on a projected row."""
     record_date: dt.date | None = None
     """Day of the shareholder register."""
     declaration_date: dt.date | None = None
     """Day of the announcement."""
-    amount: Decimal | None = None
-    """Per share as declared; null only when projected."""
-    adjusted_amount: Decimal | None = None
+    amount: Decimal
+    """Per share as declared; an estimate on a projected row."""
+    amount_status: str
+    """Whether `amount` was declared or is estimated.
+
+    One of: declared, estimated.
+    """
+    adjusted_amount: Decimal
     """Per share on today's share basis."""
     currency: str
     """ISO 4217."""
@@ -373,7 +385,9 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Distributions a year per share behind the headline yield."""
+    """Distributions a year per share behind the headline yield, in `dividend_currency`."""
+    dividend_currency: str | None = None
+    """ISO 4217 currency of the distributions; null when none was ever paid."""
     frequency: str | None = None
     """Payment frequency.
 
@@ -384,6 +398,8 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     """Next ex-dividend date, declared or projected."""
     increase_streak_years: int | None = None
     """Consecutive years of increases."""
+    held_rows: int
+    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
     updated_at: dt.datetime
     """When the newest fact behind the row was observed."""
     issuer: str | None = None
@@ -445,6 +461,8 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     """Name of the field in the metrics row."""
     observations: list[ExplainedObservation]
     """The observations it rests on."""
+    older_observations: int
+    """How many more of them are older than what is listed."""
     rounding: str
     """How the value was rounded."""
     rule: str
@@ -492,6 +510,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """Version of the rules."""
     metrics: list[ExplainedMetric]
     """One entry per metric, in the order of the metrics row."""
+    older_unused: int
+    """How many more of them are older than what is listed."""
     payout_basis: str | None = None
     """What dividends are measured against: `eps` or `ffo`; null for funds."""
     payout_status: str
@@ -979,11 +999,14 @@ class Metrics(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 currency of the dividends and every figure made of them."""
+    price_currency: str
+    """ISO 4217 currency of `price`; in another one than the dividends' there is no yield
+    (`currency_mismatch`)."""
     as_of: dt.date
     """Market date the metrics are for."""
     price: Decimal | None = None
-    """Latest raw close, carried through splits since."""
+    """Latest raw close in `price_currency`, carried through splits since."""
     price_date: dt.date | None = None
     """Session of that close."""
     dividend_status: str
@@ -1102,12 +1125,13 @@ class Metrics(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta of 60 monthly returns against the benchmark (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Split-adjusted regular dividends by calendar year."""
+    """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
+    depth."""
     flags: list[str] = field(default_factory=list)
     """Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:`
     with an id."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows held back from the figures, with the reason."""
+    """Rows held back from the figures, with the reason, within the tier's depth."""
     method_version: str
     """Version of the rules."""
 
@@ -1118,11 +1142,14 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     currency: str
-    """ISO 4217."""
+    """ISO 4217 currency of the dividends and every figure made of them."""
+    price_currency: str
+    """ISO 4217 currency of `price`; in another one than the dividends' there is no yield
+    (`currency_mismatch`)."""
     as_of: dt.date
     """Market date the metrics are for."""
     price: Decimal | None = None
-    """Latest raw close, carried through splits since."""
+    """Latest raw close in `price_currency`, carried through splits since."""
     price_date: dt.date | None = None
     """Session of that close."""
     dividend_status: str
@@ -1241,12 +1268,13 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta of 60 monthly returns against the benchmark (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Split-adjusted regular dividends by calendar year."""
+    """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
+    depth."""
     flags: list[str] = field(default_factory=list)
     """Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:`
     with an id."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows held back from the figures, with the reason."""
+    """Rows held back from the figures, with the reason, within the tier's depth."""
     method_version: str
     """Version of the rules."""
     explanation: Explanation | None = None
@@ -1257,13 +1285,13 @@ class NextDividend(Struct, frozen=True, kw_only=True):
     """The next ex-dividend date."""
 
     amount: Decimal | None = None
-    """Per share, as declared; null when projected."""
+    """Per share, as declared; an estimate when projected."""
     ex_date: dt.date
     """First day a buyer does not get it."""
     payment_date: dt.date | None = None
-    """Day of payment, when it is known."""
+    """Day of payment, when it is known; an estimate when projected."""
     status: str
-    """Whether it was announced.
+    """Whether it was announced: then amount and payment date are declared, else estimated.
 
     One of: declared, projected.
     """
@@ -1286,7 +1314,9 @@ class Payer(Struct, frozen=True, kw_only=True):
     name: str
     """Name of the company or fund."""
     price: Decimal | None = None
-    """Latest price."""
+    """Latest price, in `price_currency`."""
+    price_currency: str
+    """ISO 4217 currency of the price."""
     sector: str | None = None
     """Sector name."""
 
@@ -1560,7 +1590,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield."""
+    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    dividend_currency: str | None = None
+    """ISO 4217 currency of the dividends; null when none was ever paid."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     source: str
@@ -1629,7 +1661,7 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of every money figure of the row."""
+    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
     is_active: bool
     """Whether the security still trades."""
     delisted_on: dt.date | None = None
@@ -1650,7 +1682,10 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield."""
+    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    dividend_currency: str | None = None
+    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
+    there is no yield."""
     frequency: str | None = None
     """Payment frequency; null when nothing was ever paid or it cannot be told.
 
@@ -1661,6 +1696,8 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     """Next ex-dividend date, declared or projected (R19)."""
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
+    held_rows: int
+    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
     updated_at: dt.datetime
     """When the newest fact behind the row was observed."""
     yield_ttm: Decimal | None = None
@@ -1909,7 +1946,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of every money figure of the row."""
+    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
     is_active: bool
     """Whether the security still trades."""
     delisted_on: dt.date | None = None
@@ -1930,7 +1967,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield."""
+    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    dividend_currency: str | None = None
+    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
+    there is no yield."""
     frequency: str | None = None
     """Payment frequency; null when nothing was ever paid or it cannot be told.
 
@@ -1941,6 +1981,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Next ex-dividend date, declared or projected (R19)."""
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
+    held_rows: int
+    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
     updated_at: dt.datetime
     """When the newest fact behind the row was observed."""
     identifiers: Identifiers | None = None
@@ -2000,7 +2042,9 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     """Dividend figures inside a snapshot."""
 
     annual_amount: Decimal | None = None
-    """Per share and year."""
+    """Per share and year, in `currency`."""
+    currency: str | None = None
+    """ISO 4217 currency of the amounts; null when none was ever paid."""
     frequency: str | None = None
     """Payment frequency (R5).
 
@@ -2042,7 +2086,7 @@ class StockRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of every money figure of the row."""
+    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
     is_active: bool
     """Whether the security still trades."""
     delisted_on: dt.date | None = None
@@ -2063,7 +2107,10 @@ class StockRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Dividends a year per share behind the headline yield."""
+    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
+    dividend_currency: str | None = None
+    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
+    there is no yield."""
     frequency: str | None = None
     """Payment frequency; null when nothing was ever paid or it cannot be told.
 
@@ -2074,6 +2121,8 @@ class StockRow(Struct, frozen=True, kw_only=True):
     """Next ex-dividend date, declared or projected (R19)."""
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
+    held_rows: int
+    """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
     updated_at: dt.datetime
     """When the newest fact behind the row was observed."""
 

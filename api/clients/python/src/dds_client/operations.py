@@ -17,6 +17,9 @@ from .request import AsyncAsker, Asker, path
 class BulkDividendsQuery(TypedDict, total=False):
     end_date: date | str
     """Last ex-date. Default: none, declared future ones included."""
+    include_projected: bool
+    """With dividends expected in the next 12 months but not declared; amount and payment date are
+    estimates."""
     per_symbol: int
     """Records of a symbol at most, the newest."""
     start_date: date | str
@@ -64,7 +67,8 @@ class DividendsCalendarQuery(TypedDict, total=False):
     frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
     """Payment frequency."""
     include_projected: bool
-    """With dividends expected from the pattern but not declared."""
+    """With dividends expected from the pattern but not declared; amount and payment date are
+    estimates."""
     limit: int
     """Rows a page holds at most."""
     min_amount: Decimal | int | str
@@ -77,7 +81,7 @@ class DividendsCalendarQuery(TypedDict, total=False):
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
     start_date: date | str
-    """First day. Default: today."""
+    """First day. Default: today; before the tier's depth is a 403."""
     symbols: str | Sequence[str]
     """Comma-separated symbols (at most 50)."""
     type: Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]
@@ -89,6 +93,9 @@ class DividendsHistoryQuery(TypedDict, total=False):
     """`next_cursor` of the page before, with the same filters and order."""
     end_date: date | str
     """Last ex-date. Default: none, declared future ones included."""
+    include_projected: bool
+    """With dividends expected in the next 12 months but not declared; amount and payment date are
+    estimates."""
     limit: int
     """Rows a page holds at most."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
@@ -349,6 +356,9 @@ class StocksBySymbolDividendsQuery(TypedDict, total=False):
     """`next_cursor` of the page before, with the same filters and order."""
     end_date: date | str
     """Last ex-date. Default: none, declared future ones included."""
+    include_projected: bool
+    """With dividends expected in the next 12 months but not declared; amount and payment date are
+    estimates."""
     limit: int
     """Rows a page holds at most."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]]
@@ -367,7 +377,8 @@ class StocksBySymbolMetricsQuery(TypedDict, total=False):
     """A past day: answers with what had happened or been declared by then. Default: the market's as-of
     date."""
     explain: bool
-    """Adds the observations, choices and formulas behind every figure."""
+    """Adds the observations, choices and formulas behind every figure (Starter and higher).
+    Observations before the tier's depth are counted, not listed."""
 
 
 class StocksBySymbolSplitsQuery(TypedDict, total=False):
