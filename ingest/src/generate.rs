@@ -4,6 +4,7 @@
 //! threads, so nothing here uses a float or an unordered map; nothing in it imitates a listed company but the
 //! ticker `SPY`, which the service needs as its benchmark; only sessions have rows.
 
+mod dues;
 mod figures;
 mod funds;
 mod naming;

@@ -13,18 +13,6 @@ use std::process::Command;
 use circles::circles;
 use paths::Modules;
 
-/// Circles that are still there: a program, and the files of one circle in alphabetical order.
-const KNOWN: &[(&str, &str)] = &[
-    (
-        "ingest",
-        "format/alphavantage.rs format/canonical/draft.rs format/canonical/mod.rs format/canonical/price.rs \
-         format/canonical/rows.rs format/day.rs format/eodhd.rs format/file_symbol.rs format/ishares.rs \
-         format/listings.rs format/massive.rs format/mod.rs format/sec.rs format/sp500.rs format/table.rs \
-         format/tiingo.rs format/vendor.rs format/wiki.rs format/yahoo.rs",
-    ),
-    ("ingest", "generate/payments.rs generate/shares.rs"),
-];
-
 #[test]
 fn no_files_use_each_other_in_a_circle() {
     let circles_of = |program: &'static str| {
@@ -34,8 +22,7 @@ fn no_files_use_each_other_in_a_circle() {
     };
     let found: Vec<(&str, String)> =
         ["ingest", "projector", "api"].into_iter().flat_map(circles_of).collect();
-    let found: Vec<(&str, &str)> = found.iter().map(|(program, files)| (*program, files.as_str())).collect();
-    assert_eq!(found, KNOWN);
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]

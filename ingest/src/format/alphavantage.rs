@@ -9,9 +9,10 @@ use market::symbol::Symbol;
 
 use super::canonical::Draft;
 use super::day::{Days, RawDay, local_date, split_shares};
+use super::head::Head;
 use super::json::Json;
-use super::vendor::{Reading, Vendor, VendorRow, Whose, read_documents, read_rows, take_row};
-use super::{Head, Options, ReadError};
+use super::reading::{Options, ReadError, Reading, Vendor, Whose};
+use super::vendor::{VendorRow, read_documents, read_rows, take_row};
 use crate::bar::PriceCells;
 use crate::collect::Collector;
 use crate::normalize::Fault;

@@ -1,7 +1,6 @@
 //! What is sent in place of data: web pages, binary files, and a service's errors and throttle notices.
 
-use super::Head;
-use super::head::plain;
+use super::head::{Head, plain};
 use super::json::Json;
 use crate::normalize::shown;
 use crate::source::Encoding;

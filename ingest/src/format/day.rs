@@ -7,7 +7,8 @@ use market::symbol::Symbol;
 use market::value::parse_decimal;
 use rust_decimal::Decimal;
 
-use super::{Options, ReadError, ratio};
+use super::ratio;
+use super::reading::{Options, ReadError};
 use crate::bar::PriceCells;
 use crate::collect::Collector;
 use crate::normalize::{Fault, is_absent, session_date, trim};

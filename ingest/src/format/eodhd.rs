@@ -9,9 +9,10 @@ use rust_decimal::Decimal;
 
 use super::canonical::Draft;
 use super::day::{Days, split_shares};
+use super::head::Head;
 use super::json::Json;
-use super::vendor::{Reading, Vendor, VendorRow, Whose, read_documents, read_rows, take_row};
-use super::{Head, ReadError};
+use super::reading::{ReadError, Reading, Vendor, Whose};
+use super::vendor::{VendorRow, read_documents, read_rows, take_row};
 use crate::collect::Collector;
 use crate::normalize::{Fault, parse_date};
 use crate::source::Encoding;

@@ -5,8 +5,7 @@
 
 use market::symbol::Symbol;
 
-use super::Options;
-use super::vendor::Whose;
+use super::reading::{Options, Whose};
 use crate::source::FeedFile;
 
 /// Words that say what a file is, not whose.

@@ -7,9 +7,8 @@ use market::event::Kind;
 use market::reference::Exchange;
 
 use super::canonical::Draft;
-use super::head::plain;
-use super::vendor::{Reading, Vendor, Whose};
-use super::{Head, ReadError};
+use super::head::{Head, plain};
+use super::reading::{ReadError, Reading, Vendor, Whose};
 use crate::collect::Collector;
 use crate::normalize::{Fault, is_absent, parse_date};
 use crate::records::{Record, Records};

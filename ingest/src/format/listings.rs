@@ -6,8 +6,9 @@
 use market::event::Kind;
 
 use super::canonical::Draft;
-use super::vendor::{Reading, Vendor, VendorRow, Whose, read_rows};
-use super::{Head, ReadError};
+use super::head::Head;
+use super::reading::{ReadError, Reading, Vendor, Whose};
+use super::vendor::{VendorRow, read_rows};
 use crate::collect::Collector;
 use crate::normalize::Fault;
 use crate::source::Encoding;

@@ -9,8 +9,9 @@ use market::event::Kind;
 
 use super::canonical::Draft;
 use super::day::Days;
-use super::vendor::{Reading, Vendor, VendorRow, Whose, read_rows};
-use super::{Head, ReadError};
+use super::head::Head;
+use super::reading::{ReadError, Reading, Vendor, Whose};
+use super::vendor::{VendorRow, read_rows};
 use crate::collect::Collector;
 use crate::normalize::{Fault, shown};
 use crate::source::Encoding;

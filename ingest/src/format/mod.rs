@@ -2,16 +2,14 @@
 //!
 //! A file is recognised before anything of it is loaded; one of another kind is refused with what it looks like.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use chrono::NaiveDate;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use market::event::Kind;
-use market::symbol::Symbol;
 
 use crate::collect::Collector;
-use crate::normalize::{Currency, parse_date};
+use crate::normalize::parse_date;
 use crate::source::{Encoding, FeedFile};
 
 mod alphavantage;
@@ -26,6 +24,7 @@ mod json;
 mod listings;
 mod massive;
 mod ratio;
+mod reading;
 mod sec;
 mod sp500;
 mod symbol_from;
@@ -38,20 +37,9 @@ mod wiki;
 mod yahoo;
 
 pub use head::Head;
+pub use reading::{Choice, Format, Options, ReadError, Vendor};
+use reading::{Reading, Whose};
 pub use symbol_from::SymbolFrom;
-pub use vendor::Vendor;
-use vendor::{Reading, Whose};
-
-/// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Choice {
-    /// Recognise each file by its header or JSON shape.
-    #[default]
-    Auto,
-    /// This project's own CSV or NDJSON.
-    Canonical,
-    Vendor(&'static Vendor),
-}
 
 /// Every choice; files are recognised in this order, the canonical format last.
 static CHOICES: [Choice; 12] = [
@@ -68,24 +56,6 @@ static CHOICES: [Choice; 12] = [
     Choice::Vendor(&sec::FORMAT),
     Choice::Vendor(&yahoo::FORMAT),
 ];
-
-impl Choice {
-    /// Its word on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Canonical => "canonical",
-            Self::Vendor(vendor) => vendor.name,
-        }
-    }
-
-    fn vendor(self) -> Option<&'static Vendor> {
-        match self {
-            Self::Vendor(vendor) => Some(vendor),
-            Self::Auto | Self::Canonical => None,
-        }
-    }
-}
 
 impl ValueEnum for Choice {
     fn value_variants<'a>() -> &'a [Self] {
@@ -104,65 +74,7 @@ impl ValueEnum for Choice {
     }
 }
 
-/// How the rows of one file are read: its format, and what its format needs to know beside the content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Format {
-    CanonicalCsv(Kind),
-    CanonicalNdjson,
-    Vendor {
-        vendor: &'static Vendor,
-        encoding: Encoding,
-        /// The symbol of a file whose rows name none.
-        symbol: Option<Symbol>,
-        /// The date in the name of a file whose rows name none.
-        date: Option<NaiveDate>,
-    },
-}
-
-/// What the command line says about reading.
-#[derive(Debug, Clone)]
-pub struct Options {
-    pub choice: Choice,
-    pub symbol: Option<Symbol>,
-    /// Where the symbol stands in the names of files.
-    pub symbol_from: Option<SymbolFrom>,
-    /// Currency of amounts in formats that name none.
-    pub currency: Currency,
-    pub ignore_unknown: bool,
-    pub today: NaiveDate,
-}
-
-/// Why a file is not loaded at all.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    #[error("cannot be read: {0}")]
-    Io(#[from] io::Error),
-    #[error("{0}")]
-    Refused(String),
-}
-
 impl Format {
-    /// Name for people and manifests.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::CanonicalCsv(_) | Self::CanonicalNdjson => "canonical",
-            Self::Vendor { vendor, .. } => vendor.name,
-        }
-    }
-
-    /// What the rows depend on beside the content: part of the input's identity. Empty where the content says all.
-    pub fn reading(&self) -> String {
-        match self {
-            Self::CanonicalNdjson => String::new(),
-            Self::CanonicalCsv(kind) => format!("canonical/{kind}"),
-            Self::Vendor { vendor, symbol, date, .. } => {
-                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
-                let date = date.map(|date| format!("@{date}")).unwrap_or_default();
-                format!("{}{symbol}{date}", vendor.name)
-            }
-        }
-    }
-
     /// Finds the format of a file by its head.
     pub fn recognise(file: &FeedFile, head: &Head, options: &Options) -> Result<Self, String> {
         if let Some(reason) = answer::refusal(head) {
@@ -224,6 +136,7 @@ fn refusal(head: &Head, choice: Choice) -> String {
 
 #[cfg(test)]
 mod tests {
+    use market::symbol::Symbol;
     use proptest::prelude::*;
     use proptest::sample::select;
 

@@ -11,9 +11,10 @@ use market::event::Kind;
 use rust_decimal::Decimal;
 
 use super::canonical::Draft;
+use super::head::Head;
 use super::json::Json;
-use super::vendor::{Reading, Vendor, Whose, read_documents};
-use super::{Head, ReadError};
+use super::reading::{ReadError, Reading, Vendor, Whose};
+use super::vendor::read_documents;
 use crate::collect::Collector;
 use crate::normalize::parse_date;
 use crate::source::Encoding;

@@ -6,8 +6,9 @@ use market::reference::Country;
 use rust_decimal::Decimal;
 
 use super::canonical::Draft;
-use super::vendor::{Reading, Vendor, VendorRow, Whose, read_rows, scaled};
-use super::{Head, ReadError};
+use super::head::Head;
+use super::reading::{ReadError, Reading, Vendor, Whose};
+use super::vendor::{VendorRow, read_rows, scaled};
 use crate::collect::Collector;
 use crate::normalize::Fault;
 use crate::source::Encoding;

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::ReadError;
+use super::reading::ReadError;
 use crate::bar::PriceCells;
 use crate::collect::Collector;
 use crate::normalize::Fault;

@@ -7,8 +7,9 @@ use market::symbol::Symbol;
 
 use super::canonical::Draft;
 use super::day::{Days, RawDay, local_date};
-use super::vendor::{Reading, Vendor, VendorRow, Whose, read_rows};
-use super::{Head, ReadError};
+use super::head::Head;
+use super::reading::{ReadError, Reading, Vendor, Whose};
+use super::vendor::{VendorRow, read_rows};
 use crate::bar::PriceCells;
 use crate::collect::Collector;
 use crate::normalize::Fault;

@@ -1,4 +1,4 @@
-//! What every vendor's format is made of: what recognises its files, and the loops that read their records.
+//! What vendors' formats share: the loops that read their records.
 //!
 //! A record is a row of a table or an object of a JSON document; its names are brought into one spelling, so that a
 //! format says once where a value stands, whichever of the two it came in.
@@ -6,14 +6,13 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use chrono::NaiveDate;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::head::plain;
 use super::json::Json;
+use super::reading::{ReadError, Reading};
 use super::table::Table;
-use super::{Head, Options, ReadError};
 use crate::collect::Collector;
 use crate::normalize::{Fault, is_absent};
 use crate::records::{Lines, Record};
@@ -21,68 +20,6 @@ use crate::source::Encoding;
 
 /// Largest JSON document; it is held whole while it is read.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
-
-/// A vendor's format.
-pub struct Vendor {
-    /// Its word on the command line.
-    pub name: &'static str,
-    /// What it is, for `--help`.
-    pub about: &'static str,
-    /// What a file of it has, for the refusal of one that has not.
-    pub(super) needs: &'static str,
-    pub(super) recognise: fn(&Head) -> Option<Result<Whose, String>>,
-    pub(super) read: fn(Reading<'_>, &mut Collector) -> Result<(), ReadError>,
-}
-
-impl std::fmt::Debug for Vendor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl PartialEq for Vendor {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Vendor {}
-
-/// Where a file says whose its rows are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// Every row names its symbol.
-    Rows,
-    /// All rows are of one symbol, which the content does not name.
-    File,
-    /// Every row names its symbol, and the file's name the date they are of.
-    Dated,
-}
-
-/// A vendor's file being read.
-pub(super) struct Reading<'a> {
-    pub(super) source: &'a mut dyn Read,
-    pub(super) encoding: Encoding,
-    /// The symbol of a file whose rows name none.
-    pub(super) symbol: Option<&'a Symbol>,
-    /// The date in the file's name.
-    pub(super) date: Option<NaiveDate>,
-    pub(super) options: &'a Options,
-}
-
-impl Reading<'_> {
-    /// The currency of amounts that name none, as a feed spells it.
-    pub(super) fn currency(&self) -> String {
-        let currency = &self.options.currency;
-        currency.minor.map_or_else(|| currency.code.clone(), str::to_owned)
-    }
-
-    /// The symbol of a file whose rows name none.
-    pub(super) fn file_symbol(&self) -> Result<&Symbol, ReadError> {
-        self.symbol
-            .ok_or_else(|| ReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))
-    }
-}
 
 /// One record, whatever it was encoded in.
 pub(super) struct VendorRow<'a> {

@@ -6,10 +6,9 @@
 use market::symbol::Symbol;
 
 use super::day::RawDay;
-use super::head::plain;
+use super::head::{Head, plain};
+use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::table::{PriceColumns, Table};
-use super::vendor::{Reading, Vendor, Whose};
-use super::{Head, ReadError};
 use crate::collect::Collector;
 use crate::normalize::{Fault, session_date, trim};
 use crate::source::Encoding;

@@ -12,10 +12,9 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::day::{Days, amount, cash, local_date, split, split_shares};
-use super::head::plain;
+use super::head::{Head, plain};
+use super::reading::{Options, ReadError, Reading, Vendor, Whose};
 use super::table::{NONE, PriceColumns, Table};
-use super::vendor::{Reading, Vendor, Whose};
-use super::{Head, Options, ReadError};
 use crate::collect::Collector;
 use crate::normalize::Fault;
 use crate::records::Record;

@@ -14,7 +14,7 @@ use market::event::SecurityType;
 use super::plan::Plan;
 use super::shares::ShareChanges;
 use super::synthetic::Market;
-use super::{figures, funds, payments, walk};
+use super::{dues, figures, funds, payments, walk};
 
 /// Columns of the price files.
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
@@ -207,7 +207,7 @@ fn write_block(
 }
 
 fn write_one(plan: &Plan, market: &Market, prices: &mut Vec<u8>, block: &mut Block) {
-    let dues = payments::dues(plan, market);
+    let dues = dues::dues(plan, market);
     let changes = ShareChanges::of(plan, &dues);
     let paid = payments::payments(plan, market, &dues, &changes);
     let ending = walk::write(plan, market, &changes, &paid, prices);

@@ -2,7 +2,7 @@
 
 use market::event::DividendType;
 
-use super::payments::Due;
+use super::dues::Due;
 use super::plan::Plan;
 use super::shape::Extra;
 use super::synthetic::Market;

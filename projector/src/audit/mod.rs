@@ -3,12 +3,12 @@
 //! One snapshot of the served generation is read and nothing is written. A finding is no error: it names securities to look
 //! at and says what to do with them.
 
+mod finding;
 mod sessions;
 mod statuses;
 
 use anyhow::Context;
-use chrono::{Months, NaiveDate};
-use market::history::SourcePolicy;
+use chrono::NaiveDate;
 use market::row::Json;
 use serde::Serialize;
 use tokio_postgres::types::ToSql;
@@ -16,8 +16,9 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use crate::generation::Generation;
 
-/// Securities a finding names.
-const FIRST: usize = 10;
+use finding::Market;
+pub use finding::{Finding, Seen};
+
 const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 const MARKET: &str = include_str!("../../queries/audit/market.sql");
 
@@ -39,28 +40,6 @@ impl Audit {
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.count == 0)
     }
-}
-
-/// What one check found.
-#[derive(Debug, Serialize)]
-pub struct Finding {
-    pub check: &'static str,
-    /// What the findings of one check are told apart by, for example the reason rows are held for.
-    pub topic: Option<String>,
-    pub title: &'static str,
-    pub count: i64,
-    /// The first ten.
-    pub first: Vec<Seen>,
-    /// What to do next.
-    pub next: &'static str,
-}
-
-/// Something to look at.
-#[derive(Debug, Serialize)]
-pub struct Seen {
-    /// The security, or the message of the log.
-    pub symbol: String,
-    pub seen: String,
 }
 
 /// A check that is one statement: columns topic, symbol, seen and total.
@@ -132,12 +111,6 @@ const CHECKS: [Check; 8] = [
     },
 ];
 
-/// The generation that is looked at, and what it was derived with.
-struct Market {
-    as_of: NaiveDate,
-    policy: SourcePolicy,
-}
-
 /// Looks at the served generation.
 pub async fn audit(client: &mut Client) -> anyhow::Result<Audit> {
     let transaction = client
@@ -197,9 +170,4 @@ impl Check {
 
 fn seen(row: &Row) -> Result<Seen, tokio_postgres::Error> {
     Ok(Seen { symbol: row.try_get("symbol")?, seen: row.try_get("seen")? })
-}
-
-/// A month before the market's date.
-fn month_before(as_of: NaiveDate) -> NaiveDate {
-    as_of.checked_sub_months(Months::new(1)).unwrap_or(as_of)
 }

@@ -9,7 +9,7 @@ use chrono::{Datelike, Months};
 use market::bars::{date_of, day_number, unpack_days};
 use tokio_postgres::Transaction;
 
-use super::{Finding, Market, Seen};
+use super::finding::{FIRST, Finding, Market, Seen};
 
 const DAYS: &str = include_str!("../../queries/audit/days.sql");
 
@@ -37,7 +37,7 @@ pub(super) async fn gaps(transaction: &Transaction<'_>, market: &Market) -> anyh
         topic: None,
         title: "securities without a price on days their exchange traded",
         count,
-        first: found.into_iter().take(super::FIRST).map(|(_, seen)| seen).collect(),
+        first: found.into_iter().take(FIRST).map(|(_, seen)| seen).collect(),
         next: "load the missing days again; a halted or barely traded security may rightly have none",
     })
 }

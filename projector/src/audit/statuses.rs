@@ -6,7 +6,7 @@ use market::row::{DividendState, Json};
 use store::facts::StoredFacts;
 use tokio_postgres::Transaction;
 
-use super::{Finding, Market, Seen, month_before};
+use super::finding::{FIRST, Finding, Market, Seen, month_before};
 
 const CANDIDATES: &str = include_str!("../../queries/audit/status_candidates.sql");
 /// Histories in memory at a time.
@@ -32,7 +32,7 @@ pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> a
                 continue;
             }
             count += 1;
-            if first.len() < super::FIRST {
+            if first.len() < FIRST {
                 first.push(Seen {
                     symbol: identity.symbol.to_string(),
                     seen: format!("{was} on {before}, {now} now"),

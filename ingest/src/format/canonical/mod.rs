@@ -1,23 +1,25 @@
 //! The canonical feed: CSV files named by their kind, and NDJSON records that name theirs.
 
-use std::borrow::Cow;
 use std::io::Read;
 
 use market::event::Kind;
 
-use super::table::{NONE, PriceColumns, Table};
-use super::{Format, Head, Options, ReadError};
+use super::head::Head;
+use super::reading::{Format, Options, ReadError};
+use super::table::Table;
 use crate::collect::Collector;
-use crate::normalize::{Cells, Fault};
+use crate::normalize::Fault;
 use crate::records::{Lines, Record};
 use crate::source::{Encoding, FeedFile};
 
+mod cells;
 mod draft;
 mod json;
 mod layout;
 mod price;
 mod rows;
 
+use cells::cells_of;
 pub(super) use draft::Draft;
 use layout::Layout;
 
@@ -95,21 +97,6 @@ fn read_record(
         return Err(Fault::new("unknown_kind", message));
     }
     rows::accept(layout.kind, &cells, record.line, record.raw.len(), rows)
-}
-
-/// A CSV record's cells by column name.
-fn cells_of<'a>(layout: &Layout, columns: &[Option<usize>], record: &Record<'a>) -> Result<Cells<'a>, Fault> {
-    let mut cells = Cells::new(layout.names);
-    for (field, column) in record.fields().zip(columns) {
-        let Some(index) = column else { continue };
-        let text = std::str::from_utf8(field).map_err(|_| not_text(layout.names[*index]))?;
-        cells.set(*index, Cow::Borrowed(text));
-    }
-    Ok(cells)
-}
-
-fn not_text(column: &str) -> Fault {
-    Fault::new("malformed_row", format_args!("{column} is not UTF-8 text: save the file as UTF-8"))
 }
 
 /// Reads NDJSON records of any kind.

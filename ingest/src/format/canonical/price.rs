@@ -7,9 +7,11 @@ use chrono::NaiveDate;
 use market::bars::{BarVersion, day_number};
 use market::event::{Action, Basis};
 
+use super::cells::cells_of;
 use super::layout::Layout;
-use super::{NONE, PriceColumns, ReadError, Table, cells_of};
 use crate::collect::Collector;
+use crate::format::reading::ReadError;
+use crate::format::table::{NONE, PriceColumns, Table};
 use crate::normalize::{Cells, Fault, session_date, trim};
 use crate::records::Record;
 

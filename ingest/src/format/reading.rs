@@ -1,0 +1,167 @@
+//! How a file is read: the words that the registry, the vendors' files and the loops they share have in common.
+//!
+//! Nothing here knows which vendors there are, so that a vendor's file can be read without all the others.
+
+use std::io::{self, Read};
+
+use chrono::NaiveDate;
+use market::event::Kind;
+use market::symbol::Symbol;
+
+use super::head::Head;
+use super::symbol_from::SymbolFrom;
+use crate::collect::Collector;
+use crate::normalize::Currency;
+use crate::source::Encoding;
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// Recognise each file by its header or JSON shape.
+    #[default]
+    Auto,
+    /// This project's own CSV or NDJSON.
+    Canonical,
+    Vendor(&'static Vendor),
+}
+
+impl Choice {
+    /// Its word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Canonical => "canonical",
+            Self::Vendor(vendor) => vendor.name,
+        }
+    }
+
+    /// The vendor, where the choice is one.
+    pub(super) fn vendor(self) -> Option<&'static Vendor> {
+        match self {
+            Self::Vendor(vendor) => Some(vendor),
+            Self::Auto | Self::Canonical => None,
+        }
+    }
+}
+
+/// How the rows of one file are read: its format, and what its format needs to know beside the content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Format {
+    CanonicalCsv(Kind),
+    CanonicalNdjson,
+    Vendor {
+        vendor: &'static Vendor,
+        encoding: Encoding,
+        /// The symbol of a file whose rows name none.
+        symbol: Option<Symbol>,
+        /// The date in the name of a file whose rows name none.
+        date: Option<NaiveDate>,
+    },
+}
+
+impl Format {
+    /// Name for people and manifests.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::CanonicalCsv(_) | Self::CanonicalNdjson => "canonical",
+            Self::Vendor { vendor, .. } => vendor.name,
+        }
+    }
+
+    /// What the rows depend on beside the content: part of the input's identity. Empty where the content says all.
+    pub fn reading(&self) -> String {
+        match self {
+            Self::CanonicalNdjson => String::new(),
+            Self::CanonicalCsv(kind) => format!("canonical/{kind}"),
+            Self::Vendor { vendor, symbol, date, .. } => {
+                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
+                let date = date.map(|date| format!("@{date}")).unwrap_or_default();
+                format!("{}{symbol}{date}", vendor.name)
+            }
+        }
+    }
+}
+
+/// What the command line says about reading.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub choice: Choice,
+    pub symbol: Option<Symbol>,
+    /// Where the symbol stands in the names of files.
+    pub symbol_from: Option<SymbolFrom>,
+    /// Currency of amounts in formats that name none.
+    pub currency: Currency,
+    pub ignore_unknown: bool,
+    pub today: NaiveDate,
+}
+
+/// Why a file is not loaded at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A vendor's format.
+pub struct Vendor {
+    /// Its word on the command line.
+    pub name: &'static str,
+    /// What it is, for `--help`.
+    pub about: &'static str,
+    /// What a file of it has, for the refusal of one that has not.
+    pub(super) needs: &'static str,
+    pub(super) recognise: fn(&Head) -> Option<Result<Whose, String>>,
+    pub(super) read: fn(Reading<'_>, &mut Collector) -> Result<(), ReadError>,
+}
+
+impl std::fmt::Debug for Vendor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Vendor {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Vendor {}
+
+/// Where a file says whose its rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Every row names its symbol.
+    Rows,
+    /// All rows are of one symbol, which the content does not name.
+    File,
+    /// Every row names its symbol, and the file's name the date they are of.
+    Dated,
+}
+
+/// A vendor's file being read.
+pub(super) struct Reading<'a> {
+    pub(super) source: &'a mut dyn Read,
+    pub(super) encoding: Encoding,
+    /// The symbol of a file whose rows name none.
+    pub(super) symbol: Option<&'a Symbol>,
+    /// The date in the file's name.
+    pub(super) date: Option<NaiveDate>,
+    pub(super) options: &'a Options,
+}
+
+impl Reading<'_> {
+    /// The currency of amounts that name none, as a feed spells it.
+    pub(super) fn currency(&self) -> String {
+        let currency = &self.options.currency;
+        currency.minor.map_or_else(|| currency.code.clone(), str::to_owned)
+    }
+
+    /// The symbol of a file whose rows name none.
+    pub(super) fn file_symbol(&self) -> Result<&Symbol, ReadError> {
+        self.symbol
+            .ok_or_else(|| ReadError::Refused("does not say whose rows it holds: say --symbol".to_owned()))
+    }
+}

@@ -1,0 +1,41 @@
+//! What every check is given and what it answers.
+
+use chrono::{Months, NaiveDate};
+use market::history::SourcePolicy;
+use serde::Serialize;
+
+/// Securities a finding names.
+pub(super) const FIRST: usize = 10;
+
+/// What one check found.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    pub check: &'static str,
+    /// What the findings of one check are told apart by, for example the reason rows are held for.
+    pub topic: Option<String>,
+    pub title: &'static str,
+    pub count: i64,
+    /// The first ten.
+    pub first: Vec<Seen>,
+    /// What to do next.
+    pub next: &'static str,
+}
+
+/// Something to look at.
+#[derive(Debug, Serialize)]
+pub struct Seen {
+    /// The security, or the message of the log.
+    pub symbol: String,
+    pub seen: String,
+}
+
+/// The generation that is looked at, and what it was derived with.
+pub(super) struct Market {
+    pub(super) as_of: NaiveDate,
+    pub(super) policy: SourcePolicy,
+}
+
+/// A month before the market's date.
+pub(super) fn month_before(as_of: NaiveDate) -> NaiveDate {
+    as_of.checked_sub_months(Months::new(1)).unwrap_or(as_of)
+}
