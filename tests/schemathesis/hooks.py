@@ -12,6 +12,7 @@ from schemathesis import GenerationMode
 # The newest day of the generated market; `as_of` may not be later than today.
 LATEST = "2020-01-01"
 LONGEST_WINDOW = datetime.timedelta(days=366)
+LONGEST_MARKET = datetime.timedelta(days=30)
 
 
 @schemathesis.hook
@@ -31,12 +32,17 @@ def keep_relations(path, query):
     if "range" in query:
         query.pop("start_date", None)
         query.pop("end_date", None)
+    if path == "/v1/bulk/prices":
+        if "date" in query:
+            query.pop("start_date", None)
+            query.pop("end_date", None)
+        keep_window(query, LONGEST_MARKET)
     if "sort" in query:
         query["sort"] = first_of_each_key(query["sort"])
     if path.endswith("/metrics") and "as_of" in query:
         query["as_of"] = min(query["as_of"], LATEST)
     if path in ("/v1/dividends/calendar", "/v1/dividends/ex-dates", "/v1/dividends/payment-dates"):
-        keep_window(query)
+        keep_window(query, LONGEST_WINDOW)
 
 
 def order(query, low, high, key):
@@ -56,12 +62,12 @@ def first_of_each_key(sort):
     return list(chosen.values()) if isinstance(sort, list) else ",".join(chosen.values())
 
 
-def keep_window(query):
-    """The window begins today unless it is told, and is at most 366 days long."""
+def keep_window(query, longest):
+    """The window begins today unless it is told, and has a longest length."""
     if "end_date" in query:
         end = datetime.date.fromisoformat(query["end_date"])
         start = datetime.date.fromisoformat(query.get("start_date", query["end_date"]))
-        query["start_date"] = max(start, end - LONGEST_WINDOW if end.year > 1 else start).isoformat()
+        query["start_date"] = max(start, end - longest if end.year > 1 else start).isoformat()
 
 
 @schemathesis.hook
