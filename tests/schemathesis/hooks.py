@@ -6,6 +6,7 @@ one of them has to be accepted; what breaks the rules is the business of the pro
 
 import datetime
 
+import hypothesis
 import schemathesis
 from schemathesis import GenerationMode
 
@@ -13,6 +14,10 @@ from schemathesis import GenerationMode
 LATEST = "2020-01-01"
 LONGEST_WINDOW = datetime.timedelta(days=366)
 LONGEST_MARKET = datetime.timedelta(days=30)
+
+# Hypothesis's search for requests that succeed more often ends in an IndexError of its own at times; without targets it
+# does not search. Every request is still held against every check.
+hypothesis.target = lambda *_, **__: None
 
 
 @schemathesis.hook
