@@ -12,6 +12,10 @@ unit crate *name:
 it *name:
     cargo test --workspace --test it {{name}}
 
+# All tests, each in a process of its own beside one Postgres and one NATS (cargo install cargo-nextest)
+nextest *filter:
+    cargo nextest run --workspace {{filter}}
+
 # Everything a change must pass
 ci:
     .ci/run

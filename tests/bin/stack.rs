@@ -36,6 +36,12 @@ struct Arguments {
 enum Command {
     /// Print shell lines that export the running stack's addresses and keys
     Env,
+    /// Run one Postgres and one NATS for tests that are processes of their own, and print the variables that name them
+    Servers {
+        /// Process whose end ends the servers
+        #[arg(long = "while", value_name = "PID")]
+        run: i32,
+    },
 }
 
 fn main() -> ExitCode {
@@ -49,10 +55,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<()> {
-    if let Some(Command::Env) = arguments.command {
-        return stack::print_environment();
-    }
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
+    match arguments.command {
+        Some(Command::Env) => return stack::print_environment(),
+        Some(Command::Servers { run }) => return runtime.block_on(stack::lend_servers(run)),
+        None => {}
+    }
     let ended = runtime.block_on(stack::run(Options {
         port: arguments.port,
         fresh: arguments.fresh,

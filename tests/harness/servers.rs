@@ -14,6 +14,8 @@ use crate::postgres::{Durability, PostgresServer};
 use crate::process::{leashed, output};
 use crate::small_disk::SmallDisk;
 
+const TEMPLATE_DATABASE: &str = "TEMPLATE_DATABASE";
+
 /// The pair of servers that a test or a stack works against.
 #[derive(Debug)]
 pub struct Servers {
@@ -81,16 +83,37 @@ impl Servers {
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
+    /// The variables that make another process use these servers, their template and the same programs.
+    pub async fn environment(&self) -> Result<[(&'static str, String); 4]> {
+        let programs = Binaries::shared().await?;
+        let folder = programs.projector.parent().context("the programs are in a folder")?;
+        Ok([
+            ("DATABASE_URL", self.postgres.url("postgres")),
+            ("NATS_URL", self.nats.url().to_owned()),
+            ("SERVICE_PROGRAMS", folder.display().to_string()),
+            (TEMPLATE_DATABASE, self.own_template().await?.to_owned()),
+        ])
+    }
+
     /// A new database with the service's schema. On our own server it is a copy of a template that is migrated once. On
-    /// somebody else's server each database is migrated by itself, so that no template stays behind.
+    /// somebody else's server each database is migrated by itself, so that no template stays behind, unless
+    /// `TEMPLATE_DATABASE` names one.
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
-        if self.postgres.is_own() {
-            let template = self.template.get_or_try_init(|| self.migrated_template()).await?;
-            self.postgres.create_database(name, Some(template)).await?;
-            return Ok(store::db::grant_database(&self.postgres.connect(name).await?).await?);
-        }
-        self.postgres.create_database(name, None).await?;
-        self.migrate(name).await
+        let given = text(TEMPLATE_DATABASE);
+        let template = match &given {
+            Some(template) => template,
+            None if self.postgres.is_own() => self.own_template().await?,
+            None => {
+                self.postgres.create_database(name, None).await?;
+                return self.migrate(name).await;
+            }
+        };
+        self.postgres.create_database(name, Some(template)).await?;
+        Ok(store::db::grant_database(&self.postgres.connect(name).await?).await?)
+    }
+
+    async fn own_template(&self) -> Result<&String> {
+        self.template.get_or_try_init(|| self.migrated_template()).await
     }
 
     async fn migrated_template(&self) -> Result<String> {

@@ -22,11 +22,13 @@ use running::Running;
 mod contents;
 mod folder;
 mod keys;
+mod lent;
 mod progress;
 mod report;
 mod running;
 mod services;
 
+pub use lent::lend_servers;
 pub use report::print_environment;
 
 const DEFAULT_PORT: u16 = 8080;
