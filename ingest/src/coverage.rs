@@ -75,7 +75,8 @@ impl Before {
     /// What the manifests of a log say.
     pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a Run>) -> Self {
         let mut before = Self { sources: BTreeSet::new(), symbols: Some(HashSet::new()) };
-        for run in manifests.into_iter().filter(|run| run.state == RunState::Completed) {
+        let loaded = |run: &&Run| run.state == RunState::Completed && run.pull.is_none();
+        for run in manifests.into_iter().filter(loaded) {
             before.sources.insert(run.source.clone());
             match (&mut before.symbols, &run.new_symbols) {
                 (Some(symbols), Some(new)) => symbols.extend(new.iter().cloned()),

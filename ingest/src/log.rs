@@ -3,16 +3,20 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use async_nats::HeaderMap;
+use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{Context, Message};
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use event_log::frame::{Body, Envelope, Frame, FrameError, FrameId};
 use event_log::stream::{StreamError, StreamSettings, genesis};
 use futures::StreamExt;
 use market::event::{Kind, Reject, Run, RunState};
 
-use crate::publish::Publisher;
+use crate::publish::{Outgoing, PublishFailure, Publisher};
 
 /// How often reading is tried, and the pause before another try: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
@@ -71,6 +75,29 @@ impl Log {
         Publisher::new(self.context.clone(), self.stream.clone())
     }
 
+    /// Publishes a manifest and waits until it is on disk; false when it was to follow the manifest at a sequence and
+    /// another one came between.
+    pub(crate) async fn publish_manifest(
+        &self,
+        mut headers: HeaderMap,
+        body: Bytes,
+        after: Option<u64>,
+    ) -> Result<bool, PublishFailure> {
+        let Some(after) = after else {
+            let mut publisher = self.publisher();
+            publisher.send(Outgoing { subject: self.subject(Kind::Run), headers, body }).await?;
+            return publisher.drain().await.map(|()| true);
+        };
+        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, after.to_string());
+        let unreachable = |error: PublishError| PublishFailure::Unreachable { reason: error.to_string() };
+        let sent = self.context.publish_with_headers(self.subject(Kind::Run), headers, body).await;
+        match sent.map_err(unreachable)?.await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
+            Err(error) => Err(unreachable(error)),
+        }
+    }
+
     /// The subject of a kind.
     pub fn subject(&self, kind: Kind) -> String {
         self.settings.subject(kind)
@@ -79,19 +106,24 @@ impl Log {
     /// Every manifest and its sequence, in order.
     pub async fn manifests(&self) -> Result<Vec<(u64, Run)>, LogError> {
         let mut manifests = Vec::new();
-        self.each_manifest(|sequence, _, run| manifests.push((sequence, run))).await?;
+        self.each_manifest(1, |sequence, _, run| manifests.push((sequence, run))).await?;
         Ok(manifests)
     }
 
     /// Every manifest and when the log took it, in order.
     pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, Run)>, LogError> {
         let mut manifests = Vec::new();
-        self.each_manifest(|_, taken, run| manifests.push((taken, run))).await?;
+        self.each_manifest(1, |_, taken, run| manifests.push((taken, run))).await?;
         Ok(manifests)
     }
 
-    async fn each_manifest(&self, mut each: impl FnMut(u64, DateTime<Utc>, Run)) -> Result<(), LogError> {
-        self.scan(vec![self.subject(Kind::Run)], 1, false, |sequence, message| {
+    /// Every manifest from a sequence on, with its sequence and when the log took it, in order.
+    pub(crate) async fn each_manifest(
+        &self,
+        from: u64,
+        mut each: impl FnMut(u64, DateTime<Utc>, Run),
+    ) -> Result<(), LogError> {
+        self.scan(vec![self.subject(Kind::Run)], from, false, |sequence, message| {
             let frame = decode(sequence, message)?;
             if let Body::Run(run) = frame.body {
                 let info = message.info().map_err(|error| LogError::Read(error.to_string()))?;
@@ -340,25 +372,8 @@ mod tests {
     use super::*;
 
     fn manifest(run: &str, state: RunState, inputs: &[&str]) -> Run {
-        let observed_at = DateTime::UNIX_EPOCH;
-        Run {
-            run: run.to_owned(),
-            state,
-            source: "eod".to_owned(),
-            format: "auto".to_owned(),
-            files: Vec::new(),
-            observed_at,
-            inputs: inputs.iter().map(|input| (*input).to_owned()).collect(),
-            chunks: 0,
-            rows: 0,
-            rejects: 0,
-            rounded: 0,
-            digest: String::new(),
-            frames: Vec::new(),
-            command: Vec::new(),
-            new_symbols: None,
-            newest: Default::default(),
-        }
+        let begun = Run::begun(run.to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
+        Run { state, inputs: inputs.iter().map(|input| (*input).to_owned()).collect(), ..begun }
     }
 
     fn find(run: &str, inputs: &[&str], manifests: &[(u64, Run)]) -> Known {

@@ -9,6 +9,7 @@ use ingest::freshness::{Freshness, FreshnessArgs, freshness};
 use ingest::generate::GenerateArgs;
 use ingest::load::{LoadArgs, LoadError, load};
 use ingest::log::LogError;
+use ingest::pull::{PullArgs, Pulled, pull};
 use ingest::report::print;
 use ingest::show::{RejectsArgs, RunsArgs, ShowArgs};
 use ingest::undo::{UndoArgs, Undone, undo};
@@ -45,6 +46,7 @@ enum Command {
     Rejects(RejectsArgs),
     Freshness(FreshnessArgs),
     Watch(WatchArgs),
+    Pull(Box<PullArgs>),
     Show(ShowArgs),
     Generate(GenerateArgs),
 }
@@ -57,6 +59,7 @@ async fn main() -> ExitCode {
         Command::Load(args) => interruptible(run_load(&args, &stream)).await,
         Command::Resume(args) => interruptible(run_resume(&args, &stream)).await,
         Command::Watch(args) => interruptible(run_watch(&args, &stream)).await,
+        Command::Pull(args) => interruptible(run_pull(&args, &stream)).await,
         Command::Undo(args) => undone(undo(&args, &stream, false).await, args.json),
         Command::Verify(args) => interruptible(run_verify(&args, &stream)).await,
         Command::Export(args) => copied(archive::export(&args, &stream).await, args.json),
@@ -91,6 +94,17 @@ async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> std::io::Result
     Ok(match watch(args, stream, &Shutdown::listen()?).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(format_args!("{error}"), 2),
+    })
+}
+
+async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        return Ok(failed(format_args!("the program's cryptography cannot be set up"), 2));
+    }
+    let report = |pulled: &Pulled| print(pulled, &pulled.text(), args.json);
+    Ok(match pull(args, stream, &Shutdown::listen()?, report).await {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => failed(format_args!("{error}"), error.exit_code()),
     })
 }
 

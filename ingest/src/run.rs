@@ -168,22 +168,10 @@ impl Run {
     /// The manifest as the run begins: nothing is counted yet.
     fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
         Manifest {
-            run: self.id.clone(),
-            state: RunState::Started,
-            source: self.source.clone(),
-            format: self.format.clone(),
             files: self.inputs.iter().map(|input| input.file.label.clone()).collect(),
             inputs: self.inputs.iter().map(|input| input.digest.clone()).collect(),
-            observed_at,
-            chunks: 0,
-            rows: 0,
-            rejects: 0,
-            rounded: 0,
-            digest: String::new(),
-            frames: Vec::new(),
             command: self.command.clone(),
-            new_symbols: None,
-            newest: Default::default(),
+            ..Manifest::begun(self.id.clone(), self.source.clone(), self.format.clone(), observed_at)
         }
     }
 

@@ -12,6 +12,9 @@ use crate::log::{Log, LogError};
 /// Lists the runs of the log, the oldest first
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
+    /// Also what `ingest pull` notes: calls charged to a budget, and bookmarks
+    #[arg(long)]
+    pub all: bool,
     /// Print each manifest as one JSON object a line
     #[arg(long)]
     pub json: bool,
@@ -40,7 +43,8 @@ pub struct ShowArgs {
 
 /// Prints the manifests of all runs.
 pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    for (sequence, run) in Log::open(settings).await?.manifests().await? {
+    let manifests = Log::open(settings).await?.manifests().await?;
+    for (sequence, run) in manifests.into_iter().filter(|(_, run)| args.all || run.pull.is_none()) {
         if args.json {
             outln!("{}", with_sequence(sequence, &run));
             continue;

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::load::{LoadArgs, LoadError, load};
 use crate::log::{Log, LogError};
 use crate::report::Summary;
-use crate::undo::{UndoArgs, Undone, undo};
+use crate::undo::{Standing, UndoArgs, Undone, undo};
 
 /// Compares the log with the manifests of its runs, and publishes again what is missing.
 ///
@@ -132,6 +132,8 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
     let mut findings = Findings::default();
     let manifests = log.manifests().await?;
     let completed = last_of_runs(&manifests, RunState::Completed);
+    // A run that was taken back need not be ended.
+    let standing = Standing::of(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next, mut restored) = (HashSet::new(), 1, 0);
     log.messages(|sequence, message| {
         findings.gaps.extend(next..sequence);
@@ -167,7 +169,8 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
             });
             all_missing.extend(missing);
         }
-        if run.state == RunState::Started && !completed.contains_key(run.run.as_str()) {
+        let ended = completed.contains_key(run.run.as_str()) || standing.undone_by(&run.run).is_some();
+        if run.state == RunState::Started && !ended {
             findings.interrupted.push(run.run.clone());
         }
     }
@@ -301,32 +304,19 @@ pub async fn resume(
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
     use market::event::{InputFrames, Kind};
 
     use super::*;
 
     #[test]
     fn a_manifest_promises_the_ids_of_its_frames() {
+        let begun = Run::begun("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
+        let cut = |kind, frames| InputFrames { input: "a".to_owned(), kind, frames };
         let run = Run {
-            run: "r".to_owned(),
             state: RunState::Completed,
-            source: "eod".to_owned(),
-            format: "auto".to_owned(),
-            files: Vec::new(),
-            observed_at: chrono::DateTime::UNIX_EPOCH,
-            inputs: vec!["a".to_owned()],
-            chunks: 3,
-            rows: 0,
-            rejects: 0,
-            rounded: 0,
-            digest: String::new(),
-            frames: vec![
-                InputFrames { input: "a".to_owned(), kind: Kind::Price, frames: 2 },
-                InputFrames { input: "a".to_owned(), kind: Kind::Dividend, frames: 1 },
-            ],
-            command: Vec::new(),
-            new_symbols: None,
-            newest: Default::default(),
+            frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
+            ..begun
         };
         let ids: Vec<Vec<FrameId>> = promised(&run).collect();
         let of = |chunk, schema: &str| FrameId::of("eod", "a", chunk, schema);

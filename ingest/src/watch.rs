@@ -5,7 +5,7 @@
 //! where it lies on another machine.
 
 use std::collections::HashMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -15,6 +15,7 @@ use event_log::stream::StreamSettings;
 use process::{Shutdown, failpoint};
 
 use crate::load::{LoadArgs, LoadError, load, parse_source};
+use crate::lock;
 use crate::normalize::parse_duration;
 
 /// Where files go.
@@ -102,16 +103,10 @@ pub async fn watch(
     Ok(())
 }
 
-/// Holds the folder while the file lives; the kernel lets go of it however the process ends.
 fn lock(folder: &Path) -> Result<File, WatchError> {
-    let failed = |source| WatchError::Folder { folder: folder.to_owned(), source };
-    let path = folder.join(LOCK);
-    let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(WatchError::Locked { folder: folder.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
-    }
+    let held = lock::hold(&folder.join(LOCK));
+    let held = held.map_err(|source| WatchError::Folder { folder: folder.to_owned(), source })?;
+    held.ok_or_else(|| WatchError::Locked { folder: folder.to_owned() })
 }
 
 fn load_args(args: &WatchArgs, path: &Path) -> Result<LoadArgs, clap::Error> {

@@ -62,24 +62,8 @@ mod tests {
     }
 
     fn manifest(state: RunState) -> Message {
-        message(Body::Run(Box::new(Run {
-            run: "run-1".to_owned(),
-            state,
-            source: "test".to_owned(),
-            format: "canonical".to_owned(),
-            files: Vec::new(),
-            inputs: Vec::new(),
-            observed_at: DateTime::UNIX_EPOCH,
-            chunks: 0,
-            rows: 0,
-            rejects: 0,
-            rounded: 0,
-            digest: String::new(),
-            frames: Vec::new(),
-            command: Vec::new(),
-            new_symbols: None,
-            newest: Default::default(),
-        })))
+        let [run, source, format] = ["run-1", "test", "canonical"].map(str::to_owned);
+        message(Body::Run(Box::new(Run { state, ..Run::begun(run, source, format, DateTime::UNIX_EPOCH) })))
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod market_prices;
 mod method;
 mod outage;
 mod physical;
+mod pull;
 mod records;
 mod remembered;
 mod replay;

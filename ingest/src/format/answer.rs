@@ -34,7 +34,13 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
     if text.contains('\0') {
         return Some("is binary, neither text nor a packing that is known (.gz, .zst, .zip)".to_owned());
     }
-    if head.encoding == Encoding::Csv { None } else { message(text) }
+    let notice = notice(text).filter(|_| head.encoding != Encoding::Csv)?;
+    let said = notice.said;
+    Some(if notice.throttled {
+        format!("is a throttle notice, not data: {said:?}; ask again later")
+    } else {
+        format!("is a service's message, not data: {said:?}")
+    })
 }
 
 /// A web page's title, for a person who asks what came.
@@ -43,18 +49,27 @@ fn title(text: &str) -> String {
     title.map_or_else(String::new, |(title, _)| format!(" ({})", shown(title.trim().as_bytes())))
 }
 
+/// What a service says in place of data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) said: String,
+    /// Too much was asked for: the same may succeed later.
+    pub(crate) throttled: bool,
+}
+
 /// The message of an answer that holds nothing else.
-fn message(text: &str) -> Option<String> {
+pub(crate) fn notice(text: &str) -> Option<Notice> {
     let answer = Json::parse(text).ok()?;
     let members = answer.members();
     let known = |name: &str, list: &[&str]| list.contains(&plain(name).as_str());
     let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &BESIDE));
     let (_, said) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
-    let said = said.text().unwrap_or_else(|| said.raw().into());
-    let asked_too_much = THROTTLE.iter().any(|words| said.to_ascii_lowercase().contains(words));
-    Some(if asked_too_much {
-        format!("is a throttle notice, not data: {said:?}; ask again later")
-    } else {
-        format!("is a service's message, not data: {said:?}")
-    })
+    let said = said.text().unwrap_or_else(|| said.raw().into()).into_owned();
+    Some(Notice { throttled: is_throttle(&said), said })
+}
+
+/// Whether a message says that too much was asked for.
+pub(crate) fn is_throttle(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    THROTTLE.iter().any(|words| said.contains(words))
 }

@@ -36,6 +36,7 @@ mod vendor;
 mod wiki;
 mod yahoo;
 
+pub(crate) use answer::{is_throttle, notice};
 pub use head::Head;
 pub use reading::{Choice, Format, Options, ReadError, Vendor};
 use reading::{Reading, Whose};

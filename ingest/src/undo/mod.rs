@@ -169,22 +169,11 @@ impl Undoing<'_> {
 
     fn manifest(&self, observed_at: DateTime<Utc>) -> Run {
         Run {
-            run: self.id.to_owned(),
-            state: RunState::Started,
-            source: self.run.source.clone(),
-            format: FORMAT.to_owned(),
             files: vec![self.run.run.clone()],
             inputs: vec![blake3::hash(self.id.as_bytes()).to_hex().to_string()],
-            observed_at,
-            chunks: 0,
-            rows: 0,
-            rejects: 0,
-            rounded: 0,
-            digest: String::new(),
-            frames: Vec::new(),
             command: vec![FORMAT.to_owned(), self.run.run.clone()],
             new_symbols: Some(Vec::new()),
-            newest: BTreeMap::new(),
+            ..Run::begun(self.id.to_owned(), self.run.source.clone(), FORMAT.to_owned(), observed_at)
         }
     }
 

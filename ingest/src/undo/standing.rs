@@ -45,22 +45,9 @@ mod tests {
 
     fn undo(run: &str, of: &str) -> Run {
         Run {
-            run: run.to_owned(),
             state: RunState::Completed,
-            source: "eod".to_owned(),
-            format: FORMAT.to_owned(),
             files: vec![of.to_owned()],
-            inputs: Vec::new(),
-            observed_at: DateTime::UNIX_EPOCH,
-            chunks: 0,
-            rows: 0,
-            rejects: 0,
-            rounded: 0,
-            digest: String::new(),
-            frames: Vec::new(),
-            command: Vec::new(),
-            new_symbols: None,
-            newest: Default::default(),
+            ..Run::begun(run.to_owned(), "eod".to_owned(), FORMAT.to_owned(), DateTime::UNIX_EPOCH)
         }
     }
 

@@ -284,6 +284,67 @@ pub struct Run {
     /// The newest date of its rows, by kind.
     #[serde(default)]
     pub newest: BTreeMap<Kind, NaiveDate>,
+    /// What a pull noted instead of loading anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull: Option<Pull>,
+}
+
+impl Run {
+    /// A run that begins: nothing is counted yet.
+    pub fn begun(run: String, source: String, format: String, observed_at: DateTime<Utc>) -> Self {
+        Self {
+            run,
+            state: RunState::Started,
+            source,
+            format,
+            files: Vec::new(),
+            inputs: Vec::new(),
+            observed_at,
+            chunks: 0,
+            rows: 0,
+            rejects: 0,
+            rounded: 0,
+            digest: String::new(),
+            frames: Vec::new(),
+            command: Vec::new(),
+            new_symbols: None,
+            newest: BTreeMap::new(),
+            pull: None,
+        }
+    }
+}
+
+/// What a pull notes beside the rows it loads: the calls it may make, and how far its requests came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    /// Name of the connector that the budget and the bookmarks are of.
+    pub connector: String,
+    /// Calls charged to the budget, all of them before they are made.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub calls: u64,
+    /// The moment after which none of these calls is made any more.
+    pub until: DateTime<Utc>,
+    /// How far requests came whose rows are in the log, by the request's name and its symbol or day.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bookmarks: BTreeMap<String, Bookmark>,
+}
+
+/// How far a request came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bookmark {
+    /// The day up to which it asked, by New York's calendar.
+    pub through: NaiveDate,
+    /// When the answer was fetched.
+    pub fetched: DateTime<Utc>,
+    /// The answer's validators (RFC 9110), by which a replaced file is noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How many frames of one kind were cut from one input.

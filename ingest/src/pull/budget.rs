@@ -1,0 +1,145 @@
+//! Budgets: how many calls a vendor allows, counted over sliding windows.
+//!
+//! A sliding window holds at most as many calls as any window of the vendor's own, wherever that begins.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Deserialize;
+
+/// The parts a budget is charged in: few entries in the log, and little that is lost with a process that dies.
+const PARTS: u64 = 50;
+
+/// At most so many calls in a time.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Budget {
+    pub calls: u64,
+    pub per: Per,
+}
+
+/// The time a budget is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Per {
+    Second,
+    Minute,
+    Hour,
+    Day,
+    /// The longest month.
+    Month,
+}
+
+impl Per {
+    /// Its word in a manifest.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Month => "month",
+        }
+    }
+
+    fn length(self) -> TimeDelta {
+        match self {
+            Self::Second => TimeDelta::seconds(1),
+            Self::Minute => TimeDelta::minutes(1),
+            Self::Hour => TimeDelta::hours(1),
+            Self::Day => TimeDelta::days(1),
+            Self::Month => TimeDelta::days(31),
+        }
+    }
+}
+
+/// Calls charged, all of which are made before a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Charge {
+    pub calls: u64,
+    pub until: DateTime<Utc>,
+}
+
+/// What the budgets leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Allowance {
+    /// So many calls, now.
+    Calls(u64),
+    /// None before this moment.
+    From(DateTime<Utc>),
+}
+
+/// How many calls may be charged for a request that costs `cost`: a part of the smallest budget, or all that is left.
+pub(super) fn allowance(budgets: &[Budget], charges: &[Charge], cost: u64, now: DateTime<Utc>) -> Allowance {
+    let part = budgets.iter().map(|budget| budget.calls / PARTS).min().unwrap_or(PARTS).max(cost);
+    let left = budgets.iter().map(|budget| budget.left(charges, now)).min().unwrap_or(part);
+    if left >= cost {
+        return Allowance::Calls(part.min(left));
+    }
+    let moments = budgets.iter().map(|budget| budget.when_left(charges, cost, now));
+    Allowance::From(moments.max().unwrap_or(now))
+}
+
+impl Budget {
+    fn left(&self, charges: &[Charge], now: DateTime<Utc>) -> u64 {
+        let counted = charges.iter().filter(|charge| charge.until + self.per.length() > now);
+        self.calls.saturating_sub(counted.map(|charge| charge.calls).sum())
+    }
+
+    /// The moment from which so many calls are left.
+    fn when_left(&self, charges: &[Charge], calls: u64, now: DateTime<Utc>) -> DateTime<Utc> {
+        let mut ends: Vec<DateTime<Utc>> =
+            charges.iter().map(|charge| charge.until + self.per.length()).collect();
+        ends.push(now);
+        ends.sort_unstable();
+        let enough = |moment: &DateTime<Utc>| *moment >= now && self.left(charges, *moment) >= calls;
+        ends.into_iter().find(enough).unwrap_or(now)
+    }
+}
+
+/// The longest time a charge counts.
+pub(super) fn longest(budgets: &[Budget]) -> TimeDelta {
+    budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_700_000_000 + seconds, 0).unwrap()
+    }
+
+    fn charge(calls: u64, seconds: i64) -> Charge {
+        Charge { calls, until: at(seconds) }
+    }
+
+    const FIVE_A_MINUTE: Budget = Budget { calls: 5, per: Per::Minute };
+
+    #[test]
+    fn calls_come_back_when_the_window_has_passed_them() {
+        let charges = [charge(3, 0), charge(2, 20)];
+        let allowed = |seconds, cost| allowance(&[FIVE_A_MINUTE], &charges, cost, at(seconds));
+        assert_eq!(allowed(30, 1), Allowance::From(at(60)));
+        assert_eq!(allowed(59, 4), Allowance::From(at(80)));
+        assert_eq!(allowed(60, 1), Allowance::Calls(1));
+        assert_eq!(allowed(60, 3), Allowance::Calls(3));
+        assert_eq!(allowance(&[FIVE_A_MINUTE], &charges[..1], 1, at(1)), Allowance::Calls(1));
+    }
+
+    #[test]
+    fn the_tightest_budget_decides() {
+        let budgets = [FIVE_A_MINUTE, Budget { calls: 6, per: Per::Day }];
+        let charges = [charge(5, 0)];
+        assert_eq!(allowance(&budgets, &charges, 1, at(61)), Allowance::Calls(1));
+        let spent = [charge(5, 0), charge(1, 61)];
+        assert_eq!(allowance(&budgets, &spent, 1, at(200)), Allowance::From(at(86_400)));
+    }
+
+    #[test]
+    fn large_budgets_are_charged_in_parts() {
+        let large = Budget { calls: 1000, per: Per::Minute };
+        assert_eq!(allowance(&[large], &[], 1, at(0)), Allowance::Calls(20));
+        assert_eq!(allowance(&[large], &[], 100, at(0)), Allowance::Calls(100));
+        assert_eq!(allowance(&[large], &[charge(995, 0)], 1, at(1)), Allowance::Calls(5));
+        assert_eq!(allowance(&[], &[], 1, at(0)), Allowance::Calls(50));
+    }
+}

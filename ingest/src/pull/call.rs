@@ -1,0 +1,225 @@
+//! One call to a vendor: its answer in a file, or what became of it.
+//!
+//! Invariants: every wait has an end, an answer is no larger than allowed, and the credential goes to the vendor's hosts
+//! alone, also when an answer leads elsewhere.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use chrono::Utc;
+use market::event::Bookmark;
+use reqwest::header::{
+    ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
+    RETRY_AFTER,
+};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
+
+use super::connector::Connector;
+use super::credential::Credential;
+use super::retry::retry_after;
+use crate::format::{is_throttle, notice};
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// The longest a whole answer may take.
+const WHOLE: Duration = Duration::from_secs(3600);
+/// What is looked at of an answer for a notice in the place of data.
+const NOTICE_BYTES: u64 = 64 * 1024;
+
+/// How calls are made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// The longest pause within an answer.
+    pub idle: Duration,
+    /// The largest answer, in bytes.
+    pub bytes: u64,
+}
+
+/// Makes the calls of a connector.
+pub(super) struct Caller<'a> {
+    connector: &'a Connector,
+    credential: &'a Credential,
+    client: Client,
+    limits: Limits,
+}
+
+/// What the vendor answered.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// Data, which is in the file, with its validators.
+    Data { etag: Option<String>, last_modified: Option<String> },
+    /// Nothing changed since the bookmark's answer.
+    Unchanged,
+    /// There is no such thing.
+    Missing,
+    /// The answer is at another address.
+    Elsewhere(Url),
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    /// The same call may succeed later.
+    #[error("asked too much: {said}")]
+    Throttled { said: String, wait: Option<Duration> },
+    #[error("{0}")]
+    Transient(String),
+    /// No call of this connector succeeds.
+    #[error("the vendor refuses the credential: {0}")]
+    Unauthorised(String),
+    /// This call does not succeed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl<'a> Caller<'a> {
+    /// Calls with a credential.
+    pub(super) fn new(
+        connector: &'a Connector,
+        credential: &'a Credential,
+        limits: Limits,
+    ) -> Result<Self, String> {
+        let client = Client::builder()
+            .user_agent(concat!("ingest/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .read_timeout(limits.idle)
+            .timeout(WHOLE)
+            // Where an answer leads is decided here, since a credential may stand in a query or in any header.
+            .redirect(redirect::Policy::none())
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self { connector, credential, client, limits })
+    }
+
+    /// Asks, and writes the answer's data to a file.
+    pub(super) async fn call(
+        &self,
+        url: &Url,
+        known: Option<&Bookmark>,
+        into: &Path,
+    ) -> Result<Answer, CallError> {
+        let (mut asked, mut headers) = (url.clone(), HeaderMap::new());
+        if let Some(known) = known {
+            validator(&mut headers, IF_NONE_MATCH, known.etag.as_deref());
+            validator(&mut headers, IF_MODIFIED_SINCE, known.last_modified.as_deref());
+        }
+        if self.connector.trusts(url) {
+            self.credential.apply(&mut asked, &mut headers).map_err(CallError::Failed)?;
+        }
+        let sent = self.client.get(asked).headers(headers).send().await;
+        let response = sent.map_err(|error| CallError::Transient(self.told(error)))?;
+        match response.status() {
+            StatusCode::OK => self.data(response, into).await,
+            StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::GONE => Ok(Answer::Missing),
+            StatusCode::NOT_MODIFIED => Ok(Answer::Unchanged),
+            status if status.is_redirection() => elsewhere(url, &response),
+            status => Err(self.refusal(status, response).await),
+        }
+    }
+
+    async fn data(&self, mut response: Response, into: &Path) -> Result<Answer, CallError> {
+        let header = |name| {
+            response
+                .headers()
+                .get(name)
+                .and_then(|value: &HeaderValue| value.to_str().ok().map(str::to_owned))
+        };
+        let (etag, last_modified) = (header(ETAG), header(LAST_MODIFIED));
+        let too_large = || {
+            CallError::Failed(format!(
+                "the answer is larger than {} bytes: raise --max-bytes",
+                self.limits.bytes
+            ))
+        };
+        if response.content_length().is_some_and(|length| length > self.limits.bytes) {
+            return Err(too_large());
+        }
+        let kept = |error: std::io::Error| CallError::Failed(format!("the answer cannot be kept: {error}"));
+        let mut file = File::create(into).map_err(kept)?;
+        let mut bytes = 0;
+        while let Some(chunk) =
+            response.chunk().await.map_err(|error| CallError::Transient(self.told(error)))?
+        {
+            bytes += chunk.len() as u64;
+            if bytes > self.limits.bytes {
+                return Err(too_large());
+            }
+            file.write_all(&chunk).map_err(kept)?;
+        }
+        file.sync_all().map_err(kept)?;
+        self.look(into, bytes).map_err(kept)?.map_or(Ok(Answer::Data { etag, last_modified }), Err)
+    }
+
+    /// Why a small answer is no data, if it is none; a secret that it quotes is taken out of it.
+    fn look(&self, path: &Path, bytes: u64) -> std::io::Result<Option<CallError>> {
+        if bytes > NOTICE_BYTES {
+            return Ok(None);
+        }
+        let content = std::fs::read(path)?;
+        let text = self.credential.redact(&String::from_utf8_lossy(&content));
+        if let Some(notice) = notice(&text) {
+            let said = notice.said;
+            let throttled = CallError::Throttled { said: said.clone(), wait: None };
+            return Ok(Some(if notice.throttled { throttled } else { CallError::Failed(said) }));
+        }
+        if self.credential.is_quoted_in(&content) {
+            std::fs::write(path, text)?;
+        }
+        Ok(None)
+    }
+
+    async fn refusal(&self, status: StatusCode, mut response: Response) -> CallError {
+        let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let wait = asked.and_then(|value| retry_after(value, Utc::now()));
+        // The first piece of the body is enough for a person.
+        let body = response.chunk().await.ok().flatten().unwrap_or_default();
+        let body = String::from_utf8_lossy(&body[..body.len().min(300)]).trim().to_owned();
+        let said = self.credential.redact(&format!("{status} {body}"));
+        match status {
+            StatusCode::UNAUTHORIZED => CallError::Unauthorised(said),
+            StatusCode::TOO_MANY_REQUESTS => CallError::Throttled { said, wait },
+            StatusCode::SERVICE_UNAVAILABLE if wait.is_some() => CallError::Throttled { said, wait },
+            // Some vendors have other words for a used-up day.
+            StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN if is_throttle(&said) => {
+                CallError::Throttled { said, wait }
+            }
+            status if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
+                CallError::Transient(said)
+            }
+            _ => CallError::Failed(said),
+        }
+    }
+
+    /// An error without its address, in which the credential may stand.
+    fn told(&self, error: reqwest::Error) -> String {
+        let error = error.without_url();
+        let mut told = error.to_string();
+        let mut cause = std::error::Error::source(&error);
+        while let Some(error) = cause {
+            told = format!("{told}: {error}");
+            cause = error.source();
+        }
+        self.credential.redact(&told)
+    }
+}
+
+fn validator(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
+    if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+        headers.insert(name, value);
+    }
+}
+
+/// Where a redirection leads; never from https to http.
+fn elsewhere(from: &Url, response: &Response) -> Result<Answer, CallError> {
+    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+    let to = location.and_then(|location| from.join(location).ok());
+    match to {
+        Some(to) if to.scheme() == "https" || to.scheme() == "http" && from.scheme() == "http" => {
+            Ok(Answer::Elsewhere(to))
+        }
+        _ => {
+            Err(CallError::Failed(format!("{} leads to no address that may be followed", response.status())))
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Connectors: what is fetched from a vendor, and how, as a TOML manifest says it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use chrono::NaiveDate;
+use market::symbol::Symbol;
+use reqwest::Url;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use super::budget::Budget;
+use super::credential::CredentialSpec;
+use super::error::PullError;
+use super::schedule::Schedule;
+use crate::load::{LoadArgs, parse_source};
+
+/// The manifests that ship with the program, by the names they are called by.
+pub(super) const SHIPPED: [(&str, &str); 6] = [
+    ("alphavantage", include_str!("../../connectors/alphavantage.toml")),
+    ("eodhd", include_str!("../../connectors/eodhd.toml")),
+    ("massive", include_str!("../../connectors/massive.toml")),
+    ("massive-flatfiles", include_str!("../../connectors/massive-flatfiles.toml")),
+    ("tiingo", include_str!("../../connectors/tiingo.toml")),
+    ("url", include_str!("../../connectors/url.toml")),
+];
+
+/// Words between braces in a path or query, which a request fills in.
+const PLACES: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
+/// Endings of files by which `ingest load` knows how their records stand.
+const ENDINGS: [&str; 3] = ["csv", "json", "ndjson"];
+
+/// A manifest.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Connector {
+    /// Name by which its budget and its bookmarks are kept.
+    pub name: String,
+    /// Name of the feed; default: the connector's.
+    #[serde(default)]
+    source: Option<String>,
+    #[serde(deserialize_with = "address")]
+    pub base_url: Url,
+    /// Other hosts of the vendor, which may see the credential too.
+    #[serde(default)]
+    pub hosts: Vec<String>,
+    #[serde(default)]
+    pub credential: Option<CredentialSpec>,
+    #[serde(default, rename = "budget")]
+    pub budgets: Vec<Budget>,
+    #[serde(default)]
+    pub schedule: Option<Schedule>,
+    /// The first day to ask for when there is no bookmark; default: 30 days back.
+    #[serde(default)]
+    pub since: Option<NaiveDate>,
+    /// Symbols to ask for, when the command line names none.
+    #[serde(default)]
+    symbols: Vec<String>,
+    /// What stands between root and class of a symbol in the vendor's spelling, for `.`.
+    #[serde(default = "dot")]
+    pub separator: String,
+    /// Options of `ingest load`.
+    #[serde(default)]
+    pub options: Vec<String>,
+    #[serde(rename = "request")]
+    pub requests: Vec<Request>,
+}
+
+/// One kind of question to the vendor.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// Its name, unique in the manifest: part of bookmarks and of file names.
+    pub name: String,
+    pub path: String,
+    #[serde(default)]
+    pub query: BTreeMap<String, String>,
+    /// How the answer's records stand, and how it is packed: `csv`, `json`, `ndjson`, `csv.gz` …
+    #[serde(default = "json")]
+    pub ending: String,
+    /// Calls of the budget that it costs.
+    #[serde(default = "one")]
+    pub cost: u64,
+    /// Days (for requests by day: sessions) before the bookmark that are asked for again.
+    #[serde(default = "five")]
+    pub look_back: u64,
+    #[serde(default)]
+    pub paging: Option<Paging>,
+}
+
+/// Where the next page is.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Paging {
+    /// The answer names its address, at this JSON pointer.
+    NextUrl(String),
+    /// The answer names a token, at this JSON pointer, which goes into a query parameter.
+    Token { pointer: String, parameter: String },
+    /// Pages have numbers from 1; one without records ends the list.
+    Number(String),
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Url::parse(&text).map_err(|error| D::Error::custom(format!("{text:?}: {error}")))
+}
+
+fn dot() -> String {
+    ".".to_owned()
+}
+
+fn json() -> String {
+    "json".to_owned()
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn five() -> u64 {
+    5
+}
+
+impl Connector {
+    /// Reads a shipped manifest by its name, else a file.
+    pub(super) fn open(name: &str) -> Result<Self, PullError> {
+        let invalid = |reason: String| PullError::Manifest { name: name.to_owned(), reason };
+        let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
+        let text = match shipped {
+            Some((_, text)) => (*text).to_owned(),
+            None => std::fs::read_to_string(Path::new(name)).map_err(|error| {
+                let names = SHIPPED.map(|(name, _)| name).join(", ");
+                invalid(format!("{error}; shipped are {names}, any other is a file"))
+            })?,
+        };
+        Self::parse(&text).map_err(invalid)
+    }
+
+    /// Reads a manifest's text; the error says what is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let connector: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        connector.check()?;
+        Ok(connector)
+    }
+
+    /// Name of the feed.
+    pub(super) fn source(&self) -> &str {
+        self.source.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The manifest's own symbols.
+    pub(super) fn symbols(&self) -> Result<Vec<Symbol>, String> {
+        let parse = |text: &String| Symbol::parse(text).map_err(|error| format!("{text:?} {error}"));
+        self.symbols.iter().map(parse).collect()
+    }
+
+    /// Whether the credential may be shown to the host of an address.
+    pub(super) fn trusts(&self, url: &Url) -> bool {
+        let named = |host: &str| self.hosts.iter().any(|trusted| trusted == host);
+        url.origin() == self.base_url.origin()
+            || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        parse_source(&self.name).map_err(|expected| format!("name: {expected}"))?;
+        parse_source(self.source()).map_err(|expected| format!("source: {expected}"))?;
+        self.symbols()?;
+        let local = matches!(self.base_url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+        match self.base_url.scheme() {
+            "https" => {}
+            "http" if local || self.credential.is_none() => {}
+            _ => return Err("base_url: https is needed where a credential is sent".to_owned()),
+        }
+        if self.requests.is_empty() {
+            return Err("there is no [[request]]".to_owned());
+        }
+        if let Some(budget) = self.budgets.iter().find(|budget| budget.calls == 0) {
+            return Err(format!("budget: no call a {} is allowed", budget.per.as_str()));
+        }
+        for (index, request) in self.requests.iter().enumerate() {
+            request.check(&self.budgets).map_err(|reason| format!("request {}: {reason}", request.name))?;
+            if self.requests[..index].iter().any(|other| other.name == request.name) {
+                return Err(format!("two requests are named {}", request.name));
+            }
+        }
+        self.load_args("any.json", &[]).map_err(|error| format!("options: {error}"))?;
+        Ok(())
+    }
+
+    /// The arguments that load fetched files.
+    pub(super) fn load_args(&self, path: &str, more: &[String]) -> Result<LoadArgs, clap::Error> {
+        let mut command = ["load", path, "--source", self.source()].map(str::to_owned).to_vec();
+        command.extend(self.options.iter().chain(more).cloned());
+        LoadArgs::of_command(&command)
+    }
+}
+
+impl Request {
+    /// Whether one of its texts has a place of this name.
+    pub(super) fn names(&self, place: &str) -> bool {
+        let place = format!("{{{place}}}");
+        self.templates().any(|template| template.contains(&place))
+    }
+
+    fn templates(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.path).chain(self.query.values())
+    }
+
+    fn check(&self, budgets: &[Budget]) -> Result<(), String> {
+        let named = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        if self.name.is_empty() || !self.name.chars().all(named) {
+            return Err("its name is not of letters, digits, '-' and '_'".to_owned());
+        }
+        if !self.path.starts_with('/') {
+            return Err("its path does not begin with /".to_owned());
+        }
+        let known = |ending: &str| ENDINGS.contains(&ending);
+        let plain = [".gz", ".zst"].iter().find_map(|packed| self.ending.strip_suffix(packed));
+        if !known(plain.unwrap_or(&self.ending)) {
+            return Err(format!("ending: one of {}, also with .gz or .zst", ENDINGS.join(", ")));
+        }
+        for template in self.templates() {
+            for place in template.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default()) {
+                if !PLACES.contains(&place) {
+                    return Err(format!("{{{place}}} is no place; there are {}", PLACES.join(", ")));
+                }
+            }
+        }
+        let smallest = budgets.iter().map(|budget| budget.calls).min();
+        if self.cost == 0 || smallest.is_some_and(|calls| self.cost > calls) {
+            return Err("its cost is none, or more than the budget".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+        name = "x"
+        base_url = "https://example.com"
+        [[request]]
+        name = "prices"
+        path = "/{symbol}"
+    "#;
+
+    #[test]
+    fn shipped_manifests_are_valid_and_short() {
+        for (name, text) in SHIPPED {
+            let connector = Connector::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(connector.name, name);
+            assert!(text.lines().count() <= 100, "{name}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let told = |text: &str| Connector::parse(text).map(drop).unwrap_err();
+        let with = |from: &str, to: &str| told(&SMALL.replace(from, to));
+        assert!(Connector::parse(SMALL).is_ok());
+        assert!(with("{symbol}", "{sybmol}").contains("{sybmol} is no place"));
+        assert!(with("path", "pth").contains("unknown field `pth`"));
+        assert!(with("\"/{", "\"{").contains("does not begin with /"));
+        assert!(told(&format!("{SMALL}\nending = \"xlsx\"")).contains("ending: one of csv"));
+        assert!(told(&format!("options = [\"--fromat\"]\n{SMALL}")).contains("--fromat"));
+        let open = "base_url = \"http://example.com\"\ncredential = { kind = \"query\", variable = \"X\", parameter = \"k\" }";
+        assert!(with("base_url = \"https://example.com\"", open).contains("https is needed"));
+        assert!(
+            told(&format!("budget = [{{ calls = 5, per = \"day\" }}]\n{SMALL}\ncost = 6")).contains("cost")
+        );
+    }
+
+    #[test]
+    fn the_credential_is_for_the_vendor_s_hosts() {
+        let text = format!("hosts = [\"api.example.org\"]\n{SMALL}");
+        let connector = Connector::parse(&text).unwrap();
+        let trusts = |url: &str| connector.trusts(&Url::parse(url).unwrap());
+        assert!(trusts("https://example.com/next") && trusts("https://api.example.org/next"));
+        for other in [
+            "http://example.com/",
+            "https://example.com:8443/",
+            "https://evil.org/",
+            "http://api.example.org/",
+        ] {
+            assert!(!trusts(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Credentials: read from variables that a manifest names, sent to the vendor, and shown to nobody else.
+//!
+//! Invariant: a secret leaves this file only as a part of a request, and every text that is kept or printed goes
+//! through [`Credential::redact`].
+
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use super::aws;
+
+/// What stands for a secret in a text.
+const REDACTED: &str = "***";
+
+/// How a vendor is told who asks.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum CredentialSpec {
+    /// A header, such as `Authorization: Bearer …`.
+    Header {
+        variable: String,
+        header: String,
+        #[serde(default)]
+        prefix: String,
+    },
+    /// A query parameter.
+    Query { variable: String, parameter: String },
+    /// A signature of the request (AWS Signature Version 4), as object stores want it.
+    Aws { key_id: String, secret: String, region: String },
+}
+
+/// A credential with its secrets.
+pub(super) enum Credential {
+    Header { header: HeaderName, value: SecretString, secret: SecretString },
+    Query { parameter: String, secret: SecretString },
+    Aws { key_id: SecretString, secret: SecretString, region: String },
+    None,
+}
+
+/// Reads the variable of a name; an empty one is none.
+fn variable(name: &str) -> Result<SecretString, String> {
+    #[expect(clippy::disallowed_methods, reason = "which variables hold credentials is said by manifests")]
+    let value = std::env::var(name).unwrap_or_default();
+    let value = value.trim();
+    if value.is_empty() {
+        Err(format!("the variable {name} is not set: it holds the credential"))
+    } else {
+        Ok(value.into())
+    }
+}
+
+impl Credential {
+    /// Reads the secrets.
+    pub(super) fn read(spec: Option<&CredentialSpec>) -> Result<Self, String> {
+        Ok(match spec {
+            None => Self::None,
+            Some(CredentialSpec::Header { variable: name, header, prefix }) => {
+                let secret = variable(name)?;
+                let value = format!("{prefix}{}", secret.expose_secret()).into();
+                let header = header.parse().map_err(|_| format!("{header:?} is no name of a header"))?;
+                Self::Header { header, value, secret }
+            }
+            Some(CredentialSpec::Query { variable: name, parameter }) => {
+                Self::Query { parameter: parameter.clone(), secret: variable(name)? }
+            }
+            Some(CredentialSpec::Aws { key_id, secret, region }) => {
+                Self::Aws { key_id: variable(key_id)?, secret: variable(secret)?, region: region.clone() }
+            }
+        })
+    }
+
+    /// Adds itself to a request for `url`.
+    pub(super) fn apply(&self, url: &mut Url, headers: &mut HeaderMap) -> Result<(), String> {
+        match self {
+            Self::None => {}
+            Self::Query { parameter, secret } => {
+                url.query_pairs_mut().append_pair(parameter, secret.expose_secret());
+            }
+            Self::Header { header, value, .. } => {
+                let mut value = HeaderValue::from_str(value.expose_secret())
+                    .map_err(|_| "the credential has characters that no header can have".to_owned())?;
+                value.set_sensitive(true);
+                headers.insert(header.clone(), value);
+            }
+            Self::Aws { key_id, secret, region } => {
+                let signer =
+                    aws::Signer { key_id: key_id.expose_secret(), secret: secret.expose_secret(), region };
+                signer.sign(url, headers, chrono::Utc::now())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A text without the secrets, should it quote them.
+    pub(super) fn redact(&self, text: &str) -> String {
+        self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED))
+    }
+
+    /// Whether bytes quote a secret.
+    pub(super) fn is_quoted_in(&self, bytes: &[u8]) -> bool {
+        self.secrets().any(|secret| memchr::memmem::find(bytes, secret.as_bytes()).is_some())
+    }
+
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::Header { secret, .. } | Self::Query { secret, .. } => (Some(secret), None),
+            Self::Aws { key_id, secret, .. } => (Some(secret), Some(key_id)),
+            Self::None => (None, None),
+        };
+        first.into_iter().chain(second).map(ExposeSecret::expose_secret)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_sent_and_not_told() {
+        let credential = Credential::Query { parameter: "apikey".to_owned(), secret: "s3cret".into() };
+        let (mut url, mut headers) = (Url::parse("https://example.com/q?a=1").unwrap(), HeaderMap::new());
+        credential.apply(&mut url, &mut headers).unwrap();
+        assert_eq!(url.query(), Some("a=1&apikey=s3cret"));
+        assert_eq!(credential.redact("your key s3cret has …"), "your key *** has …");
+        assert!(credential.is_quoted_in(b"xs3cretx") && !credential.is_quoted_in(b"s3cre"));
+        assert!(Credential::None.redact("s3cret").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_named() {
+        let spec =
+            CredentialSpec::Query { variable: "NO_SUCH_VARIABLE_1".to_owned(), parameter: "k".to_owned() };
+        assert!(Credential::read(Some(&spec)).is_err_and(|error| error.contains("NO_SUCH_VARIABLE_1")));
+    }
+}

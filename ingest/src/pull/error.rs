@@ -1,0 +1,38 @@
+//! Why a pull ended before its end.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::load::LoadError;
+use crate::log::LogError;
+
+/// Why a pull ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub enum PullError {
+    #[error("the manifest {name} cannot be used: {reason}")]
+    Manifest { name: String, reason: String },
+    #[error("{connector}: {reason}")]
+    Unusable { connector: String, reason: String },
+    #[error("{} is used by another pull", folder.display())]
+    Locked { folder: PathBuf },
+    #[error("{} cannot be used: {source}", path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("interrupted; what was fetched is kept, run the same command again to go on")]
+    Interrupted,
+}
+
+impl PullError {
+    /// The exit code of a pull that ended so.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Log(_) => 3,
+            Self::Load(error) => error.exit_code(),
+            Self::Interrupted => 130,
+            Self::Manifest { .. } | Self::Unusable { .. } | Self::Locked { .. } | Self::Folder { .. } => 2,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The ledger of a connector: calls charged to its budget, and how far its requests came.
+//!
+//! It is kept in the log, as manifests of runs that load nothing, so that a new machine goes on where the old one was.
+//! Invariant: calls are charged before they are made. A charge is only accepted when no manifest came since the ledger
+//! was read, so that pulls on several machines share one budget.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use event_log::frame::{Body, Frame, FrameId, schema_name};
+use market::event::{Bookmark, Kind, Pull, Run, RunState};
+
+use super::budget::{Allowance, Budget, Charge, allowance, longest};
+use super::error::PullError;
+use crate::load::LoadError;
+use crate::log::{Log, LogError};
+use crate::run::now;
+
+/// How long charged calls may be made. What is left of them then is lost.
+const LEASE: TimeDelta = TimeDelta::seconds(10);
+/// How often a charge gives way to other manifests of the log.
+const MOST_CONFLICTS: usize = 100;
+/// The format a manifest names for an entry.
+const FORMAT: &str = "pull";
+
+/// A connector's ledger.
+pub(super) struct Ledger {
+    log: Log,
+    connector: String,
+    source: String,
+    /// Sequence of the newest manifest that was read.
+    read_to: u64,
+    charges: Vec<Charge>,
+    bookmarks: BTreeMap<String, Bookmark>,
+    /// Calls that may be made.
+    held: Option<Charge>,
+}
+
+impl Ledger {
+    /// Reads the ledger of a connector.
+    pub(super) async fn read(log: Log, connector: &str, source: &str) -> Result<Self, LogError> {
+        let mut ledger = Self {
+            log,
+            connector: connector.to_owned(),
+            source: source.to_owned(),
+            read_to: 0,
+            charges: Vec::new(),
+            bookmarks: BTreeMap::new(),
+            held: None,
+        };
+        ledger.refresh().await?;
+        Ok(ledger)
+    }
+
+    /// How far requests came.
+    pub(super) fn bookmarks(&self) -> &BTreeMap<String, Bookmark> {
+        &self.bookmarks
+    }
+
+    /// Charges the calls of a request; a moment when they are not allowed before it.
+    pub(super) async fn charge(
+        &mut self,
+        budgets: &[Budget],
+        cost: u64,
+    ) -> Result<Option<DateTime<Utc>>, PullError> {
+        for _ in 0..MOST_CONFLICTS {
+            let now = now();
+            if let Some(held) = self.held.as_mut().filter(|held| held.calls >= cost && held.until > now) {
+                held.calls -= cost;
+                return Ok(None);
+            }
+            self.held = None;
+            self.charges.retain(|charge| charge.until + longest(budgets) > now);
+            match allowance(budgets, &self.charges, cost, now) {
+                Allowance::From(moment) => return Ok(Some(moment)),
+                Allowance::Calls(calls) => {
+                    let charge = Charge { calls, until: now + LEASE };
+                    if self.publish(self.entry(charge.calls, charge.until, BTreeMap::new()), true).await? {
+                        self.held = Some(charge);
+                    }
+                    self.refresh().await?;
+                }
+            }
+        }
+        Err(LogError::Read("other loads come before every charge of the budget: try again".to_owned()).into())
+    }
+
+    /// Notes how far requests came whose rows are in the log.
+    pub(super) async fn note(&mut self, bookmarks: BTreeMap<String, Bookmark>) -> Result<(), PullError> {
+        if bookmarks.is_empty() {
+            return Ok(());
+        }
+        self.publish(self.entry(0, now(), bookmarks), false).await?;
+        Ok(self.refresh().await?)
+    }
+
+    fn entry(&self, calls: u64, until: DateTime<Utc>, bookmarks: BTreeMap<String, Bookmark>) -> Run {
+        let moment = Utc::now().timestamp_nanos_opt().unwrap_or_default();
+        let identity = format!("{FORMAT} {} {moment} {}", self.connector, std::process::id());
+        let run = blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned();
+        Run {
+            state: RunState::Completed,
+            new_symbols: Some(Vec::new()),
+            pull: Some(Pull { connector: self.connector.clone(), calls, until, bookmarks }),
+            ..Run::begun(run, self.source.clone(), FORMAT.to_owned(), now())
+        }
+    }
+
+    /// Publishes an entry; false when another manifest came before it and that matters.
+    async fn publish(&self, entry: Run, alone: bool) -> Result<bool, PullError> {
+        let (run, source) = (entry.run.clone(), entry.source.clone());
+        let id = FrameId::of(&source, &run, 0, &schema_name(Kind::Run));
+        let body = Body::Run(Box::new(entry));
+        let frame = Frame { id, source, run, chunk: 0, file: String::new(), line: 0, body };
+        let (headers, body) = frame.encode().map_err(LoadError::from)?;
+        let after = alone.then_some(self.read_to);
+        Ok(self.log.publish_manifest(headers, body, after).await.map_err(LoadError::from)?)
+    }
+
+    /// Reads the manifests that came since.
+    async fn refresh(&mut self) -> Result<(), LogError> {
+        let Self { log, connector, read_to, charges, bookmarks, .. } = self;
+        let from = *read_to + 1;
+        log.each_manifest(from, |sequence, _, run| {
+            *read_to = sequence;
+            let Some(pull) = run.pull.filter(|pull| pull.connector == *connector) else { return };
+            if pull.calls > 0 {
+                charges.push(Charge { calls: pull.calls, until: pull.until });
+            }
+            for (key, bookmark) in pull.bookmarks {
+                let known = bookmarks.get(&key);
+                if known.is_none_or(|known| known.fetched <= bookmark.fetched) {
+                    bookmarks.insert(key, bookmark);
+                }
+            }
+        })
+        .await
+    }
+}

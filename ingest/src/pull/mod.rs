@@ -1,0 +1,187 @@
+//! `ingest pull`: fetches what manifests say from vendors, once or on their schedules.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use chrono::Utc;
+use event_log::stream::StreamSettings;
+use process::{Shutdown, outln};
+
+use crate::lock;
+use crate::log::Log;
+
+mod args;
+mod ask;
+mod aws;
+mod batch;
+mod budget;
+mod call;
+mod connector;
+mod credential;
+mod error;
+mod ledger;
+mod paging;
+mod plan;
+mod report;
+mod retry;
+mod round;
+mod schedule;
+mod wanted;
+
+pub use args::PullArgs;
+use ask::Asker;
+use call::{Caller, Limits};
+use connector::{Connector, SHIPPED};
+use credential::Credential;
+pub use error::PullError;
+use ledger::Ledger;
+pub use report::Pulled;
+use round::Round;
+use wanted::would_ask;
+
+/// The pause after the log could not be reached.
+const AWAY: Duration = Duration::from_secs(5);
+
+/// Pulls as the command line says; each round is reported as it ends. The exit code.
+pub async fn pull(
+    args: &PullArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+    report: impl Fn(&Pulled),
+) -> Result<u8, PullError> {
+    if args.show {
+        return show(args);
+    }
+    let connectors =
+        args.manifests.iter().map(|name| Connector::open(name)).collect::<Result<Vec<_>, _>>()?;
+    if args.dry_run {
+        return dry_run(args, &connectors, settings, report).await;
+    }
+    // A credential that is missing is told now, not at the hour of the schedule.
+    let credentials = connectors.iter().map(credential_of).collect::<Result<Vec<_>, _>>()?;
+    let pullings: Vec<Pulling<'_>> = connectors
+        .iter()
+        .zip(&credentials)
+        .map(|(connector, credential)| Pulling { args, connector, credential, settings, shutdown })
+        .collect();
+    if args.once || connectors.iter().all(|connector| connector.schedule.is_none()) {
+        let mut code = 0;
+        for pulling in pullings {
+            let pulled = pulling.once().await?;
+            report(&pulled);
+            code = code.max(pulled.exit_code());
+        }
+        return Ok(code);
+    }
+    futures::future::try_join_all(pullings.iter().map(|pulling| pulling.on_schedule(&report))).await?;
+    Ok(0)
+}
+
+fn show(args: &PullArgs) -> Result<u8, PullError> {
+    for name in &args.manifests {
+        Connector::open(name)?;
+        match SHIPPED.iter().find(|(shipped, _)| shipped == name) {
+            Some((_, text)) => outln!("{}", text.trim_end()),
+            None => outln!("# {name} is a valid manifest"),
+        }
+    }
+    Ok(0)
+}
+
+/// Says what would be asked for; the bookmarks count if the log answers.
+async fn dry_run(
+    args: &PullArgs,
+    connectors: &[Connector],
+    settings: &StreamSettings,
+    report: impl Fn(&Pulled),
+) -> Result<u8, PullError> {
+    for connector in connectors {
+        let bookmarks = match Log::existing(settings).await {
+            Ok(log) => Ledger::read(log, &connector.name, connector.source()).await?.bookmarks().clone(),
+            Err(error) => {
+                tracing::warn!("the bookmarks cannot be read: {error}");
+                BTreeMap::new()
+            }
+        };
+        report(&would_ask(args, connector, &symbols(args, connector)?, &bookmarks)?);
+    }
+    Ok(0)
+}
+
+fn credential_of(connector: &Connector) -> Result<Credential, PullError> {
+    Credential::read(connector.credential.as_ref()).map_err(|reason| unusable(connector, reason))
+}
+
+fn unusable(connector: &Connector, reason: String) -> PullError {
+    PullError::Unusable { connector: connector.name.clone(), reason }
+}
+
+/// The symbols to ask for: the command line's, else the manifest's.
+fn symbols(args: &PullArgs, connector: &Connector) -> Result<Vec<market::symbol::Symbol>, PullError> {
+    let symbols = if args.symbols.is_empty() { connector.symbols() } else { args.symbols() };
+    symbols.map_err(|reason| unusable(connector, reason))
+}
+
+/// One connector and all that its rounds need.
+struct Pulling<'a> {
+    args: &'a PullArgs,
+    connector: &'a Connector,
+    credential: &'a Credential,
+    settings: &'a StreamSettings,
+    shutdown: &'a Shutdown,
+}
+
+impl Pulling<'_> {
+    /// Makes one round.
+    async fn once(&self) -> Result<Pulled, PullError> {
+        let Self { args, connector, credential, settings, shutdown } = *self;
+        let folder = args.folder.join(&connector.name);
+        let in_folder = |source| PullError::Folder { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(in_folder)?;
+        let held = lock::hold(&folder.join(".lock")).map_err(in_folder)?;
+        let _lock = held.ok_or_else(|| PullError::Locked { folder: folder.clone() })?;
+        let symbols = symbols(args, connector)?;
+        let ledger = Ledger::read(Log::open(settings).await?, &connector.name, connector.source()).await?;
+        let limits = Limits { idle: args.timeout, bytes: args.max_bytes };
+        let caller =
+            Caller::new(connector, credential, limits).map_err(|reason| unusable(connector, reason))?;
+        let pulled = Pulled {
+            connector: connector.name.clone(),
+            source: connector.source().to_owned(),
+            ..Pulled::default()
+        };
+        let symbols = symbols.as_slice();
+        let asker = Asker { args, connector, shutdown, ledger, caller, calls: 0 };
+        Round { asker, symbols, settings, folder, pulled }.run().await
+    }
+
+    /// Makes rounds until it is told to stop: one at once for what the last scheduled time left undone, then at every
+    /// scheduled time, and when a budget that was used up allows more. Without a schedule it makes one.
+    async fn on_schedule(&self, report: impl Fn(&Pulled)) -> Result<(), PullError> {
+        loop {
+            let again = match self.once().await {
+                Ok(pulled) => {
+                    report(&pulled);
+                    let Some(schedule) = &self.connector.schedule else { return Ok(()) };
+                    schedule.after(Utc::now()).into_iter().chain(pulled.again_at).min()
+                }
+                Err(PullError::Interrupted) => return Ok(()),
+                Err(error) if error.exit_code() == 3 => {
+                    tracing::warn!("{error}; what was fetched is kept meanwhile");
+                    Some(Utc::now() + AWAY)
+                }
+                Err(error) => return Err(error),
+            };
+            let Some(again) = again else { return Ok(()) };
+            tracing::info!(
+                "{}: pulls again at {}",
+                self.connector.name,
+                again.format("%Y-%m-%d %H:%M:%S UTC")
+            );
+            let mut shutdown = self.shutdown.clone();
+            let wait = (again - Utc::now()).to_std().unwrap_or_default();
+            tokio::select! { () = tokio::time::sleep(wait) => {}, () = shutdown.wait() => return Ok(()) }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Which requests a round makes: one for each symbol, or each session, from its bookmark on.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Datelike, Days, NaiveDate, Timelike, Utc};
+use chrono_tz::America::New_York;
+use market::event::Bookmark;
+use market::measure::calendar::{is_session, previous_session, session_on_or_before};
+use market::symbol::Symbol;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Url;
+
+use super::connector::{Connector, Request};
+
+/// Days asked for when neither a bookmark nor anybody says more.
+const FIRST_DAYS: u64 = 30;
+/// The hour in New York from which a session's data is asked for.
+const AFTER_CLOSE: u32 = 17;
+
+/// What is encoded in a path: all but the unreserved characters of RFC 3986, as signatures want it.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What a round goes by.
+pub(super) struct Scope<'a> {
+    pub symbols: &'a [Symbol],
+    /// Asks from this day on instead of from the bookmarks.
+    pub since: Option<NaiveDate>,
+    pub today: NaiveDate,
+    pub bookmarks: &'a BTreeMap<String, Bookmark>,
+    /// What was fetched since this moment is not asked for again.
+    pub fresh_since: Option<DateTime<Utc>>,
+}
+
+/// One question, which may have several pages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Name of its bookmark.
+    pub key: String,
+    pub url: Url,
+    /// Name of the file that holds its answer.
+    pub file: String,
+    /// The day that its bookmark will say.
+    pub through: NaiveDate,
+    /// The bookmark whose answer the next one may be equal to.
+    pub known: Option<Bookmark>,
+    /// What it means when the vendor has no such thing.
+    pub missing: Missing,
+}
+
+/// What it means when the vendor has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// The symbol or the path is wrong.
+    Wrong,
+    /// The day is not there yet.
+    NotYet,
+    /// The day is so old that it will not come.
+    Never,
+}
+
+/// The newest day that vendors have data of.
+pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
+    let local = now.with_timezone(&New_York);
+    let today = local.date_naive();
+    if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
+}
+
+/// All units of a request, in order: those whose answer is the oldest first, so that a budget that is too small for
+/// all reaches each of them in time.
+pub(super) fn units(
+    connector: &Connector,
+    request: &Request,
+    scope: &Scope<'_>,
+) -> Result<Vec<Unit>, String> {
+    if request.names("symbol") && scope.symbols.is_empty() {
+        let name = &request.name;
+        return Err(format!(
+            "request {name} asks symbol by symbol: name them with --symbols, or in the manifest"
+        ));
+    }
+    let symbols = scope.symbols.iter().map(Some).collect::<Vec<_>>();
+    let symbols = if request.names("symbol") { symbols } else { vec![None] };
+    let mut units = Vec::new();
+    for symbol in symbols {
+        let key = std::iter::once(request.name.as_str()).chain(symbol.map(Symbol::as_str));
+        let key = key.collect::<Vec<_>>().join("/");
+        if ["date", "year", "month"].iter().any(|place| request.names(place)) {
+            for day in days(connector, request, scope, &key) {
+                let key = format!("{key}/{day}");
+                units.push(unit(connector, request, scope, key, symbol, Some(day))?);
+            }
+        } else {
+            units.push(unit(connector, request, scope, key, symbol, None)?);
+        }
+    }
+    let fetched = |unit: &Unit| scope.bookmarks.get(&unit.key).map(|bookmark| bookmark.fetched);
+    units.retain(|unit| scope.fresh_since.is_none() || fetched(unit) < scope.fresh_since);
+    units.sort_by_key(fetched);
+    Ok(units)
+}
+
+/// The sessions that were not fetched, and the newest ones again, which vendors replace.
+fn days(connector: &Connector, request: &Request, scope: &Scope<'_>, key: &str) -> Vec<NaiveDate> {
+    let last = session_on_or_before(scope.today);
+    let recent = recent(request, last);
+    let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
+    let days = first_day(connector, scope).iter_days().take_while(|day| *day <= last);
+    days.filter(|day| is_session(*day))
+        .filter(|day| scope.since.is_some() || *day > recent || !fetched(*day))
+        .collect()
+}
+
+/// The newest session that is not asked for again.
+fn recent(request: &Request, last: NaiveDate) -> NaiveDate {
+    (0..request.look_back).fold(last, |day, _| previous_session(day))
+}
+
+fn first_day(connector: &Connector, scope: &Scope<'_>) -> NaiveDate {
+    let back = || scope.today.checked_sub_days(Days::new(FIRST_DAYS)).unwrap_or(scope.today);
+    scope.since.or(connector.since).unwrap_or_else(back)
+}
+
+fn unit(
+    connector: &Connector,
+    request: &Request,
+    scope: &Scope<'_>,
+    key: String,
+    symbol: Option<&Symbol>,
+    day: Option<NaiveDate>,
+) -> Result<Unit, String> {
+    let known = scope.bookmarks.get(&key);
+    let asked_before = known.filter(|_| scope.since.is_none()).map(|known| known.through);
+    let back = |day: NaiveDate| day.checked_sub_days(Days::new(request.look_back));
+    let since = asked_before.and_then(back).unwrap_or_else(|| first_day(connector, scope));
+    let through = day.unwrap_or(scope.today);
+    let spelled = symbol.map(|symbol| symbol.as_str().replace('.', &connector.separator));
+    let places = [
+        ("symbol", spelled.unwrap_or_default()),
+        ("since", since.to_string()),
+        ("until", scope.today.to_string()),
+        ("date", through.to_string()),
+        ("year", through.year().to_string()),
+        ("month", format!("{:02}", through.month())),
+    ];
+    let fill = |template: &str, encode: &dyn Fn(&str) -> String| {
+        let place = |text: String, (name, value): &(&str, String)| {
+            text.replace(&format!("{{{name}}}"), &encode(value))
+        };
+        places.iter().fold(template.to_owned(), place)
+    };
+    let path = fill(&request.path, &|value| utf8_percent_encode(value, ENCODED).to_string());
+    let base = connector.base_url.as_str().trim_end_matches('/');
+    let mut url = Url::parse(&format!("{base}{path}")).map_err(|error| format!("{base}{path}: {error}"))?;
+    for (name, value) in &request.query {
+        url.query_pairs_mut().append_pair(name, &fill(value, &str::to_owned));
+    }
+    let name = match (symbol, day) {
+        (Some(symbol), _) => symbol.to_string(),
+        (None, Some(day)) => format!("{}-{day}", request.name),
+        (None, None) => request.name.clone(),
+    };
+    // Another question has another answer, which no validator is about.
+    let same_question = !request.names("since") && !request.names("until");
+    Ok(Unit {
+        key,
+        url,
+        file: format!("{name}.{}", request.ending),
+        through,
+        known: known.filter(|_| same_question).cloned(),
+        missing: match day {
+            None => Missing::Wrong,
+            Some(day) if day > recent(request, session_on_or_before(scope.today)) => Missing::NotYet,
+            Some(_) => Missing::Never,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    fn bookmark(through: &str) -> Bookmark {
+        let (etag, last_modified) = (Some("\"1\"".to_owned()), None);
+        Bookmark { through: day(through), fetched: DateTime::UNIX_EPOCH, etag, last_modified }
+    }
+
+    fn plan(request: &str, since: Option<&str>, bookmarks: &[(&str, &str)]) -> Vec<Unit> {
+        let text = format!(
+            "name = \"x\"\nbase_url = \"https://example.com/api/\"\nsince = \"2024-03-01\"\nseparator = \"-\"\n[[request]]\n{request}"
+        );
+        let connector = Connector::parse(&text).unwrap();
+        let symbols = [Symbol::parse("KO").unwrap(), Symbol::parse("BRK.B").unwrap()];
+        let bookmarks =
+            bookmarks.iter().map(|(key, through)| ((*key).to_owned(), bookmark(through))).collect();
+        let since = since.map(day);
+        let scope = Scope {
+            symbols: &symbols,
+            since,
+            today: day("2024-03-15"),
+            bookmarks: &bookmarks,
+            fresh_since: None,
+        };
+        units(&connector, &connector.requests[0], &scope).unwrap()
+    }
+
+    #[test]
+    fn symbols_are_asked_for_from_their_bookmarks_on() {
+        let request = "name = \"eod\"\npath = \"/{symbol}.US\"\nquery = { from = \"{since}\" }";
+        let found = plan(request, None, &[("eod/KO", "2024-03-14")]);
+        let urls: Vec<&str> = found.iter().map(|unit| unit.url.as_str()).collect();
+        // The one that was never asked for comes first.
+        let expected = [
+            "https://example.com/api/BRK-B.US?from=2024-03-01",
+            "https://example.com/api/KO.US?from=2024-03-09",
+        ];
+        assert_eq!(urls, expected);
+        let (keys, files): (Vec<&str>, Vec<&str>) =
+            found.iter().map(|unit| (unit.key.as_str(), unit.file.as_str())).unzip();
+        assert_eq!((keys, files), (vec!["eod/BRK.B", "eod/KO"], vec!["BRK.B.json", "KO.json"]));
+        // Another range is another question.
+        assert!(found.iter().all(|unit| unit.known.is_none() && unit.through == day("2024-03-15")));
+        assert!(
+            plan(request, Some("2020-01-01"), &[("eod/KO", "2024-03-14")])[1]
+                .url
+                .as_str()
+                .ends_with("2020-01-01")
+        );
+    }
+
+    #[test]
+    fn sessions_are_asked_for_once_and_the_newest_again() {
+        let request =
+            "name = \"day\"\npath = \"/{year}/{month}/{date}.csv.gz\"\nending = \"csv.gz\"\nlook_back = 2";
+        let dates = |units: &[Unit]| units.iter().map(|unit| unit.through.day()).collect::<Vec<_>>();
+        let all = plan(request, None, &[]);
+        assert_eq!(dates(&all), [1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15]);
+        assert_eq!(all[0].url.path(), "/api/2024/03/2024-03-01.csv.gz");
+        let fetched: Vec<(String, String)> = (1..=14)
+            .filter(|day| *day != 6)
+            .map(|day| (format!("day/2024-03-{day:02}"), format!("2024-03-{day:02}")))
+            .collect();
+        let fetched: Vec<(&str, &str)> =
+            fetched.iter().map(|(key, day)| (key.as_str(), day.as_str())).collect();
+        let again = plan(request, None, &fetched);
+        assert_eq!(dates(&again), [6, 15, 14], "the one that is missing, and the newest two");
+        assert!(again[2].known.is_some() && again[0].known.is_none());
+        assert_eq!((again[0].missing, again[1].missing), (Missing::Never, Missing::NotYet));
+        assert_eq!(dates(&plan(request, Some("2024-03-12"), &fetched)), [15, 12, 13, 14]);
+    }
+
+    #[test]
+    fn a_day_has_data_after_its_close() {
+        assert_eq!(newest_day("2024-03-15T20:59:00Z".parse().unwrap()), day("2024-03-14"));
+        assert_eq!(newest_day("2024-03-15T21:00:00Z".parse().unwrap()), day("2024-03-15"));
+    }
+}

@@ -1,0 +1,44 @@
+//! What a vendor says when it is asked too much, and how long to wait then.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+/// Tries of one call.
+pub(super) const TRIES: u32 = 5;
+/// The first pause; each one after is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time a `Retry-After` header names: seconds, or a date of HTTP.
+pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
+    if let Ok(seconds) = value.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = DateTime::parse_from_rfc2822(value.trim()).ok()?;
+    Some((until.to_utc() - now).to_std().unwrap_or_default())
+}
+
+/// The pause after a try, counted from 0.
+pub(super) fn pause(tried: u32, asked: Option<Duration>) -> Duration {
+    asked.unwrap_or(FIRST_PAUSE * 2u32.saturating_pow(tried))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vendor_says_when_in_seconds_or_as_a_date() {
+        let now = "2015-10-21T07:27:30Z".parse().unwrap();
+        assert_eq!(retry_after("120", now), Some(Duration::from_secs(120)));
+        assert_eq!(retry_after("Wed, 21 Oct 2015 07:28:00 GMT", now), Some(Duration::from_secs(30)));
+        assert_eq!(retry_after("Wed, 21 Oct 2015 07:26:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(retry_after("soon", now), None);
+    }
+
+    #[test]
+    fn pauses_double_unless_the_vendor_says() {
+        assert_eq!([0, 1, 2, 3].map(|tried| pause(tried, None).as_secs()), [1, 2, 4, 8]);
+        assert_eq!(pause(3, Some(Duration::from_secs(7))).as_secs(), 7);
+    }
+}

@@ -1,0 +1,254 @@
+//! One round of a connector: every request that is due, and what came into the log.
+//!
+//! The order of each step is what a kill at any moment needs: calls are charged, then made; an answer is written down,
+//! then loaded; its bookmark moves when its rows are in the log, and only then is the answer removed.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use chrono::{TimeDelta, Utc};
+use event_log::stream::StreamSettings;
+use market::event::Bookmark;
+use market::symbol::Symbol;
+use process::failpoint;
+use reqwest::Url;
+
+use super::ask::{Asked, Asker, Stop};
+use super::batch::{Batch, Fetched};
+use super::call::Answer;
+use super::connector::Request;
+use super::error::PullError;
+use super::paging;
+use super::plan::{Missing, Scope, Unit, newest_day};
+use super::report::{Failed, Pulled};
+use super::wanted::{planned, wanted};
+use crate::load::{LoadError, load};
+use crate::report::FileStatus;
+use crate::run::now;
+
+/// Pages of one answer.
+const MOST_PAGES: usize = 10_000;
+/// Requests that fail one after another before the vendor is left alone.
+const MOST_FAILURES: u32 = 3;
+
+/// A connector at work.
+pub(super) struct Round<'a> {
+    pub asker: Asker<'a>,
+    pub symbols: &'a [Symbol],
+    pub settings: &'a StreamSettings,
+    /// The connector's own folder.
+    pub folder: PathBuf,
+    pub pulled: Pulled,
+}
+
+/// What came of a unit.
+enum Outcome {
+    Fetched(Fetched),
+    Missing,
+    Failed(String),
+    /// No further request is made in this round.
+    Stop(Stop),
+}
+
+impl Round<'_> {
+    /// Makes the round.
+    pub(super) async fn run(mut self) -> Result<Pulled, PullError> {
+        if let Some(batch) = Batch::left(&self.folder).map_err(|error| self.unusable(error))? {
+            self.load(batch).await?;
+        }
+        let bookmarks = self.asker.ledger.bookmarks().clone();
+        let schedule = self.asker.connector.schedule.as_ref().filter(|_| !self.asker.args.once);
+        let scope = Scope {
+            symbols: self.symbols,
+            since: self.asker.args.since,
+            today: self.asker.args.today.unwrap_or_else(|| newest_day(Utc::now())),
+            bookmarks: &bookmarks,
+            fresh_since: schedule.and_then(|schedule| schedule.up_to(Utc::now())),
+        };
+        for request in wanted(self.asker.args, self.asker.connector)? {
+            let units = planned(self.asker.connector, request, &scope)?;
+            self.pulled.requests += units.len();
+            if self.pulled.stopped.is_some() {
+                self.pulled.left += units.len();
+            } else {
+                self.make(request, &units).await?;
+            }
+        }
+        self.pulled.calls = self.asker.calls;
+        Ok(self.pulled)
+    }
+
+    /// Makes the requests of one kind, and loads their answers.
+    async fn make(&mut self, request: &Request, units: &[Unit]) -> Result<(), PullError> {
+        let mut batch = self.begin(request)?;
+        let mut failures = 0;
+        for (index, unit) in units.iter().enumerate() {
+            let outcome = self.fetch(request, unit, &batch).await?;
+            failures = if matches!(outcome, Outcome::Failed(_)) { failures + 1 } else { 0 };
+            match outcome {
+                Outcome::Fetched(answer) => {
+                    batch.add(answer).map_err(|error| self.unusable(error))?;
+                    failpoint!("pull.fetched");
+                }
+                Outcome::Missing => self.pulled.missing += 1,
+                Outcome::Failed(reason) => self.pulled.failed.push(Failed { what: unit.key.clone(), reason }),
+                Outcome::Stop(stop) => {
+                    self.stop(stop, units.len() - index);
+                    break;
+                }
+            }
+            if failures >= MOST_FAILURES && index + 1 < units.len() {
+                let reason = format!("{MOST_FAILURES} requests failed one after another");
+                self.stop(Stop { reason, wait: None }, units.len() - index - 1);
+                break;
+            }
+            if batch.is_full() {
+                self.load(batch).await?;
+                batch = self.begin(request)?;
+            }
+        }
+        self.load(batch).await
+    }
+
+    fn begin(&self, request: &Request) -> Result<Batch, PullError> {
+        let mut options = vec!["--observed-at".to_owned(), now().to_rfc3339()];
+        if let Some(today) = self.asker.args.today {
+            options.extend(["--today".to_owned(), today.to_string()]);
+        }
+        if request.names("symbol") {
+            // Files are named by their symbols here, which leaves nothing to guess.
+            options.extend(["--symbol-from".to_owned(), format!("{{symbol}}.{}", request.ending)]);
+        }
+        Batch::begin(&self.folder, &request.name, options).map_err(|error| self.unusable(error))
+    }
+
+    fn stop(&mut self, stop: Stop, left: usize) {
+        self.pulled.left += left;
+        self.pulled.again_at =
+            stop.wait.and_then(|wait| Utc::now().checked_add_signed(TimeDelta::from_std(wait).ok()?));
+        self.pulled.stopped = Some(stop.reason);
+    }
+
+    /// Fetches all pages of a unit into the batch's folder.
+    async fn fetch(&mut self, request: &Request, unit: &Unit, batch: &Batch) -> Result<Outcome, PullError> {
+        let (mut url, mut files) = (unit.url.clone(), Vec::new());
+        let mut bookmark =
+            Bookmark { through: unit.through, fetched: now(), etag: None, last_modified: None };
+        for page in 1..=MOST_PAGES {
+            let file = batch.page(unit, page).map_err(|error| self.unusable(error))?;
+            let path = batch.files().join(&file);
+            let known = unit.known.as_ref().filter(|_| page == 1);
+            let answer = match self.asker.ask(request, &url, known, &path).await? {
+                Asked::Answer(answer) => answer,
+                Asked::Failed(reason) => return Ok(Outcome::Failed(reason)),
+                Asked::Stop(stop) => return Ok(Outcome::Stop(stop)),
+            };
+            match answer {
+                Answer::Data { etag, last_modified } if page == 1 => {
+                    (bookmark.etag, bookmark.last_modified) = (etag, last_modified);
+                }
+                Answer::Data { .. } => {}
+                Answer::Unchanged => {
+                    self.pulled.unchanged += 1;
+                    let as_before = unit.known.clone().unwrap_or_else(|| bookmark.clone());
+                    let bookmark = Bookmark { through: unit.through, fetched: bookmark.fetched, ..as_before };
+                    return Ok(Outcome::Fetched(Fetched { key: unit.key.clone(), files, bookmark }));
+                }
+                Answer::Missing if page > 1 => break,
+                Answer::Missing => return Ok(self.missing(unit, bookmark)),
+                Answer::Elsewhere(to) => {
+                    return Ok(Outcome::Failed(format!("leads in circles, to {}", host(&to))));
+                }
+            }
+            if paging::is_blank(&path).map_err(|error| self.unusable(error))? {
+                std::fs::remove_file(&path).map_err(|error| self.unusable(error))?;
+                break;
+            }
+            files.push(file);
+            let next = request.paging.as_ref().map(|paging| paging::next(paging, &url, page, &path));
+            match next.transpose() {
+                Ok(Some(Some(next))) if page == MOST_PAGES => {
+                    return Ok(Outcome::Failed(format!("has more than {MOST_PAGES} pages, up to {next}")));
+                }
+                Ok(Some(Some(next))) => url = next,
+                Ok(_) => break,
+                Err(reason) => return Ok(Outcome::Failed(format!("page {page} {reason}"))),
+            }
+        }
+        self.pulled.fetched += 1;
+        Ok(Outcome::Fetched(Fetched { key: unit.key.clone(), files, bookmark }))
+    }
+
+    fn missing(&mut self, unit: &Unit, bookmark: Bookmark) -> Outcome {
+        match unit.missing {
+            Missing::Wrong => Outcome::Failed("the vendor has no such thing (404)".to_owned()),
+            Missing::NotYet => Outcome::Missing,
+            Missing::Never => {
+                self.pulled.missing += 1;
+                Outcome::Fetched(Fetched { key: unit.key.clone(), files: Vec::new(), bookmark })
+            }
+        }
+    }
+
+    /// Loads a batch, moves its bookmarks and forgets it.
+    async fn load(&mut self, batch: Batch) -> Result<(), PullError> {
+        if !batch.is_empty() {
+            let refused = if batch.has_files() { self.load_files(&batch).await? } else { BTreeMap::new() };
+            failpoint!("pull.loaded");
+            for (file, reason) in &refused {
+                let kept = batch.refuse(file, reason).map_err(|error| self.unusable(error))?;
+                self.pulled.refused.push(Failed { what: kept.display().to_string(), reason: reason.clone() });
+            }
+            let whole = batch
+                .notes
+                .answers
+                .iter()
+                .filter(|answer| !answer.files.iter().any(|file| refused.contains_key(file)));
+            self.asker
+                .ledger
+                .note(whole.map(|answer| (answer.key.clone(), answer.bookmark.clone())).collect())
+                .await?;
+            failpoint!("pull.noted");
+        }
+        batch.remove().map_err(|error| self.unusable(error))
+    }
+
+    /// Loads the files of a batch; those of which something is not in the log, with the reason.
+    async fn load_files(&mut self, batch: &Batch) -> Result<BTreeMap<String, String>, PullError> {
+        batch.drop_the_unfinished().map_err(|error| self.unusable(error))?;
+        let folder = batch.files();
+        let unusable = |error: clap::Error| PullError::Unusable {
+            connector: self.asker.connector.name.clone(),
+            reason: format!("options of the manifest: {error}"),
+        };
+        let args = self
+            .asker
+            .connector
+            .load_args(&folder.display().to_string(), &batch.notes.options)
+            .map_err(unusable)?;
+        let files = || batch.notes.answers.iter().flat_map(|answer| &answer.files);
+        let summary = match load(&args, self.settings, self.asker.shutdown).await {
+            Ok(summary) => summary,
+            Err(error @ (LoadError::Log(_) | LoadError::Publish(_) | LoadError::Interrupted)) => {
+                return Err(error.into());
+            }
+            Err(error) => return Ok(files().map(|file| (file.clone(), error.to_string())).collect()),
+        };
+        self.pulled.add(&summary);
+        let refused = summary.files.iter().filter(|file| file.status == FileStatus::Refused);
+        let reasons = refused.map(|file| (&file.file, file.reason.clone().unwrap_or_default()));
+        let reasons: Vec<_> = reasons
+            .chain(summary.skipped.iter().map(|file| (file, "is no feed by its name".to_owned())))
+            .collect();
+        let reason = |file: &String| reasons.iter().find(|(label, _)| label.starts_with(file.as_str()));
+        Ok(files().filter_map(|file| Some((file.clone(), reason(file)?.1.clone()))).collect())
+    }
+
+    fn unusable(&self, source: std::io::Error) -> PullError {
+        PullError::Folder { path: self.folder.clone(), source }
+    }
+}
+
+fn host(url: &Url) -> &str {
+    url.host_str().unwrap_or_default()
+}
