@@ -5,26 +5,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use market::bars::Bars;
 use market::event::{
     Action, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
 };
 use market::record::Record;
 use market::records::RawObservation;
-use market::symbol::Symbol;
 
-use crate::columns::{bars_json, decode_columns, encode_columns};
-use crate::frame::{CODEC, Codec, FrameError, FrameId, MAX_BYTES};
-
-/// JSON from this many bytes on is compressed.
-const COMPRESSED_FROM: usize = 4096;
-
-/// The bars of one symbol within a price frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PriceSeries {
-    pub symbol: Symbol,
-    pub bars: Bars,
-}
+use crate::codec::{CODEC, Codec, decode_json, encode_json};
+use crate::columns::{PriceSeries, bars_json, decode_columns, encode_columns};
+use crate::error::FrameError;
+use crate::id::FrameId;
 
 /// What the rows of every kind can do.
 trait Rows: Sized {
@@ -243,39 +233,4 @@ impl Rows for Box<Run> {
 fn halves<T: Clone>(rows: &[T]) -> Option<(Vec<T>, Vec<T>)> {
     let (left, right) = rows.split_at(rows.len() / 2);
     (!left.is_empty()).then(|| (left.to_vec(), right.to_vec()))
-}
-
-fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), FrameError> {
-    let json = serde_json::to_vec(rows)?;
-    if json.len() < COMPRESSED_FROM {
-        return Ok((Codec::Json, json.into()));
-    }
-    Ok((Codec::JsonZstd, zstd::bulk::compress(&json, 3).map_err(FrameError::Compression)?.into()))
-}
-
-fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Result<T, FrameError> {
-    match codec {
-        Codec::Json => Ok(serde_json::from_slice(bytes)?),
-        Codec::JsonZstd => Ok(serde_json::from_slice(&decompress(bytes)?)?),
-        Codec::Columns => Err(FrameError::Header(CODEC)),
-    }
-}
-
-/// Bytes of a message's body once it is unpacked, as its packer noted them; the body is not unpacked for that.
-pub fn unpacked_length(payload: &[u8]) -> usize {
-    let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
-    let noted = noted.and_then(|length| usize::try_from(length).ok());
-    noted.map_or(payload.len(), |noted| noted.clamp(payload.len(), MAX_BYTES.max(payload.len())))
-}
-
-/// Inflates at most [`MAX_BYTES`], whatever size the bytes claim, and fails beyond.
-fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
-    use std::io::Read;
-    let mut json = Vec::new();
-    let decoder = zstd::Decoder::new(bytes).map_err(FrameError::Compression)?;
-    decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut json).map_err(FrameError::Compression)?;
-    if json.len() > MAX_BYTES {
-        return Err(FrameError::Compression(std::io::Error::other("it inflates beyond the limit")));
-    }
-    Ok(json)
 }

@@ -4,12 +4,18 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use market::bars::{BarsError, MISSING, Packed, date_of};
+use market::bars::{Bars, BarsError, MISSING, Packed, date_of};
 use market::symbol::Symbol;
 use market::value::Exact;
 
-use crate::body::PriceSeries;
-use crate::frame::FrameError;
+use crate::error::FrameError;
+
+/// The bars of one symbol within a price frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceSeries {
+    pub symbol: Symbol,
+    pub bars: Bars,
+}
 
 #[derive(Serialize, Deserialize)]
 struct PackedSeries {

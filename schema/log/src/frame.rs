@@ -4,120 +4,18 @@
 //! a feed again gives the same ids. A stored frame is never edited: an older body version is brought to the newest when it is
 //! read, a newer one stops the reader.
 
-use std::collections::HashMap;
-use std::fmt;
-
 use async_nats::HeaderMap;
 use bytes::Bytes;
 
-use market::bars::BarsError;
-use market::event::Kind;
-
 use crate::upcast::upcast;
 
-pub use crate::body::{Body, PriceSeries, unpacked_length};
-
-/// The newest version of a kind's body; part of the schema name (`price.v1`).
-///
-/// Dividends are at 2: their rows name the other payments of their day (`beside`).
-pub fn body_version(kind: Kind) -> u32 {
-    if kind == Kind::Dividend { 2 } else { 1 }
-}
-
-/// Frames aim at this many bytes of body …
-pub const TARGET_BYTES: usize = 256 * 1024;
-/// … and never hold more than this, decompressed (a reader's guard against bombs).
-pub const MAX_BYTES: usize = 64 * 1024 * 1024;
-
-/// Identity of a frame: hash of source, input digest, chunk number and schema.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct FrameId(pub [u8; 16]);
-
-impl FrameId {
-    /// The id of chunk `chunk` of an input.
-    pub fn of(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        for part in [source.as_bytes(), input_digest.as_bytes(), &chunk.to_be_bytes(), schema.as_bytes()] {
-            hasher.update(&(part.len() as u64).to_be_bytes()).update(part);
-        }
-        let mut id = [0; 16];
-        id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Self(id)
-    }
-}
-
-impl fmt::Display for FrameId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for FrameId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::str::FromStr for FrameId {
-    type Err = FrameError;
-    fn from_str(text: &str) -> Result<Self, FrameError> {
-        let mut id = [0; 16];
-        let valid = text.len() == 32 && text.is_ascii();
-        for (index, byte) in id.iter_mut().enumerate() {
-            let pair =
-                valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(FrameError::Header("Nats-Msg-Id"))?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| FrameError::Header("Nats-Msg-Id"))?;
-        }
-        Ok(Self(id))
-    }
-}
-
-/// How the body bytes are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Codec {
-    /// Columns in postcard, for prices.
-    Columns,
-    /// JSON, for all other kinds.
-    Json,
-    /// JSON compressed with zstd, for large ones.
-    JsonZstd,
-}
-
-impl Codec {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Columns => "columns",
-            Self::Json => "json",
-            Self::JsonZstd => "json+zstd",
-        }
-    }
-}
-
-/// Why a message is not a frame this version can read.
-#[derive(Debug, thiserror::Error)]
-pub enum FrameError {
-    #[error("header {0} is missing or malformed")]
-    Header(&'static str),
-    #[error(
-        "body version {found} of {kind} is newer than {newest}, the newest this program reads: upgrade it"
-    )]
-    NewerVersion { kind: Kind, found: u32, newest: u32 },
-    #[error("body is not valid JSON of its kind: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("body is not valid columns: {0}")]
-    Columns(#[from] BarsError),
-    #[error("body is not valid columns: {0}")]
-    Postcard(#[from] postcard::Error),
-    #[error("body cannot be decompressed within {MAX_BYTES} bytes: {0}")]
-    Compression(std::io::Error),
-}
-
-impl FrameError {
-    /// Whether reading must stop (a newer program's data) rather than set the message aside (damage).
-    pub fn stops_reader(&self) -> bool {
-        matches!(self, Self::NewerVersion { .. })
-    }
-}
+pub use crate::body::Body;
+pub use crate::codec::{Codec, unpacked_length};
+pub use crate::columns::PriceSeries;
+pub use crate::envelope::{Envelope, body_version, schema_name, schema_names};
+pub use crate::error::FrameError;
+pub use crate::id::FrameId;
+pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
 /// One message of the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,30 +32,6 @@ pub struct Frame {
     /// First line of the rows in that file.
     pub line: u64,
     pub body: Body,
-}
-
-const MESSAGE_ID: &str = "Nats-Msg-Id";
-const SCHEMA: &str = "Dds-Schema";
-const SOURCE: &str = "Dds-Source";
-const RUN: &str = "Dds-Run";
-const CHUNK: &str = "Dds-Chunk";
-const ROWS: &str = "Dds-Rows";
-pub(crate) const CODEC: &str = "Dds-Codec";
-const FILE: &str = "Dds-File";
-const LINE: &str = "Dds-Line";
-
-/// The schema name of a kind's newest body version.
-pub fn schema_name(kind: Kind) -> String {
-    schema_of(kind, body_version(kind))
-}
-
-/// The schema names of all body versions of a kind, the newest first.
-pub fn schema_names(kind: Kind) -> impl Iterator<Item = String> {
-    (1..=body_version(kind)).rev().map(move |version| schema_of(kind, version))
-}
-
-fn schema_of(kind: Kind, version: u32) -> String {
-    format!("{kind}.v{version}")
 }
 
 impl Frame {
@@ -198,80 +72,54 @@ impl Frame {
     }
 }
 
-/// A frame's headers, readable without its body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Envelope {
-    pub id: FrameId,
-    pub kind: Kind,
-    /// Version of the body.
-    pub version: u32,
-    pub codec: Codec,
-    pub source: String,
-    pub run: String,
-    pub chunk: u64,
-    pub rows: u64,
-    pub file: String,
-    pub line: u64,
-}
+#[cfg(test)]
+mod tests {
+    use market::event::Kind;
 
-impl Envelope {
-    /// The headers as published.
-    pub fn headers(&self) -> HeaderMap {
+    use super::*;
+
+    fn headers(schema: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        headers.insert(MESSAGE_ID, self.id.to_string().as_str());
-        headers.insert(SCHEMA, schema_of(self.kind, self.version).as_str());
-        headers.insert(CODEC, self.codec.as_str());
-        headers.insert(SOURCE, printable(&self.source).as_str());
-        headers.insert(RUN, printable(&self.run).as_str());
-        headers.insert(CHUNK, self.chunk.to_string().as_str());
-        headers.insert(ROWS, self.rows.to_string().as_str());
-        headers.insert(FILE, printable(&self.file).as_str());
-        headers.insert(LINE, self.line.to_string().as_str());
+        headers.insert("Nats-Msg-Id", "0".repeat(32).as_str());
+        for (name, value) in
+            [("Schema", schema), ("Source", "a"), ("Run", "r"), ("Codec", "json"), ("File", "f")]
+        {
+            headers.insert(format!("Dds-{name}").as_str(), value);
+        }
+        for name in ["Chunk", "Rows", "Line"] {
+            headers.insert(format!("Dds-{name}").as_str(), "1");
+        }
         headers
     }
 
-    /// Reads the headers.
-    pub fn read(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
-        let fields: HashMap<&'static str, &str> =
-            [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
-                .into_iter()
-                .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
-                .collect();
-        let text = |name: &'static str| fields.get(name).copied().ok_or(FrameError::Header(name));
-        // Postgres counts no further than its bigint.
-        let number = |name: &'static str| {
-            let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
-            number.ok_or(FrameError::Header(name))
-        };
-        let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
-        let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
-        let kind: Kind = kind.parse().map_err(|_| FrameError::Header(SCHEMA))?;
-        let newest = body_version(kind);
-        if found > newest {
-            return Err(FrameError::NewerVersion { kind, found, newest });
-        }
-        let codec = match text(CODEC)? {
-            "columns" => Codec::Columns,
-            "json" => Codec::Json,
-            "json+zstd" => Codec::JsonZstd,
-            _ => return Err(FrameError::Header(CODEC)),
-        };
-        Ok(Self {
-            id: text(MESSAGE_ID)?.parse()?,
-            kind,
-            version: found,
-            codec,
-            source: text(SOURCE)?.to_owned(),
-            run: text(RUN)?.to_owned(),
-            chunk: number(CHUNK)?,
-            rows: number(ROWS)?,
-            file: text(FILE)?.to_owned(),
-            line: number(LINE)?,
-        })
+    fn row(amount: &str) -> serde_json::Value {
+        serde_json::json!({ "line": 1, "action": "put", "observed_at": "2005-01-03T00:00:00Z", "record": {
+            "symbol": "TEST", "amount": amount, "currency": "USD", "type": "regular", "amount_basis": "raw",
+            "ex_date": "2004-12-27",
+        } })
     }
-}
 
-/// Header values hold no control characters; anything else would break the message.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    #[test]
+    fn dividends_of_the_first_version_name_their_days_payments() {
+        let payload = serde_json::json!([row("0.259"), row("0.526")]).to_string();
+        let beside = |schema: &str| -> Vec<usize> {
+            let frame = Frame::decode(Some(&headers(schema)), payload.as_bytes()).unwrap();
+            let Body::Dividends(rows) = frame.body else { panic!("dividends") };
+            rows.iter().map(|row| row.record.beside.len()).collect()
+        };
+        assert_eq!(beside("dividend.v1"), [0, 1]);
+        assert_eq!(beside("dividend.v2"), [0, 0]);
+    }
+
+    #[test]
+    fn a_newer_version_stops_the_reader() {
+        let error = Frame::decode(Some(&headers("dividend.v3")), b"[]").unwrap_err();
+        assert!(
+            matches!(error, FrameError::NewerVersion { kind: Kind::Dividend, found: 3, newest: 2 }),
+            "{error}"
+        );
+        assert!(error.stops_reader());
+        assert!(Frame::decode(Some(&headers("split.v2")), b"[]").unwrap_err().stops_reader());
+        assert_eq!(schema_names(Kind::Dividend).collect::<Vec<_>>(), ["dividend.v2", "dividend.v1"]);
+    }
 }

@@ -3,8 +3,13 @@
 //! Invariant: a stored frame is never edited; whatever reads the log can read every frame ever written to it.
 
 mod body;
+mod codec;
 mod columns;
+mod envelope;
+mod error;
 pub mod frame;
+mod id;
+mod limits;
 pub mod sequence;
 pub mod stream;
 mod upcast;

@@ -1,0 +1,112 @@
+//! A frame's headers: what it is and where its rows came from, readable without its body.
+
+use std::collections::HashMap;
+
+use async_nats::HeaderMap;
+use market::event::Kind;
+
+use crate::codec::{CODEC, Codec};
+use crate::error::FrameError;
+use crate::id::{FrameId, MESSAGE_ID};
+
+const SCHEMA: &str = "Dds-Schema";
+const SOURCE: &str = "Dds-Source";
+const RUN: &str = "Dds-Run";
+const CHUNK: &str = "Dds-Chunk";
+const ROWS: &str = "Dds-Rows";
+const FILE: &str = "Dds-File";
+const LINE: &str = "Dds-Line";
+
+/// The newest version of a kind's body; part of the schema name (`price.v1`).
+///
+/// Dividends are at 2: their rows name the other payments of their day (`beside`).
+pub fn body_version(kind: Kind) -> u32 {
+    if kind == Kind::Dividend { 2 } else { 1 }
+}
+
+/// The schema name of a kind's newest body version.
+pub fn schema_name(kind: Kind) -> String {
+    schema_of(kind, body_version(kind))
+}
+
+/// The schema names of all body versions of a kind, the newest first.
+pub fn schema_names(kind: Kind) -> impl Iterator<Item = String> {
+    (1..=body_version(kind)).rev().map(move |version| schema_of(kind, version))
+}
+
+fn schema_of(kind: Kind, version: u32) -> String {
+    format!("{kind}.v{version}")
+}
+
+/// A frame's headers, readable without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    pub id: FrameId,
+    pub kind: Kind,
+    /// Version of the body.
+    pub version: u32,
+    pub codec: Codec,
+    pub source: String,
+    pub run: String,
+    pub chunk: u64,
+    pub rows: u64,
+    pub file: String,
+    pub line: u64,
+}
+
+impl Envelope {
+    /// The headers as published.
+    pub fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(MESSAGE_ID, self.id.to_string().as_str());
+        headers.insert(SCHEMA, schema_of(self.kind, self.version).as_str());
+        headers.insert(CODEC, self.codec.as_str());
+        headers.insert(SOURCE, printable(&self.source).as_str());
+        headers.insert(RUN, printable(&self.run).as_str());
+        headers.insert(CHUNK, self.chunk.to_string().as_str());
+        headers.insert(ROWS, self.rows.to_string().as_str());
+        headers.insert(FILE, printable(&self.file).as_str());
+        headers.insert(LINE, self.line.to_string().as_str());
+        headers
+    }
+
+    /// Reads the headers.
+    pub fn read(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
+        let fields: HashMap<&'static str, &str> =
+            [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
+                .into_iter()
+                .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
+                .collect();
+        let text = |name: &'static str| fields.get(name).copied().ok_or(FrameError::Header(name));
+        // Postgres counts no further than its bigint.
+        let number = |name: &'static str| {
+            let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
+            number.ok_or(FrameError::Header(name))
+        };
+        let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
+        let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
+        let kind: Kind = kind.parse().map_err(|_| FrameError::Header(SCHEMA))?;
+        let newest = body_version(kind);
+        if found > newest {
+            return Err(FrameError::NewerVersion { kind, found, newest });
+        }
+        let codec = Codec::parse(text(CODEC)?)?;
+        Ok(Self {
+            id: text(MESSAGE_ID)?.parse()?,
+            kind,
+            version: found,
+            codec,
+            source: text(SOURCE)?.to_owned(),
+            run: text(RUN)?.to_owned(),
+            chunk: number(CHUNK)?,
+            rows: number(ROWS)?,
+            file: text(FILE)?.to_owned(),
+            line: number(LINE)?,
+        })
+    }
+}
+
+/// Header values hold no control characters; anything else would break the message.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,32 @@
+//! Why a message of the log cannot be read, or rows not be written to it.
+
+use market::bars::BarsError;
+use market::event::Kind;
+
+use crate::limits::MAX_BYTES;
+
+/// Why a message is not a frame this version can read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    #[error("header {0} is missing or malformed")]
+    Header(&'static str),
+    #[error(
+        "body version {found} of {kind} is newer than {newest}, the newest this program reads: upgrade it"
+    )]
+    NewerVersion { kind: Kind, found: u32, newest: u32 },
+    #[error("body is not valid JSON of its kind: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("body is not valid columns: {0}")]
+    Columns(#[from] BarsError),
+    #[error("body is not valid columns: {0}")]
+    Postcard(#[from] postcard::Error),
+    #[error("body cannot be decompressed within {MAX_BYTES} bytes: {0}")]
+    Compression(std::io::Error),
+}
+
+impl FrameError {
+    /// Whether reading must stop (a newer program's data) rather than set the message aside (damage).
+    pub fn stops_reader(&self) -> bool {
+        matches!(self, Self::NewerVersion { .. })
+    }
+}

@@ -1,0 +1,51 @@
+//! Identity of a frame: where its rows came from, as a hash, so that loading a feed again gives the same ids.
+
+use std::fmt;
+
+use crate::error::FrameError;
+
+/// The header that bears it; JetStream stores a message of a known id only once.
+pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
+
+/// Identity of a frame: hash of source, input digest, chunk number and schema.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FrameId(pub [u8; 16]);
+
+impl FrameId {
+    /// The id of chunk `chunk` of an input.
+    pub fn of(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in [source.as_bytes(), input_digest.as_bytes(), &chunk.to_be_bytes(), schema.as_bytes()] {
+            hasher.update(&(part.len() as u64).to_be_bytes()).update(part);
+        }
+        let mut id = [0; 16];
+        id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(id)
+    }
+}
+
+impl fmt::Display for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for FrameId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for FrameId {
+    type Err = FrameError;
+    fn from_str(text: &str) -> Result<Self, FrameError> {
+        let mut id = [0; 16];
+        let valid = text.len() == 32 && text.is_ascii();
+        for (index, byte) in id.iter_mut().enumerate() {
+            let pair =
+                valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(FrameError::Header(MESSAGE_ID))?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| FrameError::Header(MESSAGE_ID))?;
+        }
+        Ok(Self(id))
+    }
+}
