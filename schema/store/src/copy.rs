@@ -8,7 +8,8 @@ use futures::{SinkExt, pin_mut};
 use postgres_types::{IsNull, ToSql, Type};
 use tokio_postgres::Transaction;
 
-use crate::db::DbError;
+use crate::error::DbError;
+pub use crate::error::EncodeError;
 use market::row::TableRow;
 
 /// A row as it is copied into its table.
@@ -52,15 +53,6 @@ macro_rules! copy_row {
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 /// Bytes sent at a time.
 const PIECE: usize = 1 << 17;
-
-/// Why a row has no form in its table's types.
-#[derive(Debug, thiserror::Error)]
-pub enum EncodeError {
-    #[error("a value cannot be written as {ty}: {reason}")]
-    Value { ty: Type, reason: String },
-    #[error("{0} columns are more than a row can have")]
-    TooManyColumns(usize),
-}
 
 /// Appends one row of values.
 pub fn encode_values(

@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use refinery_core::{Migration, Runner};
 use tokio_postgres::config::{Host, LoadBalanceHosts};
-use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, GenericClient, NoTls};
 
 use crate::repack;
+
+pub use crate::error::{DbError, error_chain, is_for_room};
 
 /// Login role of the projector: writes facts and read tables, cannot see accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
@@ -32,38 +33,6 @@ const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
 const RECORDS: &str = include_str!("../generation/records.sql");
 const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
-
-/// Why the database cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum DbError {
-    #[error(
-        "{variable} is not set: give the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends"
-    )]
-    NotConfigured { variable: &'static str },
-    #[error("{variable} is not a Postgres URL: {source}")]
-    BadUrl { variable: &'static str, source: tokio_postgres::Error },
-    #[error("cannot reach Postgres at {place}: {source}")]
-    Unreachable { place: String, source: tokio_postgres::Error },
-    #[error("cannot migrate the database: {0}")]
-    Migration(#[from] refinery_core::Error),
-    #[error("postgres refused a statement: {0}")]
-    Statement(#[from] tokio_postgres::Error),
-    #[error(transparent)]
-    Encode(#[from] crate::copy::EncodeError),
-    #[error("the observations of a database made by an older program cannot be packed: {0}")]
-    Repack(#[from] repack::RepackError),
-}
-
-impl DbError {
-    /// Whether the server could not be reached, in contrast to having refused something.
-    pub fn is_unreachable(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } => true,
-            Self::Statement(error) => error.is_closed(),
-            _ => false,
-        }
-    }
-}
 
 /// The connection settings of one role: its own URL, else the owner's with the role's name.
 pub fn config_for(
@@ -207,25 +176,6 @@ pub async fn create_generation(
 /// Gives the generation that the search path names first what only its readers need.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
-}
-
-/// An error with all its causes; tokio-postgres alone prints only "db error".
-pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}
-
-/// Whether an error comes from a Postgres that has no room left.
-pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
-    let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
-    of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)
-        || error.source().is_some_and(is_for_room)
 }
 
 #[cfg(test)]

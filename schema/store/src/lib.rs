@@ -4,6 +4,7 @@
 
 pub mod copy;
 pub mod db;
+mod error;
 pub mod facts;
 mod from_row;
 pub mod records;

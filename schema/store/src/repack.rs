@@ -3,26 +3,17 @@
 //! In one transaction for each fact set, so a migration that is interrupted has changed nothing and is made again.
 
 use market::event::{Action, Kind};
-use market::records::{PackedRecordsError, RawObservation, Records};
+use market::records::{RawObservation, Records};
 use tokio_postgres::{Client, Row, Transaction};
 
 use crate::copy::copy_into;
-use crate::db::DbError;
+use crate::error::{DbError, RepackError};
 use crate::records::{RecordsRow, note_ids};
 
 /// Observations read at a time.
 const FETCH: &str = "fetch 20000 from unpacked";
 const CURSOR: &str = include_str!("../queries/observations_unpacked.sql");
 const UNPACKED: &str = "select name from control.fact_sets where to_regclass(name || '.records') is null";
-
-/// Why old observations cannot be packed.
-#[derive(Debug, thiserror::Error)]
-pub enum RepackError {
-    #[error(transparent)]
-    Packed(#[from] PackedRecordsError),
-    #[error("the frame id of an observation of {symbol:?} is not 16 bytes, or its line is negative")]
-    Provenance { symbol: String },
-}
 
 /// Packs the observations of every fact set that still has them one row each. `tables` is the DDL of packed records.
 pub(crate) async fn pack_observations(client: &mut Client, tables: &str) -> Result<(), DbError> {

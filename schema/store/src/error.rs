@@ -1,0 +1,74 @@
+//! Why the database cannot be used, and what its errors say.
+
+use market::records::PackedRecordsError;
+use postgres_types::Type;
+use tokio_postgres::error::SqlState;
+
+/// Why the database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DbError {
+    #[error(
+        "{variable} is not set: give the Postgres URL, for example postgres://user@127.0.0.1:5432/dividends"
+    )]
+    NotConfigured { variable: &'static str },
+    #[error("{variable} is not a Postgres URL: {source}")]
+    BadUrl { variable: &'static str, source: tokio_postgres::Error },
+    #[error("cannot reach Postgres at {place}: {source}")]
+    Unreachable { place: String, source: tokio_postgres::Error },
+    #[error("cannot migrate the database: {0}")]
+    Migration(#[from] refinery_core::Error),
+    #[error("postgres refused a statement: {0}")]
+    Statement(#[from] tokio_postgres::Error),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error("the observations of a database made by an older program cannot be packed: {0}")]
+    Repack(#[from] RepackError),
+}
+
+impl DbError {
+    /// Whether the server could not be reached, in contrast to having refused something.
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Statement(error) => error.is_closed(),
+            _ => false,
+        }
+    }
+}
+
+/// Why a row has no form in its table's types.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    #[error("a value cannot be written as {ty}: {reason}")]
+    Value { ty: Type, reason: String },
+    #[error("{0} columns are more than a row can have")]
+    TooManyColumns(usize),
+}
+
+/// Why old observations cannot be packed.
+#[derive(Debug, thiserror::Error)]
+pub enum RepackError {
+    #[error(transparent)]
+    Packed(#[from] PackedRecordsError),
+    #[error("the frame id of an observation of {symbol:?} is not 16 bytes, or its line is negative")]
+    Provenance { symbol: String },
+}
+
+/// An error with all its causes; tokio-postgres alone prints only "db error".
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// Whether an error comes from a Postgres that has no room left.
+pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
+    let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
+    of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)
+        || error.source().is_some_and(is_for_room)
+}
