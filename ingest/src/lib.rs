@@ -8,6 +8,7 @@ mod bar;
 mod collect;
 mod coverage;
 mod encode;
+pub mod error;
 mod fixed;
 pub mod format;
 pub mod freshness;

@@ -9,7 +9,7 @@ use event_log::frame::{Body, Envelope, Frame, FrameId, body_version, schema_name
 use market::event::{InputFrames, Kind, Run, RunState};
 
 use crate::encode::Encoded;
-use crate::load::LoadError;
+use crate::error::LoadError;
 use crate::log::Log;
 use crate::publish::{Outgoing, Publisher};
 

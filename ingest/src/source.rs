@@ -44,6 +44,15 @@ impl FeedFile {
     }
 }
 
+#[cfg(test)]
+impl FeedFile {
+    /// A file of this name that is nowhere.
+    pub(crate) fn named(label: &str) -> Self {
+        let encoding = encoding_of(strip_packing(label)).unwrap_or(Encoding::Csv);
+        Self { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding }
+    }
+}
+
 /// What the paths came to.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -186,13 +195,7 @@ mod tests {
 
     #[test]
     fn a_stem_is_the_name_without_folder_and_endings() {
-        let file = |label: &str| FeedFile {
-            path: PathBuf::new(),
-            label: label.to_owned(),
-            packing: Packing::Alone,
-            encoding: Encoding::Csv,
-        };
-        assert_eq!(file("2024/dividends-2024.csv.gz").stem(), "dividends-2024");
-        assert_eq!(file("BRK.B.csv").stem(), "BRK.B");
+        assert_eq!(FeedFile::named("2024/dividends-2024.csv.gz").stem(), "dividends-2024");
+        assert_eq!(FeedFile::named("BRK.B.csv").stem(), "BRK.B");
     }
 }

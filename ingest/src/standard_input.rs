@@ -11,14 +11,23 @@ use market::event::Kind;
 use process::Shutdown;
 use tokio::sync::oneshot;
 
-use crate::load::LoadError;
-
 /// The path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// Whether a path of the command line is standard input.
 pub(crate) fn is_named_by(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
+}
+
+/// Why standard input was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum StandardInputError {
+    #[error("interrupted")]
+    Interrupted,
+    #[error("standard input cannot be kept: {0}")]
+    NotKept(io::Error),
+    #[error(transparent)]
+    NotReadAgain(io::Error),
 }
 
 /// What standard input held, under the name it is loaded as. The file goes when this is dropped.
@@ -34,21 +43,20 @@ impl StandardInput {
         name: Option<&str>,
         kind: Option<Kind>,
         shutdown: &Shutdown,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, StandardInputError> {
         let (done, mut taken) = oneshot::channel();
         // Not a task of the runtime, which would wait at its end for input that may never come.
         std::thread::spawn(move || done.send(copy(io::stdin().lock())));
         let mut shutdown = shutdown.clone();
         let copied = tokio::select! {
             copied = &mut taken => copied.map_err(io::Error::other).and_then(|copied| copied),
-            () = shutdown.wait() => return Err(LoadError::Interrupted),
+            () = shutdown.wait() => return Err(StandardInputError::Interrupted),
         };
-        let path =
-            copied.map_err(|error| LoadError::Failed(format!("standard input cannot be kept: {error}")))?;
+        let path = copied.map_err(StandardInputError::NotKept)?;
         let mut input = Self { path, label: String::new() };
         input.label = match name {
             Some(name) => name.to_owned(),
-            None => input.label_of(kind).map_err(|error| LoadError::Failed(error.to_string()))?,
+            None => input.label_of(kind).map_err(StandardInputError::NotReadAgain)?,
         };
         Ok(input)
     }

@@ -12,7 +12,8 @@ use market::event::{Run, RunState};
 use process::Shutdown;
 use serde::Serialize;
 
-use crate::load::{LoadArgs, LoadError, load};
+use crate::error::LoadError;
+use crate::load::{LoadArgs, load};
 use crate::log::{Log, LogError};
 use crate::report::Summary;
 use crate::undo::{Standing, UndoArgs, Undone, undo};

@@ -14,7 +14,8 @@ use clap::Args;
 use event_log::stream::StreamSettings;
 use process::{Shutdown, failpoint};
 
-use crate::load::{LoadArgs, LoadError, load, parse_source};
+use crate::error::LoadError;
+use crate::load::{LoadArgs, load, parse_source};
 use crate::lock;
 use crate::normalize::parse_duration;
 

@@ -146,8 +146,7 @@ fn interval(word: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::SymbolFrom;
-    use crate::format::testing::file;
+    use crate::format::symbol_from::SymbolFrom;
 
     #[test]
     fn names_give_symbols() {
@@ -182,11 +181,11 @@ mod tests {
 
     #[test]
     fn a_doubtful_name_is_refused_with_its_readings() {
-        let reason = nameless(&file("2024/div_BX.csv"));
+        let reason = nameless(&FeedFile::named("2024/div_BX.csv"));
         for part in ["BX or DIV.BX", "--symbol BX", "--symbol-from 'div_{symbol}.csv'"] {
             assert!(reason.contains(part), "{part} in {reason}");
         }
-        assert!(nameless(&file("prices.csv")).contains("say --symbol"));
+        assert!(nameless(&FeedFile::named("prices.csv")).contains("say --symbol"));
     }
 
     #[test]

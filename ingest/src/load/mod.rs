@@ -8,6 +8,7 @@ use std::time::Instant;
 use event_log::stream::StreamSettings;
 use process::Shutdown;
 
+use crate::error::LoadError;
 use crate::format::Options;
 use crate::input::{Input, survey};
 use crate::report::{FileReport, Progress, Summary};
@@ -15,12 +16,10 @@ use crate::run::Run;
 use crate::source;
 use crate::standard_input::StandardInput;
 
-mod args;
-mod error;
+pub(crate) mod args;
 
 pub use args::LoadArgs;
 pub(crate) use args::{checked_time, parse_source};
-pub use error::LoadError;
 
 /// Loads files as the command line says.
 pub async fn load(

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::load::LoadError;
+use crate::error::LoadError;
 use crate::log::LogError;
 
 /// Why a pull ended before its end.

@@ -12,7 +12,7 @@ use market::event::{Bookmark, Kind, Pull, Run, RunState};
 
 use super::budget::{Allowance, Budget, Charge, allowance, longest};
 use super::error::PullError;
-use crate::load::LoadError;
+use crate::error::LoadError;
 use crate::log::{Log, LogError};
 use crate::run::now;
 

@@ -22,7 +22,8 @@ use super::paging;
 use super::plan::{Missing, Scope, Unit, newest_day};
 use super::report::{Failed, Pulled};
 use super::wanted::{planned, wanted};
-use crate::load::{LoadError, load};
+use crate::error::LoadError;
+use crate::load::load;
 use crate::report::FileStatus;
 use crate::run::now;
 

@@ -10,7 +10,7 @@ use market::symbol::Symbol;
 use super::changes::Changes;
 use super::frames::Frames;
 use super::scope::Scope;
-use crate::load::LoadError;
+use crate::error::LoadError;
 
 /// Bars of the run looked at together, which bounds the memory; the log is read twice for each part.
 const PART: u64 = 1_500_000;

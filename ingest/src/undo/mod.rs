@@ -14,7 +14,7 @@ use market::event::{Kind, Run, RunState};
 use process::failpoint;
 use serde::Serialize;
 
-use crate::load::LoadError;
+use crate::error::LoadError;
 use crate::log::Log;
 use crate::publication::Publication;
 use crate::run::now;

@@ -14,7 +14,7 @@ use market::version::Version;
 use super::changes::Changes;
 use super::frames::{Frames, ROWS};
 use super::scope::Scope;
-use crate::load::LoadError;
+use crate::error::LoadError;
 
 /// A kind of record that can be taken back.
 trait Undoable: Record + Clone + PartialEq {

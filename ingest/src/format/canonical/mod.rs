@@ -121,4 +121,27 @@ pub(super) fn read_ndjson(
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::kind_of;
+
+    #[test]
+    fn names_say_kinds() {
+        for (stem, kind) in [
+            ("prices", "price"),
+            ("price-2024", "price"),
+            ("Dividends.us", "dividend"),
+            ("securities", "security"),
+            ("etfs", "etf"),
+            ("fundamentals", "fundamentals"),
+            ("fundamental-x", "fundamentals"),
+            ("holdings-spy", "holding"),
+            ("sessions", "session"),
+            ("splits", "split"),
+        ] {
+            assert_eq!(kind_of(stem).map(market::event::Kind::as_str), Some(kind), "{stem}");
+        }
+        for stem in ["AAPL", "runs", "rejects", "pricelist", ""] {
+            assert_eq!(kind_of(stem), None, "{stem}");
+        }
+    }
+}

@@ -2,30 +2,8 @@ use event_log::frame::Body;
 use market::event::Action;
 use proptest::prelude::*;
 
-use super::kind_of;
+use super::reading::{bodies, options, read_text, read_with, refused};
 use crate::format::Options;
-use crate::format::testing::{bodies, options, read_text, read_with, refused};
-
-#[test]
-fn names_say_kinds() {
-    for (stem, kind) in [
-        ("prices", "price"),
-        ("price-2024", "price"),
-        ("Dividends.us", "dividend"),
-        ("securities", "security"),
-        ("etfs", "etf"),
-        ("fundamentals", "fundamentals"),
-        ("fundamental-x", "fundamentals"),
-        ("holdings-spy", "holding"),
-        ("sessions", "session"),
-        ("splits", "split"),
-    ] {
-        assert_eq!(kind_of(stem).map(market::event::Kind::as_str), Some(kind), "{stem}");
-    }
-    for stem in ["AAPL", "runs", "rejects", "pricelist", ""] {
-        assert_eq!(kind_of(stem), None, "{stem}");
-    }
-}
 
 #[test]
 fn prices_in_any_column_order() {

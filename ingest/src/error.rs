@@ -4,6 +4,7 @@ use event_log::frame::FrameError;
 
 use crate::log::LogError;
 use crate::publish::PublishFailure;
+use crate::standard_input::StandardInputError;
 
 /// Why a load ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,15 @@ impl LoadError {
             Self::Log(_) | Self::Publish(_) => 3,
             Self::Interrupted => 130,
             Self::TakenBack { .. } | Self::Failed(_) | Self::Encode(_) => 2,
+        }
+    }
+}
+
+impl From<StandardInputError> for LoadError {
+    fn from(error: StandardInputError) -> Self {
+        match error {
+            StandardInputError::Interrupted => Self::Interrupted,
+            lost => Self::Failed(lost.to_string()),
         }
     }
 }

@@ -1,18 +1,17 @@
 //! Reads a feed's text into one line a row, for the formats' tests.
 
-use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
 use event_log::frame::{Body, PriceSeries};
 use market::bars::{Bars, MISSING, date_of};
 
-use super::{Choice, Format, Head, Options};
 use crate::collect::{Collector, Piece};
+use crate::format::{Choice, Format, Head, Options};
 use crate::normalize::Currency;
-use crate::source::{Encoding, FeedFile, Packing};
+use crate::source::FeedFile;
 
-pub(crate) fn options() -> Options {
+pub(super) fn options() -> Options {
     Options {
         choice: Choice::Auto,
         symbol: None,
@@ -23,19 +22,11 @@ pub(crate) fn options() -> Options {
     }
 }
 
-pub(crate) fn file(name: &str) -> FeedFile {
-    let encoding = match name.rsplit('.').next() {
-        Some("ndjson") => Encoding::Ndjson,
-        Some("json") => Encoding::Json,
-        _ => Encoding::Csv,
-    };
-    FeedFile { path: PathBuf::new(), label: name.to_owned(), packing: Packing::Alone, encoding }
-}
-
 /// Every frame body a text comes to.
-pub(crate) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Body>, String> {
-    let head = Head::read(&file(name), &mut text.as_bytes()).unwrap();
-    let format = Format::recognise(&file(name), &head, options)?;
+pub(super) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Body>, String> {
+    let file = FeedFile::named(name);
+    let head = Head::read(&file, &mut text.as_bytes()).unwrap();
+    let format = Format::recognise(&file, &head, options)?;
     let (sender, receiver) = sync_channel(1000);
     let mut rows = Collector::new(name, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     format.read(&mut text.as_bytes(), options, &mut rows).map_err(|error| error.to_string())?;
@@ -55,15 +46,15 @@ pub(crate) fn bodies(name: &str, text: &str, options: &Options) -> Result<Vec<Bo
     Ok(bodies)
 }
 
-pub(crate) fn refused(name: &str, text: &str) -> String {
+pub(super) fn refused(name: &str, text: &str) -> String {
     bodies(name, text, &options()).unwrap_err()
 }
 
-pub(crate) fn read_text(name: &str, text: &str) -> Vec<String> {
+pub(super) fn read_text(name: &str, text: &str) -> Vec<String> {
     read_with(name, text, &options())
 }
 
-pub(crate) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String> {
+pub(super) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String> {
     let mut lines = Vec::new();
     for body in bodies(name, text, options).unwrap() {
         match body {

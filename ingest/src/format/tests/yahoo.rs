@@ -1,0 +1,69 @@
+use super::reading::{read_text, refused};
+
+#[test]
+fn the_newer_layout_is_split_adjusted_to_its_newest_date() {
+    let text = "Datetime,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits,Repaired?\n\
+        2022-01-03 00:00:00+08:00,4.45,4.45,4.4,4.42,3.5,42688622.0,0.0,0.0,True\n\
+        2022-01-04 00:00:00+08:00,4.43,4.45,4.39,4.44,3.5,1.0,0.25,2.0,True\n";
+    assert_eq!(
+        read_text("1398-HK-1d-x.csv", text),
+        [
+            "price 1398.HK 2022-01-03 o=4.45 h=4.45 l=4.40 c=4.42 v=42688622 split_adjusted@2022-01-04",
+            "price 1398.HK 2022-01-04 o=4.43 h=4.45 l=4.39 c=4.44 v=1 split_adjusted@2022-01-04",
+            "dividend 1398.HK 2022-01-04 0.25 USD regular split_adjusted@2022-01-04",
+            "split 1398.HK 2022-01-04 1:2",
+        ]
+    );
+}
+
+#[test]
+fn capital_gains_are_a_part_of_dividends_unless_they_are_more() {
+    let row = |dividends: &str, gains: &str| {
+        let text = format!(
+            "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits,Capital Gains\n\
+            2023-12-18,16,16,16,16,16,0,{dividends},0,{gains}\n"
+        );
+        read_text("FUND.csv", &text).split_off(1)
+    };
+    let paid = |amount: &str, kind: &str| {
+        format!("dividend FUND 2023-12-18 {amount} USD {kind} split_adjusted@2023-12-18")
+    };
+    assert_eq!(row("0.837", "0.417"), [paid("0.42", "regular"), paid("0.417", "capital_gain")]);
+    assert_eq!(row("0.417", "0.417"), [paid("0.417", "capital_gain")]);
+    assert_eq!(row("1.437", "6.42"), [paid("1.437", "regular"), paid("6.42", "capital_gain")]);
+}
+
+#[test]
+fn the_older_layout_is_raw() {
+    let text =
+        "Date,Open,High,Low,Close,Volume,Adj Close\n2000-03-01,118.56,132.06,118.5,130.31,38478000,31.68\n";
+    assert_eq!(
+        read_text("AAPL.csv", text),
+        ["price AAPL 2000-03-01 o=118.56 h=132.06 l=118.50 c=130.31 v=38478000 raw"]
+    );
+}
+
+#[test]
+fn intraday_rows_are_rejected() {
+    let text =
+        "Datetime,Open,High,Low,Close,Adj Close,Volume\n2024-10-21 10:00:00+01:00,69,72,67,72,72,3061\n";
+    let found = read_text("ASAI.csv", text);
+    assert!(found[0].starts_with("reject 2 intraday_row"), "{found:?}");
+}
+
+#[test]
+fn weekly_and_nameless_files_are_refused() {
+    let header = "Date,Open,High,Low,Close,Adj Close,Volume\n";
+    let weeks: String = (1..=4).map(|week| format!("2024-01-{:02},1,1,1,1,1,1\n", week * 7)).collect();
+    let weekly = format!("{header}{weeks}2024-02-04,1,1,1,1,1,1\n");
+    assert!(refused("AAPL.csv", &weekly).contains("weekly"));
+    assert!(refused("table.csv", header).contains("--symbol"));
+    assert!(
+        refused("prices.csv", "symbol,date,open,high,low,close,adj_close,volume\n")
+            .contains("a price has not: adj_close")
+    );
+    assert!(refused("A-1wk.csv", header).contains("daily"));
+    assert!(
+        refused("A.csv", "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n").contains("auto_adjust")
+    );
+}
