@@ -3,35 +3,16 @@
 //! Facts keep every distinct observation of every source; nothing is chosen before `measure` does it, so that
 //! the choice can be explained and changes with a policy without loading again.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
-use crate::event::{
-    Action, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
-};
+use crate::event::{Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split};
 use crate::record::Record;
 use crate::records::Records;
 use crate::symbol::Symbol;
 
-/// One observation of a record, with its provenance and version.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Observation<T> {
-    /// Feed it came from (`--source`).
-    pub source: String,
-    /// Vendor's own record id.
-    pub id: Option<String>,
-    /// Vendor's permanent id of the security.
-    pub security_ref: Option<String>,
-    pub revision: i64,
-    pub action: Action,
-    pub observed_at: DateTime<Utc>,
-    /// Line in the feed's file.
-    pub line: u64,
-    /// Id of the frame in the log, 32 hex digits.
-    pub frame: String,
-    pub record: T,
-}
+pub use crate::observation::Observation;
 
 /// One source's bars of a security, sorted by day, one per day, retracted ones included.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,6 +8,7 @@ pub mod event;
 pub mod history;
 pub mod identity;
 pub mod measure;
+mod observation;
 pub mod price;
 pub mod record;
 pub mod records;

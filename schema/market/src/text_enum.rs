@@ -57,6 +57,10 @@ macro_rules! text_enum {
             postgres_types::to_sql_checked!();
         }
 
+        impl $crate::row::Column for $name {
+            const TYPE: postgres_types::Type = postgres_types::Type::TEXT;
+        }
+
         impl<'a> postgres_types::FromSql<'a> for $name {
             fn from_sql(ty: &postgres_types::Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
                 Ok(<&str as postgres_types::FromSql>::from_sql(ty, raw)?.parse()?)

@@ -2,8 +2,8 @@
 //!
 //! Invariant: the rows and the version they carry are one snapshot; a newer version replaces them whole.
 
-use market::row;
 use market::row::{Json, StockRow};
+use market::table_row;
 use market::value::Exact;
 use store::FromRow;
 
@@ -13,7 +13,7 @@ use crate::read::projection::{Generation, Version};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 
-row! {
+table_row! {
     /// The screeners' figures of one security, beside its list row.
     pub struct Figures {
         "yield_ttm" yield_ttm: Option<Exact>,

@@ -5,7 +5,7 @@ use chrono::{Days, NaiveDate};
 use market::event::{DividendType, Frequency};
 use market::row::{DividendRow, TableRow};
 use market::value::Exact;
-use market::{row, text_enum};
+use market::{table_row, text_enum};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use store::FromRow;
@@ -45,7 +45,7 @@ text_enum! {
     pub enum EventType { ExDividend = "ex_dividend", Payment = "payment" }
 }
 
-row! {
+table_row! {
     /// The security of a calendar row.
     pub struct Payer {
         /// Name of the company or fund.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BarVersion, Bars, BarsError, MISSING};
+use super::columns::{Bars, MISSING};
+use super::error::BarsError;
+use super::version::BarVersion;
 
 /// The bytes of a [`Bars`], one blob per column, so that readers fetch only the columns they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

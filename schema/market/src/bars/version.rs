@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::BarsError;
+use super::error::BarsError;
 use crate::event::Action;
 use crate::version::Version;
 

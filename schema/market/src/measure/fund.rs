@@ -11,8 +11,9 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 
+use super::arithmetic;
+use super::market::Market;
 use super::policy::{Candidate, preference};
-use super::{Market, arithmetic};
 use crate::event::{Action, Etf, Holding, HoldingSnapshot, Kind, SecurityType};
 use crate::history::{History, Observation};
 use crate::row::{CountryWeight, EtfRow, HoldingRow, Json, Metrics, SectorWeight, Stock};
@@ -46,12 +47,9 @@ fn chosen<'a, T>(
     date: impl Fn(&T) -> NaiveDate,
 ) -> BTreeMap<NaiveDate, &'a Observation<T>> {
     let mut newest: BTreeMap<(&str, NaiveDate), &Observation<T>> = BTreeMap::new();
-    let version = |o: &Observation<T>| {
-        (o.revision, o.observed_at, o.action == Action::Retract, o.line, o.frame.clone())
-    };
     for observation in observations.iter().filter(|o| date(&o.record) <= market.as_of) {
         let slot = newest.entry((&observation.source, date(&observation.record))).or_insert(observation);
-        if version(observation) > version(slot) {
+        if observation.version(0) > slot.version(0) {
             *slot = observation;
         }
     }

@@ -21,6 +21,7 @@ pub mod changes;
 pub mod chowder;
 pub mod class;
 pub mod currency;
+mod derived;
 pub mod ex_date;
 pub mod explain;
 mod factors;
@@ -28,8 +29,10 @@ pub mod frequency;
 pub mod fund;
 pub mod growth;
 pub mod lists;
+mod market;
 mod measured;
 pub mod merge;
+mod month_ends;
 pub mod next;
 pub mod payout;
 pub mod policy;
@@ -51,47 +54,13 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 pub use adjust::Factor;
+pub use derived::Derived;
 pub use explain::{ExplainedObservation, Explanation, explain};
-pub use risk::MonthEnds;
+pub use market::{METHOD_VERSION, Market};
+pub use month_ends::MonthEnds;
 pub use total_return::{Closes, total_return};
 
-use crate::bars::Bars;
 use crate::history::{History, SourcePolicy};
-use crate::row;
-
-/// Version of the rules: changes whenever the same facts would give another number.
-pub const METHOD_VERSION: &str = "2026.3";
-
-/// What every security is measured against.
-#[derive(Debug, Clone, Copy)]
-pub struct Market<'a> {
-    /// The market's date: the newest session known, or an earlier one to look back.
-    pub as_of: NaiveDate,
-    /// The newest session known; later than `as_of` when looking back.
-    pub newest: NaiveDate,
-    /// Month ends of the benchmark, for beta.
-    pub benchmark: Option<&'a MonthEnds>,
-    pub policy: &'a SourcePolicy,
-}
-
-/// Everything served about one security.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Derived {
-    pub stock: row::Stock,
-    pub quote: row::Quote,
-    /// `None` for a provisional security without any reported figure.
-    pub fundamentals: Option<row::FundamentalsRow>,
-    pub metrics: row::Metrics,
-    /// By ex-date; cancelled ones and projections of the next 366 days included.
-    pub dividends: Vec<row::DividendRow>,
-    /// By ex-date; announced and cancelled ones included.
-    pub splits: Vec<row::SplitRow>,
-    /// Raw bars up to the as-of date, one per session, versions left behind.
-    pub bars: Bars,
-    /// One entry per ex-date up to the as-of date: what adjusted prices are made with.
-    pub factors: Vec<Factor>,
-    pub quarantined: Vec<row::Quarantined>,
-}
 
 /// Derives everything served about a security from its facts.
 pub fn derive(history: &History, market: &Market<'_>) -> Derived {

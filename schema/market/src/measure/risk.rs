@@ -12,6 +12,7 @@ use rust_decimal::Decimal;
 use super::arithmetic::{HUNDRED, quotient, root};
 use super::calendar::ends_month;
 use super::factors::ExDay;
+use super::month_ends::MonthEnds;
 use super::series::{Series, month_number};
 
 /// One in returns' fixed point.
@@ -21,13 +22,6 @@ pub(crate) const DAILY_RETURNS: usize = 252;
 const DAILY_MINIMUM: usize = 60;
 const MONTHS: i32 = 60;
 const MONTHS_MINIMUM: usize = 24;
-
-/// Month-end returns of a security's adjusted close.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MonthEnds {
-    /// Month (year x 12 + month - 1) and return since the month before, in 10^-15, ascending.
-    returns: Vec<(i32, i128)>,
-}
 
 /// Annualised volatility in percent.
 pub(crate) fn volatility(series: &Series<'_>, ex_days: &[ExDay]) -> Option<Decimal> {

@@ -6,7 +6,7 @@
 //! Invariant: every result equals the decimal one, rounded once, half away from zero.
 
 use crate::bars::day_number;
-use crate::measure::Factor;
+use crate::measure::adjust::Factor;
 use crate::measure::adjust::{self, Ratio, steps};
 use crate::value::round;
 use chrono::NaiveDate;

@@ -1,8 +1,8 @@
 //! A price point in exact decimals: what `latest` serves, and what the fast writer is held against.
 
 use crate::bars::{MISSING, date_of};
-use crate::measure::Factor;
-use crate::row;
+use crate::measure::adjust::Factor;
+use crate::table_row;
 use crate::value::{Exact, round};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -11,7 +11,7 @@ use super::cumulative::{Basis, CumulativeFactors};
 use super::period::Period;
 use super::raw::RawBars;
 
-row! {
+table_row! {
     /// A bar. open, high, low, close, volume, vwap and change are on the requested basis.
     pub struct PricePoint {
         /// Session; the last one of the period.

@@ -8,7 +8,8 @@ use std::hash::Hash;
 use serde::{Deserialize, Serialize};
 
 use super::fragments::{Fragment, join, split};
-use super::{RawObservation, Records};
+use super::raw::RawObservation;
+use super::set::Records;
 use crate::event::Kind;
 
 /// The form that is written.

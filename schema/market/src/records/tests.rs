@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::event::Kind;
 
 fn record() -> impl Strategy<Value = String> {
     let dividend =

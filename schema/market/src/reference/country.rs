@@ -1,6 +1,6 @@
 //! Countries by their two-letter code (ISO 3166-1), and the names people and vendors use.
 
-use super::plain;
+use super::spelling::plain;
 
 /// A country or territory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

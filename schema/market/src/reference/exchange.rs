@@ -1,6 +1,6 @@
 //! Exchanges by their market identifier code (ISO 10383), and the names people and vendors use.
 
-use super::plain;
+use super::spelling::plain;
 
 /// An exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

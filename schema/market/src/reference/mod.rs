@@ -5,12 +5,8 @@
 mod country;
 mod exchange;
 mod sector;
+mod spelling;
 
 pub use country::Country;
 pub use exchange::Exchange;
 pub use sector::Sector;
-
-/// A name without case, blanks and signs: `Cboe BZX (BATS)` is `cboebzxbats`.
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}

@@ -1,6 +1,6 @@
 //! The eleven sectors of the Global Industry Classification Standard.
 
-use super::plain;
+use super::spelling::plain;
 use crate::measure::sector::slug;
 
 /// A sector, by its one name.

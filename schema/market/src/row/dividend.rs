@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::event::{DividendType, Frequency};
 use crate::value::Exact;
-use crate::{row, text_enum};
+use crate::{table_row, text_enum};
 
 text_enum! {
     /// Where a distribution stands.
@@ -16,7 +16,7 @@ text_enum! {
     pub enum AmountStatus { Declared = "declared", Estimated = "estimated" }
 }
 
-row! {
+table_row! {
     /// A dividend record.
     pub struct DividendRow {
         /// Id of the record, unique over the whole service and stable; null for projected ones.

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{Json, YieldBasis};
 use crate::event::{Frequency, SecurityType};
-use crate::row;
+use crate::table_row;
 use crate::value::Exact;
 
 /// Weight of one sector in a fund.
@@ -27,7 +27,7 @@ pub struct CountryWeight {
     pub weight: Exact,
 }
 
-row! {
+table_row! {
     /// ETF details: the stock row, then fund data. Percents in points.
     pub struct EtfRow {
         /// Canonical ticker.
@@ -129,7 +129,7 @@ row! {
     }
 }
 
-row! {
+table_row! {
     /// The table row of `holdings`: one position of one snapshot.
     pub struct HoldingRow {
         /// The fund's canonical ticker.

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::row;
+use crate::table_row;
 use crate::value::Exact;
 
-row! {
+table_row! {
     /// Fundamentals. Money in `reported_currency`, ratios plain, margins and payouts in percent.
     pub struct FundamentalsRow {
         /// Canonical ticker.

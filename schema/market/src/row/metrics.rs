@@ -4,10 +4,11 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Json, Quarantined};
+use super::column::Json;
+use super::quarantine::Quarantined;
 use crate::event::{Frequency, Kind};
 use crate::value::Exact;
-use crate::{row, text_enum};
+use crate::{table_row, text_enum};
 
 text_enum! {
     /// Whether the payer pays (R6).
@@ -68,7 +69,7 @@ impl Metrics {
     }
 }
 
-row! {
+table_row! {
     /// Dividend metrics as of a market date. Amounts per share in `currency`, percents in points.
     pub struct Metrics {
         /// Canonical ticker.

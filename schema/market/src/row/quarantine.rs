@@ -2,10 +2,10 @@
 
 use chrono::NaiveDate;
 
-use super::HoldReason;
-use crate::row;
+use super::flag::HoldReason;
+use crate::table_row;
 
-row! {
+table_row! {
     /// A held row: it comes back by itself when its neighbours change.
     pub struct Quarantined {
         /// Canonical ticker.

@@ -3,14 +3,14 @@
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::value::Exact;
-use crate::{row, text_enum};
+use crate::{table_row, text_enum};
 
 text_enum! {
     /// What the quote rests on: end-of-day bars.
     pub enum QuoteSource { Eod = "eod" }
 }
 
-row! {
+table_row! {
     /// End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted.
     pub struct Quote {
         /// Canonical ticker.

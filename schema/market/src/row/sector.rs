@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Json;
-use crate::row;
+use crate::table_row;
 use crate::value::Exact;
 
 /// One industry of a sector.
@@ -19,7 +19,7 @@ pub struct Industry {
     pub median_yield: Option<Exact>,
 }
 
-row! {
+table_row! {
     /// A sector and its statistics. Yields and growth in percent; suspects and ETFs are left out.
     pub struct SectorRow {
         /// Name of the sector.

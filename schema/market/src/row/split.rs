@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::value::Exact;
-use crate::{row, text_enum};
+use crate::{table_row, text_enum};
 
 text_enum! {
     /// Direction of a split.
@@ -14,7 +14,7 @@ text_enum! {
     pub enum SplitStatus { Announced = "announced", Effective = "effective", Cancelled = "cancelled" }
 }
 
-row! {
+table_row! {
     /// A split record.
     pub struct SplitRow {
         /// Id of the record.

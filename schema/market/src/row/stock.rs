@@ -4,12 +4,13 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Json, NextDividend, YieldBasis};
+use super::column::Json;
+use super::metrics::{NextDividend, YieldBasis};
 use crate::event::{FormerSymbol, Frequency, SecurityType};
-use crate::row;
+use crate::table_row;
 use crate::value::Exact;
 
-row! {
+table_row! {
     /// A stock, ETF or other listed security with its headline figures.
     pub struct StockRow {
         /// Canonical ticker, for example BRK.B.
@@ -61,7 +62,7 @@ row! {
     }
 }
 
-row! {
+table_row! {
     /// The table row of `stocks`: [`StockRow`], then the screeners' figures, then the snapshot's parts.
     pub struct Stock {
         "symbol" symbol: String,

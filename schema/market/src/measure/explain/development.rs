@@ -2,10 +2,10 @@
 
 use chrono::{Datelike, NaiveDate};
 
-use super::formulas::Rounding::{Amount, Exact, Percent};
-use super::formulas::{date, entry, number};
+use super::entry::Rounding::{Amount, Exact, Percent};
+use super::entry::{ExplainedMetric, ExplainedObservation};
+use super::entry::{date, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
-use super::{ExplainedMetric, ExplainedObservation};
 use crate::measure::class::Class;
 use crate::measure::measured::Measured;
 

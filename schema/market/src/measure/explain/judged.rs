@@ -1,8 +1,8 @@
 //! What is concluded, explained: payouts, lists, safety, returns and risk.
 
-use super::ExplainedMetric;
-use super::formulas::Rounding::{Exact, Percent};
-use super::formulas::{entry, number, window};
+use super::entry::ExplainedMetric;
+use super::entry::Rounding::{Exact, Percent};
+use super::entry::{entry, number, window};
 use super::observations::{of_bar, of_dividends, of_fundamentals, of_price, of_security};
 use crate::measure::class::Class;
 use crate::measure::measured::Measured;

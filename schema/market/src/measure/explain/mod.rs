@@ -3,7 +3,7 @@
 //! Told from the same computation that makes the rows; nothing is calculated a second time.
 
 mod development;
-mod formulas;
+mod entry;
 mod judged;
 mod observations;
 mod paid;
@@ -12,12 +12,13 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::measured::measure;
+use super::market::{METHOD_VERSION, Market};
+use super::measured::{Measured, measure};
 use super::payout::PayoutGap;
-use super::{METHOD_VERSION, Market};
 use crate::history::History;
-use crate::row::Quarantined;
-use crate::value::Exact;
+use crate::row::{Metrics, Quarantined, TableRow};
+
+pub use entry::{ExplainedMetric, ExplainedObservation};
 
 /// The story of one security's metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -44,51 +45,6 @@ pub struct Explanation {
     pub older_unused: usize,
     /// Rows held back from the figures, with the reason.
     pub quarantined: Vec<Quarantined>,
-}
-
-/// How one metric was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ExplainedMetric {
-    /// Name of the field in the metrics row.
-    pub metric: String,
-    /// The value as served.
-    pub value: Option<String>,
-    /// The rule it follows, for example R7.
-    pub rule: String,
-    /// The formula with its values.
-    pub formula: String,
-    /// How the value was rounded.
-    pub rounding: String,
-    /// The observations it rests on.
-    pub observations: Vec<ExplainedObservation>,
-    /// How many more of them are older than what is listed.
-    pub older_observations: usize,
-}
-
-/// One observation, used or not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ExplainedObservation {
-    /// dividend, split, price, fundamentals or security.
-    pub kind: String,
-    /// Vendor's id of the record.
-    pub id: Option<String>,
-    /// Ex-date, session or date of the figures.
-    pub date: Option<NaiveDate>,
-    /// Per share as declared, or the close.
-    pub amount: Option<Exact>,
-    /// ISO 4217 currency of the amount.
-    pub currency: Option<String>,
-    /// Feed the observation came from.
-    pub source: String,
-    /// Vendor's revision of the record.
-    pub revision: i64,
-    /// Line in the feed's file; 0 where it is not kept.
-    pub line: i64,
-    /// Why it counts or does not: used, superseded, cancelled, duplicate, other_source, overridden, not_yet_known, moved,
-    /// or the reason code it is quarantined with.
-    pub outcome: String,
-    /// The outcome as a sentence.
-    pub reason: String,
 }
 
 impl Explanation {
@@ -123,9 +79,26 @@ pub fn explain(history: &History, market: &Market<'_>) -> Explanation {
         payout_status: measured.payouts.ratio.err().map_or("ok", PayoutGap::as_str).to_owned(),
         payout_basis: (!is_fund).then(|| measured.payouts.basis.as_str().to_owned()),
         flags: metrics.flags.0.clone(),
-        metrics: formulas::explained(&measured, &metrics),
+        metrics: explained(&measured, &metrics),
         unused: observations::unused(&measured),
         older_unused: 0,
         quarantined,
     }
+}
+
+/// Explains every metric, in the order of the row.
+fn explained(measured: &Measured<'_>, metrics: &Metrics) -> Vec<ExplainedMetric> {
+    let served = serde_json::to_value(metrics).unwrap_or_default();
+    let mut explained =
+        [paid::explained(measured), development::explained(measured), judged::explained(measured)].concat();
+    for entry in &mut explained {
+        entry.value = served.get(&entry.metric).filter(|value| !value.is_null()).map(plain);
+    }
+    let place = |name: &str| Metrics::COLUMNS.iter().position(|column| *column == name);
+    explained.sort_by_key(|entry| place(&entry.metric));
+    explained
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::ExplainedObservation;
+use super::entry::ExplainedObservation;
 use crate::event::Kind;
 use crate::history::Observation;
 use crate::measure::arithmetic;

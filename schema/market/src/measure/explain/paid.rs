@@ -2,10 +2,10 @@
 
 use chrono::NaiveDate;
 
-use super::formulas::Rounding::{Amount, Exact, Percent};
-use super::formulas::{date, entry, number, window};
+use super::entry::Rounding::{Amount, Exact, Percent};
+use super::entry::{ExplainedMetric, ExplainedObservation};
+use super::entry::{date, entry, number, window};
 use super::observations::{of_dividends, of_payment, of_price, of_security};
-use super::{ExplainedMetric, ExplainedObservation};
 use crate::measure::arithmetic;
 use crate::measure::class::Class;
 use crate::measure::measured::Measured;

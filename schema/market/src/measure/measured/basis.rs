@@ -7,9 +7,9 @@ use rust_decimal::Decimal;
 
 use crate::event::{DividendType, ListingStatus, Security, SecurityType};
 use crate::history::History;
-use crate::measure::Market;
 use crate::measure::factors::{ExDay, ex_days};
 use crate::measure::frequency::{Rhythm, TaggedDate, rhythm};
+use crate::measure::market::Market;
 use crate::measure::merge::{Known, Merged, Payment, currency, merge};
 use crate::measure::quality::flag_contradictions;
 use crate::measure::series::Series;

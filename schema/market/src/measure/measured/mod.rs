@@ -17,10 +17,11 @@ use returns::{Returns, returns};
 use upcoming::{Upcoming, upcoming};
 use verdicts::{Verdicts, verdicts};
 
-use super::Market;
 use super::factors::ex_days;
+use super::market::Market;
 use super::merge::{Merged, currency, merge};
-use super::risk::{MonthEnds, month_ends};
+use super::month_ends::MonthEnds;
+use super::risk::month_ends;
 use super::series::Series;
 use crate::history::History;
 use crate::row::Flags;

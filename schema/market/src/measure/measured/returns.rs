@@ -3,10 +3,11 @@
 use rust_decimal::Decimal;
 
 use super::basis::Basis;
+use crate::measure::adjust::Factor;
 use crate::measure::arithmetic::change_percent;
+use crate::measure::market::Market;
 use crate::measure::risk::{beta, month_ends, volatility};
 use crate::measure::total_return::{Closes, start_bar, total_return};
-use crate::measure::{Factor, Market};
 
 /// Returns in percent, beta plain.
 #[derive(Debug)]

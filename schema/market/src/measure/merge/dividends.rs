@@ -10,13 +10,13 @@ use std::cmp::Ordering;
 
 use super::beside::Beside;
 use super::known::Known;
-use super::quarantine::{Neighbours, hold_outliers};
+use super::payment::{Basics, Payment};
+use super::quarantine::hold_outliers;
 use super::row_rule::RowFault;
 use super::sources::{believed, withdraw_by_manual};
 use super::version::{Fate, Held, Keyed, Winner, moment, winners};
 use crate::event::{Basis, Dividend, DividendType, Kind};
-use crate::history::{History, Observation, SourcePolicy};
-use crate::measure::adjust::Splits;
+use crate::history::{History, SourcePolicy};
 use crate::measure::class::Class;
 use crate::measure::ex_date::{FIRST_T_PLUS_3, from_record_date, of_distribution};
 use crate::measure::policy::MANUAL;
@@ -25,30 +25,6 @@ use crate::symbol::Symbol;
 
 /// Days an ex-date may lie ahead of the newest session.
 const DAYS_AHEAD: i64 = 400;
-
-/// One distribution as it counts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Payment<'a> {
-    pub observation: &'a Observation<Dividend>,
-    /// Position in the history's dividends.
-    pub index: usize,
-    pub ex_date: NaiveDate,
-    /// Per share on the basis of the ex-date.
-    pub amount: Decimal,
-    /// Per share on the as-of date's basis.
-    pub adjusted: Decimal,
-    pub class: Class,
-}
-
-impl Payment<'_> {
-    /// The type as declared, but `special` for a regular amount that the price shows to be one (R28).
-    pub(crate) fn served_type(&self) -> DividendType {
-        let record = &self.observation.record;
-        let by_price =
-            self.class == Class::Special && record.r#type.class(record.frequency) == Class::Regular;
-        if by_price { DividendType::Special } else { record.r#type }
-    }
-}
 
 /// Winners of the believed sources, before amounts and neighbours are looked at.
 #[derive(Debug)]
@@ -69,19 +45,6 @@ pub(crate) struct MergedDividends<'a> {
     pub cancelled: Vec<Payment<'a>>,
     pub fates: Vec<Fate>,
     pub held: Vec<Held>,
-}
-
-/// What amounts and ex-dates are judged by.
-pub(crate) struct Basics<'a> {
-    /// Live splits, whenever announced: the basis of vendors' adjusted amounts.
-    pub all_splits: &'a Splits,
-    /// Live splits known on the as-of date.
-    pub splits: &'a Splits,
-    pub known: Known,
-    /// Newest day of a source's data.
-    pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
-    /// The last raw close before a day on that day's share basis, and the currency of prices.
-    pub neighbours: Neighbours<'a>,
 }
 
 /// First half: who won each key, and which source is believed.

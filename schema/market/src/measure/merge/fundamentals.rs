@@ -81,15 +81,8 @@ fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
         source_a == source_b && id_a == id_b && (id_a.is_some() || day_a == day_b)
     };
     let version = |index: &usize| {
-        let o = &observations[*index];
-        (
-            o.revision,
-            o.id.is_some() && o.action == Action::Retract,
-            o.observed_at,
-            o.action == Action::Retract,
-            o.line,
-            o.frame.as_str(),
-        )
+        let row = &observations[*index];
+        row.version(u32::from(row.id.is_some() && row.action == Action::Retract))
     };
     let grouped = |index: &usize| {
         let (source, id, day) = key(index);

@@ -7,7 +7,7 @@
 
 use chrono::{Days, NaiveDate};
 
-use crate::measure::Market;
+use crate::measure::market::Market;
 
 /// Days ahead of its effect that an undated row is taken as declared, looking back.
 const DECLARED_AHEAD: u64 = 30;

@@ -7,6 +7,7 @@ mod dividends;
 mod fundamentals;
 mod known;
 mod outlier;
+mod payment;
 mod prices;
 mod quarantine;
 mod row_rule;
@@ -22,14 +23,14 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use beside::Beside;
-pub(crate) use dividends::Payment;
-use dividends::{Basics, MergedDividends, dividend_winners, merge_dividends, stock_dividends};
+use dividends::{MergedDividends, dividend_winners, merge_dividends, stock_dividends};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use known::Known;
+pub(crate) use payment::Payment;
+use payment::{Basics, Neighbours};
 pub(crate) use prices::MergedPrices;
 pub(crate) use prices::closes_suffice;
 use prices::merge_prices;
-use quarantine::Neighbours;
 pub use row_rule::{
     PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault,
 };
@@ -37,12 +38,12 @@ pub(crate) use splits::{CleanSplit, is_known};
 use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
 pub use version::{Fate, Held, dividend_preference, split_preference};
 
-use super::Market;
 use super::adjust::Splits;
 use super::calendar::add_sessions;
 use super::series::Series;
 use crate::event::Action;
 use crate::history::History;
+use crate::measure::market::Market;
 use crate::row::Flags;
 use crate::symbol::Symbol;
 

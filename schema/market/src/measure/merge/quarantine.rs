@@ -10,44 +10,15 @@
 
 use std::collections::BTreeMap;
 
-use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::dividends::{Basics, Payment};
 use super::outlier::{Isolated, Sum, isolated};
+use super::payment::{Basics, Payment};
 use super::row_rule::RowFault;
 use super::version::{Fate, Held};
-use crate::event::{Dividend, DividendType};
-use crate::measure::arithmetic::settle;
+use crate::event::DividendType;
 use crate::measure::class::Class;
 use crate::row::{Flag, Flags, HoldReason};
-
-/// The prices around a distribution.
-pub(crate) struct Neighbours<'a> {
-    /// The last raw close before a day, on that day's share basis.
-    pub close_before: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
-    /// The first raw close from a day on, within five sessions, on that day's share basis.
-    pub close_after: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
-    /// Currency of prices.
-    pub currency: &'a str,
-}
-
-impl Neighbours<'_> {
-    /// The close a distribution is measured by, when it is in the same currency.
-    pub(crate) fn close_for(&self, record: &Dividend, day: NaiveDate) -> Option<Decimal> {
-        if record.currency == self.currency { (self.close_before)(day) } else { None }
-    }
-
-    /// Whether the price fell on an ex-date by about an amount that is large enough to be seen in it.
-    fn show(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
-        let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
-            return false;
-        };
-        let times = |tenths: i64| settle(amount.saturating_mul(Decimal::new(tenths, 1)));
-        let fall = settle(before - after);
-        settle(amount * Decimal::from(20)) >= settle(before) && times(6) <= fall && fall <= times(14)
-    }
-}
 
 /// What an isolated outlier is taken for.
 enum Taken {

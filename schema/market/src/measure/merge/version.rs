@@ -252,15 +252,9 @@ fn compare_keys<T: Keyed>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
     })
 }
 
+/// The order of R29, the preference of rows with an id included.
 fn version<T: Keyed>(observation: &Observation<T>) -> Version<'_> {
-    Version {
-        revision: observation.revision,
-        preference: preference(observation),
-        observed_at: observation.observed_at.timestamp_micros(),
-        retracted: !is_put(observation),
-        line: observation.line,
-        frame: observation.frame.as_bytes(),
-    }
+    observation.version(preference(observation))
 }
 
 fn preference<T: Keyed>(observation: &Observation<T>) -> u32 {

@@ -3,8 +3,8 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::declared;
 use super::id::dividend_id;
+use super::next::declared;
 use crate::event::{DividendType, Frequency};
 use crate::measure::arithmetic::{amount, exact_percent, factor};
 use crate::measure::class::Class;

@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::{amount, percent};
+use super::rounded::{amount, percent};
 use crate::event::Fundamentals;
 use crate::measure::arithmetic::{percent_of, quotient, whole};
 use crate::measure::measured::Measured;

@@ -2,10 +2,11 @@
 
 use chrono::Datelike;
 
-use super::{amount, next, percent};
-use crate::measure::METHOD_VERSION;
+use super::next::next;
+use super::rounded::{amount, percent};
 use crate::measure::arithmetic::{self, quotient};
 use crate::measure::lists::{is_king, tier};
+use crate::measure::market::METHOD_VERSION;
 use crate::measure::measured::Measured;
 use crate::row::{AnnualTotal, Flag, Json, Metrics, Quarantined};
 

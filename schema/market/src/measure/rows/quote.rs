@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::{amount, percent};
+use super::rounded::{amount, percent};
 use crate::bars::MISSING;
 use crate::measure::arithmetic::{change_percent, whole};
 use crate::measure::measured::Measured;

@@ -2,8 +2,9 @@
 
 use rust_decimal::Decimal;
 
+use super::next::next;
 use super::quote::{annual_dividend, dividend_currency};
-use super::{next, percent};
+use super::rounded::percent;
 use crate::event::Frequency;
 use crate::measure::arithmetic::{self, change_percent};
 use crate::measure::calendar::sessions_between;

@@ -1,0 +1,162 @@
+//! Bars as columns: what is in them, and what is appended to them.
+
+use std::ops::Range;
+
+use rust_decimal::Decimal;
+
+use super::error::BarsError;
+use super::version::BarVersion;
+
+/// Marks an absent value in a column.
+pub const MISSING: i64 = i64::MIN;
+
+/// One bar of a [`Bars`], values scaled by its `scale`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bar {
+    pub day: i32,
+    pub open: i64,
+    pub high: i64,
+    pub low: i64,
+    pub close: i64,
+    pub volume: i64,
+    pub vwap: i64,
+    pub trade_count: i64,
+}
+
+/// Bars of one symbol as columns of equal length; prices are `value / 10^scale`, [`MISSING`] where absent.
+///
+/// `vwap` and `trade_count` are empty when no bar has them. `version` indexes `versions`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Bars {
+    pub scale: u32,
+    pub day: Vec<i32>,
+    pub open: Vec<i64>,
+    pub high: Vec<i64>,
+    pub low: Vec<i64>,
+    pub close: Vec<i64>,
+    pub volume: Vec<i64>,
+    pub vwap: Vec<i64>,
+    pub trade_count: Vec<i64>,
+    pub version: Vec<u16>,
+    pub versions: Vec<BarVersion>,
+}
+
+impl Bars {
+    /// Number of bars.
+    pub fn len(&self) -> usize {
+        self.day.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.day.is_empty()
+    }
+
+    /// The bar at `index`.
+    pub fn bar(&self, index: usize) -> Bar {
+        let optional = |column: &[i64]| column.get(index).copied().unwrap_or(MISSING);
+        Bar {
+            day: self.day[index],
+            open: self.open[index],
+            high: self.high[index],
+            low: self.low[index],
+            close: self.close[index],
+            volume: self.volume[index],
+            vwap: optional(&self.vwap),
+            trade_count: optional(&self.trade_count),
+        }
+    }
+
+    /// The version of the bar at `index`.
+    pub fn version_of(&self, index: usize) -> &BarVersion {
+        &self.versions[usize::from(self.version[index])]
+    }
+
+    /// A scaled value as a decimal; `None` where absent.
+    pub fn decimal(&self, value: i64) -> Option<Decimal> {
+        (value != MISSING).then(|| Decimal::new(value, self.scale))
+    }
+
+    /// Appends a bar whose values are on this scale.
+    pub fn push(&mut self, bar: Bar, version: u16) {
+        let before = self.day.len();
+        self.day.push(bar.day);
+        self.open.push(bar.open);
+        self.high.push(bar.high);
+        self.low.push(bar.low);
+        self.close.push(bar.close);
+        self.volume.push(bar.volume);
+        push_optional(&mut self.vwap, before, bar.vwap);
+        push_optional(&mut self.trade_count, before, bar.trade_count);
+        self.version.push(version);
+    }
+
+    /// Brings every price to a larger scale.
+    pub fn rescale(&mut self, scale: u32) -> Result<(), BarsError> {
+        if scale <= self.scale {
+            return Ok(());
+        }
+        let factor = 10i64.checked_pow(scale - self.scale).ok_or(BarsError::ScaleOverflow)?;
+        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap] {
+            for value in column.iter_mut().filter(|value| **value != MISSING) {
+                *value = value.checked_mul(factor).ok_or(BarsError::ScaleOverflow)?;
+            }
+        }
+        self.scale = scale;
+        Ok(())
+    }
+
+    /// The bars at some indexes, with every version.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let mut bars = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
+        bars.extend(self, range);
+        bars
+    }
+
+    /// Appends bars of another on the same scale and with the same versions.
+    pub(super) fn extend(&mut self, other: &Self, range: Range<usize>) {
+        self.version.extend_from_slice(&other.version[range.clone()]);
+        self.extend_columns(other, range);
+    }
+
+    /// Appends everything but the versions of bars of another on the same scale.
+    pub(super) fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
+        let before = self.len();
+        for (column, more) in [(&mut self.vwap, &other.vwap), (&mut self.trade_count, &other.trade_count)] {
+            append_optional(column, before, more.get(range.clone()).unwrap_or_default(), range.len());
+        }
+        for (column, more) in [
+            (&mut self.open, &other.open),
+            (&mut self.high, &other.high),
+            (&mut self.low, &other.low),
+            (&mut self.close, &other.close),
+            (&mut self.volume, &other.volume),
+        ] {
+            column.extend_from_slice(&more[range.clone()]);
+        }
+        self.day.extend_from_slice(&other.day[range]);
+    }
+
+    /// The newest day with a bar that was not retracted.
+    pub fn last_live_day(&self) -> Option<i32> {
+        (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
+    }
+}
+
+fn push_optional(column: &mut Vec<i64>, before: usize, value: i64) {
+    if column.is_empty() && value != MISSING {
+        column.resize(before, MISSING);
+    }
+    if !column.is_empty() || value != MISSING {
+        column.push(value);
+    }
+}
+
+fn append_optional(column: &mut Vec<i64>, before: usize, more: &[i64], added: usize) {
+    if column.is_empty() && more.is_empty() {
+        return;
+    }
+    column.resize(before, MISSING);
+    column.extend_from_slice(more);
+    column.resize(before + added, MISSING);
+}

@@ -1,0 +1,21 @@
+//! Sessions as numbers.
+
+use std::ops::RangeInclusive;
+
+use chrono::{Datelike, NaiveDate};
+
+/// Days from 0001-01-01, the integer form of a session date.
+pub fn day_number(date: NaiveDate) -> i32 {
+    date.num_days_from_ce()
+}
+
+/// The date of a day number; days outside the calendar collapse to its ends.
+pub fn date_of(day: i32) -> NaiveDate {
+    NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
+}
+
+/// The day numbers of a year.
+pub(super) fn days_of(year: i32) -> RangeInclusive<i32> {
+    let day = |month, day| NaiveDate::from_ymd_opt(year, month, day).map(day_number);
+    day(1, 1).unwrap_or(i32::MIN)..=day(12, 31).unwrap_or(i32::MAX)
+}

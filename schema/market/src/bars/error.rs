@@ -1,0 +1,12 @@
+//! Why columns of bars are refused.
+
+/// Why columns could not be read or joined.
+#[derive(Debug, thiserror::Error)]
+pub enum BarsError {
+    #[error("columns are damaged: {0}")]
+    Damaged(&'static str),
+    #[error("columns are damaged: {0}")]
+    Codec(#[from] postcard::Error),
+    #[error("a price does not fit the scale of its neighbours")]
+    ScaleOverflow,
+}

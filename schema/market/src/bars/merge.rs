@@ -1,0 +1,79 @@
+//! Merging bars: a pure choice day by day, whatever order and cut they come in.
+
+use super::columns::{Bars, MISSING};
+use super::error::BarsError;
+use super::version::Dictionary;
+
+impl Bars {
+    /// Merges two sets of observations: per day the greater version wins; the result is sorted by day.
+    ///
+    /// Commutative, associative and idempotent, so any order and cut of the same events gives the same bars.
+    pub fn merge(self, other: Self) -> Result<Self, BarsError> {
+        Self::merge_all(vec![self, other])
+    }
+
+    /// Merges any number of sets at once.
+    pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
+        let scale = parts.iter().map(|part| part.scale).max().unwrap_or_default();
+        parts.iter_mut().try_for_each(|part| part.rescale(scale))?;
+        let mut picks: Vec<(i32, usize, usize)> = Vec::with_capacity(parts.iter().map(Self::len).sum());
+        for (number, part) in parts.iter().enumerate() {
+            picks.extend(part.day.iter().enumerate().map(|(index, day)| (*day, number, index)));
+        }
+        picks.sort_by_key(|(day, _, _)| *day);
+        let mut merged = Self { scale, ..Self::default() };
+        let mut dictionary = Dictionary::default();
+        for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
+            // Of equal versions (one frame naming a day twice) the later position wins: max_by takes the last.
+            let version = |pick: &(i32, usize, usize)| parts[pick.1].version_of(pick.2);
+            if let Some(best) = same_day.iter().max_by_key(|pick| version(pick).rank()) {
+                let index = dictionary.index(&mut merged.versions, version(best))?;
+                merged.push(parts[best.1].bar(best.2), index);
+            }
+        }
+        merged.canonicalize();
+        Ok(merged)
+    }
+
+    /// Appends later bars: the other's days all follow this one's, else the two are merged.
+    pub fn append(mut self, mut other: Self) -> Result<Self, BarsError> {
+        if self.is_empty() || other.is_empty() {
+            return Ok(if self.is_empty() { other } else { self });
+        }
+        if self.day.last() >= other.day.first() {
+            return self.merge(other);
+        }
+        let scale = self.scale.max(other.scale);
+        self.rescale(scale)?;
+        other.rescale(scale)?;
+        let mut dictionary = Dictionary::default();
+        for index in &other.version {
+            let version = dictionary.index(&mut self.versions, &other.versions[usize::from(*index)])?;
+            self.version.push(version);
+        }
+        self.extend_columns(&other, 0..other.len());
+        Ok(self)
+    }
+
+    /// Smallest scale and version dictionary in order of first use: equal bars have equal bytes.
+    pub fn canonicalize(&mut self) {
+        let prices = || [&self.open, &self.high, &self.low, &self.close, &self.vwap].into_iter().flatten();
+        let mut divisor = 1i64;
+        let mut scale = self.scale;
+        while scale > 0 && prices().all(|value| *value == MISSING || value % (divisor * 10) == 0) {
+            divisor *= 10;
+            scale -= 1;
+        }
+        if divisor > 1 {
+            for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap] {
+                column.iter_mut().filter(|value| **value != MISSING).for_each(|value| *value /= divisor);
+            }
+            self.scale = scale;
+        }
+        for column in [&mut self.vwap, &mut self.trade_count] {
+            if column.iter().all(|value| *value == MISSING) {
+                column.clear();
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+use chrono::Datelike;
+use proptest::prelude::*;
+
+use super::*;
+
+fn bars() -> impl Strategy<Value = Bars> {
+    let price = prop_oneof![4 => 1i64..1_000_000_000, 1 => Just(MISSING)];
+    let bar = (
+        1i32..40,
+        price.clone(),
+        price.clone(),
+        price.clone(),
+        1i64..1_000_000_000,
+        price.clone(),
+        price,
+        0i64..3,
+        0u64..3,
+    );
+    (0u32..6, prop::collection::vec(bar, 0..30)).prop_map(|(scale, rows)| {
+        let mut bars = Bars { scale, ..Bars::default() };
+        let mut dictionary = Dictionary::default();
+        for (day, open, high, low, close, volume, vwap, revision, line) in rows {
+            let version = BarVersion { revision, line, ..BarVersion::UNKNOWN };
+            let version = dictionary.index(&mut bars.versions, &version).unwrap();
+            bars.push(
+                Bar { day: 730_000 + day, open, high, low, close, volume, vwap, trade_count: MISSING },
+                version,
+            );
+        }
+        bars
+    })
+}
+
+fn sorted(bars: Bars) -> Bars {
+    bars.merge(Bars::default()).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn packing_loses_nothing(bars in bars()) {
+        prop_assert_eq!(bars.pack().unwrap().unpack().unwrap(), bars);
+    }
+
+    #[test]
+    fn closes_are_read_alone(bars in bars()) {
+        let (packed, absent) = (bars.pack().unwrap(), vec![MISSING; bars.len()]);
+        let closes = packed.unpack_closes().unwrap();
+        prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
+        prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
+        prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
+    }
+
+    #[test]
+    fn years_part_bars_and_lose_none(bars in bars(), stretch in 1i32..400) {
+        let mut bars = bars;
+        bars.day.iter_mut().for_each(|day| *day = 730_000 + (*day - 730_000) * stretch);
+        let years = bars.by_year();
+        for (number, (year, part)) in years.iter().enumerate() {
+            prop_assert!(part.day.iter().all(|day| date_of(*day).year() == *year));
+            prop_assert!(years[..number].iter().all(|(other, _)| other != year));
+            let own: Vec<usize> = (0..bars.len()).filter(|i| date_of(bars.day[*i]).year() == *year).collect();
+            let all = |bars: &Bars, indexes: &[usize]| -> Vec<(Bar, BarVersion)> {
+                indexes.iter().map(|i| (bars.bar(*i), bars.version_of(*i).clone())).collect()
+            };
+            prop_assert_eq!(all(part, &(0..part.len()).collect::<Vec<_>>()), all(&bars, &own));
+        }
+        prop_assert_eq!(years.iter().map(|(_, part)| part.len()).sum::<usize>(), bars.len());
+    }
+
+    #[test]
+    fn later_bars_are_appended_as_they_would_be_merged(bars in bars(), part in 0usize..30) {
+        let whole = sorted(bars);
+        let (first, last) = (whole.slice(0..part.min(whole.len())), whole.slice(part.min(whole.len())..whole.len()));
+        let mut appended = first.clone().append(last.clone()).unwrap();
+        appended.canonicalize();
+        let merged = first.merge(last).unwrap();
+        let told = |bars: &Bars| -> Vec<(Bar, BarVersion)> {
+            (0..bars.len()).map(|index| (bars.bar(index), bars.version_of(index).clone())).collect()
+        };
+        prop_assert_eq!((appended.scale, told(&appended)), (merged.scale, told(&merged)));
+    }
+
+    #[test]
+    fn merging_is_idempotent(bars in bars()) {
+        let once = sorted(bars);
+        prop_assert_eq!(once.clone().merge(once.clone()).unwrap(), once);
+    }
+
+    #[test]
+    fn merging_is_associative(a in bars(), b in bars(), c in bars()) {
+        let left = a.clone().merge(b.clone()).unwrap().merge(c.clone()).unwrap();
+        let right = a.merge(b.merge(c).unwrap()).unwrap();
+        prop_assert_eq!(left, right);
+    }
+
+    #[test]
+    fn the_greater_version_wins_in_any_order(a in bars(), b in bars()) {
+        let (a, mut b) = (sorted(a), sorted(b));
+        b.versions.iter_mut().for_each(|version| version.revision += 10);
+        let (forth, back) = (a.clone().merge(b.clone()).unwrap(), b.clone().merge(a).unwrap());
+        prop_assert_eq!(&forth, &back);
+        for (index, day) in forth.day.iter().enumerate() {
+            prop_assert!(!b.day.contains(day) || forth.version_of(index).revision >= 10);
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        let packed = Packed { days: bytes.clone(), close: bytes.clone(), range: bytes.clone(), volume: bytes.clone(), extra: bytes.clone(), versions: bytes };
+        let _ = packed.unpack();
+    }
+}

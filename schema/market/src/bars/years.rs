@@ -1,0 +1,37 @@
+//! Bars by calendar year, as they are stored.
+
+use std::ops::Range;
+
+use chrono::Datelike;
+
+use super::columns::Bars;
+use super::day::{date_of, days_of};
+
+impl Bars {
+    /// The bars of each calendar year, in order of first appearance.
+    pub fn by_year(&self) -> Vec<(i32, Self)> {
+        let mut years: Vec<(i32, Self)> = Vec::new();
+        for (year, range) in self.years() {
+            match years.iter().position(|(known, _)| *known == year) {
+                Some(position) => years[position].1.extend(self, range),
+                None => years.push((year, self.slice(range))),
+            }
+        }
+        years
+    }
+
+    /// Runs of bars of one calendar year: one of each year where bars are sorted.
+    pub fn years(&self) -> Vec<(i32, Range<usize>)> {
+        let (mut years, mut start) = (Vec::new(), 0);
+        while let Some(day) = self.day.get(start) {
+            let year = date_of(*day).year();
+            let days = days_of(year);
+            let same = self.day[start..].iter().take_while(|day| days.contains(day)).count();
+            // A day beyond the calendar is of no year's days, but moves on all the same.
+            let end = start + same.max(1);
+            years.push((year, start..end));
+            start = end;
+        }
+        years
+    }
+}

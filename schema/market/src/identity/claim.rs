@@ -1,0 +1,65 @@
+//! Which symbols a reference record claims, on which days, and who of several claimants has them.
+
+use chrono::NaiveDate;
+
+use crate::event::{ListingStatus, Security};
+use crate::observation::Observation;
+use crate::symbol::Symbol;
+
+/// A record's claim to a symbol.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    pub(super) security: usize,
+    pub(super) symbol: Symbol,
+    pub(super) from: NaiveDate,
+    pub(super) to: NaiveDate,
+    pub(super) current: bool,
+}
+
+/// What a security's records claim: former symbols on their days, the current one since the last of them.
+pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for record in members.iter().map(|member| &member.record) {
+        let renamed =
+            record.former_symbols.iter().filter(|f| f.symbol != record.symbol).filter_map(|f| f.to).max();
+        let from = renamed.map(after).or(record.ipo_date).unwrap_or(NaiveDate::MIN);
+        let delisted = record.delisted_on.filter(|_| record.status == ListingStatus::Delisted);
+        let to = delisted.unwrap_or(NaiveDate::MAX).max(from);
+        let mut add = |symbol: &Symbol, from: NaiveDate, to: NaiveDate, current: bool| match claims
+            .iter_mut()
+            .find(|claim| claim.symbol == *symbol)
+        {
+            Some(claim) => {
+                (claim.from, claim.to, claim.current) =
+                    (claim.from.min(from), claim.to.max(to), claim.current || current)
+            }
+            None => claims.push(Claim { security, symbol: symbol.clone(), from, to, current }),
+        };
+        add(&record.symbol, from, to, true);
+        for former in record.former_symbols.iter().filter(|f| f.symbol != record.symbol) {
+            let from_day = former.from.unwrap_or(NaiveDate::MIN);
+            add(&former.symbol, from_day, former.to.unwrap_or_else(|| before(from)).max(from_day), false);
+        }
+    }
+    claims
+}
+
+/// Divides all days among claims in order: each holds from its start to the next one's, so that days nobody
+/// claims go to the holder before them and days before the first claim to the first.
+pub(super) fn shares(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
+    let mut starts = vec![NaiveDate::MIN];
+    for pair in claims.windows(2) {
+        let start = if pair[1].from > pair[0].from { pair[1].from } else { after(pair[0].to) };
+        starts.push(start.max(after(starts[starts.len() - 1])));
+    }
+    let ends = starts.iter().skip(1).map(|next| before(*next)).chain([NaiveDate::MAX]);
+    starts.iter().copied().zip(ends).collect()
+}
+
+fn after(date: NaiveDate) -> NaiveDate {
+    date.succ_opt().unwrap_or(NaiveDate::MAX)
+}
+
+fn before(date: NaiveDate) -> NaiveDate {
+    date.pred_opt().unwrap_or(NaiveDate::MIN)
+}

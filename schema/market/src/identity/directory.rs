@@ -1,0 +1,115 @@
+//! All securities, and what every known symbol resolves to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+
+use super::claim::{Claim, claims_of, shares};
+use super::held::{Identity, Span};
+use super::join::{join_sources, newest_per_record, preferred};
+use crate::event::Security;
+use crate::history::SourcePolicy;
+use crate::observation::Observation;
+use crate::symbol::Symbol;
+
+/// All securities, and what every known symbol resolves to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Directory {
+    /// By canonical symbol.
+    pub identities: BTreeMap<Symbol, Identity>,
+    /// Every symbol ever held, to the canonical symbol of its current or last holder.
+    pub symbols: BTreeMap<Symbol, Symbol>,
+    /// Every symbol ever held, to the canonical symbols of all its holders.
+    holders: BTreeMap<Symbol, Vec<Symbol>>,
+}
+
+impl Directory {
+    /// Resolves all reference records; `known` are the symbols of all facts, so that provisional ones are found.
+    pub fn resolve(
+        records: &[Observation<Security>],
+        known: &BTreeSet<Symbol>,
+        policy: &SourcePolicy,
+    ) -> Self {
+        let winners = newest_per_record(records);
+        let groups = join_sources(&winners);
+        let mut claims = Vec::new();
+        let mut records = Vec::new();
+        for group in &groups {
+            let members: Vec<&Observation<Security>> = group.iter().map(|index| &winners[*index].1).collect();
+            claims.extend(claims_of(&members, records.len()));
+            records.push(preferred(&members, policy));
+        }
+        let mut directory = Self::default();
+        directory.assign(&records, claims);
+        known.iter().for_each(|symbol| directory.add_provisional(symbol));
+        directory
+    }
+
+    /// The identities alone, as they were stored; resolve again before looking symbols up.
+    pub fn of(identities: BTreeMap<Symbol, Identity>) -> Self {
+        Self { identities, ..Self::default() }
+    }
+
+    /// Canonical symbols of every security a row of `symbol` may belong to.
+    pub fn holders(&self, symbol: &Symbol) -> &[Symbol] {
+        self.holders.get(symbol).map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives every symbol's days to its claimants.
+    fn assign(&mut self, records: &[Observation<Security>], claims: Vec<Claim>) {
+        let mut by_symbol: BTreeMap<Symbol, Vec<Claim>> = BTreeMap::new();
+        for claim in claims {
+            by_symbol.entry(claim.symbol.clone()).or_default().push(claim);
+        }
+        let mut spans: Vec<Vec<Span>> = vec![Vec::new(); records.len()];
+        let mut resolving: BTreeMap<Symbol, usize> = BTreeMap::new();
+        for (symbol, claims) in &mut by_symbol {
+            claims.sort_by_key(|claim| (claim.from, claim.to, claim.current, claim.security));
+            for (claim, (from, to)) in claims.iter().zip(shares(claims)) {
+                spans[claim.security].push(Span { symbol: symbol.clone(), from, to });
+            }
+            if let Some(last) = claims.last() {
+                resolving.insert(symbol.clone(), last.security);
+            }
+        }
+        let canonical: Vec<Option<Symbol>> = records
+            .iter()
+            .enumerate()
+            .map(|(index, record)| {
+                Some(record.record.symbol.clone()).filter(|symbol| resolving.get(symbol) == Some(&index))
+            })
+            .collect();
+        for (symbol, security) in resolving {
+            if let Some(target) = &canonical[security] {
+                self.symbols.insert(symbol, target.clone());
+            }
+        }
+        for ((record, spans), canonical) in records.iter().zip(spans).zip(canonical) {
+            let Some(symbol) = canonical else { continue };
+            for span in &spans {
+                self.holders.entry(span.symbol.clone()).or_default().push(symbol.clone());
+            }
+            self.identities
+                .insert(symbol.clone(), Identity { symbol, security: Some(record.clone()), spans });
+        }
+    }
+
+    /// A symbol nobody claims: another spelling of a known preferred share, else a security of its own.
+    fn add_provisional(&mut self, symbol: &Symbol) {
+        if self.symbols.contains_key(symbol) {
+            return;
+        }
+        let known =
+            symbol.spellings().into_iter().skip(1).find_map(|spelling| self.symbols.get(&spelling).cloned());
+        let canonical = known.unwrap_or_else(|| symbol.clone());
+        let span = Span { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
+        match self.identities.get_mut(&canonical) {
+            Some(identity) => identity.spans.push(span),
+            None => {
+                self.identities.insert(canonical.clone(), Identity::provisional(symbol));
+            }
+        }
+        self.symbols.insert(symbol.clone(), canonical.clone());
+        self.holders.entry(symbol.clone()).or_default().push(canonical);
+    }
+}

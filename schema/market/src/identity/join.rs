@@ -1,0 +1,81 @@
+//! One record a security: the newest of each vendor's, and several vendors' records of one security joined.
+
+use std::collections::BTreeMap;
+
+use super::claim::{Claim, claims_of};
+use crate::event::{Action, Kind, Security};
+use crate::history::SourcePolicy;
+use crate::observation::Observation;
+use crate::symbol::Symbol;
+
+pub(super) type Keyed = ((String, String), Observation<Security>);
+
+/// One live record per source and key (the vendor's security reference or id, else the symbol).
+pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<Keyed> {
+    let mut newest: BTreeMap<(String, String), &Observation<Security>> = BTreeMap::new();
+    for record in records {
+        let key = record
+            .security_ref
+            .clone()
+            .or_else(|| record.id.clone())
+            .unwrap_or_else(|| record.record.symbol.to_string());
+        let slot = newest.entry((record.source.clone(), key)).or_insert(record);
+        if record.version(0) > slot.version(0) {
+            *slot = record;
+        }
+    }
+    newest.into_iter().filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
+}
+
+/// Groups records of different sources that claim one symbol on the same days.
+pub(super) fn join_sources(winners: &[Keyed]) -> Vec<Vec<usize>> {
+    let mut parent: Vec<usize> = (0..winners.len()).collect();
+    let mut by_symbol: BTreeMap<Symbol, Vec<(usize, Claim)>> = BTreeMap::new();
+    for (index, (_, record)) in winners.iter().enumerate() {
+        for claim in claims_of(&[record], index) {
+            by_symbol.entry(claim.symbol.clone()).or_default().push((index, claim));
+        }
+    }
+    for claims in by_symbol.values() {
+        for (position, (a, claim_a)) in claims.iter().enumerate() {
+            for (b, claim_b) in &claims[position + 1..] {
+                let overlap = claim_a.from <= claim_b.to && claim_b.from <= claim_a.to;
+                if overlap && winners[*a].0.0 != winners[*b].0.0 {
+                    let (root_a, root_b) = (root(&parent, *a), root(&parent, *b));
+                    parent[root_a.max(root_b)] = root_a.min(root_b);
+                }
+            }
+        }
+    }
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    (0..winners.len()).for_each(|index| groups.entry(root(&parent, index)).or_default().push(index));
+    groups.into_values().collect()
+}
+
+fn root(parent: &[usize], mut index: usize) -> usize {
+    while parent[index] != index {
+        index = parent[index];
+    }
+    index
+}
+
+/// The record to serve: manual, then policy rank, then the newest, then the source's name.
+pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
+    let score = |record: &Observation<Security>| {
+        let rank = policy
+            .rules
+            .iter()
+            .filter(|r| r.kind == Kind::Security && r.source == record.source)
+            .map(|r| r.rank)
+            .min();
+        let manual = record.source == "manual";
+        (!manual, rank.unwrap_or(i32::MAX), std::cmp::Reverse(record.observed_at), record.source.clone())
+    };
+    let mut best = members[0];
+    for member in &members[1..] {
+        if score(member) < score(best) {
+            best = member;
+        }
+    }
+    best.clone()
+}

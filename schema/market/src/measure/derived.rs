@@ -1,0 +1,24 @@
+//! Everything served about one security.
+
+use super::adjust::Factor;
+use crate::bars::Bars;
+use crate::row;
+
+/// Everything served about one security.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derived {
+    pub stock: row::Stock,
+    pub quote: row::Quote,
+    /// `None` for a provisional security without any reported figure.
+    pub fundamentals: Option<row::FundamentalsRow>,
+    pub metrics: row::Metrics,
+    /// By ex-date; cancelled ones and projections of the next 366 days included.
+    pub dividends: Vec<row::DividendRow>,
+    /// By ex-date; announced and cancelled ones included.
+    pub splits: Vec<row::SplitRow>,
+    /// Raw bars up to the as-of date, one per session, versions left behind.
+    pub bars: Bars,
+    /// One entry per ex-date up to the as-of date: what adjusted prices are made with.
+    pub factors: Vec<Factor>,
+    pub quarantined: Vec<row::Quarantined>,
+}

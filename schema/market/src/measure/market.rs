@@ -1,0 +1,21 @@
+//! What every security is measured against, and by which rules.
+
+use chrono::NaiveDate;
+
+use super::month_ends::MonthEnds;
+use crate::history::SourcePolicy;
+
+/// Version of the rules: changes whenever the same facts would give another number.
+pub const METHOD_VERSION: &str = "2026.3";
+
+/// What every security is measured against.
+#[derive(Debug, Clone, Copy)]
+pub struct Market<'a> {
+    /// The market's date: the newest session known, or an earlier one to look back.
+    pub as_of: NaiveDate,
+    /// The newest session known; later than `as_of` when looking back.
+    pub newest: NaiveDate,
+    /// Month ends of the benchmark, for beta.
+    pub benchmark: Option<&'a MonthEnds>,
+    pub policy: &'a SourcePolicy,
+}

@@ -1,0 +1,88 @@
+//! One row of a feed as facts keep it.
+
+use std::cmp::Ordering;
+
+use chrono::{DateTime, Utc};
+
+use crate::event::{Action, Kind};
+use crate::observation::Observation;
+use crate::record::Record;
+use crate::version::Version;
+
+/// One row of a feed, its record still as JSON text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawObservation {
+    /// Vendor's own record id.
+    pub id: Option<String>,
+    /// Vendor's permanent id of the security.
+    pub security_ref: Option<String>,
+    pub revision: i64,
+    pub retracted: bool,
+    /// Microseconds since 1970, UTC.
+    pub observed_at: i64,
+    /// Line in the feed's file.
+    pub line: u64,
+    /// Id of the frame in the log.
+    pub frame: [u8; 16],
+    /// The record as JSON text.
+    pub record: String,
+}
+
+impl RawObservation {
+    /// What makes two rows one observation: they say the same. A security without an id is known by the vendor's
+    /// permanent reference, so that a reused ticker stays two securities.
+    pub(super) fn compare_said(&self, other: &Self, kind: Kind) -> Ordering {
+        let reference = |o: &Self| match kind {
+            Kind::Security if o.id.is_none() => o.security_ref.clone(),
+            _ => None,
+        };
+        let said = |o: &Self| (o.revision, o.retracted);
+        self.id
+            .cmp(&other.id)
+            .then_with(|| said(self).cmp(&said(other)))
+            .then_with(|| self.record.cmp(&other.record))
+            .then_with(|| reference(self).cmp(&reference(other)))
+    }
+
+    /// When and where it was said.
+    pub(super) fn seen(&self) -> (i64, u64, [u8; 16]) {
+        (self.observed_at, self.line, self.frame)
+    }
+
+    /// What it is worth against another about the same thing (R29).
+    pub(super) fn version(&self) -> Version<'_> {
+        Version {
+            revision: self.revision,
+            preference: 0,
+            observed_at: self.observed_at,
+            retracted: self.retracted,
+            line: self.line,
+            frame: &self.frame,
+        }
+    }
+
+    pub(super) fn read<T: Record>(&self, source: &str) -> Result<Observation<T>, serde_json::Error> {
+        Ok(Observation {
+            source: source.to_owned(),
+            id: self.id.clone(),
+            security_ref: self.security_ref.clone(),
+            revision: self.revision,
+            action: if self.retracted { Action::Retract } else { Action::Put },
+            observed_at: DateTime::<Utc>::from_timestamp_micros(self.observed_at)
+                .ok_or_else(out_of_calendar)?,
+            line: self.line,
+            frame: hex(&self.frame),
+            record: serde_json::from_str(&self.record)?,
+        })
+    }
+}
+
+fn out_of_calendar() -> serde_json::Error {
+    serde::de::Error::custom("its observation time is outside the calendar")
+}
+
+fn hex(frame: &[u8; 16]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    frame.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}

@@ -1,0 +1,65 @@
+//! Distinct observations as a set.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+use super::raw::RawObservation;
+use crate::event::{Kind, Session};
+use crate::observation::Observation;
+use crate::record::Record;
+
+/// Distinct observations of one symbol, kind and source, in the order of what they say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Records {
+    pub(super) kind: Kind,
+    pub(super) observations: Vec<RawObservation>,
+}
+
+impl Records {
+    /// The set of these observations. One that was seen several times is kept as it was seen last.
+    pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
+        let newest_first = |a: &RawObservation, b: &RawObservation| {
+            a.compare_said(b, kind)
+                .then_with(|| b.seen().cmp(&a.seen()))
+                .then_with(|| b.security_ref.cmp(&a.security_ref))
+        };
+        observations.sort_unstable_by(newest_first);
+        observations.dedup_by(|a, b| a.compare_said(b, kind).is_eq());
+        Self { kind, observations }
+    }
+
+    /// The union with more observations.
+    pub fn merge(mut self, more: Vec<RawObservation>) -> Self {
+        self.observations.extend(more);
+        Self::new(self.kind, self.observations)
+    }
+
+    /// The kind of the records.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The observations, in the order of what they say.
+    pub fn observations(&self) -> &[RawObservation] {
+        &self.observations
+    }
+
+    /// The observations with their records read.
+    pub fn read<T: Record>(&self, source: &str) -> Result<Vec<Observation<T>>, serde_json::Error> {
+        self.observations.iter().map(|raw| raw.read(source)).collect()
+    }
+}
+
+/// The newest session that one source's records tell of, retracted ones aside.
+pub fn newest_session(records: &Records) -> Result<Option<NaiveDate>, serde_json::Error> {
+    let mut newest: BTreeMap<NaiveDate, &RawObservation> = BTreeMap::new();
+    for raw in records.observations() {
+        let session: Session = serde_json::from_str(&raw.record)?;
+        let known = newest.entry(session.date).or_insert(raw);
+        if known.version() < raw.version() {
+            *known = raw;
+        }
+    }
+    Ok(newest.into_iter().rev().find(|(_, raw)| !raw.retracted).map(|(date, _)| date))
+}
