@@ -9,7 +9,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Transaction};
 
 use super::audit::record;
-use super::{AccountError, email, owner, report};
+use super::email::email;
+use super::error::AccountError;
+use super::owner::owner;
+use super::report;
 use crate::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");

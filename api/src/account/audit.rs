@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use store::db::DatabaseSettings;
 use tokio_postgres::{Row, Transaction};
 
-use super::{email, owner, report};
+use super::email::email;
+use super::owner::owner;
+use super::report;
 
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");

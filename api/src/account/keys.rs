@@ -10,7 +10,10 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use super::accounts::{Locked, instant, lock};
 use super::audit::record;
-use super::{AccountError, email, owner, report};
+use super::email::email;
+use super::error::AccountError;
+use super::owner::owner;
+use super::report;
 use crate::access::Secret;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");

@@ -5,7 +5,10 @@ use clap::Args;
 use serde_json::json;
 use store::db::DatabaseSettings;
 
-use super::{AccountError, email, owner, report};
+use super::email::email;
+use super::error::AccountError;
+use super::owner::owner;
+use super::report;
 use crate::error::percentage;
 use crate::tier::Tier;
 

@@ -1,0 +1,54 @@
+//! Email addresses, by which accounts are known.
+
+use super::error::AccountError;
+
+/// An email address: one @, a local part, a domain with a dot; lower case as a whole.
+pub(crate) fn email(text: &str) -> Result<String, AccountError> {
+    let trimmed = text.trim();
+    let valid = trimmed.split_once('@').is_some_and(|(local, domain)| {
+        let local = (1..=64).contains(&local.len())
+            && local.chars().all(|c| c.is_alphanumeric() || "!#$%&'*+/=?^_`{|}~.-".contains(c));
+        let label = |label: &str| {
+            (1..=63).contains(&label.len())
+                && label.chars().all(|c| c.is_alphanumeric() || c == '-')
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        let dots = !trimmed.contains("..") && !trimmed.starts_with('.') && !trimmed.contains(".@");
+        local && dots && domain.contains('.') && domain.split('.').all(label)
+    });
+    if valid && trimmed.len() <= 254 {
+        Ok(trimmed.to_lowercase())
+    } else {
+        Err(AccountError::Email(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::email;
+
+    #[test]
+    fn addresses_are_told_from_other_texts() {
+        for good in ["a@example.com", "First.Last+tag@sub.example.co", " a@example.com "] {
+            assert!(email(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "a",
+            "@example.com",
+            "a@",
+            "a@example",
+            "a b@example.com",
+            "a@ex ample.com",
+            "a@@example.com",
+            "a@-example.com",
+            "a..b@example.com",
+            "a@example..com",
+            "a@example.com\n;",
+        ] {
+            assert!(email(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(email("A@Example.COM").ok().as_deref(), Some("a@example.com"));
+    }
+}

@@ -1,0 +1,9 @@
+//! The connection that administration works on.
+
+use store::db::{DatabaseSettings, connect, owner_config};
+use tokio_postgres::Client;
+
+/// Connects as the owner of the database.
+pub(super) async fn owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
+    Ok(connect(&owner_config(database)?).await?)
+}
