@@ -6,6 +6,9 @@ use std::path::Path;
 /// `a::b::C`, from the crate's root.
 type Names = Vec<String>;
 
+/// How a file's own test module begins.
+const TESTS: &str = "#[cfg(test)]\nmod tests {";
+
 /// A crate's modules by their path; the root is the empty one.
 #[derive(Debug, Default)]
 pub(super) struct Modules(BTreeMap<Names, Module>);
@@ -29,8 +32,7 @@ impl Modules {
 
     /// Parses sources, by path below the crate's `src`.
     pub(super) fn of(files: impl Iterator<Item = (String, String)>) -> Self {
-        let parsed = files.filter(|(path, _)| !path.ends_with("tests.rs") && !path.ends_with("testing.rs"));
-        Self(parsed.map(|(path, text)| (place(&path), Module::parse(path, &text))).collect())
+        Self(files.map(|(path, text)| (place(&path), Module::parse(path, &text))).collect())
     }
 
     /// By file: the files it uses.
@@ -60,12 +62,21 @@ impl Modules {
 
 impl Module {
     fn parse(file: String, text: &str) -> Self {
-        let (place, code) = (place(&file), without_comments_and_tests(text));
+        let text = without_comments(text);
+        let (code, tests) = text.split_once(TESTS).unwrap_or((&text, ""));
+        let place = place(&file);
+        let mut module = Self { file, used: Vec::new(), exported: BTreeMap::new() };
+        module.read_code(code, &place);
+        module.read_code(tests, &[place, vec!["tests".to_owned()]].concat());
+        module
+    }
+
+    /// Adds the paths of code that stands in the module of this path.
+    fn read_code(&mut self, code: &str, place: &[String]) {
         let children: Vec<&str> =
             code.split("mod ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0.trim())).collect();
-        let (mut used, mut exported) = (Vec::new(), BTreeMap::new());
-        for (start, word) in words(&code) {
-            let Some(root) = root_of(word, &place, &children) else { continue };
+        for (start, word) in words(code) {
+            let Some(root) = root_of(word, place, &children) else { continue };
             let after = start + word.len();
             let standing_alone = !code[..start].ends_with("::") && code[after..].starts_with("::");
             if !standing_alone {
@@ -75,12 +86,11 @@ impl Module {
             expand(&code[after..], root, &mut paths);
             let statement = code[..start].rsplit([';', '}']).next().unwrap_or_default().trim();
             if statement.contains("pub") && statement.ends_with("use") {
-                exported.extend(paths.into_iter().filter_map(|path| Some((path.last()?.clone(), path))));
-            } else {
-                used.extend(paths);
+                self.exported
+                    .extend(paths.iter().filter_map(|path| Some((path.last()?.clone(), path.clone()))));
             }
+            self.used.extend(paths);
         }
-        Self { file, used, exported }
     }
 }
 
@@ -136,9 +146,8 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|word| (word.as_ptr().addr() - text.as_ptr().addr(), word))
 }
 
-fn without_comments_and_tests(text: &str) -> String {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+fn without_comments(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// `a/b.rs` and `a/b/mod.rs` are `a::b`; `lib.rs` is the root.
