@@ -24,18 +24,18 @@ const TOO_HEAVY: u32 = u32::MAX;
 pub(crate) struct Key([u8; 16]);
 
 /// Everything an answer's bytes depend on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Representation<'a> {
+#[derive(Debug, Clone)]
+pub(crate) struct Representation {
     pub(crate) today: NaiveDate,
     pub(crate) format: Format,
     /// Where the answer differs by tier.
     pub(crate) tier: Option<Tier>,
     /// Path and query as sent.
-    pub(crate) target: &'a str,
+    pub(crate) target: String,
 }
 
 impl Key {
-    pub(crate) fn new(version: &Version, representation: &Representation<'_>) -> Self {
+    pub(crate) fn new(version: &Version, representation: &Representation) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
@@ -86,5 +86,15 @@ impl Answers {
             Some(answer) => Ok(answer),
             None => self.0.try_get_with(key, async { fill.await.map(Arc::new) }).await,
         }
+    }
+
+    /// The answer, if it is there.
+    pub(crate) async fn kept(&self, key: Key) -> Option<Arc<Answer>> {
+        self.0.get(&key).await
+    }
+
+    /// Keeps an answer that was made elsewhere.
+    pub(crate) async fn keep(&self, key: Key, answer: Answer) {
+        self.0.insert(key, Arc::new(answer)).await;
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::access::{AdmissionError, scrub};
 use crate::parameters::{Mistakes, ParameterError};
+use crate::pipe::Gone;
 use crate::read::ReadError;
 use crate::render::RenderError;
 use crate::request_id::request_id;
@@ -40,6 +41,8 @@ pub(crate) enum ApiError {
     InvalidCursor,
     #[error("the service cannot answer now: {0}")]
     Unavailable(String),
+    #[error(transparent)]
+    Gone(#[from] Gone),
     #[error("{0:#}")]
     Internal(anyhow::Error),
 }
@@ -53,7 +56,7 @@ impl ApiError {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
-            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::Gone(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -68,7 +71,7 @@ impl ApiError {
             Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
             Self::Parameters(_) => "INVALID_PARAMETER",
             Self::InvalidCursor => "INVALID_CURSOR",
-            Self::Unavailable(_) => "SERVICE_UNAVAILABLE",
+            Self::Unavailable(_) | Self::Gone(_) => "SERVICE_UNAVAILABLE",
             Self::Internal(_) => "INTERNAL",
         })
     }
@@ -85,7 +88,7 @@ impl ApiError {
             Self::MethodNotAllowed => "Method not allowed; use GET or HEAD".to_owned(),
             Self::Parameters(errors) => parameters_message(errors),
             Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
-            Self::Unavailable(_) => "The service cannot answer now; retry shortly".to_owned(),
+            Self::Unavailable(_) | Self::Gone(_) => "The service cannot answer now; retry shortly".to_owned(),
             Self::Internal(_) => format!("Internal error, request {}", request_id()),
         }
     }

@@ -15,6 +15,7 @@ mod envelope;
 mod error;
 mod layers;
 mod parameters;
+mod pipe;
 mod read;
 mod render;
 mod request_id;

@@ -23,7 +23,7 @@ pub(crate) enum RenderError {
 }
 
 #[derive(Serialize)]
-struct Envelope<'a, D: ?Sized, M> {
+struct Envelope<'a, D, M> {
     data: &'a D,
     meta: &'a M,
 }
@@ -35,7 +35,9 @@ pub(crate) fn single<T: Serialize>(
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
     match (output.format, &output.fields) {
-        (Format::Csv, _) => csv(output, std::slice::from_ref(row)),
+        (Format::Csv, _) => {
+            Ok([opening(output)?, records(output, std::slice::from_ref(row))?].concat().into())
+        }
         (Format::Json, None) => Ok(json(output, &Envelope { data: row, meta })?.into()),
         (Format::Json, Some(fields)) => {
             let row = choose(&json(output, row)?, fields)?;
@@ -50,26 +52,61 @@ pub(crate) fn list<T: Serialize>(
     rows: &[T],
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
-    match (output.format, &output.fields) {
-        (Format::Csv, _) => csv(output, rows),
-        (Format::Json, None) => Ok(json(output, &Envelope { data: rows, meta })?.into()),
-        (Format::Json, Some(fields)) => {
-            let rows = rows
-                .iter()
-                .map(|row| choose(&json(output, row)?, fields))
-                .collect::<Result<Vec<_>, RenderError>>()?;
-            Ok(serde_json::to_vec(&Envelope { data: rows.as_slice(), meta })?.into())
-        }
+    let mut body = opening(output)?;
+    body.extend(self::rows(output, rows)?);
+    body.extend(closing(output, meta)?);
+    Ok(body.into())
+}
+
+/// What precedes the first row of a list: the start of a JSON object with its array, or the heading of CSV.
+pub(crate) fn opening(output: &Output) -> Result<Vec<u8>, RenderError> {
+    match output.format {
+        Format::Json => Ok(b"{\"data\":[".to_vec()),
+        Format::Csv => sheet(|writer| Ok(writer.write_record(columns(output))?)),
     }
 }
 
+/// Rows of a list: items of a JSON array with commas between them, or CSV records.
+pub(crate) fn rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
+    if output.format == Format::Csv {
+        return records(output, rows);
+    }
+    let mut body = Vec::new();
+    for row in rows {
+        if !body.is_empty() {
+            body.push(b',');
+        }
+        match &output.fields {
+            None => in_style(output, || serde_json::to_writer(&mut body, row))?,
+            Some(fields) => body.extend_from_slice(choose(&json(output, row)?, fields)?.get().as_bytes()),
+        }
+    }
+    Ok(body)
+}
+
+/// What follows the last row of a list: its meta in JSON, nothing in CSV.
+pub(crate) fn closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
+    let mut body = Vec::new();
+    if output.format == Format::Json {
+        body.extend_from_slice(b"],\"meta\":");
+        body.extend(json(output, meta)?);
+        body.push(b'}');
+    }
+    Ok(body)
+}
+
 /// A value as JSON, decimals as the request wants them.
-pub(crate) fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    in_style(output, || serde_json::to_vec(value))
+}
+
+/// Serializes with decimals as the request wants them.
+fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV cells have no quotes to tell text from numbers, so they stay numbers.
     if output.text_decimals && output.format == Format::Json {
-        market::value::with_decimals_as_text(|| serde_json::to_vec(value))
+        market::value::with_decimals_as_text(serialize)
     } else {
-        serde_json::to_vec(value)
+        serialize()
     }
 }
 
@@ -92,19 +129,32 @@ fn choose(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
     Ok(RawValue::from_string(text)?)
 }
 
-fn csv<T: Serialize>(output: &Output, rows: &[T]) -> Result<Bytes, RenderError> {
-    let columns = output.fields.as_deref().unwrap_or(output.columns);
-    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-    writer.write_record(columns)?;
-    for row in rows {
-        let row = json(output, row)?;
-        let members: Members<'_> = serde_json::from_slice(&row)?;
-        for column in columns {
-            writer.write_field(cell(members.get(column))?)?;
+fn columns(output: &Output) -> &[&'static str] {
+    output.fields.as_deref().unwrap_or(output.columns)
+}
+
+/// Rows as CSV records.
+fn records<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
+    sheet(|writer| {
+        for row in rows {
+            let row = json(output, row)?;
+            let members: Members<'_> = serde_json::from_slice(&row)?;
+            for column in columns(output) {
+                writer.write_field(cell(members.get(column))?)?;
+            }
+            writer.write_record(None::<&[u8]>)?;
         }
-        writer.write_record(None::<&[u8]>)?;
-    }
-    writer.into_inner().map(Bytes::from).map_err(|error| RenderError::Flush(error.to_string()))
+        Ok(())
+    })
+}
+
+/// The bytes of what is written as CSV.
+fn sheet(
+    write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
+) -> Result<Vec<u8>, RenderError> {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    write(&mut writer)?;
+    writer.into_inner().map_err(|error| RenderError::Flush(error.to_string()))
 }
 
 /// Empty for null, text unquoted and made harmless for spreadsheets, anything nested as JSON.

@@ -7,7 +7,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::oneshot;
 
 /// Costly answers of one account in work, until they are written.
@@ -48,12 +47,22 @@ struct Line {
     waiting: VecDeque<oneshot::Sender<Turn>>,
 }
 
-/// A place for one costly answer: first to render it, then to write it.
+/// What one costly answer may take.
 #[derive(Debug)]
 pub(crate) struct Turn {
+    pub(crate) rendering: Rendering,
+    pub(crate) place: Arc<Place>,
+}
+
+/// Leave to render, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Rendering(Arc<Turns>);
+
+/// A place among the account's answers in work, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
     turns: Arc<Turns>,
     account: i64,
-    is_rendering: bool,
 }
 
 impl Turns {
@@ -94,7 +103,8 @@ impl Turns {
         let mut lines = self.lines();
         while lines.rendering < self.renderers {
             let Some((account, waiting)) = lines.next() else { break };
-            let turn = Turn { turns: Arc::clone(self), account, is_rendering: true };
+            let place = Arc::new(Place { turns: Arc::clone(self), account });
+            let turn = Turn { rendering: Rendering(Arc::clone(self)), place };
             untaken.extend(waiting.send(turn).err());
         }
         drop(lines);
@@ -123,26 +133,17 @@ impl Lines {
     }
 }
 
-impl Turn {
-    /// Lets others render; the answer still has to be written.
-    pub(crate) fn rendered(&mut self) {
-        if std::mem::take(&mut self.is_rendering) {
-            self.turns.lines().rendering -= 1;
-            self.turns.give();
-        }
-    }
-
-    /// Bytes that hold the turn until the last of them is written.
-    pub(crate) fn holding(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Held { bytes, _turn: self })
+impl Drop for Rendering {
+    fn drop(&mut self) {
+        self.0.lines().rendering -= 1;
+        self.0.give();
     }
 }
 
-impl Drop for Turn {
+impl Drop for Place {
     fn drop(&mut self) {
         {
             let mut lines = self.turns.lines();
-            lines.rendering -= usize::from(self.is_rendering);
             if let Some(line) = lines.accounts.get_mut(&self.account) {
                 line.in_work -= 1;
                 if line.in_work == 0 && line.waiting.is_empty() {
@@ -151,17 +152,6 @@ impl Drop for Turn {
             }
         }
         self.turns.give();
-    }
-}
-
-struct Held {
-    bytes: Bytes,
-    _turn: Turn,
-}
-
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
     }
 }
 
@@ -177,12 +167,13 @@ mod tests {
     #[tokio::test]
     async fn accounts_take_turns() {
         let turns = Turns::new(1, LONG);
-        let mut first = turns.wait(1).await.expect("nobody else is there");
+        let first = turns.wait(1).await.expect("nobody else is there");
         let mut greedy: Vec<_> = (0..3).map(|_| Box::pin(turns.wait(1))).collect();
         assert!(greedy.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
         let mut other = Box::pin(turns.wait(2));
         assert!((&mut other).now_or_never().is_none());
-        first.rendered();
+        let Turn { rendering, place: _written } = first;
+        drop(rendering);
         assert!((&mut greedy[0]).now_or_never().is_some_and(|turn| turn.is_ok()), "it came first");
         let turn = (&mut other).now_or_never().expect("its turn").expect("a turn");
         assert!((&mut greedy[1]).now_or_never().is_none());
@@ -193,18 +184,18 @@ mod tests {
     #[tokio::test]
     async fn an_account_has_four_in_work_until_they_are_written() {
         let turns = Turns::new(100, LONG);
-        let mut bodies = Vec::new();
+        let mut places = Vec::new();
         for _ in 0..IN_WORK {
-            let mut turn = turns.wait(1).await.expect("a turn");
-            turn.rendered();
-            bodies.push(turn.holding(Bytes::from_static(b"body")));
+            places.push(turns.wait(1).await.expect("a turn").place);
         }
         let mut fifth = Box::pin(turns.wait(1));
         assert!((&mut fifth).now_or_never().is_none());
         assert!(turns.wait(2).now_or_never().is_some(), "others are not held up");
-        let part = bodies.pop().map(|body| body.slice(1..));
-        assert!((&mut fifth).now_or_never().is_none(), "a part is not written yet");
-        drop(part);
+        let shared = places.pop().map(|place| (Arc::clone(&place), place));
+        let Some((writer, reader)) = shared else { return };
+        drop(writer);
+        assert!((&mut fifth).now_or_never().is_none(), "it is not written yet");
+        drop(reader);
         assert!((&mut fifth).now_or_never().is_some());
     }
 

@@ -48,6 +48,14 @@ impl Api {
         }
     }
 
+    /// A figure of the process's memory in kB: `VmRSS`, what it has now, or `VmHWM`, the most it had.
+    pub fn memory(&self, figure: &str) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        Ok(number.with_context(|| format!("no {figure}: {status}"))?.parse()?)
+    }
+
     /// `GET path`, which starts with a slash, with or without a key.
     pub async fn get(&self, path: &str, key: Option<&str>) -> Result<Reply> {
         let headers: Vec<(&str, String)> =

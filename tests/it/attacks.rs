@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use futures::future::join_all;
 use harness::{Api, TestApp};
 use reqwest::Method;
@@ -96,7 +96,7 @@ async fn without_a_trusted_proxy_forwarding_headers_are_noise() -> Result<()> {
 async fn many_addresses_cost_bounded_memory() -> Result<()> {
     let app = TestApp::start().await?;
     let api = app.api_serve_with(&[("TRUSTED_PROXIES", "127.0.0.1/32")]).await?;
-    let before = memory(&api)?;
+    let before = api.memory("VmRSS")?;
     let connections = (0..4u32).map(async |quarter| -> Result<()> {
         let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
         let mut answer = vec![0; 1 << 16];
@@ -121,16 +121,9 @@ async fn many_addresses_cost_bounded_memory() -> Result<()> {
         Ok(())
     });
     join_all(connections).await.into_iter().collect::<Result<Vec<()>>>()?;
-    let after = memory(&api)?;
+    let after = api.memory("VmRSS")?;
     assert!(after < before + 48 * 1024, "{before} kB before, {after} kB after 65,600 networks");
     Ok(())
-}
-
-/// Resident memory of the process, kB.
-fn memory(api: &Api) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", api.process.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
-    Ok(line.split_whitespace().next().context("a number")?.parse()?)
 }
 
 #[tokio::test]

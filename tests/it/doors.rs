@@ -22,7 +22,7 @@ fn address(api: &Api) -> Result<SocketAddr> {
 }
 
 /// A connection from the n-th loopback address, whose client takes little at a time.
-async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
+pub(crate) async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(4096)?;
     let [high, low] = n.to_be_bytes();
@@ -31,7 +31,7 @@ async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
 }
 
 /// A new client with a key is served within two seconds.
-async fn others_are_served(api: &Api, key: &str) -> Result<()> {
+pub(crate) async fn others_are_served(api: &Api, key: &str) -> Result<()> {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build()?;
     let started = Instant::now();
     let reply = client.get(format!("{}{CALL}", api.base_url)).header("x-api-key", key).send().await?;

@@ -31,6 +31,7 @@ mod limits;
 mod lists;
 mod lists_by_rule;
 mod log_copies;
+mod long_answers;
 mod market_prices;
 mod method;
 mod outage;

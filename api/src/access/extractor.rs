@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Version, header};
 use chrono::NaiveDate;
 
 use super::bucket::Usage;
@@ -36,6 +36,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) format: Format,
     /// Whether the answer costs much, so that accounts take turns.
     pub(crate) is_costly: bool,
+    /// Whether the client can tell an answer that breaks off from a whole one, as HTTP/1.0 cannot.
+    pub(crate) knows_ends: bool,
     /// Path and query as sent.
     pub(crate) target: String,
     pub(crate) if_none_match: Option<HeaderValue>,
@@ -58,6 +60,7 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
             parameters: read.parameters,
             format: read.format,
             is_costly: read.is_costly,
+            knows_ends: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
             if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
             gate: PhantomData,

@@ -13,6 +13,7 @@ use crate::envelope::Warning;
 use crate::parameters::{PathSymbol, SymbolList};
 
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
+const VERSION: &str = include_str!("../../queries/projection/version.sql");
 
 /// The rows of one security.
 #[derive(Debug)]
@@ -128,6 +129,16 @@ pub(crate) fn present<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, ReadError> {
 pub(crate) async fn snapshot(client: &mut Object) -> Result<Transaction<'_>, ReadError> {
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     Ok(builder.start().await?)
+}
+
+/// The version that every statement of a transaction sees.
+pub(crate) async fn version(
+    generation: &Generation,
+    transaction: &Transaction<'_>,
+) -> Result<Version, ReadError> {
+    let statement = transaction.prepare_cached(VERSION).await?;
+    let row = transaction.query_opt(&statement, &[]).await?;
+    Ok(Version::of(&row.ok_or_else(|| unversioned(generation))?)?)
 }
 
 /// The rows of canonical symbols, by symbol.

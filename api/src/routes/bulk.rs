@@ -1,22 +1,25 @@
 //! `GET /v1/bulk/quotes`, `/metrics` and `/dividends`: many symbols in one call (Professional).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::NaiveDate;
 use market::row::{DividendRow, Metrics, Quote, TableRow};
 use serde::Serialize;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access::{Access, Professional};
-use crate::answer::{Context, Rendered};
+use crate::answer::{Context, Outlet, Written};
 use crate::envelope::Depth;
 use crate::error::ApiError;
-use crate::parameters::{Described, Output, Parameters, Reader, SymbolList, Window};
+use crate::parameters::{Described, Format, Output, Parameters, Reader, SymbolList, Window};
+use crate::read::ReadError;
 use crate::read::lookup;
-use crate::read::projection::Version;
-use crate::render;
+use crate::read::projection::{Generation, Version};
+use crate::render::{self, RenderError};
 use crate::routes::Failures;
 use crate::routes::stocks::dividends::statuses;
 
@@ -25,6 +28,8 @@ const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
 const DIVIDENDS: &str = include_str!("../../queries/bulk/dividends.sql");
 /// Symbols in one request, which counts as one call.
 const MOST: usize = 1_000;
+/// Symbols read at a time.
+const BATCH: usize = 50;
 
 /// Rows in request order.
 #[derive(Debug, Serialize, ToSchema)]
@@ -151,49 +156,121 @@ impl Parameters for BulkDividendsParameters {
     }
 }
 
-/// Puts rows into request order and accounts for every symbol.
-fn made<T: Serialize>(
-    symbols: &SymbolList,
-    resolved: &[Option<String>],
-    mut rows: HashMap<String, T>,
-    version: Version,
-    output: &Output,
-    depth: Option<Depth>,
-) -> Result<Rendered, ApiError> {
-    let (mut data, mut errors) = (Vec::new(), Vec::new());
-    let mut listed: Vec<&str> = Vec::new();
-    for (asked, canonical) in symbols.0.iter().zip(resolved) {
-        match canonical.as_ref().and_then(|canonical| rows.remove(canonical).map(|row| (canonical, row))) {
-            Some((canonical, row)) => {
-                listed.push(canonical);
-                data.push(row);
-            }
-            // Another spelling of a row that is listed already.
-            None if canonical.as_ref().is_some_and(|canonical| listed.contains(&canonical.as_str())) => {}
-            None => {
-                let error = format!("No stock with symbol {}", asked.text);
-                errors.push(BulkError { symbol: asked.text.clone(), code: "NOT_FOUND", error });
+/// Symbols in request order, those of one security once, as they are read and written.
+struct Listed<'a> {
+    output: &'a Output,
+    /// The place and canonical name of each.
+    known: Vec<(usize, &'a str)>,
+    /// The places of symbols without a row.
+    missing: Vec<usize>,
+    returned: usize,
+}
+
+impl<'a> Listed<'a> {
+    fn new(output: &'a Output, resolved: &'a [Option<String>]) -> Self {
+        let (mut seen, mut known, mut missing) = (HashSet::new(), Vec::new(), Vec::new());
+        for (place, canonical) in resolved.iter().enumerate() {
+            match canonical {
+                Some(canonical) if seen.insert(canonical) => known.push((place, canonical.as_str())),
+                // Another spelling of a symbol that is listed already.
+                Some(_) => {}
+                None => missing.push(place),
             }
         }
+        Self { output, known, missing, returned: 0 }
     }
-    let summary =
-        Summary { requested: data.len() + errors.len(), returned: data.len(), failed: errors.len() };
-    let meta = BulkMeta { as_of: version.as_of, data_version: version.to_string(), errors, summary, depth };
-    Ok(Rendered { body: render::list(output, &data, &meta)?, version, next_cursor: None })
+
+    /// What is read at a time.
+    fn batches(&self) -> Vec<Vec<(usize, &'a str)>> {
+        self.known.chunks(BATCH).map(<[_]>::to_vec).collect()
+    }
+
+    /// The rows of a batch in its order, ready to be written.
+    fn rows<T: Serialize>(
+        &mut self,
+        batch: &[(usize, &str)],
+        mut rows: HashMap<String, T>,
+    ) -> Result<Vec<u8>, RenderError> {
+        let mut ordered = Vec::with_capacity(batch.len());
+        for (place, symbol) in batch {
+            match rows.remove(*symbol) {
+                Some(row) => ordered.push(row),
+                None => self.missing.push(*place),
+            }
+        }
+        let mut body = render::rows(self.output, &ordered)?;
+        if self.returned > 0 && !ordered.is_empty() && self.output.format == Format::Json {
+            body.insert(0, b',');
+        }
+        self.returned += ordered.len();
+        Ok(body)
+    }
+
+    /// Accounts for every symbol.
+    fn meta(mut self, symbols: &SymbolList, version: &Version, depth: Option<Depth>) -> BulkMeta {
+        self.missing.sort_unstable();
+        let error = |place: usize| {
+            let symbol = symbols.0[place].text.clone();
+            let error = format!("No stock with symbol {symbol}");
+            BulkError { symbol, code: "NOT_FOUND", error }
+        };
+        let errors: Vec<BulkError> = self.missing.into_iter().map(error).collect();
+        let (returned, failed) = (self.returned, errors.len());
+        let summary = Summary { requested: returned + failed, returned, failed };
+        BulkMeta { as_of: version.as_of, data_version: version.to_string(), errors, summary, depth }
+    }
+}
+
+/// What an answer of a batch's rows is made of.
+struct Asked<'a> {
+    symbols: &'a SymbolList,
+    output: &'a Output,
+    statement: &'a str,
+    /// What the statement takes besides symbols.
+    parameters: Vec<&'a (dyn ToSql + Sync)>,
+    depth: Option<Depth>,
+}
+
+/// Writes the rows that `by_symbol` makes of each batch, all from one snapshot.
+async fn write<T: Serialize>(
+    generation: &Generation,
+    outlet: Outlet,
+    asked: Asked<'_>,
+    by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, ReadError>,
+) -> Result<Written, ApiError> {
+    let resolved = lookup::resolve(generation, asked.symbols).await?;
+    let mut listed = Listed::new(asked.output, &resolved);
+    let mut client = generation.client().await?;
+    let transaction = lookup::snapshot(&mut client).await?;
+    let statement = transaction.prepare_cached(asked.statement).await?;
+    let version = lookup::version(generation, &transaction).await?;
+    let mut body = outlet.begin(version);
+    body.write(render::opening(asked.output)?)?;
+    for batch in listed.batches() {
+        let symbols: Vec<&str> = batch.iter().map(|(_, symbol)| *symbol).collect();
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
+        parameters.extend(&asked.parameters);
+        let rows = transaction.query(&statement, &parameters).await?;
+        body.write(listed.rows(&batch, by_symbol(&symbols, &rows)?)?)?;
+    }
+    let meta = listed.meta(asked.symbols, &version, asked.depth);
+    body.write(render::closing(asked.output, &meta)?)?;
+    Ok(body.finish(None)?)
 }
 
 async fn rows<T: TableRow + Serialize, const METRICS: bool>(
     context: Context<BulkParameters<METRICS>>,
+    outlet: Outlet,
     statement: &str,
     symbol: fn(&T) -> &str,
-) -> Result<Rendered, ApiError> {
-    let resolved = lookup::resolve(&context.generation, &context.parameters.symbols).await?;
-    let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
-    let rows = lookup::query(&context.generation, statement, &[&known]).await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
-    let rows: Vec<T> = lookup::present(&rows)?;
-    let rows = rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect();
-    made(&context.parameters.symbols, &resolved, rows, version, &context.parameters.output, None)
+) -> Result<Written, ApiError> {
+    let BulkParameters { symbols, output } = &context.parameters;
+    let asked = Asked { symbols, output, statement, parameters: vec![], depth: None };
+    let by_symbol = |_: &[&str], rows: &[Row]| {
+        let rows: Vec<T> = lookup::present(rows)?;
+        Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
+    };
+    write(&context.generation, outlet, asked, by_symbol).await
 }
 
 /// Bulk quotes (Professional)
@@ -205,7 +282,9 @@ async fn rows<T: TableRow + Serialize, const METRICS: bool>(
     responses((status = 200, description = "Quotes in request order", body = Bulk<Quote>), Failures)
 )]
 pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
-    access.answer(|context| rows::<Quote, false>(context, QUOTES, |row| &row.symbol)).await
+    access
+        .answer_in_parts(|context, outlet| rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol))
+        .await
 }
 
 /// Bulk metrics (Professional)
@@ -217,7 +296,9 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
     responses((status = 200, description = "Metrics in request order", body = Bulk<Metrics>), Failures)
 )]
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
-    access.answer(|context| rows::<Metrics, true>(context, METRICS, |row| &row.symbol)).await
+    access
+        .answer_in_parts(|context, outlet| rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol))
+        .await
 }
 
 /// Bulk dividends (Professional)
@@ -229,31 +310,41 @@ pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) 
     responses((status = 200, description = "Dividends in request order", body = Bulk<SymbolDividends>), Failures)
 )]
 pub(crate) async fn dividends(access: Access<Professional, BulkDividendsParameters>) -> Response {
-    access.answer(dividends_of).await
+    access.answer_in_parts(dividends_of).await
 }
 
-async fn dividends_of(context: Context<BulkDividendsParameters>) -> Result<Rendered, ApiError> {
+async fn dividends_of(
+    context: Context<BulkDividendsParameters>,
+    outlet: Outlet,
+) -> Result<Written, ApiError> {
     let asked = &context.parameters;
-    let resolved = lookup::resolve(&context.generation, &asked.symbols).await?;
-    let known: Vec<&str> = resolved.iter().flatten().map(String::as_str).collect();
     let start = asked.start_date.unwrap_or_else(|| context.floor());
     let statuses = statuses(None, asked.include_projected);
-    let rows = lookup::query(
-        &context.generation,
-        DIVIDENDS,
-        &[&known, &start, &asked.end_date, &asked.per_symbol, &statuses],
-    )
-    .await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
-    let empty = |symbol: &&str| {
-        ((*symbol).to_owned(), SymbolDividends { symbol: (*symbol).to_owned(), dividends: vec![] })
+    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+    let asked = Asked {
+        symbols: &asked.symbols,
+        output: &asked.output,
+        statement: DIVIDENDS,
+        parameters: vec![&start, &asked.end_date, &asked.per_symbol, &statuses],
+        depth,
     };
-    let mut by_symbol: HashMap<String, SymbolDividends> = known.iter().map(empty).collect();
-    for row in lookup::present::<DividendRow>(&rows)? {
+    write(&context.generation, outlet, asked, dividends_by_symbol).await
+}
+
+/// The dividends of each symbol; none is an empty list.
+fn dividends_by_symbol(
+    symbols: &[&str],
+    rows: &[Row],
+) -> Result<HashMap<String, SymbolDividends>, ReadError> {
+    let empty = |symbol: &&str| {
+        let symbol = (*symbol).to_owned();
+        (symbol.clone(), SymbolDividends { symbol, dividends: vec![] })
+    };
+    let mut by_symbol: HashMap<String, SymbolDividends> = symbols.iter().map(empty).collect();
+    for row in lookup::present::<DividendRow>(rows)? {
         if let Some(entry) = by_symbol.get_mut(&row.symbol) {
             entry.dividends.push(row);
         }
     }
-    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-    made(&asked.symbols, &resolved, by_symbol, version, &asked.output, depth)
+    Ok(by_symbol)
 }

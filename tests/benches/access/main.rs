@@ -153,7 +153,11 @@ impl Bench {
         let path = format!("/v1/stocks/{}/quote", self.seeded.symbols[0]);
         let reply = api.get(&path, Some(&self.seeded.keys[0])).await?;
         ensure!(reply.status == 200, "{path}: {}", reply.text());
-        println!("a quote has {} bytes, a process idles at {} MB", reply.body.len(), memory(&api, "VmRSS:")?);
+        println!(
+            "a quote has {} bytes, a process idles at {} MB",
+            reply.body.len(),
+            api.memory("VmRSS")? / 1024
+        );
         drop(api);
         println!(
             "{:44} {:>4} {:>11} {:>6} {:>11} {:>11} {:>11} {:>5}",
@@ -177,7 +181,7 @@ impl Bench {
                 self.line(what, &load).await?;
             }
         }
-        println!("{:44} {} MB at most", "  memory of the process", memory(&one, "VmHWM:")?);
+        println!("{:44} {} MB at most", "  memory of the process", one.memory("VmHWM")? / 1024);
         let (two, three) = (self.api("64").await?, self.api("64").await?);
         let addresses = [&one.base_url, &two.base_url, &three.base_url];
         for address in addresses {
@@ -198,7 +202,7 @@ impl Bench {
                 self.line(what, &load).await?;
             }
         }
-        println!("{:44} {} MB at most", "  memory of the process", memory(&api, "VmHWM:")?);
+        println!("{:44} {} MB at most", "  memory of the process", api.memory("VmHWM")? / 1024);
         Ok(())
     }
 
@@ -266,11 +270,4 @@ impl Bench {
         }
         Ok(())
     }
-}
-
-/// A figure of the process's memory, MB.
-fn memory(api: &Api, name: &str) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", api.process.pid()))?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).context("a figure of memory")?;
-    Ok(line.split_whitespace().next().context("a number")?.parse::<u64>()? / 1024)
 }

@@ -16,16 +16,14 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::series::Series;
-use super::write::{self, Writer};
+use super::write::Writer;
 use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
 use crate::envelope::{Depth, ListMeta};
 use crate::error::ApiError;
-use crate::parameters::{
-    Described, Direction, Format, Output, Page, Paging, Parameters, PathSymbol, Reader, Window,
-};
+use crate::parameters::{Described, Direction, Output, Page, Paging, Parameters, PathSymbol, Reader, Window};
 use crate::read::lookup;
-use crate::render::json;
+use crate::render;
 use crate::routes::Failures;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
@@ -211,15 +209,11 @@ fn page(
     let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
     let adjusted =
         Adjusted { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment.into() };
-    let mut body = write::opening(&asked.output);
+    let mut body = render::opening(&asked.output)?;
     body.extend(Writer::new(&adjusted, series.whose(), &asked.output, periods.len()).records(periods.iter()));
-    if asked.output.format == Format::Json {
-        let total_return = total_return(series, first..end.max(first));
-        let meta = meta(context, series, periods.len(), start, next_cursor.clone(), total_return);
-        body.extend_from_slice(b"],\"meta\":");
-        body.extend(json(&asked.output, &meta).map_err(|error| ApiError::Internal(error.into()))?);
-        body.push(b'}');
-    }
+    let total_return = total_return(series, first..end.max(first));
+    let meta = meta(context, series, periods.len(), start, next_cursor.clone(), total_return);
+    body.extend(render::closing(&asked.output, &meta)?);
     Ok(Rendered { body: body.into(), version: series.version, next_cursor })
 }
 

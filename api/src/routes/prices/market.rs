@@ -1,7 +1,7 @@
 //! `GET /v1/bulk/prices`: the market's bars of a day, or of a few (Professional).
 //!
-//! Securities are read in symbol order, a few hundred at a time, until the page is full, so a page of the whole market
-//! needs the memory of its bytes and of one such batch.
+//! Securities are read in symbol order, a few hundred at a time, and written until the page is full, so a page of the whole
+//! market needs the memory of one such batch and of what its client has not taken.
 
 use std::ops::Range;
 
@@ -15,17 +15,18 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::history::{Adjustment, COLUMNS, PriceRow};
 use super::series::Series;
-use super::write::{self, Writer};
+use super::write::Writer;
 use crate::access::{Access, Professional};
-use crate::answer::{Context, Rendered};
+use crate::answer::{Body, Context, Outlet, Written};
 use crate::envelope::{ListMeta, Warning};
 use crate::error::ApiError;
 use crate::parameters::{
     Described, Direction, Format, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
 };
+use crate::pipe::Gone;
 use crate::read::lookup;
 use crate::read::projection::Version;
-use crate::render::json;
+use crate::render;
 use crate::routes::Failures;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
@@ -140,29 +141,30 @@ pub(crate) struct MarketPricesMeta {
     responses((status = 200, description = "A page of the market's bars", body = MarketPrices), Failures)
 )]
 pub(crate) async fn market(access: Access<Professional, MarketPricesParameters>) -> Response {
-    access.answer(page).await
+    access.answer_in_parts(page).await
 }
 
-async fn page(context: Context<MarketPricesParameters>) -> Result<Rendered, ApiError> {
+async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Result<Written, ApiError> {
     let asked = &context.parameters;
     let (named, missing) = symbols(&context).await?;
     let mut client = context.generation.client().await?;
     let transaction = lookup::snapshot(&mut client).await?;
-    let mut filled = Filled::new(asked);
     let mut from = asked.page.after(0).map(str::to_owned);
-    let version = loop {
-        let (version, batch) = batch(&context, &transaction, named.as_deref(), from.as_deref()).await?;
+    let (version, mut batch) = next(&context, &transaction, named.as_deref(), from.as_deref()).await?;
+    let mut filled = Filled::new(asked, outlet.begin(version))?;
+    loop {
         let exhausted = batch.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
         // The batch's last security begins the next one, so that nothing is computed with its name.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
-            filled.take(asked, series);
+            filled.take(asked, series)?;
         }
         from = last;
         if filled.more || from.is_none() {
-            break version;
+            break;
         }
-    };
+        (_, batch) = next(&context, &transaction, named.as_deref(), from.as_deref()).await?;
+    }
     let key = filled.last.as_ref().filter(|_| filled.more);
     let next_cursor = key.map(|key| asked.page.cursor(key, &context.app.signer));
     let mut list = ListMeta::new(&version, filled.count, asked.page.limit, next_cursor.clone());
@@ -170,12 +172,8 @@ async fn page(context: Context<MarketPricesParameters>) -> Result<Rendered, ApiE
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
     let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment, missing };
     let mut body = filled.body;
-    if asked.output.format == Format::Json {
-        body.extend_from_slice(b"],\"meta\":");
-        body.extend(json(&asked.output, &meta).map_err(|error| ApiError::Internal(error.into()))?);
-        body.push(b'}');
-    }
-    Ok(Rendered { body: body.into(), version, next_cursor })
+    body.write(render::closing(&asked.output, &meta)?)?;
+    Ok(body.finish(next_cursor)?)
 }
 
 /// The canonical symbols asked for, `None` for all, and those nothing is known of.
@@ -190,7 +188,7 @@ async fn symbols(
 }
 
 /// The next securities with bars in the years of the range.
-async fn batch(
+async fn next(
     context: &Context<MarketPricesParameters>,
     transaction: &Transaction<'_>,
     named: Option<&[String]>,
@@ -209,7 +207,7 @@ async fn batch(
 
 /// A page as it fills up.
 struct Filled {
-    body: Vec<u8>,
+    body: Body,
     count: usize,
     limit: usize,
     /// Symbol and day of the last row.
@@ -219,19 +217,19 @@ struct Filled {
 }
 
 impl Filled {
-    fn new(asked: &MarketPricesParameters) -> Self {
-        let limit = usize::try_from(asked.page.limit).unwrap_or(usize::MAX);
-        Self { body: write::opening(&asked.output), count: 0, limit, last: None, more: false }
+    fn new(asked: &MarketPricesParameters, mut body: Body) -> Result<Self, ApiError> {
+        body.write(render::opening(&asked.output)?)?;
+        Ok(Self { body, count: 0, limit: asked.page.rows(), last: None, more: false })
     }
 
     /// Adds the bars of a security that are in the range and behind the cursor, as far as there is room.
-    fn take(&mut self, asked: &MarketPricesParameters, series: &Series) {
+    fn take(&mut self, asked: &MarketPricesParameters, series: &Series) -> Result<(), Gone> {
         let mut sessions = sessions(asked, series);
         let room = self.limit - self.count;
         self.more |= sessions.len() > room;
         sessions.end = sessions.end.min(sessions.start + room);
         if sessions.is_empty() {
-            return;
+            return Ok(());
         }
         let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
         let adjusted = Adjusted {
@@ -245,10 +243,10 @@ impl Filled {
         let periods: Vec<Range<usize>> = sessions.map(|session| session..session + 1).collect();
         let writer = Writer::new(&adjusted, series.whose(), &asked.output, periods.len());
         if self.count > 0 && asked.output.format == Format::Json {
-            self.body.push(b',');
+            self.body.write(&b","[..])?;
         }
-        self.body.extend(writer.records(periods.iter()));
         self.count += periods.len();
+        self.body.write(writer.records(periods.iter()))
     }
 }
 

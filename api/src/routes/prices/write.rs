@@ -18,14 +18,6 @@ pub(super) struct Whose<'a> {
     pub(super) currency: Option<&'a str>,
 }
 
-/// What precedes the first row: the start of a JSON object with its array, or the heading of CSV.
-pub(super) fn opening(output: &Output) -> Vec<u8> {
-    match output.format {
-        Format::Csv => format!("{}\r\n", columns(output).join(",")).into_bytes(),
-        Format::Json => b"{\"data\":[".to_vec(),
-    }
-}
-
 fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
 }

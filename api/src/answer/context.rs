@@ -1,0 +1,79 @@
+//! What a handler works with, and what it makes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::NaiveDate;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::envelope::{ListMeta, Meta, Warning};
+use crate::error::ApiError;
+use crate::parameters::{Listed, Output, Page};
+use crate::read::projection::{Generation, Version};
+use crate::render;
+use crate::tier::{Tier, years_before};
+
+/// What a handler works with to render an answer.
+#[derive(Debug)]
+pub(crate) struct Context<P> {
+    pub(crate) app: App,
+    pub(crate) generation: Arc<Generation>,
+    pub(crate) tier: Tier,
+    /// The day that counts as today.
+    pub(crate) today: NaiveDate,
+    pub(crate) parameters: P,
+}
+
+/// A body and the version it was rendered from.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) body: Bytes,
+    pub(crate) version: Version,
+    pub(crate) next_cursor: Option<String>,
+}
+
+impl<P> Context<P> {
+    /// The first day the tier's history reaches.
+    pub(crate) fn floor(&self) -> NaiveDate {
+        years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
+    }
+
+    /// The answer with one resource.
+    pub(crate) fn single<T: Serialize>(
+        &self,
+        output: &Output,
+        version: Version,
+        row: &T,
+    ) -> Result<Rendered, ApiError> {
+        self.warned(output, version, row, vec![])
+    }
+
+    /// The answer with one resource, and what to know before using it.
+    pub(crate) fn warned<T: Serialize>(
+        &self,
+        output: &Output,
+        version: Version,
+        row: &T,
+        warnings: Vec<Warning>,
+    ) -> Result<Rendered, ApiError> {
+        let meta = Meta { warnings, ..Meta::new(&version) };
+        let body = render::single(output, row, &meta)?;
+        Ok(Rendered { body, version, next_cursor: None })
+    }
+
+    /// The answer with a page of these rows; `finish` completes its meta.
+    pub(crate) fn page<'a, T: Listed + Serialize + 'a>(
+        &self,
+        output: &Output,
+        page: &Page,
+        version: Version,
+        rows: impl IntoIterator<Item = &'a T>,
+        finish: impl FnOnce(&mut ListMeta),
+    ) -> Result<Rendered, ApiError> {
+        let (rows, next_cursor) = page.select(rows, &self.app.signer);
+        let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor.clone());
+        finish(&mut meta);
+        Ok(Rendered { body: render::list(output, &rows, &meta)?, version, next_cursor })
+    }
+}

@@ -1,0 +1,93 @@
+//! Answers that cost much: written on a thread of their own, each account in its turn, and sent as they are written.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use tokio::sync::oneshot;
+
+use super::context::Context;
+use super::named::{Asked, Named};
+use super::outlet::{Outlet, Written};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::pipe::{Reader, pipe};
+use crate::request_id::request_id;
+use crate::turns::{Place, Rendering, Turn};
+
+type Outcome = Result<Written, ApiError>;
+
+/// Answers with what `write` writes, whole when it is short, in parts when it is long.
+pub(super) async fn answer<P, F>(
+    asked: Asked<P>,
+    write: impl FnOnce(Context<P>, Outlet) -> F + Send + 'static,
+) -> Result<Response, ApiError>
+where
+    P: Send + 'static,
+    F: Future<Output = Outcome>,
+{
+    let Asked { named, mut context, account, takes_parts } = asked;
+    let app = context.app.clone();
+    if let Some(kept) = app.answers.kept(named.key).await {
+        return Ok(named.whole(&kept));
+    }
+    let Turn { rendering, place } = app.turns.wait(account).await?;
+    // Others may have asked for the same meanwhile.
+    if let Some(kept) = app.answers.kept(named.key).await {
+        return Ok(named.whole(&kept));
+    }
+    let generation = context.generation.clone();
+    context.generation = generation.apart();
+    let (is_long, mut told) = oneshot::channel();
+    let (writer, reader) = pipe(Arc::clone(&place));
+    let outlet = Outlet::new(writer, takes_parts.then_some(is_long));
+    let limit = app.settings.request_timeout();
+    let writing = async move || {
+        let late = |_| ApiError::Unavailable("the request took too long".to_owned());
+        tokio::time::timeout(limit, write(context, outlet)).await.map_err(late)?
+    };
+    let mut finished = apart(writing, rendering, place);
+    let outcome = tokio::select! {
+        biased;
+        outcome = &mut finished => outcome,
+        Ok(version) = &mut told => {
+            generation.observe(version);
+            return Ok(named.respond(&named.etag(&version), None, || Body::new(reader)));
+        }
+    };
+    let panicked = |_| ApiError::Internal(anyhow::anyhow!("a handler panicked"));
+    let written = outcome.map_err(panicked)??;
+    generation.observe(written.version);
+    Ok(whole(&app, &named, &written, reader).await)
+}
+
+/// Runs a handler on a thread of its own, so that those that answer everybody else stay free. It renders until it is done
+/// there, whether the client still waits or not.
+fn apart<F: Future<Output = Outcome>>(
+    writing: impl FnOnce() -> F + Send + 'static,
+    rendering: Rendering,
+    place: Arc<Place>,
+) -> oneshot::Receiver<Outcome> {
+    let (finish, finished) = oneshot::channel();
+    let (runtime, id) = (tokio::runtime::Handle::current(), request_id());
+    tokio::task::spawn_blocking(move || {
+        let outcome = runtime.block_on(writing());
+        drop((rendering, place));
+        // Nobody waits for the outcome of an answer whose head is sent.
+        match finish.send(outcome) {
+            Ok(()) | Err(Ok(_) | Err(ApiError::Gone(_))) => {}
+            Err(Err(error)) => tracing::error!(request_id = id, "an answer broke off: {error}"),
+        }
+    });
+    finished
+}
+
+/// The response with an answer that was written to its end; a short one is kept.
+async fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<Place>>) -> Response {
+    let Written { version, next_cursor } = written;
+    if let Some(body) = reader.whole() {
+        app.answers.keep(named.key, named.answer(body, version, next_cursor.as_deref())).await;
+    }
+    let link = named.link(next_cursor.as_deref());
+    named.respond(&named.etag(version), link.as_ref(), || Body::new(reader))
+}

@@ -1,0 +1,83 @@
+//! A request that may be answered, and the name of its answer.
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+
+use super::context::Context;
+use super::response;
+use crate::access::{Access, Gate};
+use crate::cache::{Answer, Key, Representation};
+use crate::error::ApiError;
+use crate::parameters::{Format, Parameters};
+use crate::read::projection::Version;
+
+/// A request that its client has no answer to yet.
+#[derive(Debug)]
+pub(super) struct Asked<P> {
+    pub(super) named: Named,
+    pub(super) context: Context<P>,
+    pub(super) account: i64,
+    /// Whether the client may be sent an answer before it is known that there is an end to it.
+    pub(super) takes_parts: bool,
+}
+
+/// What names an answer, and what its client has of it.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) key: Key,
+    representation: Representation,
+    if_none_match: Option<HeaderValue>,
+}
+
+#[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
+/// Pins the generation and names the answer; 304 when the client has it, 503 when there is nothing to serve.
+pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<Asked<P>, Response> {
+    let Access { app, account, tier, today, parameters, format, knows_ends, target, if_none_match, .. } =
+        access;
+    let generation = app.projection.pin().map_err(|error| ApiError::from(error).into_response())?;
+    let representation = Representation { today, format, tier: P::TIER_MATTERS.then_some(tier), target };
+    let key = Key::new(&generation.version(), &representation);
+    if if_none_match.is_some() && response::has(if_none_match.as_ref(), &key.etag(), false) {
+        return Err(response::not_modified(&key.etag()));
+    }
+    // A sheet is as well-formed without its end as with it, and its next page is named before it.
+    let takes_parts = knows_ends && format == Format::Json;
+    let named = Named { key, representation, if_none_match };
+    Ok(Asked { named, context: Context { app, generation, tier, today, parameters }, account, takes_parts })
+}
+
+impl Named {
+    /// The answer with its entity tag and, where the body has no place for it, its next page.
+    pub(super) fn answer(&self, body: Bytes, version: &Version, next_cursor: Option<&str>) -> Answer {
+        Answer { body, etag: self.etag(version), link: self.link(next_cursor) }
+    }
+
+    pub(super) fn etag(&self, version: &Version) -> HeaderValue {
+        Key::new(version, &self.representation).etag()
+    }
+
+    pub(super) fn link(&self, next_cursor: Option<&str>) -> Option<HeaderValue> {
+        let cursor = next_cursor.filter(|_| self.representation.format == Format::Csv)?;
+        response::next_link(&self.representation.target, cursor)
+    }
+
+    /// The response with a whole answer, or 304.
+    pub(super) fn whole(&self, answer: &Answer) -> Response {
+        self.respond(&answer.etag, answer.link.as_ref(), || answer.body.clone().into())
+    }
+
+    /// The response with a body, or 304 when the client has it.
+    pub(super) fn respond(
+        &self,
+        etag: &HeaderValue,
+        link: Option<&HeaderValue>,
+        body: impl FnOnce() -> Body,
+    ) -> Response {
+        if response::has(self.if_none_match.as_ref(), etag, true) {
+            return response::not_modified(etag);
+        }
+        response::ok(body(), self.representation.format, etag, link)
+    }
+}

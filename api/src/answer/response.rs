@@ -1,0 +1,68 @@
+//! The response around a body: entity tag, 304, media type, the next page.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::Response;
+
+use crate::parameters::Format;
+
+/// How long a client may use an answer without asking again, seconds.
+const MAX_AGE: &str = "private, max-age=60";
+
+/// Whether the client names this entity tag, compared weakly; `*` names any that exists.
+pub(super) fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {
+        return false;
+    };
+    (exists && named.trim() == "*") || named.split(',').any(|tag| opaque(tag) == opaque(etag))
+}
+
+/// A response of this body that may be kept, with room for the headers that every response gets.
+fn cached(body: Body, etag: &HeaderValue) -> Response {
+    let mut response = Response::new(body);
+    *response.headers_mut() = HeaderMap::with_capacity(24);
+    response.headers_mut().insert(header::ETAG, etag.clone());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
+    response
+}
+
+/// The answer to a client that has it already.
+pub(super) fn not_modified(etag: &HeaderValue) -> Response {
+    let mut response = cached(Body::empty(), etag);
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response
+}
+
+/// The answer with this body.
+pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
+    let mut response = cached(body, etag);
+    let headers = response.headers_mut();
+    let content_type = match format {
+        Format::Json => "application/json",
+        Format::Csv => "text/csv; charset=utf-8; header=present",
+    };
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Some(link) = link {
+        headers.insert(header::LINK, link.clone());
+    }
+    response
+}
+
+/// The same request with the next page's cursor, as a relative reference.
+pub(super) fn next_link(target: &str, cursor: &str) -> Option<HeaderValue> {
+    let uri: Uri = target.parse().ok()?;
+    let kept = uri
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let query: Vec<&str> = kept.collect();
+    let separator = if query.is_empty() { "" } else { "&" };
+    HeaderValue::from_str(&format!(
+        "<{}?{}{separator}cursor={cursor}>; rel=\"next\"",
+        uri.path(),
+        query.join("&")
+    ))
+    .ok()
+}

@@ -1,0 +1,152 @@
+//! Answers of many megabytes: whole for those that take them, recognisably broken when they fail, and little to hold for
+//! those that take nothing.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::eventually;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::api_world::World;
+use crate::doors::{connect, others_are_served};
+
+/// Copies of a security, each with a hundred dividends.
+const COPIES: usize = 300;
+
+/// A market with that many copies of a security, and the request for all their dividends.
+async fn wide(env: &[(&str, &str)]) -> Result<(World, String)> {
+    let world = World::start_with(env).await?;
+    let copies = format!("generate_series(1, {COPIES}) n");
+    let symbols = format!("insert into read_g1.symbols select 'S' || n, 'S' || n from {copies}");
+    world.app.sql(&symbols, &[]).await?;
+    let copied = "to_jsonb(d) || jsonb_build_object('symbol', 'S' || n, 'id', n || id)";
+    let dividends = format!(
+        "insert into read_g1.dividends select (jsonb_populate_record(null::read_g1.dividends, {copied})).*
+         from read_g1.dividends d, {copies} where d.symbol = 'COLA'"
+    );
+    world.app.sql(&dividends, &[]).await?;
+    let symbols: Vec<String> = (1..=COPIES).map(|n| format!("S{n}")).collect();
+    Ok((world, format!("/v1/bulk/dividends?per_symbol=100&symbols={}", symbols.join(","))))
+}
+
+/// The symbols of an answer, each with how many dividends it has.
+fn counted(answer: &Value) -> Vec<(&str, usize)> {
+    let items = answer["data"].as_array().into_iter().flatten();
+    items
+        .map(|item| {
+            (item["symbol"].as_str().unwrap_or_default(), item["dividends"].as_array().map_or(0, Vec::len))
+        })
+        .collect()
+}
+
+fn is_whole(answer: &Value) -> bool {
+    let expected: Vec<String> = (1..=COPIES).map(|n| format!("S{n}")).collect();
+    let expected: Vec<(&str, usize)> = expected.iter().map(|symbol| (symbol.as_str(), 100)).collect();
+    counted(answer) == expected && answer["meta"]["summary"]["returned"] == COPIES
+}
+
+#[tokio::test]
+async fn a_long_answer_is_sent_in_parts_and_is_whole() -> Result<()> {
+    let (world, path) = wide(&[]).await?;
+    let reply = world.get(&path).await?;
+    assert_eq!(reply.status, 200);
+    assert!(reply.body.len() > 8_000_000, "{} bytes", reply.body.len());
+    assert_eq!(reply.header("content-length"), None);
+    assert!(is_whole(&reply.json()?), "{:?}", counted(&reply.json()?));
+    for name in
+        ["etag", "x-ratelimit-remaining", "x-quota-remaining", "x-request-id", "cache-control", "vary"]
+    {
+        assert!(reply.header(name).is_some(), "{name}");
+    }
+    let key = format!("Bearer {}", world.professional);
+    let with = |name, value: &str| [("authorization", key.clone()), (name, value.to_owned())];
+    let etag = reply.header("etag").context("an entity tag")?;
+    let again = world.api.send(reqwest::Method::GET, &path, &with("if-none-match", etag)).await?;
+    assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
+    let packed = world.api.send(reqwest::Method::GET, &path, &with("accept-encoding", "zstd")).await?;
+    assert_eq!(zstd::decode_all(packed.body.as_slice())?, reply.body);
+    // A sheet has no end to tell by, so it is sent when it is known to be whole.
+    let sheet = world.get(&format!("{path}&format=csv")).await?;
+    assert_eq!(sheet.header("content-length"), Some(sheet.body.len().to_string().as_str()));
+    assert_eq!(sheet.text().matches("\r\n").count(), COPIES + 1);
+    let old =
+        raw(&world, &format!("GET {path} HTTP/1.0\r\nx-api-key: {}\r\n\r\n", world.professional)).await?;
+    let (head, body) = old.split_once("\r\n\r\n").context("a head")?;
+    assert!(head.contains("content-length: ") && body.as_bytes() == reply.body, "{head}");
+    Ok(())
+}
+
+/// The answer up to the end of the connection.
+async fn raw(world: &World, request: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(world.api.base_url.trim_start_matches("http://")).await?;
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+#[tokio::test]
+async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
+    let (world, path) = wide(&[]).await?;
+    // What no program writes: it cannot be read.
+    let late = format!("symbol = 'S{COPIES}' and ex_date = '2024-06-13'");
+    let spoil = format!("update read_g1.dividends set frequency = frequency || '?' where {late}");
+    world.app.sql(&spoil, &[]).await?;
+    let close = "host: a\r\nconnection: close\r\n";
+    let request = format!("GET {path} HTTP/1.1\r\n{close}x-api-key: {}\r\n\r\n", world.professional);
+    let broken = raw(&world, &request).await?;
+    assert!(broken.starts_with("HTTP/1.1 200") && broken.len() > 1_000_000, "{} bytes", broken.len());
+    assert!(!broken.ends_with("0\r\n\r\n") && !broken.contains("\"meta\""), "it looks whole");
+    eventually(Duration::from_secs(10), async || {
+        ensure!(world.api.process.log().contains("an answer broke off"), "{}", world.api.process.log_tail(5));
+        Ok(())
+    })
+    .await?;
+    // Where nothing is sent yet, it is an error like any other.
+    for path in [format!("{path}&format=csv"), format!("/v1/bulk/dividends?symbols=S{COPIES}")] {
+        assert_eq!(world.get(&path).await?.status, 500, "{path}");
+    }
+    world.app.sql(&format!("update read_g1.dividends set frequency = 'quarterly' where {late}"), &[]).await?;
+    assert!(is_whole(&world.json(&path).await?), "what failed is kept by nobody");
+    Ok(())
+}
+
+#[tokio::test]
+async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
+    let (world, path) = wide(&[("API_REQUEST_TIMEOUT_MS", "60000")]).await?;
+    let before = world.api.memory("VmRSS")?;
+    let mut silent = Vec::new();
+    for n in 0..10 {
+        let key = world.app.key("professional").await?;
+        for _ in 0..4 {
+            let mut stream = connect(&world.api, n).await?;
+            stream
+                .write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\nx-api-key: {key}\r\n\r\n").as_bytes())
+                .await?;
+            silent.push(stream);
+        }
+    }
+    // Each has its head, and then lets its answer lie.
+    for stream in &mut silent {
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).await?;
+        assert_eq!(&start, b"HTTP/1.1 200");
+        others_are_served(&world.api, &world.free).await?;
+    }
+    // Nobody renders any more: another account's answer comes at once, and is whole.
+    assert!(is_whole(&world.json(&path).await?));
+    let (held, most) = (world.api.memory("VmRSS")? - before, world.api.memory("VmHWM")? - before);
+    println!("40 answers of 9 MB hold {} MB, {} MB at most", held / 1024, most / 1024);
+    assert!(most < 160 * 1024, "{held} kB are held, {most} kB were");
+    // Whoever takes it in the end gets all of it.
+    let stream = silent.last_mut().context("one of forty")?;
+    let end = b"0\r\n\r\n";
+    let mut taken = Vec::new();
+    while !taken.ends_with(end) {
+        ensure!(stream.read_buf(&mut taken).await? > 0, "closed after {} bytes", taken.len());
+    }
+    assert!(taken.len() > 8_000_000, "{} bytes", taken.len());
+    Ok(())
+}
