@@ -29,10 +29,17 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
+/// An HTTP client that waits so long for an answer, and asks no proxy.
+pub fn client(timeout: Duration) -> Result<Client> {
+    // Only the first call of the process installs it; the others find it there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Ok(Client::builder().timeout(timeout).no_proxy().build()?)
+}
+
 impl Api {
     /// Waits until `/v1/health` says that the process can serve.
     pub(crate) async fn ready(base_url: String, process: Daemon) -> Result<Api> {
-        let client = Client::builder().timeout(Duration::from_secs(60)).no_proxy().build()?;
+        let client = client(Duration::from_secs(60))?;
         let mut api = Api { base_url, process, client };
         let ready = eventually(READY_WITHIN, async || match api.process.exited()? {
             Some(status) => Ok(Err(status)),

@@ -24,7 +24,7 @@ mod small_disk;
 pub mod stack;
 mod system_calls;
 
-pub use api::{Api, Reply};
+pub use api::{Api, Reply, client};
 pub use app::{TestApp, TestAppBuilder};
 pub use binaries::{Binaries, Program};
 pub use endpoints::Endpoints;

@@ -32,7 +32,7 @@ pub(crate) async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
 
 /// A new client with a key is served within two seconds.
 pub(crate) async fn others_are_served(api: &Api, key: &str) -> Result<()> {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build()?;
+    let client = harness::client(Duration::from_secs(20))?;
     let started = Instant::now();
     let reply = client.get(format!("{}{CALL}", api.base_url)).header("x-api-key", key).send().await?;
     let (status, took) = (reply.status(), started.elapsed());

@@ -178,7 +178,7 @@ async fn a_key_with_a_rate_of_its_own_takes_no_more() -> Result<()> {
 async fn an_instance_killed_in_a_burst_gives_nothing_twice() -> Result<()> {
     let mut cluster = Cluster::start(3).await?;
     let key = cluster.account("killed@example.com", "free").await?;
-    let client = reqwest::Client::new();
+    let client = harness::client(Duration::from_secs(60))?;
     let addresses: Vec<String> = cluster.apis.iter().map(|api| api.base_url.clone()).collect();
     let started = Instant::now();
     let mut calls: FuturesUnordered<_> = (0..200)

@@ -108,7 +108,7 @@ async fn a_store_that_is_silent_from_the_start_keeps_no_call_waiting() -> Result
     let address = TcpListener::bind("127.0.0.1:0").await?.local_addr()?.to_string();
     let env = [PATIENCE[0], ("API_DATABASE_URL", url.as_str())];
     let _api = app.spawn_with(Program::Api, &["serve", "--listen", &address], &env).await?;
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build()?;
+    let client = harness::client(Duration::from_secs(30))?;
     let ask = async |path: &str| {
         client.get(format!("http://{address}{path}")).header("x-api-key", &key).send().await
     };
