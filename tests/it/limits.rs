@@ -2,7 +2,7 @@
 //!
 //! The clock that decides is the store's; tests move the stored moments instead.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::future::join_all;
