@@ -1,6 +1,7 @@
 //! Slow and greedy clients, played from outside: whatever they do, others are served within two seconds.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -12,6 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::api_world::World;
 
 const CALL: &str = "/v1/stocks?limit=1";
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 /// Times short enough to be waited for.
 const SHORT: [(&str, &str); 3] =
@@ -183,6 +185,63 @@ async fn floods_storms_and_half_closed_connections_pass_by() -> Result<()> {
     all_is_let_go(&api, before).await?;
     drop(half_closed);
     others_are_served(&api, &key).await
+}
+
+/// What has the form of a key, its checksum included, and is none.
+fn guess(n: usize) -> String {
+    let random = format!("{n:030}");
+    let mut rest = crc32fast::hash(random.as_bytes());
+    let digits: Vec<u8> = (0..6)
+        .map(|_| {
+            let digit = BASE62[(rest % 62) as usize];
+            rest /= 62;
+            digit
+        })
+        .collect();
+    format!("dds_live_{random}{}", digits.iter().rev().copied().map(char::from).collect::<String>())
+}
+
+#[tokio::test]
+async fn guessers_hold_up_neither_others_nor_who_shares_their_address() -> Result<()> {
+    let app = TestApp::start().await?;
+    // The address's calls are another limit, which would end the flood early.
+    let many = [("ADDRESS_CALLS_PER_MINUTE", "10000000"), ("ADDRESS_CALLS_BURST", "10000000")];
+    let api = app.api_serve_with(&many).await?;
+    let (key, idle) = (app.key("professional").await?, app.key("free").await?);
+    others_are_served(&api, &idle).await?;
+    others_are_served(&api, &key).await?;
+    let ended = AtomicBool::new(false);
+    let flood = (0..20).map(async |n| -> Result<usize> {
+        let (mut answered, mut answers) = (0, vec![0; 1 << 16]);
+        // Half of them from the address that the others call from.
+        let mut stream =
+            if n % 2 == 0 { TcpStream::connect(address(&api)?).await? } else { connect(&api, n).await? };
+        for round in 0.. {
+            let guess = guess(usize::from(n) * 1_000_000 + round);
+            let call = format!("GET {CALL} HTTP/1.1\r\nhost: a\r\nx-api-key: {guess}\r\n\r\n");
+            stream.write_all(call.as_bytes()).await?;
+            let read = stream.read(&mut answers).await?;
+            ensure!(!answers[..read].starts_with(b"HTTP/1.1 2"), "a guess was right");
+            answered += 1;
+            if read == 0 || ended.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(answered)
+    });
+    let others = async {
+        let mut served = Ok(());
+        for key in [&key, &key, &idle, &key, &idle] {
+            served = served.and(others_are_served(&api, key).await);
+        }
+        ended.store(true, Ordering::Relaxed);
+        served
+    };
+    let (guessed, served) = tokio::join!(join_all(flood), others);
+    served?;
+    let guessed: usize = guessed.into_iter().sum::<Result<usize>>()?;
+    assert!(guessed > 240, "{guessed} guesses are no flood");
+    others_are_served(&api, &idle).await
 }
 
 #[tokio::test]

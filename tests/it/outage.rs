@@ -63,8 +63,20 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
         Ok(())
     })
     .await?;
+    let started = Instant::now();
+    one.get("/v1/health", None).await?;
+    assert!(started.elapsed() < Duration::from_secs(1), "health waits {:?} for nothing", started.elapsed());
 
     servers.postgres.restart().await?;
+    // Before anybody calls, every instance has a connection again that decides.
+    let deciding =
+        "select count(*) from pg_stat_activity where usename = 'dds_api' and query like '%accounts.limiter%'";
+    eventually(Duration::from_secs(30), async || {
+        let open: i64 = app.sql_value(deciding).await?;
+        ensure!(open >= 3, "{open} instances have a connection");
+        Ok(())
+    })
+    .await?;
     // Nothing of the outage is left for the first call.
     let first = patient.get(CALL, Some(&key)).await?;
     assert_eq!(first.status, 200, "{}", patient.process.log_tail(5));

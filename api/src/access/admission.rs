@@ -25,6 +25,8 @@ const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generi
 const QUEUE: usize = 16_384;
 /// Calls decided on together at most.
 const BATCH: usize = 4_096;
+/// How often it is tried to open a lost connection again while nobody calls.
+const REOPEN: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Waiting {
@@ -87,10 +89,33 @@ async fn decide_queues(mut connection: Connection, mut waiting: mpsc::Receiver<W
     // The first calls find the connection open; a server that does not answer keeps none of them waiting.
     let _ = timeout(connection.patience, connection.store()).await;
     // Calls that are left over wait for no others.
-    while !queue.is_empty() || waiting.recv_many(&mut queue, BATCH).await > 0 {
+    while !queue.is_empty() || next(&mut connection, &mut waiting, &mut queue).await {
         let room = BATCH.saturating_sub(queue.len());
         let _ = waiting.recv_many(&mut queue, room).now_or_never();
         settle(&mut connection, &mut memory, &mut queue).await;
+    }
+}
+
+/// Waits for calls, `false` when none can come any more. Meanwhile a lost connection is opened again, so that the first
+/// call after an outage finds it open.
+async fn next(
+    connection: &mut Connection,
+    waiting: &mut mpsc::Receiver<Waiting>,
+    queue: &mut Vec<Waiting>,
+) -> bool {
+    loop {
+        let reopened = async {
+            tokio::time::sleep(REOPEN).await;
+            if !connection.is_open() {
+                // A call that comes during the attempt waits for it, or makes its own.
+                let _ = connection.store().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            count = waiting.recv_many(queue, BATCH) => return count > 0,
+            () = reopened => {}
+        }
     }
 }
 

@@ -134,25 +134,43 @@ async fn connection(
 async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
     buffer.clear();
     let mut end = None;
-    while end.is_none_or(|end| buffer.len() < end) {
+    while !end.as_ref().is_some_and(|end: &End| end.is_reached(buffer)) {
         ensure!(stream.read_buf(buffer).await? > 0, "the connection was closed");
         if end.is_none() {
-            end = end_of_answer(buffer)?;
+            end = End::of(buffer)?;
         }
     }
     Ok(buffer.starts_with(b"HTTP/1.1 2"))
 }
 
-/// Where the answer ends, once its head is there.
-fn end_of_answer(buffer: &[u8]) -> Result<Option<usize>> {
-    let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
-    let text = std::str::from_utf8(&buffer[..head])?;
-    if !text.starts_with("HTTP/1.1 2") && !text.starts_with("HTTP/1.1 5") {
-        bail!("{}", String::from_utf8_lossy(buffer));
+/// Where an answer ends.
+enum End {
+    /// At this length, its head included.
+    Length(usize),
+    /// With the last chunk; the JSON of a chunk never looks like it.
+    LastChunk,
+}
+
+impl End {
+    /// Reads it from the head, once that is there.
+    fn of(buffer: &[u8]) -> Result<Option<End>> {
+        let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
+        let text = std::str::from_utf8(&buffer[..head])?.to_ascii_lowercase();
+        if !text.starts_with("http/1.1 2") && !text.starts_with("http/1.1 5") {
+            bail!("{}", String::from_utf8_lossy(buffer));
+        }
+        let header = |name| text.lines().find_map(|line| line.strip_prefix(name).map(str::trim));
+        match (header("content-length:"), header("transfer-encoding:")) {
+            (Some(length), _) => Ok(Some(End::Length(head + 4 + length.parse::<usize>()?))),
+            (None, Some("chunked")) => Ok(Some(End::LastChunk)),
+            _ => bail!("an answer without an end: {text}"),
+        }
     }
-    let length = text.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    Ok(Some(head + 4 + length.context("an answer without a length")?))
+
+    fn is_reached(&self, buffer: &[u8]) -> bool {
+        match self {
+            End::Length(length) => buffer.len() >= *length,
+            End::LastChunk => buffer.ends_with(b"\r\n0\r\n\r\n"),
+        }
+    }
 }
