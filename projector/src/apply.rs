@@ -15,8 +15,9 @@ use crate::bookkeeping::{apply_bookkeeping, known_frames, record_frames};
 use crate::dead_letters::{DeadLetter, printable, record};
 use crate::error::ApplyError;
 use crate::message::Message;
-use crate::prices::apply_prices;
-use crate::records::apply_records;
+use crate::prices::{WrittenYear, apply_prices};
+use crate::records::{WrittenRecords, apply_records};
+use crate::resident::Resident;
 
 /// A message's frame and where it stands in the log.
 #[derive(Debug, Clone)]
@@ -28,18 +29,20 @@ struct Placed {
     frame: Frame,
 }
 
-/// Applies the messages' facts. The caller owns the transaction and commits it with the checkpoint.
+/// Applies the messages' facts, which those in memory follow. The caller owns the transaction and commits it with the
+/// checkpoint; when it does not, what is in memory is no longer true.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     messages: &[Message],
+    resident: &mut Resident,
 ) -> Result<(), ApplyError> {
     let (frames, mut letters) = decode(messages)?;
     let fresh = without_known(transaction, frames).await?;
     let pairs: Vec<(Sequence, &Frame)> =
         fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     record_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, fresh).await?);
+    letters.extend(apply_frames(transaction, fact_set, fresh, resident).await?);
     record(transaction, fact_set, &letters).await?;
     Ok(())
 }
@@ -56,7 +59,7 @@ pub async fn apply_again(
     let pairs: Vec<(Sequence, &Frame)> =
         missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     record_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, frames).await?);
+    letters.extend(apply_frames(transaction, fact_set, frames, &mut Resident::none()).await?);
     Ok(letters)
 }
 
@@ -65,10 +68,11 @@ async fn apply_frames(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     frames: Vec<Placed>,
+    resident: &mut Resident,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
     let (mut open, mut letters) = (vec![frames], Vec::new());
     while let Some(group) = open.pop().filter(|group| !group.is_empty()) {
-        let Some((error, code)) = try_group(transaction, fact_set, &group).await? else { continue };
+        let Some((error, code)) = try_group(transaction, fact_set, &group, resident).await? else { continue };
         match split(group) {
             Split::Halves(left, right) => open.extend([right, left]),
             Split::Single(placed) => letters.push(dead(&placed, code, error_chain(&error))?),
@@ -82,12 +86,15 @@ async fn try_group(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     group: &[Placed],
+    resident: &mut Resident,
 ) -> Result<Option<(ApplyError, String)>, ApplyError> {
     let savepoint = transaction.transaction().await?;
-    let outcome = apply_group(&savepoint, fact_set, group).await;
+    let outcome = apply_group(&savepoint, fact_set, group, resident).await;
     match outcome {
-        Ok(()) => {
+        Ok((records, years)) => {
             savepoint.commit().await?;
+            resident.follow_records(&records);
+            resident.follow_years(years);
             Ok(None)
         }
         Err(error) => match error.deterministic() {
@@ -105,16 +112,17 @@ async fn apply_group(
     savepoint: &Transaction<'_>,
     fact_set: &str,
     group: &[Placed],
-) -> Result<(), ApplyError> {
+    resident: &Resident,
+) -> Result<(Vec<WrittenRecords>, Vec<WrittenYear>), ApplyError> {
     let frames: Vec<&Frame> = group.iter().map(|placed| &placed.frame).collect();
     let pairs: Vec<(Sequence, &Frame)> =
         group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
-    apply_records(savepoint, fact_set, &frames).await?;
-    apply_prices(savepoint, fact_set, &frames).await?;
+    let records = apply_records(savepoint, fact_set, &frames).await?;
+    let years = apply_prices(savepoint, fact_set, &frames, resident).await?;
     apply_bookkeeping(savepoint, &pairs).await?;
     // The next group of this transaction stages its own rows.
     savepoint.batch_execute("truncate staged_rejects").await?;
-    Ok(())
+    Ok((records, years))
 }
 
 /// Decodes on all cores; damage becomes a dead letter, a newer version stops.

@@ -2,32 +2,30 @@
 //!
 //! When the market's as-of date or the benchmark moves, every security is touched (R33).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use chrono::{Datelike, NaiveDate};
+use chrono::NaiveDate;
 use event_log::sequence::Sequence;
 use market::event::Security;
 use market::history::{Observation, SourcePolicy};
 use market::identity::{Directory, Identity};
-use market::measure::fund::fund;
-use market::measure::{self, Market, MonthEnds};
+use market::measure::{self, MonthEnds};
 use market::row::Json;
 use market::symbol::Symbol;
-use process::failpoint;
-use rayon::prelude::*;
-use store::facts::{StoredFacts, load_histories, load_known_symbols, load_securities};
+use store::facts::{load_known_symbols, load_securities};
+use store::history::load_histories;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 
 use crate::changes::Change;
+use crate::chunk::{MarketNow, derive_all};
 use crate::error::DeriveError;
 use crate::generation::Generation;
-use crate::read_tables::{self, Built};
+use crate::read_tables;
+use crate::resident::Resident;
 use crate::sectors::Sectors;
-
-/// Securities derived and written at a time: three such chunks are in memory at most.
-pub const CHUNK: usize = 100;
+use crate::subject::Known;
 
 const DIRTY: &str = include_str!("../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
@@ -44,8 +42,9 @@ pub struct Deriver {
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
-    /// Securities whose closes alone did not suffice: of several sources, say, or with a bar in the wrong unit.
-    whole: HashSet<Symbol>,
+    /// The transaction that derived last; another's has made all of this untrue.
+    writer: Option<i64>,
+    rows: Known,
 }
 
 /// What a derivation did.
@@ -66,15 +65,26 @@ impl Deriver {
         mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
+        resident: &mut Resident,
         generation: &Generation,
         touched: &BTreeSet<Symbol>,
         sequence: Sequence,
     ) -> Result<(Self, Outcome), DeriveError> {
-        let outcome = self.derive_symbols(transaction, reader, touched).await?;
+        let outcome = self.derive_symbols(transaction, reader, resident, touched).await?;
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
-        let values: [&(dyn ToSql + Sync); 3] = [&sequence.bigint(), &self.as_of, &Json(&self.policy)];
-        transaction.execute(ADVANCE, &values).await?;
+        self.advance(transaction, sequence).await?;
         Ok((self, outcome))
+    }
+
+    /// Notes what the tables are derived with, and by which transaction.
+    async fn advance(
+        &mut self,
+        transaction: &Transaction<'_>,
+        sequence: Sequence,
+    ) -> Result<(), DeriveError> {
+        let values: [&(dyn ToSql + Sync); 3] = [&sequence.bigint(), &self.as_of, &Json(&self.policy)];
+        self.writer = Some(transaction.query_one(ADVANCE, &values).await?.try_get("writer")?);
+        Ok(())
     }
 
     /// Brings a generation up to its facts within one transaction.
@@ -84,7 +94,8 @@ impl Deriver {
         sequence: Sequence,
     ) -> Result<(), DeriveError> {
         let (deriver, touched) = Self::default().touched(transaction, generation).await?;
-        deriver.derive(transaction, transaction, generation, &touched, sequence).await?;
+        let mut none = Resident::none();
+        deriver.derive(transaction, transaction, &mut none, generation, &touched, sequence).await?;
         Ok(())
     }
 
@@ -108,8 +119,7 @@ impl Deriver {
         self.benchmark = self.month_ends(transaction, &directory, &generation.benchmark).await?;
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
-        let values: [&(dyn ToSql + Sync); 3] = [&sequence.bigint(), &self.as_of, &Json(&self.policy)];
-        transaction.execute(ADVANCE, &values).await?;
+        self.advance(transaction, sequence).await?;
         Ok((symbols, same))
     }
 
@@ -118,6 +128,7 @@ impl Deriver {
         &mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
+        resident: &mut Resident,
         symbols: &BTreeSet<Symbol>,
     ) -> Result<Outcome, DeriveError> {
         // Without any session there is no market date and so nothing to say yet; the first one touches everything.
@@ -134,8 +145,12 @@ impl Deriver {
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
         let market = Arc::new(MarketNow { as_of, benchmark, policy });
         let sectors = Sectors::before(transaction, symbols).await?;
-        let mut changes = derive_all(transaction, reader, &identities, &market, &mut self.whole).await?;
+        let mut changes =
+            derive_all(transaction, reader, &identities, &market, &mut self.rows, resident).await?;
         changes.extend(read_tables::remove(transaction, &gone).await?);
+        for symbol in gone {
+            self.rows.served.remove(symbol);
+        }
         read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?;
         sectors.replace(transaction, symbols, as_of).await?;
         Ok(Outcome { securities: identities.len(), changes })
@@ -148,6 +163,10 @@ impl Deriver {
         transaction: &Transaction<'_>,
         generation: &Generation,
     ) -> Result<(Self, BTreeSet<Symbol>), DeriveError> {
+        let writer: i64 = transaction.query_one(DERIVED_WITH, &[]).await?.try_get("writer")?;
+        if self.writer.is_some_and(|known| known != writer) {
+            self = Self::default();
+        }
         let benchmark = &generation.benchmark;
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
@@ -226,143 +245,6 @@ impl Deriver {
 fn changed(before: &BTreeMap<Symbol, Identity>, after: &BTreeMap<Symbol, Identity>) -> BTreeSet<Symbol> {
     let differs = |symbol: &&Symbol| before.get(*symbol) != after.get(*symbol);
     before.keys().chain(after.keys()).filter(differs).cloned().collect()
-}
-
-/// Derives chunk after chunk: while one is on the cores, the one after it is read and the one before it written.
-async fn derive_all(
-    transaction: &Transaction<'_>,
-    reader: &impl GenericClient,
-    identities: &[&Identity],
-    market: &Arc<MarketNow>,
-    whole: &mut HashSet<Symbol>,
-) -> Result<Vec<Change>, DeriveError> {
-    let mut chunks = identities.chunks(CHUNK);
-    let mut read = load(reader, chunks.next(), market, whole).await?;
-    let (mut built, mut changes): (Option<Vec<Built>>, _) = (None, Vec::new());
-    while read.is_some() || built.is_some() {
-        let next = load(reader, chunks.next(), market, whole);
-        let write = async {
-            match built.take() {
-                Some(built) => changes.extend(read_tables::replace(transaction, &built).await?),
-                None => return Ok(()),
-            }
-            failpoint!("projector.deriving");
-            Ok(())
-        };
-        let (next, derived, ()) = tokio::try_join!(next, derive_chunk(reader, read.take(), market), write)?;
-        read = next;
-        built = derived.map(|(built, unclear)| {
-            whole.extend(unclear);
-            built
-        });
-    }
-    Ok(changes)
-}
-
-/// Securities and their facts, still as they are stored.
-type Read = (Vec<Identity>, StoredFacts);
-
-async fn load(
-    reader: &impl GenericClient,
-    chunk: Option<&[&Identity]>,
-    market: &MarketNow,
-    whole: &HashSet<Symbol>,
-) -> Result<Option<Read>, DeriveError> {
-    let Some(chunk) = chunk else { return Ok(None) };
-    // What is measured by more than closes lies in the last two calendar years.
-    let closes_until = |symbol: &Symbol| (!whole.contains(symbol)).then(|| market.as_of.year() - 2);
-    let stored = StoredFacts::fetch_to_derive(reader, chunk, closes_until).await?;
-    Ok(Some((chunk.iter().copied().cloned().collect(), stored)))
-}
-
-/// Derives a chunk. Securities whose closes alone do not suffice are read again, whole, and their symbols given beside.
-async fn derive_chunk(
-    reader: &impl GenericClient,
-    read: Option<Read>,
-    market: &Arc<MarketNow>,
-) -> Result<Option<(Vec<Built>, Vec<Symbol>)>, DeriveError> {
-    let Some((identities, stored)) = read else { return Ok(None) };
-    let (mut built, unclear) = on_all_cores(identities, stored, market).await?;
-    let symbols = unclear.iter().map(|identity| identity.symbol.clone()).collect();
-    if !unclear.is_empty() {
-        let stored = StoredFacts::fetch(reader, &unclear.iter().collect::<Vec<_>>()).await?;
-        built.extend(on_all_cores(unclear, stored, market).await?.0);
-    }
-    Ok(Some((built, symbols)))
-}
-
-/// What was derived, and the securities whose closes alone do not suffice.
-async fn on_all_cores(
-    identities: Vec<Identity>,
-    stored: StoredFacts,
-    market: &Arc<MarketNow>,
-) -> Result<(Vec<Built>, Vec<Identity>), DeriveError> {
-    let market = Arc::clone(market);
-    let derive = move || {
-        identities
-            .into_par_iter()
-            .map(|identity| Ok((build(&identity, &stored, &market)?, identity)))
-            .collect::<Result<_, DeriveError>>()
-    };
-    let derived: Vec<(Option<Built>, Identity)> = tokio::task::spawn_blocking(derive)
-        .await
-        .map_err(|error| DeriveError::Ended(error.to_string()))??;
-    let (mut built, mut unclear) = (Vec::with_capacity(derived.len()), Vec::new());
-    for (outcome, identity) in derived {
-        match outcome {
-            Some(outcome) => built.push(outcome),
-            None => unclear.push(identity),
-        }
-    }
-    Ok((built, unclear))
-}
-
-/// Derives one security; `None` when its closes alone do not suffice. A measure that panics names its security.
-fn build(
-    identity: &Identity,
-    stored: &StoredFacts,
-    market: &MarketNow,
-) -> Result<Option<Built>, DeriveError> {
-    let history = stored.history(identity)?;
-    if !measure::closes_suffice(&history, market.as_of) {
-        return Ok(None);
-    }
-    let derive = || {
-        let market = market.borrowed();
-        let derived = measure::derive(&history, &market);
-        let fund = fund(&history, &market, &derived.stock, &derived.metrics);
-        (derived, fund)
-    };
-    let (derived, fund) = std::panic::catch_unwind(derive).map_err(|panic| {
-        let message = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied());
-        DeriveError::Measure {
-            symbol: history.symbol.clone(),
-            message: message.unwrap_or("it panicked").to_owned(),
-        }
-    })?;
-    let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
-    Built::of(identity, &derived, fund.as_ref(), kept).map(Some)
-}
-
-/// What every security is derived with.
-struct MarketNow {
-    as_of: NaiveDate,
-    benchmark: Option<MonthEnds>,
-    policy: SourcePolicy,
-}
-
-impl MarketNow {
-    fn borrowed(&self) -> Market<'_> {
-        Market {
-            as_of: self.as_of,
-            newest: self.as_of,
-            benchmark: self.benchmark.as_ref(),
-            policy: &self.policy,
-        }
-    }
 }
 
 /// Derivers by generation.

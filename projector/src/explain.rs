@@ -8,7 +8,7 @@ use market::identity::Identity;
 use market::measure::{self, Explanation, METHOD_VERSION, Market};
 use market::row::Json;
 use market::symbol::Symbol;
-use store::facts::load_histories;
+use store::history::load_histories;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::Generation;

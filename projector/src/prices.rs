@@ -8,12 +8,14 @@ use rayon::prelude::*;
 use store::copy::copy_into;
 use store::copy_row;
 use store::facts::packed;
+use store::symbol_facts::Columns;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
+use crate::resident::Resident;
 
 /// Symbol, source, year.
-type Key = (String, String, i32);
+pub type Key = (String, String, i32);
 
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
@@ -35,25 +37,28 @@ copy_row! {
     }
 }
 
-struct Merged {
-    key: Key,
-    replaces: bool,
-    last_day: Option<i32>,
-    digest: i64,
-    packed: Packed,
+/// A year that is another now.
+#[derive(Debug)]
+pub struct WrittenYear {
+    pub key: Key,
+    pub digest: i64,
+    pub packed: Packed,
+    pub replaces: bool,
+    pub last_day: Option<i32>,
 }
 
-/// Merges the frames' bars into the stored years and marks their symbols dirty. Years that stay as they are, stay.
+/// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
     frames: &[&Frame],
-) -> Result<(), ApplyError> {
+    resident: &Resident,
+) -> Result<Vec<WrittenYear>, ApplyError> {
     let years = by_year(frames);
     if years.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let mut existing = existing(transaction, &years).await?;
+    let mut existing = existing(transaction, &years, resident).await?;
     let mut work: Vec<(Key, Vec<Bars>, Option<Packed>)> = years
         .into_iter()
         .map(|(key, parts)| {
@@ -63,7 +68,7 @@ pub async fn apply_prices(
         .collect();
     // In the key's order, a symbol's years lie together, where they are read together.
     work.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    let merged: Vec<Merged> = tokio::task::block_in_place(|| {
+    let merged: Vec<WrittenYear> = tokio::task::block_in_place(|| {
         work.into_par_iter()
             .filter_map(|(key, parts, stored)| merge(key, parts, stored).transpose())
             .collect::<Result<_, _>>()
@@ -71,11 +76,11 @@ pub async fn apply_prices(
     write(transaction, &merged).await?;
     let symbols: Vec<&str> = merged.iter().map(|m| m.key.0.as_str()).collect();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
-    Ok(())
+    Ok(merged)
 }
 
 /// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.
-async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), ApplyError> {
+async fn write(transaction: &Transaction<'_>, merged: &[WrittenYear]) -> Result<(), ApplyError> {
     let replaced: Vec<&Key> = merged.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
     if !replaced.is_empty() {
         let symbols: Vec<&str> = replaced.iter().map(|key| key.0.as_str()).collect();
@@ -83,11 +88,11 @@ async fn write(transaction: &Transaction<'_>, merged: &[Merged]) -> Result<(), A
         let years: Vec<i32> = replaced.iter().map(|key| key.2).collect();
         transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
     }
-    copy_into(transaction, &merged.iter().map(Merged::row).collect::<Vec<_>>()).await?;
+    copy_into(transaction, &merged.iter().map(WrittenYear::row).collect::<Vec<_>>()).await?;
     Ok(())
 }
 
-impl Merged {
+impl WrittenYear {
     fn row(&self) -> BarsRow<'_> {
         let (symbol, source, year) = &self.key;
         let Packed { days, close, range, volume, extra, versions } = &self.packed;
@@ -121,22 +126,37 @@ fn by_year(frames: &[&Frame]) -> HashMap<Key, Vec<Bars>> {
     years
 }
 
+/// The stored years, from memory where they are held.
 async fn existing(
     transaction: &Transaction<'_>,
     years: &HashMap<Key, Vec<Bars>>,
+    resident: &Resident,
 ) -> Result<HashMap<Key, Packed>, ApplyError> {
-    let symbols: Vec<&str> = years.keys().map(|key| key.0.as_str()).collect();
-    let sources: Vec<&str> = years.keys().map(|key| key.1.as_str()).collect();
-    let numbers: Vec<i32> = years.keys().map(|key| key.2).collect();
-    let rows = transaction.query(EXISTING, &[&symbols, &sources, &numbers]).await?;
-    rows.iter()
-        .map(|row| Ok(((row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?), packed(row)?)))
-        .collect::<Result<_, tokio_postgres::Error>>()
-        .map_err(ApplyError::from)
+    let (mut existing, mut missing): (HashMap<Key, Packed>, Vec<&Key>) = Default::default();
+    for key in years.keys() {
+        let held = resident.get(&key.0).map(|facts| facts.year(&key.1, key.2).map(|year| &year.columns));
+        match held {
+            Some(Some(Columns::All(packed))) => drop(existing.insert(key.clone(), packed.as_ref().clone())),
+            // What is held of a symbol is everything that it has.
+            Some(None) => {}
+            Some(Some(Columns::Closes { .. })) | None => missing.push(key),
+        }
+    }
+    if missing.is_empty() {
+        return Ok(existing);
+    }
+    let symbols: Vec<&str> = missing.iter().map(|key| key.0.as_str()).collect();
+    let sources: Vec<&str> = missing.iter().map(|key| key.1.as_str()).collect();
+    let numbers: Vec<i32> = missing.iter().map(|key| key.2).collect();
+    for row in transaction.query(EXISTING, &[&symbols, &sources, &numbers]).await? {
+        let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
+        existing.insert(key, packed(&row)?);
+    }
+    Ok(existing)
 }
 
 /// The merged year, or `None` when it is what was stored.
-fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Option<Merged>, ApplyError> {
+fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Option<WrittenYear>, ApplyError> {
     let failed = |symbol: &str| {
         let symbol = symbol.to_owned();
         move |source| ApplyError::Bars { symbol, source }
@@ -150,5 +170,5 @@ fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Optio
         return Ok(None);
     }
     let (last_day, digest) = (bars.last_live_day(), packed.digest());
-    Ok(Some(Merged { key, replaces: stored.is_some(), last_day, digest, packed }))
+    Ok(Some(WrittenYear { key, replaces: stored.is_some(), last_day, digest, packed }))
 }

@@ -1,7 +1,7 @@
 //! Writing a generation's read tables: a security's rows of a table are removed and copied in, whole, unless they are
 //! the ones that are there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
 use market::bars::{Bars, Packed, digest};
@@ -21,11 +21,10 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::changes::Change;
 use crate::error::DeriveError;
+use crate::served::Served;
 
 const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");
-const YEARS: &str = include_str!("../queries/prices_digests.sql");
-const DIGESTS: &str = include_str!("../queries/digests.sql");
 const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
 const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
 const COPY_PRICES: &str =
@@ -127,6 +126,25 @@ impl Built {
         let tables = tables.map(|encoded| Rows { digest: digest([encoded.as_ref()]), encoded });
         Ok(Self { symbol, tables, years, kept })
     }
+
+    fn digests(&self) -> Vec<i64> {
+        self.tables.iter().map(|rows| rows.digest).collect()
+    }
+
+    /// What is served once this is written, in place of what was served before.
+    pub fn served(&self, before: &Served) -> Result<Served, DeriveError> {
+        Ok(Served { tables: self.digests(), years: self.served_years(before)? })
+    }
+
+    fn served_years(&self, before: &Served) -> Result<BTreeMap<i32, i64>, DeriveError> {
+        let kept = |year: &i32| match before.years.get(year) {
+            Some(digest) => Ok((*year, *digest)),
+            None => Err(DeriveError::Moved { symbol: self.symbol.clone(), year: *year }),
+        };
+        let mut years: BTreeMap<i32, i64> = self.kept.iter().map(kept).collect::<Result<_, _>>()?;
+        years.extend(self.years.iter().map(|year| (year.year, year.digest)));
+        Ok(years)
+    }
 }
 
 fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {
@@ -174,82 +192,80 @@ pub async fn remove(transaction: &Transaction<'_>, gone: &[&Symbol]) -> Result<V
     Ok(tables.flat_map(|table| gone.iter().map(move |symbol| Change::of_table(table, symbol))).collect())
 }
 
-/// Replaces the rows of a chunk of securities by what was derived, where they differ, and gives what changed.
-pub async fn replace(transaction: &Transaction<'_>, built: &[Built]) -> Result<Vec<Change>, DeriveError> {
+/// Replaces the rows of a chunk of securities, of which the digests say what is served, by what was derived, where they
+/// differ, and gives what changed.
+pub async fn replace(
+    transaction: &Transaction<'_>,
+    securities: &[(&Served, &Built)],
+) -> Result<Vec<Change>, DeriveError> {
     let mut changes = Vec::new();
-    let symbols: Vec<&str> = built.iter().map(|built| built.symbol.as_str()).collect();
-    let mut stored: HashMap<String, Vec<i64>> = HashMap::new();
-    for row in transaction.query(DIGESTS, &[&symbols]).await? {
-        stored.insert(row.try_get("symbol")?, row.try_get("tables")?);
-    }
-    let digests: Vec<(&str, Vec<i64>)> = built
-        .iter()
-        .map(|built| (built.symbol.as_str(), built.tables.iter().map(|rows| rows.digest).collect()))
-        .collect();
     for (place, table) in TABLES.iter().enumerate() {
-        let there = |built: &Built| stored.get(built.symbol.as_str()).and_then(|digests| digests.get(place));
-        let differs = |built: &&Built| there(built) != Some(&built.tables[place].digest);
-        let changed: Vec<&Built> = built.iter().filter(differs).collect();
+        let differs = |(served, built): &&(&Served, &Built)| {
+            served.tables.get(place) != Some(&built.tables[place].digest)
+        };
+        let changed: Vec<&(&Served, &Built)> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
             // Rows that were never there and are not there now are no change.
-            let seen = |built: &&&Built| there(built).is_some() || !built.tables[place].encoded.is_empty();
-            let seen = changed.iter().filter(seen);
-            changes.extend(seen.map(|built| Change::of_table(table.name, &built.symbol)));
-            let owners: Vec<&str> = changed.iter().map(|built| built.symbol.as_str()).collect();
+            let seen = changed.iter().filter(|(served, built)| {
+                served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
+            });
+            changes.extend(seen.map(|(_, built)| Change::of_table(table.name, &built.symbol)));
+            let owners: Vec<&str> = changed.iter().map(|(_, built)| built.symbol.as_str()).collect();
             table.delete(transaction, &owners).await?;
-            let rows = changed.iter().map(|built| built.tables[place].encoded.clone()).collect();
+            let rows = changed.iter().map(|(_, built)| built.tables[place].encoded.clone()).collect();
             table.copy(transaction, rows).await?;
         }
     }
-    let news: Vec<&(&str, Vec<i64>)> =
-        digests.iter().filter(|(symbol, digests)| stored.get(*symbol) != Some(digests)).collect();
-    let owners: Vec<&str> = news.iter().map(|(symbol, _)| *symbol).collect();
+    replace_digests(transaction, securities).await?;
+    changes.extend(replace_prices(transaction, securities).await?);
+    Ok(changes)
+}
+
+async fn replace_digests(
+    transaction: &Transaction<'_>,
+    securities: &[(&Served, &Built)],
+) -> Result<(), DeriveError> {
+    let news = securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.digests()));
+    let news: Vec<(&Served, &str, Vec<i64>)> =
+        news.filter(|(served, _, digests)| served.tables != *digests).collect();
+    if news.is_empty() {
+        return Ok(());
+    }
+    let owners = news.iter().filter(|(served, ..)| !served.tables.is_empty());
+    let owners: Vec<&str> = owners.map(|(_, symbol, _)| *symbol).collect();
     transaction.execute(DELETE_DIGESTS, &[&owners]).await?;
-    let tuples = news.iter().map(|(symbol, digests)| {
+    let tuples = news.iter().map(|(_, symbol, digests)| {
         let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, digests];
         tuple
     });
     copy_values(transaction, COPY_DIGESTS, &[Type::TEXT, Type::INT8_ARRAY], tuples).await?;
-    changes.extend(replace_prices(transaction, &symbols, built).await?);
-    Ok(changes)
+    Ok(())
 }
 
 async fn replace_prices(
     transaction: &Transaction<'_>,
-    symbols: &[&str],
-    built: &[Built],
+    securities: &[(&Served, &Built)],
 ) -> Result<Vec<Change>, DeriveError> {
-    let mut stored: HashMap<(Symbol, i32), i64> = HashMap::new();
-    for row in transaction.query(YEARS, &[&symbols]).await? {
-        let symbol: &str = row.try_get("symbol")?;
-        let symbol = symbol.parse().map_err(|_| DeriveError::Symbol(symbol.to_owned()))?;
-        stored.insert((symbol, row.try_get("year")?), row.try_get("digest")?);
-    }
     let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
     let mut changes = Vec::new();
-    for built in built {
-        for year in &built.kept {
-            if stored.remove(&(built.symbol.clone(), *year)).is_none() {
-                return Err(DeriveError::Moved { symbol: built.symbol.clone(), year: *year });
-            }
-        }
+    for (served, built) in securities {
+        let after = built.served_years(served)?;
         for year in &built.years {
-            let before = stored.remove(&(built.symbol.clone(), year.year));
-            if before != Some(year.digest) {
+            if served.years.get(&year.year) != Some(&year.digest) {
                 changes.push(Change::of_year(&built.symbol, year.year));
                 written.push(Ok(year.encoded.clone()));
-                if before.is_some() {
-                    stale_symbols.push(built.symbol.as_str());
-                    stale_years.push(year.year);
-                }
             }
         }
-    }
-    // Years that are no longer there.
-    for (symbol, year) in stored.keys() {
-        changes.push(Change::of_year(symbol, *year));
-        stale_symbols.push(symbol.as_str());
-        stale_years.push(*year);
+        // Years that are others now, or no longer there.
+        for (year, digest) in &served.years {
+            if after.get(year) != Some(digest) {
+                stale_symbols.push(built.symbol.as_str());
+                stale_years.push(*year);
+            }
+            if !after.contains_key(year) {
+                changes.push(Change::of_year(&built.symbol, *year));
+            }
+        }
     }
     if !stale_symbols.is_empty() {
         transaction.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;

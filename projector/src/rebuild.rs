@@ -24,6 +24,7 @@ use tokio_postgres::Client;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
+use crate::resident::Resident;
 use crate::run::{UNTIL, fold};
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::writer::ANALYZE;
@@ -239,7 +240,12 @@ async fn derive(
         let transaction = client.transaction().await?;
         generation.enter(&transaction).await?;
         deriver
-            .derive_symbols(&transaction, &reader, &chunk.iter().cloned().collect::<BTreeSet<_>>())
+            .derive_symbols(
+                &transaction,
+                &reader,
+                &mut Resident::none(),
+                &chunk.iter().cloned().collect::<BTreeSet<_>>(),
+            )
             .await?;
         transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
         transaction.commit().await?;

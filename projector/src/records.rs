@@ -26,31 +26,32 @@ const LONGEST_ID: usize = 2048;
 
 /// What one row of the table holds the observations of; the symbol is empty for the whole market.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Key {
-    symbol: String,
-    kind: Kind,
-    source: String,
+pub struct Key {
+    pub symbol: String,
+    pub kind: Kind,
+    pub source: String,
 }
 
 /// Observations by the row that they belong to.
 type Said = BTreeMap<Key, Vec<RawObservation>>;
 
 /// A row whose set grew.
-struct Grown {
-    key: Key,
-    replaces: bool,
-    packed: Vec<u8>,
+#[derive(Debug)]
+pub struct WrittenRecords {
+    pub key: Key,
+    pub packed: Vec<u8>,
+    pub replaces: bool,
 }
 
-/// Merges the frames' records into the stored ones and marks the symbols of those that grew dirty.
+/// Merges the frames' records into the stored ones, marks the symbols of those that grew dirty, and gives them.
 pub async fn apply_records(
     transaction: &Transaction<'_>,
     fact_set: &str,
     frames: &[&Frame],
-) -> Result<(), ApplyError> {
+) -> Result<Vec<WrittenRecords>, ApplyError> {
     let mut said = tokio::task::block_in_place(|| gather(frames))?;
     if said.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     spread(transaction, &mut said).await?;
     let mut stored = stored(transaction, said.keys()).await?;
@@ -61,7 +62,7 @@ pub async fn apply_records(
             (key, observations, stored)
         })
         .collect();
-    let grown: Vec<Grown> = tokio::task::block_in_place(|| {
+    let grown: Vec<WrittenRecords> = tokio::task::block_in_place(|| {
         let merged = work.into_par_iter().map(|(key, observations, stored)| merge(key, observations, stored));
         merged.filter_map(Result::transpose).collect::<Result<_, _>>()
     })?;
@@ -69,7 +70,7 @@ pub async fn apply_records(
     let symbols: Vec<&str> = grown.iter().map(|grown| grown.key.symbol.as_str()).collect();
     let references: Vec<bool> = grown.iter().map(|grown| grown.key.kind == Kind::Security).collect();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols, &references]).await?;
-    Ok(())
+    Ok(grown)
 }
 
 /// The frames' observations, each of which can be stored.
@@ -189,7 +190,7 @@ fn merge(
     key: Key,
     observations: Vec<RawObservation>,
     stored: Option<Stored>,
-) -> Result<Option<Grown>, ApplyError> {
+) -> Result<Option<WrittenRecords>, ApplyError> {
     let (records, before) = match stored {
         Some(stored) => (stored.records.merge(observations), Some(stored.packed)),
         None => (Records::new(key.kind, observations), None),
@@ -199,17 +200,17 @@ fn merge(
     if before.as_ref() == Some(&packed) {
         return Ok(None);
     }
-    Ok(Some(Grown { key, replaces: before.is_some(), packed }))
+    Ok(Some(WrittenRecords { key, replaces: before.is_some(), packed }))
 }
 
 /// Copies the rows in, in place of those that were there. The fact set's lock keeps every other writer away.
-async fn write(transaction: &Transaction<'_>, grown: &[Grown]) -> Result<(), ApplyError> {
+async fn write(transaction: &Transaction<'_>, grown: &[WrittenRecords]) -> Result<(), ApplyError> {
     let (symbols, kinds, sources) =
         columns(grown.iter().filter(|grown| grown.replaces).map(|grown| &grown.key));
     if !symbols.is_empty() {
         transaction.execute(DELETE, &[&symbols, &kinds, &sources]).await?;
     }
-    let rows = grown.iter().map(|Grown { key, packed, .. }| RecordsRow {
+    let rows = grown.iter().map(|WrittenRecords { key, packed, .. }| RecordsRow {
         symbol: &key.symbol,
         kind: key.kind,
         source: &key.source,

@@ -16,6 +16,7 @@ use crate::settings::ProjectorSettings;
 
 const STAGING: &str = include_str!("../queries/staging.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
+const TAKE: &str = include_str!("../queries/lease_take.sql");
 const APPLIED: &str = include_str!("../queries/dead_letters_applied.sql");
 const RECOMPUTE: &str = include_str!("../queries/recompute.sql");
 
@@ -31,6 +32,8 @@ pub async fn retry(settings: &ProjectorSettings, letters: &[Held]) -> anyhow::Re
         client.batch_execute(STAGING).await?;
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;
+        // What a projector has of the facts in memory is not what they are from here on: it begins anew.
+        transaction.execute(TAKE, &[&fact_set]).await?;
         let failed = apply_again(&mut transaction, fact_set, &message(&stream, sequence).await?).await?;
         let failed: Vec<i32> = failed.iter().map(|letter| letter.item).collect();
         applied += transaction.execute(APPLIED, &[&fact_set, &sequence, &failed]).await?;

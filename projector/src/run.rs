@@ -189,7 +189,7 @@ async fn work(
     // A session that follows the log has no end but its fact set's.
     let end = if goal == Goal::CaughtUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
-    let mut writer = Writer::new(lease.clone(), genesis, settings.lease(), facts);
+    let mut writer = Writer::new(lease.clone(), genesis, settings.lease(), facts, settings.resident());
     let mut sequence = lease.checkpoint;
     // Dirty symbols of an earlier life are served before anything new.
     let pending = last.number().saturating_sub(sequence.number());

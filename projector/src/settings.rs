@@ -7,6 +7,8 @@ use event_log::stream::StreamSettings;
 use store::db::{self, DatabaseSettings, DbError};
 use tokio_postgres::Config;
 
+use crate::resident::Resident;
+
 /// The fact set that the live generations are derived from.
 pub const LIVE_FACTS: &str = "facts";
 
@@ -29,6 +31,9 @@ pub struct ProjectorSettings {
     /// Bytes of log messages, unpacked, applied in one transaction at most
     #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 16 * 1024 * 1024, global = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
+    /// Bytes of facts held in memory between batches, about; what does not fit is read from Postgres every day
+    #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024, global = true)]
+    pub memory: usize,
 }
 
 impl ProjectorSettings {
@@ -47,6 +52,11 @@ impl ProjectorSettings {
             "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle} -c work_mem=64MB"
         ));
         Ok(config)
+    }
+
+    /// Facts that may stay in memory.
+    pub fn resident(&self) -> Resident {
+        Resident::within(self.memory)
     }
 
     /// How long a lease lasts without renewal.

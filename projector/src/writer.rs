@@ -12,11 +12,13 @@ use tokio::time::Instant;
 use tokio_postgres::{Client, Transaction};
 
 use crate::apply::apply_messages;
+use crate::chunk::CHUNK;
 use crate::consume::Batch;
-use crate::derive::{CHUNK, Derivers, Outcome};
+use crate::derive::{Derivers, Outcome};
 use crate::error::RunError;
 use crate::generation::Generation;
 use crate::lease::{self, Lease};
+use crate::resident::Resident;
 
 const ATTENTION: &str = include_str!("../queries/attention.sql");
 const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
@@ -31,12 +33,13 @@ const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 /// A backlog would hardly shrink if deriving took more than one part in so many of the time.
 const SHARE: u32 = 4;
 
-/// Commits batches under one lease.
+/// Commits batches under one lease. After an error it is of no use: what it remembers may not be committed.
 pub(crate) struct Writer {
     lease: Lease,
     genesis: String,
     length: Duration,
     derivers: Derivers,
+    resident: Resident,
     derived: Instant,
     /// How long the last derivation took.
     deriving: Duration,
@@ -48,9 +51,15 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Writes for the holder of a lease of this length; `reader` is a connection of its own.
-    pub(crate) fn new(lease: Lease, genesis: String, length: Duration, reader: Client) -> Self {
-        let (derived, deriving) = (Instant::now(), Duration::ZERO);
-        Self { lease, genesis, length, derivers: Derivers::new(), derived, deriving, unanalyzed: 0, reader }
+    pub(crate) fn new(
+        lease: Lease,
+        genesis: String,
+        length: Duration,
+        reader: Client,
+        resident: Resident,
+    ) -> Self {
+        let (derivers, derived, deriving) = (Derivers::new(), Instant::now(), Duration::ZERO);
+        Self { lease, genesis, length, derivers, resident, derived, deriving, unanalyzed: 0, reader }
     }
 
     /// Derives again when a person changed the policy or retried a dead letter; gives whether the projector is paused.
@@ -77,7 +86,7 @@ impl Writer {
         let started = Instant::now();
         let mut transaction = client.transaction().await?;
         lease::confirm(&transaction, &self.lease).await?;
-        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages).await?;
+        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.resident).await?;
         self.unanalyzed += batch.bytes();
         let (length, message) = (self.length.as_secs_f64(), batch.last_id());
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
@@ -112,7 +121,7 @@ impl Writer {
         transaction.commit().await?;
         self.derivers = derivers;
         failpoint!("projector.committed");
-        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), elapsed = ?started.elapsed(), "applied");
+        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 
@@ -134,23 +143,25 @@ impl Writer {
     }
 
     async fn derive(
-        &self,
+        &mut self,
         transaction: &Transaction<'_>,
         derivers: &mut Derivers,
         plans: &[Plan],
         facts_first: bool,
         sequence: Sequence,
     ) -> Result<Outcome, RunError> {
-        let mut outcome = Outcome::default();
+        let (mut outcome, resident) = (Outcome::default(), &mut self.resident);
         for Plan { generation, touched } in plans {
             let Some(deriver) = derivers.remove(&generation.id) else { continue };
             generation.enter(transaction).await?;
             let (deriver, derived) = match facts_first {
                 true => {
                     generation.read_with(&self.reader).await?;
-                    deriver.derive(transaction, &self.reader, generation, touched, sequence).await?
+                    deriver.derive(transaction, &self.reader, resident, generation, touched, sequence).await?
                 }
-                false => deriver.derive(transaction, transaction, generation, touched, sequence).await?,
+                false => {
+                    deriver.derive(transaction, transaction, resident, generation, touched, sequence).await?
+                }
             };
             derivers.insert(generation.id, deriver);
             outcome.securities += derived.securities;

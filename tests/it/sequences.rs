@@ -3,22 +3,20 @@
 //!
 //! `SEQUENCES_SEED` repeats a sequence that a failure printed; `SEQUENCES_RUNS` says how many are made.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
-use harness::{Daemon, Program, TestApp, eventually, number};
+use harness::{Daemon, Program, TestApp, number};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::generations::answer;
-use crate::log_copies::messages;
+use crate::memory::settled;
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const SYMBOLS: usize = 6;
 const STEPS: usize = 24;
+const WEEKS_BEFORE: u64 = 200;
 const SOURCES: [&str; 2] = ["left", "right"];
 
 /// What happens next to a market, and all that was said so far.
@@ -59,18 +57,29 @@ impl Sequence {
         format!("{}.{:02}", self.random.random_range(40..60), self.random.random_range(0..100))
     }
 
-    /// The next session's bars of every symbol: put, at revision 0.
+    /// A bar a week of every symbol in the years before: enough that old years are not read whole again.
+    fn years_before(&mut self) -> Vec<Value> {
+        let symbols = self.symbols.clone();
+        let days = (1..=WEEKS_BEFORE).filter_map(|week| self.day.checked_sub_days(Days::new(7 * week)));
+        let days: Vec<NaiveDate> = days.collect();
+        let of_day = |day: NaiveDate| symbols.iter().map(move |symbol| (symbol, day));
+        days.into_iter().flat_map(of_day).map(|(symbol, day)| self.bar(symbol, day)).collect()
+    }
+
+    /// A bar of a symbol: put, at revision 0.
+    fn bar(&mut self, symbol: &str, day: NaiveDate) -> Value {
+        let close = self.close();
+        let mut row = self.row(json!({ "kind": "price", "symbol": symbol, "date": day, "close": close }));
+        (row["action"], row["revision"]) = ("put".into(), 0.into());
+        row
+    }
+
+    /// The next session's bars of every symbol.
     fn next_day(&mut self) -> Vec<Value> {
         let ahead = self.random.random_range(1..40);
         self.day = self.day.checked_add_days(Days::new(ahead)).unwrap_or(self.day);
         let (day, symbols) = (self.day, self.symbols.clone());
-        let bars = symbols.iter().map(|symbol| {
-            let close = self.close();
-            let mut row = self.row(json!({ "kind": "price", "symbol": symbol, "date": day, "close": close }));
-            (row["action"], row["revision"]) = ("put".into(), 0.into());
-            row
-        });
-        bars.collect()
+        symbols.iter().map(|symbol| self.bar(symbol, day)).collect()
     }
 
     /// News about what was, or about who somebody is.
@@ -118,23 +127,11 @@ async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a running projector has served everything.
-async fn settled(app: &TestApp) -> Result<()> {
-    let end = i64::try_from(messages(app).await?.len())?;
-    eventually(PATIENCE, async || {
-        let served: i64 = app.sql_value("select sequence from read_g1.version").await?;
-        let dirty: i64 = app.sql_value("select count(*) from control.dirty where generation = 1").await?;
-        ensure!(served == end && dirty == 0, "served to {served} of {end}, {dirty} symbols dirty");
-        Ok(())
-    })
-    .await
-}
-
 /// Ends the projector that runs, if one does, or starts one, so that some steps meet one that remembers.
 async fn restart(app: &TestApp, live: &mut Option<Daemon>) -> Result<()> {
     match live.take() {
         Some(mut running) => {
-            settled(app).await?;
+            settled(app, 1).await?;
             running.kill9()?;
         }
         None => *live = Some(app.spawn(Program::Projector, &["run"]).await?),
@@ -145,14 +142,19 @@ async fn restart(app: &TestApp, live: &mut Option<Daemon>) -> Result<()> {
 async fn random_sequence(seed: u64) -> Result<()> {
     let mut sequence = Sequence::new(seed);
     let bytes = ["1", "2000", "33554432"].choose(&mut sequence.random).copied().unwrap_or("1");
+    // No memory for facts, some that is soon full, and more than enough.
+    let memory = ["0", "15000", "1000000"].choose(&mut sequence.random).copied().unwrap_or("0");
     let app = TestApp::builder()
         .env("PROJECTOR_LEASE_SECONDS", "1")
         .env("PROJECTOR_BATCH_BYTES", bytes)
+        .env("PROJECTOR_MEMORY", memory)
         .start()
         .await?;
+    let sources = &SOURCES[..sequence.random.random_range(1..=SOURCES.len())];
+    load(&app, STEPS, SOURCES[0], &sequence.years_before()).await?;
     let mut live = None;
     for step in 0..STEPS {
-        let source = SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
+        let source = sources.choose(&mut sequence.random).copied().unwrap_or("left");
         match sequence.random.random_range(0..10) {
             0..4 => load(&app, step, source, &sequence.next_day()).await?,
             4..8 => load(&app, step, source, &sequence.news()).await?,

@@ -3,7 +3,7 @@
 use market::identity::Identity;
 use market::measure;
 use market::row::{DividendState, Json};
-use store::facts::StoredFacts;
+use store::history::load_histories;
 use tokio_postgres::Transaction;
 
 use super::finding::{FIRST, Finding, Market, Seen, month_before};
@@ -25,9 +25,9 @@ pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> a
     let (mut count, mut first) = (0, Vec::new());
     for chunk in candidates.chunks(CHUNK) {
         let identities: Vec<&Identity> = chunk.iter().map(|(identity, _)| identity).collect();
-        let stored = StoredFacts::fetch(transaction, &identities).await?;
-        for (identity, now) in chunk {
-            let was = measure::derive(&stored.history(identity)?, &then).metrics.dividend_status;
+        let histories = load_histories(transaction, &identities).await?;
+        for ((identity, now), history) in chunk.iter().zip(&histories) {
+            let was = measure::derive(history, &then).metrics.dividend_status;
             if was == *now {
                 continue;
             }

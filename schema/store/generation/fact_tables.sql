@@ -32,7 +32,8 @@ alter table bars
   alter column range set storage external, alter column volume set storage external,
   alter column extra set storage external, alter column versions set storage external;
 -- A year is 2 to 3 kB: kept in the row, it is one place to write and to read instead of four.
-alter table bars set (toast_tuple_target = 8160);
+-- A day writes one year of each symbol again: what it leaves is cleared every other day, or the table would grow by a fifth.
+alter table bars set (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
 create index bars_by_year on bars (year, last_day);
 comment on column bars.digest is 'of the columns days to extra, as in prices: a year is served as it is where the two are the same';
 comment on column bars.last_day is 'newest session with a live bar, days from 0001-01-01';

@@ -1,4 +1,3 @@
-select symbol, source, year, days, close, range, volume, extra, versions
+select symbol, source, year, digest, days, close, range, volume, extra, versions
 from bars
 where symbol = any ($1)
-order by symbol, source, year

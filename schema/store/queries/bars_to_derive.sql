@@ -1,11 +1,10 @@
--- The years a generation is derived from. Of a year within the bounds that it serves just as it is here, only the
--- closes are read again.
-select b.symbol, b.source, b.year, b.days, b.close, b.versions,
-       case when p.year is null then b.range end as range,
-       case when p.year is null then b.volume end as volume,
-       case when p.year is null then b.extra end as extra
-from unnest($1::text[], $2::integer[], $3::integer[]) as bounds (symbol, first, last)
-join bars b on b.symbol = bounds.symbol
-left join prices p
-  on p.symbol = b.symbol and p.year = b.year and p.digest = b.digest and b.year between bounds.first and bounds.last
-order by b.symbol, b.source, b.year
+-- The years a generation is derived from. Of those that it serves just as they are here ($2 symbols, $3 years, $4
+-- digests), no more than the closes are read.
+select b.symbol, b.source, b.year, b.digest, b.days, b.close, b.versions,
+       case when s.year is null then b.range end as range,
+       case when s.year is null then b.volume end as volume,
+       case when s.year is null then b.extra end as extra
+from bars b
+left join unnest($2::text[], $3::integer[], $4::bigint[]) as s (symbol, year, digest)
+  on (s.symbol, s.year, s.digest) = (b.symbol, b.year, b.digest)
+where b.symbol = any ($1)

@@ -7,7 +7,9 @@ pub mod db;
 mod error;
 pub mod facts;
 mod from_row;
+pub mod history;
 pub mod records;
 mod repack;
+pub mod symbol_facts;
 
 pub use from_row::FromRow;

@@ -15,19 +15,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use clap::Parser;
-use harness::{Api, Program, Servers, TestApp, eventually};
+use harness::{Program, Servers, TestApp};
 use rust_decimal::Decimal;
 use store::copy::copy_values;
 use tokio_postgres::types::{ToSql, Type};
 
-use yardstick::Yardstick;
-
+mod live;
 mod yardstick;
 
 const PATIENCE: Duration = Duration::from_secs(1200);
-const LIVE_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Times ingest, projection, rebuilds and live updates.
 #[derive(Debug, Parser)]
@@ -42,7 +40,7 @@ struct Arguments {
     #[arg(long, default_value_t = 50)]
     corrections: u32,
     /// Days that are loaded one after the other, each timed
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 20)]
     days: u32,
     /// Bars of the market that are also copied as rows
     #[arg(long, default_value_t = 2_000_000)]
@@ -96,10 +94,11 @@ async fn main() -> Result<()> {
     println!("{:32} {:>8.1} bytes a bar", "  log", per_bar(log_bytes(&app).await?, bars));
     let projected = timed(&app, Program::Projector, &["run", "--until-caught-up"]).await?;
     report("log -> served read tables", &projected, bars, Some(copied));
-    let size: i64 = app
-        .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")
-        .await?;
-    println!("{:32} {:>8.1} bytes a bar", "  postgres, facts and tables", per_bar(size.unsigned_abs(), bars));
+    println!(
+        "{:32} {:>8.1} bytes a bar",
+        "  postgres, facts and tables",
+        per_bar(database_bytes(&app).await?, bars)
+    );
     largest_tables(&app, bars).await?;
     for from in ["log", "facts"] {
         let rebuilt = timed(&app, Program::Projector, &["rebuild", "--from", from]).await?;
@@ -108,7 +107,7 @@ async fn main() -> Result<()> {
     for generation in ["2", "3"] {
         app.projector(&["drop", generation]).await?.success()?;
     }
-    live(&app, &arguments, &market, until).await
+    live::live(&app, &arguments, &market, until).await
 }
 
 async fn generate(app: &TestApp, arguments: &Arguments, folder: &Path, until: NaiveDate) -> Result<Timed> {
@@ -223,114 +222,18 @@ async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     Ok(())
 }
 
+/// What Postgres has on disk, the yardstick's rows aside.
+async fn database_bytes(app: &TestApp) -> Result<u64> {
+    let size: i64 = app
+        .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")
+        .await?;
+    Ok(size.unsigned_abs())
+}
+
 async fn log_bytes(app: &TestApp) -> Result<u64> {
     let context = async_nats::jetstream::new(app.nats().await?);
     let mut stream = context.get_stream(&app.endpoints().stream).await?;
     Ok(stream.info().await?.state.bytes)
-}
-
-/// A day's bars of every symbol, then corrections of one dividend each, until the API answers with them.
-async fn live(app: &TestApp, arguments: &Arguments, market: &Market, until: NaiveDate) -> Result<()> {
-    let least = Yardstick::measure(app).await?;
-    println!(
-        "{:32} {:>8.2} s derive on all cores, {:.2} s copy of the rows",
-        "the least a day can take",
-        least.derive.as_secs_f64(),
-        least.copy.as_secs_f64()
-    );
-    let _projector = app.spawn(Program::Projector, &["run"]).await?;
-    let api = app.api_serve().await?;
-    let key = app.key("professional").await?;
-    let mut days = Vec::new();
-    for number in 0..arguments.days {
-        let day = until + chrono::Days::new(3 + u64::from(number));
-        days.push(a_day(app, &api, market, day, &least).await?);
-    }
-    println!(
-        "{:32} {:>8.2} s p50, {:.2} s p99",
-        "live: days",
-        percentile(&mut days, 0.5),
-        percentile(&mut days, 0.99)
-    );
-    corrections(app, arguments, &api, &key, market).await
-}
-
-/// Seconds from the file of a day's bars to its served date.
-async fn a_day(app: &TestApp, api: &Api, market: &Market, day: NaiveDate, least: &Yardstick) -> Result<f64> {
-    let file = app.folder().join(format!("prices-{day}.csv"));
-    let lines = market.last.values().map(|line| {
-        let mut fields: Vec<&str> = line.split(',').collect();
-        let day = day.to_string();
-        fields[1] = &day;
-        fields.join(",")
-    });
-    let lines: Vec<String> = lines.collect();
-    fs::write(&file, format!("symbol,date,open,high,low,close,volume\n{}\n", lines.join("\n")))?;
-    let started = Instant::now();
-    load(app, &file, Utc::now()).await?;
-    let in_log = started.elapsed();
-    eventually(LIVE_PATIENCE, async || {
-        let answer = api.get("/v1/health", None).await?.json()?;
-        let served = answer["data"]["components"]["projection"]["as_of"].as_str().map(str::to_owned);
-        anyhow::ensure!(served == Some(day.to_string()), "as of {served:?}");
-        Ok(())
-    })
-    .await?;
-    let seconds = started.elapsed().as_secs_f64();
-    println!(
-        "{:32} {seconds:>8.2} s, of which {:.2} s into the log; {:.1} x (derive + copy)",
-        format!("live: a day of {} bars", lines.len()),
-        in_log.as_secs_f64(),
-        seconds / least.sum().as_secs_f64()
-    );
-    Ok(seconds)
-}
-
-async fn load(app: &TestApp, file: &Path, observed: DateTime<Utc>) -> Result<()> {
-    let (file, observed) = (file.display().to_string(), observed.to_rfc3339());
-    app.ingest(&["load", &file, "--source", "bench", "--observed-at", &observed]).await?.success()?;
-    Ok(())
-}
-
-async fn corrections(
-    app: &TestApp,
-    arguments: &Arguments,
-    api: &Api,
-    key: &str,
-    market: &Market,
-) -> Result<()> {
-    let symbols: Vec<&String> = market.last.keys().collect();
-    let mut delays = Vec::new();
-    for number in 0..arguments.corrections {
-        let symbol = symbols[number as usize * 7 % symbols.len()];
-        let file = app.folder().join(format!("dividends-correction-{number}.csv"));
-        // Without a zero at its end, which answers do not have.
-        let amount = format!("0.1{number:03}1");
-        fs::write(&file, format!("symbol,ex_date,amount\n{symbol},2024-06-27,{amount}\n"))?;
-        load(app, &file, Utc::now()).await?;
-        let started = Instant::now();
-        eventually(LIVE_PATIENCE, async || {
-            let path = format!("/v1/stocks/{symbol}/dividends?start_date=2024-06-27&limit=5");
-            let answer = api.get(&path, Some(key)).await?.text();
-            anyhow::ensure!(answer.contains(&amount), "{answer}");
-            Ok(())
-        })
-        .await?;
-        delays.push(started.elapsed().as_secs_f64() * 1000.0);
-    }
-    println!(
-        "{:32} {:>8.0} ms p50, {:.0} ms p99 after the load returned",
-        format!("live: {} corrections", delays.len()),
-        percentile(&mut delays, 0.5),
-        percentile(&mut delays, 0.99)
-    );
-    Ok(())
-}
-
-/// The value below which this share of the values lies; 0 of none.
-fn percentile(values: &mut [f64], share: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(((values.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default()
 }
 
 fn per_bar(bytes: u64, bars: u64) -> f64 {

@@ -11,7 +11,7 @@ use market::history::{History, SourcePolicy};
 use market::identity::Identity;
 use market::measure::{Market, derive};
 use market::row::Json;
-use store::facts::load_histories;
+use store::history::load_histories;
 use tokio_postgres::Client;
 
 /// Tables of which a day changes every row; of prices it changes the last year.

@@ -7,7 +7,7 @@ use market::history::{History, SourcePolicy};
 use market::identity::Identity;
 use market::measure::{self, Explanation, Market};
 use market::row::{Json, Metrics};
-use store::facts::load_histories;
+use store::history::load_histories;
 use tokio_postgres::Row;
 
 use crate::error::ApiError;

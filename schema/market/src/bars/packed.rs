@@ -64,24 +64,14 @@ impl Packed {
         digest([&self.days, &self.close, &self.range, &self.volume, &self.extra].map(Vec::as_slice))
     }
 
-    /// Unpacks days, closes and versions; every other value is absent.
-    pub fn unpack_closes(&self) -> Result<Bars, BarsError> {
-        let (scale, day) = self.unpack_days()?;
-        let close = close_sums(&postcard::from_bytes::<Vec<i64>>(&self.close)?);
-        let (version, versions) = self.unpack_versions(day.len())?;
-        let absent = vec![MISSING; day.len()];
-        let [open, high, low, volume] = [absent.clone(), absent.clone(), absent.clone(), absent];
-        Bars { scale, day, open, high, low, close, volume, version, versions, ..Bars::default() }.check()
-    }
-
     /// Unpacks every column.
     pub fn unpack(&self) -> Result<Bars, BarsError> {
-        let (scale, day) = self.unpack_days()?;
+        let (scale, day) = scale_and_days(&self.days)?;
         let close = close_sums(&postcard::from_bytes::<Vec<i64>>(&self.close)?);
         let [open, high, low]: [Vec<u64>; 3] = postcard::from_bytes(&self.range)?;
         let (vwap, trade_count): (Vec<u64>, Vec<u64>) =
             if self.extra.is_empty() { Default::default() } else { postcard::from_bytes(&self.extra)? };
-        let (version, versions) = self.unpack_versions(day.len())?;
+        let (version, versions) = unpack_versions(&self.versions, day.len())?;
         let bars = Bars {
             scale,
             open: restore(&open, &close),
@@ -97,21 +87,17 @@ impl Packed {
         };
         bars.check()
     }
+}
 
-    fn unpack_days(&self) -> Result<(u32, Vec<i32>), BarsError> {
-        scale_and_days(&self.days)
-    }
-
-    /// The version of each of so many bars, and the versions.
-    fn unpack_versions(&self, bars: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
-        let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match self.versions.as_slice() {
-            [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| TOO_MANY)?)]),
-            bytes => postcard::from_bytes(bytes)?,
-        };
-        let runs =
-            runs.iter().flat_map(|(index, length)| std::iter::repeat_n(*index, (*length as usize).min(bars)));
-        Ok((runs.collect(), versions))
-    }
+/// The version of each of so many bars, and the versions.
+fn unpack_versions(bytes: &[u8], bars: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
+    let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match bytes {
+        [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| TOO_MANY)?)]),
+        bytes => postcard::from_bytes(bytes)?,
+    };
+    let runs =
+        runs.iter().flat_map(|(index, length)| std::iter::repeat_n(*index, (*length as usize).min(bars)));
+    Ok((runs.collect(), versions))
 }
 
 /// 64 bits that tell bytes from others.
@@ -126,6 +112,16 @@ pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
 }
 
 impl Bars {
+    /// Unpacks days, closes and versions, each from its packed column; every other value is absent.
+    pub fn unpack_closes(days: &[u8], close: &[u8], versions: &[u8]) -> Result<Self, BarsError> {
+        let (scale, day) = scale_and_days(days)?;
+        let close = close_sums(&postcard::from_bytes::<Vec<i64>>(close)?);
+        let (version, versions) = unpack_versions(versions, day.len())?;
+        let absent = vec![MISSING; day.len()];
+        let [open, high, low, volume] = [absent.clone(), absent.clone(), absent.clone(), absent];
+        Self { scale, day, open, high, low, close, volume, version, versions, ..Self::default() }.check()
+    }
+
     fn check(self) -> Result<Self, BarsError> {
         let full = [&self.open, &self.high, &self.low, &self.close, &self.volume];
         let optional = [&self.vwap, &self.trade_count];

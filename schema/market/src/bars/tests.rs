@@ -44,7 +44,7 @@ proptest! {
     #[test]
     fn closes_are_read_alone(bars in bars()) {
         let (packed, absent) = (bars.pack().unwrap(), vec![MISSING; bars.len()]);
-        let closes = packed.unpack_closes().unwrap();
+        let closes = Bars::unpack_closes(&packed.days, &packed.close, &packed.versions).unwrap();
         prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
         prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
         prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));

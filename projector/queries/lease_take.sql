@@ -1,0 +1,2 @@
+-- Whoever holds the lease loses it, and may acquire it again at once.
+update fact_sets set epoch = epoch + 1, holder = null, lease_until = null where name = $1

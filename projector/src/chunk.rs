@@ -1,0 +1,263 @@
+//! Securities derived and written chunk by chunk: while one is on the cores, the one after it is read and the one before
+//! it written.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use market::history::{History, SourcePolicy};
+use market::identity::Identity;
+use market::measure::fund::fund;
+use market::measure::{self, Market, MonthEnds};
+use market::symbol::Symbol;
+use process::failpoint;
+use rayon::prelude::*;
+use store::facts::FactsError;
+use store::history::{FactsBySymbol, ServedYear, fetch_facts, fetch_facts_to_derive, history, symbols_of};
+use tokio_postgres::{GenericClient, Transaction};
+
+use crate::changes::Change;
+use crate::error::DeriveError;
+use crate::read_tables::{self, Built};
+use crate::resident::Resident;
+use crate::served::{Served, load_served};
+use crate::subject::{Known, Subject};
+
+/// Securities derived and written at a time: three such chunks are in memory at most.
+pub(crate) const CHUNK: usize = 100;
+
+/// What every security is derived with.
+#[derive(Debug)]
+pub(crate) struct MarketNow {
+    pub as_of: NaiveDate,
+    pub benchmark: Option<MonthEnds>,
+    pub policy: SourcePolicy,
+}
+
+/// Securities about to be derived.
+struct Chunk {
+    subjects: Vec<Subject>,
+    facts: FactsBySymbol,
+}
+
+/// Securities about to be written.
+struct Derived {
+    built: Vec<(Subject, Built)>,
+    facts: FactsBySymbol,
+}
+
+/// Derives securities in the transaction; `reader` sees the same facts, and the read tables as they were.
+pub(crate) async fn derive_all(
+    transaction: &Transaction<'_>,
+    reader: &impl GenericClient,
+    identities: &[&Identity],
+    market: &Arc<MarketNow>,
+    known: &mut Known,
+    resident: &mut Resident,
+) -> Result<Vec<Change>, DeriveError> {
+    let mut chunks = identities.chunks(CHUNK);
+    let mut read = load(reader, chunks.next(), market, known, resident).await?;
+    let (mut derived, mut changes): (Option<Derived>, _) = (None, Vec::new());
+    while read.is_some() || derived.is_some() {
+        let next = load(reader, chunks.next(), market, known, resident);
+        let (next, now, written) = tokio::try_join!(
+            next,
+            derive_chunk(reader, read.take(), market),
+            write(transaction, derived.as_ref())
+        )?;
+        changes.extend(written);
+        if let Some(derived) = derived.take() {
+            derived.keep(known, resident)?;
+        }
+        read = next;
+        derived = now.map(|(now, unclear)| {
+            known.whole.extend(unclear);
+            now
+        });
+    }
+    Ok(changes)
+}
+
+async fn load(
+    reader: &impl GenericClient,
+    identities: Option<&[&Identity]>,
+    market: &MarketNow,
+    known: &Known,
+    resident: &Resident,
+) -> Result<Option<Chunk>, DeriveError> {
+    let Some(identities) = identities else { return Ok(None) };
+    let unknown = identities.iter().map(|identity| &identity.symbol);
+    let unknown: Vec<Symbol> =
+        unknown.filter(|symbol| !known.served.contains_key(*symbol)).cloned().collect();
+    let mut read = match unknown.is_empty() {
+        true => HashMap::new(),
+        false => load_served(reader, &unknown).await?,
+    };
+    let subjects = identities.iter().map(|identity| {
+        let served = known.served.get(&identity.symbol).cloned();
+        Subject {
+            identity: (*identity).clone(),
+            served: served.or_else(|| read.remove(&identity.symbol)).unwrap_or_default(),
+            closes: known.closes(identity, market),
+        }
+    });
+    let subjects: Vec<Subject> = subjects.collect();
+    let facts = facts_of(reader, &subjects, resident).await?;
+    Ok(Some(Chunk { subjects, facts }))
+}
+
+/// The facts of the securities' symbols, from memory where they are held.
+async fn facts_of(
+    reader: &impl GenericClient,
+    subjects: &[Subject],
+    resident: &Resident,
+) -> Result<FactsBySymbol, DeriveError> {
+    let (mut facts, mut missing) = (FactsBySymbol::new(), Vec::new());
+    for symbol in symbols_of(subjects.iter().map(|subject| &subject.identity)) {
+        match resident.get(symbol) {
+            Some(held) => drop(facts.insert(symbol.to_owned(), Arc::clone(held))),
+            None => missing.push(symbol),
+        }
+    }
+    if !missing.is_empty() {
+        let of_missing = subjects
+            .iter()
+            .filter(|subject| missing.binary_search(&subject.identity.symbol.as_str()).is_ok());
+        let closes: Vec<ServedYear<'_>> = of_missing.flat_map(Subject::closes_served).collect();
+        facts.extend(fetch_facts_to_derive(reader, &missing, &closes).await?);
+    }
+    Ok(facts)
+}
+
+impl Derived {
+    /// Remembers what was written, and keeps the facts it came from in memory.
+    fn keep(self, known: &mut Known, resident: &mut Resident) -> Result<(), DeriveError> {
+        let Derived { built, mut facts } = self;
+        for (mut subject, built) in built {
+            subject.served = built.served(&subject.served)?;
+            if !resident.is_off() {
+                subject.keep_facts(&mut facts, resident);
+            }
+            known.served.insert(subject.identity.symbol, subject.served);
+        }
+        Ok(())
+    }
+}
+
+/// Derives a chunk. Securities whose closes alone do not suffice are read again, whole; those of which that will be so
+/// the next time are given beside.
+async fn derive_chunk(
+    reader: &impl GenericClient,
+    read: Option<Chunk>,
+    market: &Arc<MarketNow>,
+) -> Result<Option<(Derived, Vec<Symbol>)>, DeriveError> {
+    let Some(chunk) = read else { return Ok(None) };
+    let (mut derived, unclear) = on_all_cores(chunk, market).await?;
+    let (mut subjects, mut symbols) = (Vec::new(), Vec::new());
+    for Unclear { mut subject, again } in unclear {
+        subject.closes = 0..0;
+        if again {
+            symbols.push(subject.identity.symbol.clone());
+        }
+        subjects.push(subject);
+    }
+    if !subjects.is_empty() {
+        let wanted = symbols_of(subjects.iter().map(|subject| &subject.identity));
+        let facts = fetch_facts(reader, &wanted).await?;
+        let (whole, _) = on_all_cores(Chunk { subjects, facts }, market).await?;
+        derived.built.extend(whole.built);
+        derived.facts.extend(whole.facts);
+    }
+    Ok(Some((derived, symbols)))
+}
+
+/// A security whose closes alone do not suffice.
+struct Unclear {
+    subject: Subject,
+    /// Whether they will not suffice the next time either.
+    again: bool,
+}
+
+async fn on_all_cores(chunk: Chunk, market: &Arc<MarketNow>) -> Result<(Derived, Vec<Unclear>), DeriveError> {
+    let market = Arc::clone(market);
+    let derive = move || {
+        let Chunk { subjects, facts } = chunk;
+        let derived = subjects.into_par_iter().map(|subject| {
+            let outcome = build(&subject, &facts, &market)?;
+            Ok((subject, outcome))
+        });
+        Ok::<_, DeriveError>((derived.collect::<Result<Vec<_>, DeriveError>>()?, facts))
+    };
+    let (outcomes, facts) = tokio::task::spawn_blocking(derive)
+        .await
+        .map_err(|error| DeriveError::Ended(error.to_string()))??;
+    let (mut built, mut unclear) = (Vec::with_capacity(outcomes.len()), Vec::new());
+    for (subject, outcome) in outcomes {
+        match outcome {
+            Outcome::Built(outcome) => built.push((subject, *outcome)),
+            Outcome::Unclear { again } => unclear.push(Unclear { subject, again }),
+        }
+    }
+    Ok((Derived { built, facts }, unclear))
+}
+
+enum Outcome {
+    Built(Box<Built>),
+    Unclear { again: bool },
+}
+
+fn build(subject: &Subject, facts: &FactsBySymbol, market: &MarketNow) -> Result<Outcome, DeriveError> {
+    let history = match history(&subject.identity, facts, |year, digest| subject.suffices(year, digest)) {
+        Err(FactsError::ClosesOnly { .. }) => return Ok(Outcome::Unclear { again: false }),
+        history => history?,
+    };
+    if !measure::closes_suffice(&history, market.as_of) {
+        return Ok(Outcome::Unclear { again: true });
+    }
+    let (derived, fund) = derive_guarded(&history, market)?;
+    let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
+    Ok(Outcome::Built(Box::new(Built::of(&subject.identity, &derived, fund.as_ref(), kept)?)))
+}
+
+/// Derives one security. A measure that panics names its security.
+fn derive_guarded(
+    history: &History,
+    market: &MarketNow,
+) -> Result<(measure::Derived, Option<measure::fund::Fund>), DeriveError> {
+    let derive = || {
+        let market = market.borrowed();
+        let derived = measure::derive(history, &market);
+        let fund = fund(history, &market, &derived.stock, &derived.metrics);
+        (derived, fund)
+    };
+    std::panic::catch_unwind(derive).map_err(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        DeriveError::Measure {
+            symbol: history.symbol.clone(),
+            message: message.unwrap_or("it panicked").to_owned(),
+        }
+    })
+}
+
+async fn write(transaction: &Transaction<'_>, derived: Option<&Derived>) -> Result<Vec<Change>, DeriveError> {
+    let Some(Derived { built, .. }) = derived else { return Ok(Vec::new()) };
+    let built: Vec<(&Served, &Built)> =
+        built.iter().map(|(subject, built)| (&subject.served, built)).collect();
+    let changes = read_tables::replace(transaction, &built).await?;
+    failpoint!("projector.deriving");
+    Ok(changes)
+}
+
+impl MarketNow {
+    fn borrowed(&self) -> Market<'_> {
+        Market {
+            as_of: self.as_of,
+            newest: self.as_of,
+            benchmark: self.benchmark.as_ref(),
+            policy: &self.policy,
+        }
+    }
+}

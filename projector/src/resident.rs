@@ -1,0 +1,161 @@
+//! Facts that stay in memory between batches, so that a day reads none again: packed as they are stored, within a budget.
+//!
+//! What is held is what the tables hold as of this projector's last statement. Whoever else writes facts takes the lease
+//! from it (`dead-letters retry` does), and what it held is gone with the lease. A day visits every symbol in the same
+//! order, so what is there stays and the rest is read each time: dropping the oldest would drop what is needed next.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use store::symbol_facts::{Columns, SymbolFacts, Year};
+
+use crate::prices::WrittenYear;
+use crate::records::WrittenRecords;
+
+/// Facts of some symbols, each whole.
+#[derive(Debug, Default)]
+pub struct Resident {
+    symbols: HashMap<String, Arc<SymbolFacts>>,
+    bytes: usize,
+    budget: usize,
+}
+
+impl Resident {
+    /// Holds up to so many bytes of facts, about.
+    pub fn within(budget: usize) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// Holds nothing.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The facts of a symbol, when they are held.
+    pub fn get(&self, symbol: &str) -> Option<&Arc<SymbolFacts>> {
+        self.symbols.get(symbol)
+    }
+
+    /// Whether nothing may be held.
+    pub fn is_off(&self) -> bool {
+        self.budget == 0
+    }
+
+    /// Bytes of facts that are held, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Holds the facts of a symbol, in place of those that were held, where there is room.
+    pub fn admit(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
+        self.evict(symbol);
+        let bytes = symbol.len() + facts.size();
+        if self.bytes + bytes <= self.budget {
+            self.bytes += bytes;
+            self.symbols.insert(symbol.to_owned(), facts);
+        }
+    }
+
+    /// Follows rows of records that were written. Of symbols that are not held nothing is known still.
+    pub fn follow_records(&mut self, written: &[WrittenRecords]) {
+        for row in written {
+            if SymbolFacts::keeps(row.key.kind) {
+                self.change(&row.key.symbol, |facts| {
+                    facts.put_records(row.key.kind, &row.key.source, &row.packed)
+                });
+            }
+        }
+    }
+
+    /// Follows years of bars that were written.
+    pub fn follow_years(&mut self, written: Vec<WrittenYear>) {
+        for row in written {
+            let (symbol, source, year) = row.key;
+            let of_year = Year { digest: row.digest, columns: Columns::All(Box::new(row.packed)) };
+            self.change(&symbol, |facts| facts.put_year(&source, year, of_year));
+        }
+    }
+
+    fn change(&mut self, symbol: &str, change: impl FnOnce(&mut SymbolFacts)) {
+        if let Some(mut facts) = self.evict(symbol) {
+            change(Arc::make_mut(&mut facts));
+            self.admit(symbol, facts);
+        }
+    }
+
+    fn evict(&mut self, symbol: &str) -> Option<Arc<SymbolFacts>> {
+        let facts = self.symbols.remove(symbol)?;
+        self.bytes -= symbol.len() + facts.size();
+        Some(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use market::bars::Packed;
+    use market::event::Kind;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::records::Key;
+
+    const SYMBOLS: [&str; 3] = ["AAA", "BBB", "CCC"];
+
+    /// What happens to a symbol.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Read,
+        Records { kind: Kind, packed: Vec<u8> },
+        Year { year: i32, digest: i64, close: Vec<u8> },
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..400);
+        let kinds = prop::sample::select(vec![Kind::Dividend, Kind::Split, Kind::Security]);
+        let step = prop_oneof![
+            Just(Step::Read),
+            (kinds, bytes()).prop_map(|(kind, packed)| Step::Records { kind, packed }),
+            (2000..2004, any::<i64>(), bytes()).prop_map(|(year, digest, close)| Step::Year {
+                year,
+                digest,
+                close
+            }),
+        ];
+        prop::collection::vec((0..SYMBOLS.len(), step), 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_held_is_what_is_stored_and_fits(steps in steps(), budget in 0usize..4_000) {
+            let mut stored: HashMap<&str, SymbolFacts> = HashMap::new();
+            let mut resident = Resident::within(budget);
+            for (symbol, step) in steps {
+                let symbol = SYMBOLS[symbol];
+                let facts = stored.entry(symbol).or_default();
+                match step {
+                    Step::Read => resident.admit(symbol, Arc::new(facts.clone())),
+                    Step::Records { kind, packed } => {
+                        if SymbolFacts::keeps(kind) {
+                            facts.put_records(kind, "feed", &packed);
+                        }
+                        let key = Key { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
+                        resident.follow_records(&[WrittenRecords { key, packed, replaces: false }]);
+                    }
+                    Step::Year { year, digest, close } => {
+                        let packed = Packed { close, ..Packed::default() };
+                        let columns = Columns::All(Box::new(packed.clone()));
+                        facts.put_year("feed", year, Year { digest, columns });
+                        let key = (symbol.to_owned(), "feed".to_owned(), year);
+                        let written = WrittenYear { key, digest, packed, replaces: false, last_day: None };
+                        resident.follow_years(vec![written]);
+                    }
+                }
+                for (symbol, held) in &resident.symbols {
+                    prop_assert_eq!(held.as_ref(), &stored[symbol.as_str()]);
+                }
+                let bytes: usize = resident.symbols.iter().map(|(symbol, held)| symbol.len() + held.size()).sum();
+                prop_assert!(bytes == resident.bytes && bytes <= budget, "{} of {}", bytes, budget);
+            }
+        }
+    }
+}

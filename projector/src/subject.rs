@@ -1,0 +1,73 @@
+//! A security that is about to be derived: what is served of it already, and which facts it takes.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use chrono::Datelike;
+use market::identity::Identity;
+use market::symbol::Symbol;
+use store::history::{FactsBySymbol, ServedYear, symbols_of};
+
+use crate::chunk::MarketNow;
+use crate::resident::Resident;
+use crate::served::Served;
+
+/// What is known of a generation's rows.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub served: HashMap<Symbol, Served>,
+    /// Securities whose closes alone did not suffice: of several sources, say, or with a bar in the wrong unit.
+    pub whole: HashSet<Symbol>,
+}
+
+/// A security with what deriving it again depends on.
+pub(crate) struct Subject {
+    pub identity: Identity,
+    pub served: Served,
+    /// Years of its prices of which the closes suffice where they are served as they are.
+    pub closes: Range<i32>,
+}
+
+impl Subject {
+    /// Whether a year of its symbol's bars is served as it is and its closes suffice.
+    pub(crate) fn suffices(&self, year: i32, digest: i64) -> bool {
+        self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
+    }
+
+    /// Keeps the facts of its symbols in memory, of years whose closes suffice no more than these.
+    pub(crate) fn keep_facts(&self, facts: &mut FactsBySymbol, resident: &mut Resident) {
+        for symbol in symbols_of([&self.identity]) {
+            let Some(mut of_symbol) = facts.remove(symbol) else { continue };
+            let own = symbol == self.identity.symbol.as_str();
+            if own && of_symbol.can_shrink(|year, digest| self.suffices(year, digest)) {
+                Arc::make_mut(&mut of_symbol).shrink(|year, digest| self.suffices(year, digest));
+            }
+            if !resident.get(symbol).is_some_and(|held| Arc::ptr_eq(held, &of_symbol)) {
+                resident.admit(symbol, of_symbol);
+            }
+        }
+    }
+
+    /// The years that are served and of which the closes suffice where they are served as they are.
+    pub(crate) fn closes_served(&self) -> impl Iterator<Item = ServedYear<'_>> {
+        let symbol = self.identity.symbol.as_str();
+        self.served.years.range(self.closes.clone()).map(move |(year, digest)| (symbol, *year, *digest))
+    }
+}
+
+impl Known {
+    /// The years of a security's own symbol of which its closes may suffice: those that lie wholly in the days it held it.
+    pub(crate) fn closes(&self, identity: &Identity, market: &MarketNow) -> Range<i32> {
+        let none = 0..0;
+        if self.whole.contains(&identity.symbol) {
+            return none;
+        }
+        let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
+        let (Some(span), None) = (spans.next(), spans.next()) else { return none };
+        // What is measured by more than closes lies in the last two calendar years.
+        let end = (market.as_of.year() - 1).min(span.to.year());
+        let first = span.from.year() + 1;
+        if first < end { first..end } else { none }
+    }
+}

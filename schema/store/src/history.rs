@@ -1,0 +1,209 @@
+//! From a security's identity to its whole history, by way of its symbols' packed facts.
+//!
+//! Used by the projector for every touched security and by the API to answer for a past date; names are unqualified, so
+//! the connection's `search_path` says which fact set is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use market::bars::{Bars, date_of};
+use market::history::{History, SourceBars};
+use market::identity::Identity;
+use market::records::Records;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Row};
+
+use crate::facts::{FactsError, packed};
+use crate::symbol_facts::{Columns, SymbolFacts, Year};
+
+const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
+const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
+const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
+
+/// Facts by symbol; a symbol that nobody said anything of has empty ones.
+pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
+
+/// A year of a symbol's bars by its digest, of which the closes suffice.
+pub type ServedYear<'a> = (&'a str, i32, i64);
+
+/// Reads the facts of some symbols.
+///
+/// # Errors
+/// When Postgres cannot answer.
+pub async fn fetch_facts(
+    client: &impl GenericClient,
+    symbols: &[&str],
+) -> Result<FactsBySymbol, tokio_postgres::Error> {
+    let parameters: [&(dyn ToSql + Sync); 1] = [&symbols];
+    let (records, bars) =
+        futures::try_join!(client.query(RECORDS, &parameters), client.query(BARS, &parameters))?;
+    by_symbol(symbols, &records, &bars)
+}
+
+/// Reads the same, but of some years no more than the closes.
+///
+/// # Errors
+/// When Postgres cannot answer.
+pub async fn fetch_facts_to_derive(
+    client: &impl GenericClient,
+    symbols: &[&str],
+    closes: &[ServedYear<'_>],
+) -> Result<FactsBySymbol, tokio_postgres::Error> {
+    let of: Vec<&str> = closes.iter().map(|(symbol, ..)| *symbol).collect();
+    let years: Vec<i32> = closes.iter().map(|(_, year, _)| *year).collect();
+    let digests: Vec<i64> = closes.iter().map(|(.., digest)| *digest).collect();
+    let parameters: [&(dyn ToSql + Sync); 4] = [&symbols, &of, &years, &digests];
+    let (records, bars) = futures::try_join!(
+        client.query(RECORDS, &parameters[..1]),
+        client.query(BARS_TO_DERIVE, &parameters)
+    )?;
+    by_symbol(symbols, &records, &bars)
+}
+
+fn by_symbol(
+    symbols: &[&str],
+    records: &[Row],
+    bars: &[Row],
+) -> Result<FactsBySymbol, tokio_postgres::Error> {
+    let mut facts: BTreeMap<&str, SymbolFacts> =
+        symbols.iter().map(|symbol| (*symbol, SymbolFacts::default())).collect();
+    for row in records {
+        let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
+        of_symbol.put_records(row.try_get("kind")?, row.try_get("source")?, row.try_get("packed")?);
+    }
+    for row in bars {
+        let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
+        of_symbol.put_year(row.try_get("source")?, row.try_get("year")?, year(row)?);
+    }
+    Ok(facts.into_iter().map(|(symbol, facts)| (symbol.to_owned(), Arc::new(facts))).collect())
+}
+
+fn year(row: &Row) -> Result<Year, tokio_postgres::Error> {
+    let column = |name: &str| row.try_get::<_, &[u8]>(name).map(Into::into);
+    let columns = match row.try_get::<_, Option<&[u8]>>("range")? {
+        Some(_) => Columns::All(Box::new(packed(row)?)),
+        None => {
+            Columns::Closes { days: column("days")?, close: column("close")?, versions: column("versions")? }
+        }
+    };
+    Ok(Year { digest: row.try_get("digest")?, columns })
+}
+
+/// The symbols under which a security's facts are, each once.
+pub fn symbols_of<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec<&'a str> {
+    let spans = identities.into_iter().flat_map(|identity| &identity.spans);
+    let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
+    symbols.into_iter().collect()
+}
+
+/// The histories of some securities, in their order.
+///
+/// # Errors
+/// When Postgres cannot answer, or what it stores is damaged.
+pub async fn load_histories(
+    client: &impl GenericClient,
+    identities: &[&Identity],
+) -> Result<Vec<History>, FactsError> {
+    let facts = fetch_facts(client, &symbols_of(identities.iter().copied())).await?;
+    identities.iter().map(|identity| whole_history(identity, &facts)).collect()
+}
+
+/// The whole history of a security, from facts of its symbols.
+///
+/// # Errors
+/// When they are damaged.
+pub fn whole_history(identity: &Identity, facts: &FactsBySymbol) -> Result<History, FactsError> {
+    history(identity, facts, |_, _| false)
+}
+
+/// The history of a security with no more than the closes of those years of its symbol of which `closes` says that they
+/// suffice, by year and digest.
+///
+/// # Errors
+/// When the facts are damaged, and [`FactsError::ClosesOnly`] when they have the closes only of another year.
+pub fn history(
+    identity: &Identity,
+    facts: &FactsBySymbol,
+    closes: impl Fn(i32, i64) -> bool,
+) -> Result<History, FactsError> {
+    let mut history = empty(identity);
+    for symbol in symbols_of([identity]) {
+        let Some(facts) = facts.get(symbol) else { continue };
+        for (kind, source, packed) in facts.records() {
+            let records = Records::unpack(kind, packed)
+                .map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?;
+            let added = history.add(&records, source, |date| identity.owns(symbol, date));
+            added.map_err(|source| FactsError::Record { symbol: symbol.to_owned(), source })?;
+        }
+        let own = symbol == identity.symbol.as_str();
+        for (source, year, of_year) in facts.years() {
+            let closes = own && closes(year, of_year.digest);
+            add_year(&mut history, identity, symbol, (source, year, of_year), closes)?;
+        }
+    }
+    Ok(history)
+}
+
+fn empty(identity: &Identity) -> History {
+    History {
+        symbol: identity.symbol.clone(),
+        key: identity.key(),
+        former_symbols: identity.former_symbols(),
+        security: identity.security.clone(),
+        dividends: Vec::new(),
+        splits: Vec::new(),
+        fundamentals: Vec::new(),
+        etf: Vec::new(),
+        holdings: Vec::new(),
+        prices: Vec::new(),
+    }
+}
+
+/// Appends one year of one source, restricted to the days the security held the symbol. They come by source and year.
+fn add_year(
+    history: &mut History,
+    identity: &Identity,
+    symbol: &str,
+    (source, year, of_year): (&str, i32, &Year),
+    closes: bool,
+) -> Result<(), FactsError> {
+    let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
+    let columns = &of_year.columns;
+    let bars = if closes { columns.unpack_closes() } else { columns.unpack() }.map_err(damaged)?;
+    let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
+        identity
+            .spans
+            .iter()
+            .any(|s| s.symbol.as_str() == symbol && s.from <= date_of(*first) && date_of(*last) <= s.to)
+    });
+    let bars = if whole { bars } else { restrict(&bars, |day| identity.owns(symbol, date_of(day))) };
+    if bars.is_empty() {
+        return Ok(());
+    }
+    if !closes && matches!(columns, Columns::Closes { .. }) {
+        return Err(FactsError::ClosesOnly { symbol: symbol.to_owned(), year });
+    }
+    let known = history.prices.iter().position(|prices| prices.source == source);
+    let position = known.unwrap_or(history.prices.len());
+    if known.is_none() {
+        history.prices.push(SourceBars {
+            source: source.to_owned(),
+            bars: Bars::default(),
+            closes_only: Vec::new(),
+        });
+    }
+    let prices = &mut history.prices[position];
+    if closes {
+        prices.closes_only.push(year);
+    }
+    prices.bars = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
+    Ok(())
+}
+
+fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {
+    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+    (0..bars.len())
+        .filter(|index| keep(bars.day[*index]))
+        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
+    kept
+}

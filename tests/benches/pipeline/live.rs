@@ -1,0 +1,180 @@
+//! A market that goes on: days, a split, corrections and a second source, each from its file to the served answer.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use chrono::{NaiveDate, Utc};
+use harness::{Api, Daemon, Program, TestApp, eventually};
+use market::measure::calendar::is_session;
+
+use crate::yardstick::Yardstick;
+use crate::{Arguments, Market, database_bytes, peak_memory};
+
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Days between two looks at the disk.
+const DISK_EVERY: usize = 50;
+
+/// A served market, and the least that a day of it can take.
+struct Live<'a> {
+    app: &'a TestApp,
+    api: &'a Api,
+    market: &'a Market,
+    least: Yardstick,
+    day: NaiveDate,
+}
+
+/// Times everything that comes after the load.
+pub(crate) async fn live(
+    app: &TestApp,
+    arguments: &Arguments,
+    market: &Market,
+    until: NaiveDate,
+) -> Result<()> {
+    let least = Yardstick::measure(app).await?;
+    println!(
+        "{:32} {:>8.2} s derive on all cores, {:.2} s copy of the rows",
+        "the least a day can take",
+        least.derive.as_secs_f64(),
+        least.copy.as_secs_f64()
+    );
+    let projector = app.spawn(Program::Projector, &["run"]).await?;
+    let api = app.api_serve().await?;
+    let key = app.key("professional").await?;
+    let mut live = Live { app, api: &api, market, least, day: until };
+    live.day("first day, nothing in memory", "bench", "").await?;
+    live.days(arguments.days).await?;
+    let split = market.last.keys().next().context("a symbol")?.clone();
+    live.day("day with a split", "bench", &split).await?;
+    live.corrections(arguments.corrections, &key).await?;
+    for name in ["second source for every symbol", "second source again"] {
+        live.day(name, "second", "").await?;
+    }
+    memory(&projector);
+    drop(projector);
+    let _projector = app.spawn(Program::Projector, &["run"]).await?;
+    live.day("first day after a restart", "bench", "").await?;
+    Ok(())
+}
+
+fn memory(projector: &Daemon) {
+    let peak = peak_memory(&format!("/proc/{}/status", projector.pid()));
+    println!("{:32} {peak:>8} MB at most", "projector");
+}
+
+impl Live<'_> {
+    /// Days one after the other.
+    async fn days(&mut self, count: u32) -> Result<()> {
+        let (mut seconds, before) = (Vec::new(), database_bytes(self.app).await?);
+        for number in 1..=count as usize {
+            seconds.push(self.day(&format!("day {number}"), "bench", "").await?);
+            if number % DISK_EVERY == 0 {
+                let bytes = database_bytes(self.app).await?;
+                println!(
+                    "{:32} {:>8.1} MB more",
+                    format!("disk after {number} days"),
+                    (bytes as f64 - before as f64) / 1e6
+                );
+            }
+        }
+        let of_all = self.least.sum().as_secs_f64();
+        let [half, most] = [0.5, 0.99].map(|share| percentile(&mut seconds.clone(), share));
+        println!(
+            "{:32} {half:>8.2} s p50 ({:.1} x), {most:.2} s p99 ({:.1} x)",
+            format!("live: {count} days"),
+            half / of_all,
+            most / of_all
+        );
+        Ok(())
+    }
+
+    /// Seconds from the file of the next day's bars to its served date; `split` splits on that day, two for one.
+    async fn day(&mut self, name: &str, source: &str, split: &str) -> Result<f64> {
+        let next = self.day.iter_days().skip(1).find(|day| is_session(*day));
+        self.day = next.context("a next session")?;
+        let day = self.day.to_string();
+        let folder = self.app.folder().join(format!("day-{day}"));
+        fs::create_dir_all(&folder)?;
+        let lines: Vec<String> = self.market.last.values().map(|line| on_day(line, &day)).collect();
+        let prices = format!("symbol,date,open,high,low,close,volume\n{}\n", lines.join("\n"));
+        fs::write(folder.join("prices.csv"), prices)?;
+        if !split.is_empty() {
+            fs::write(folder.join("splits.csv"), format!("symbol,ex_date,from,to\n{split},{day},1,2\n"))?;
+        }
+        let started = Instant::now();
+        self.load(&folder.display().to_string(), source).await?;
+        let in_log = started.elapsed();
+        self.served(&day).await?;
+        let seconds = started.elapsed().as_secs_f64();
+        let Yardstick { derive, copy } = self.least;
+        println!(
+            "{:32} {seconds:>8.2} s, {:.2} s into the log; {:.1} x (derive + copy), {:.1} x derive, {:.1} x copy",
+            format!("live: {name}"),
+            in_log.as_secs_f64(),
+            seconds / (derive + copy).as_secs_f64(),
+            seconds / derive.as_secs_f64(),
+            seconds / copy.as_secs_f64()
+        );
+        Ok(seconds)
+    }
+
+    async fn served(&self, day: &str) -> Result<()> {
+        eventually(PATIENCE, async || {
+            let answer = self.api.get("/v1/health", None).await?.json()?;
+            let served = answer["data"]["components"]["projection"]["as_of"].as_str();
+            anyhow::ensure!(served == Some(day), "as of {served:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    async fn load(&self, path: &str, source: &str) -> Result<()> {
+        let observed = Utc::now().to_rfc3339();
+        let arguments = ["load", path, "--source", source, "--observed-at", &observed];
+        self.app.ingest(&arguments).await?.success()?;
+        Ok(())
+    }
+
+    /// Milliseconds from the end of the load of a corrected dividend to the answer that has it.
+    async fn corrections(&self, count: u32, key: &str) -> Result<()> {
+        let symbols: Vec<&String> = self.market.last.keys().collect();
+        let mut delays = Vec::new();
+        for number in 0..count {
+            let symbol = symbols[number as usize * 7 % symbols.len()];
+            let file = self.app.folder().join(format!("dividends-correction-{number}.csv"));
+            // Without a zero at its end, which answers do not have.
+            let amount = format!("0.1{number:03}1");
+            fs::write(&file, format!("symbol,ex_date,amount\n{symbol},2024-06-27,{amount}\n"))?;
+            self.load(&file.display().to_string(), "bench").await?;
+            let started = Instant::now();
+            eventually(PATIENCE, async || {
+                let path = format!("/v1/stocks/{symbol}/dividends?start_date=2024-06-27&limit=5");
+                let answer = self.api.get(&path, Some(key)).await?.text();
+                anyhow::ensure!(answer.contains(&amount), "{answer}");
+                Ok(())
+            })
+            .await?;
+            delays.push(started.elapsed().as_secs_f64() * 1000.0);
+        }
+        println!(
+            "{:32} {:>8.0} ms p50, {:.0} ms p99 after the load returned",
+            format!("live: {} corrections", delays.len()),
+            percentile(&mut delays, 0.5),
+            percentile(&mut delays, 0.99)
+        );
+        Ok(())
+    }
+}
+
+/// A price line told of another day.
+fn on_day(line: &str, day: &str) -> String {
+    let mut fields: Vec<&str> = line.split(',').collect();
+    fields[1] = day;
+    fields.join(",")
+}
+
+/// The value below which this share of the values lies; 0 of none.
+fn percentile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(((values.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default()
+}

@@ -1,0 +1,87 @@
+//! What a running projector holds in memory is what is stored, also where somebody else wrote it.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use harness::{Program, TestApp, eventually};
+
+use crate::generations::answer;
+use crate::log_copies::messages;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until a running projector has served everything in a generation.
+pub(crate) async fn settled(app: &TestApp, generation: u32) -> Result<()> {
+    let end = i64::try_from(messages(app).await?.len())?;
+    let sequence = format!("select sequence from read_g{generation}.version");
+    let dirty = format!("select count(*) from control.dirty where generation = {generation}");
+    eventually(PATIENCE, async || {
+        let (served, dirty): (i64, i64) = (app.sql_value(&sequence).await?, app.sql_value(&dirty).await?);
+        ensure!(served == end && dirty == 0, "served to {served} of {end}, {dirty} symbols dirty");
+        Ok(())
+    })
+    .await
+}
+
+/// Fails where the tables of a generation are not those of a fresh rebuild.
+async fn as_rebuilt(app: &TestApp, generation: u32) -> Result<()> {
+    let fresh = answer(app, &["rebuild"]).await?["generation"].to_string();
+    let diff = answer(app, &["diff", &generation.to_string(), &fresh]).await?;
+    ensure!(diff["identical"] == true, "{diff}");
+    Ok(())
+}
+
+fn prices(symbols: &[&str], day: u32) -> String {
+    let rows = symbols.iter().map(|symbol| format!("{symbol},2024-06-{day:02},{day}\n"));
+    format!("symbol,date,close\n{}", rows.collect::<String>())
+}
+
+/// Fails when retrying dead letters leaves a running projector with the facts that it had in memory.
+#[tokio::test]
+async fn facts_that_a_retry_wrote_are_known_to_a_running_projector() -> Result<()> {
+    let app = TestApp::start().await?;
+    let refuses = "alter table facts.records add constraint refuses check (symbol <> 'BAD')";
+    app.sql(refuses, &[]).await?;
+    let _projector = app.spawn(Program::Projector, &["run"]).await?;
+    app.feed("prices-1.csv", prices(&["BAD", "FINE"], 3)).load().await?;
+    settled(&app, 1).await?;
+    app.feed("dividends.csv", "symbol,ex_date,amount\nBAD,2024-06-03,2\nFINE,2024-06-03,3\n").load().await?;
+    settled(&app, 1).await?;
+    app.sql("alter table facts.records drop constraint refuses", &[]).await?;
+    let retried = app.projector(&["dead-letters", "retry"]).await?.success()?;
+    ensure!(retried.stdout.contains("1 of 1"), "{}", retried.stdout);
+    app.feed("prices-2.csv", prices(&["BAD", "FINE"], 4)).load().await?;
+    settled(&app, 1).await?;
+    let served: i64 = app.sql_value("select count(*) from read_g1.dividends where symbol = 'BAD'").await?;
+    ensure!(served == 1, "{served} dividends of BAD are served");
+    as_rebuilt(&app, 1).await
+}
+
+/// Fails when a projector takes the rows of a generation for those that it wrote, though a promotion wrote them since.
+#[tokio::test]
+async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Result<()> {
+    let app = TestApp::start().await?;
+    let _projector = app.spawn(Program::Projector, &["run"]).await?;
+    app.feed("prices.csv", prices(&["AAA"], 3)).load().await?;
+    for (source, amount) in [("left", "0.25"), ("right", "0.75")] {
+        let dividend = format!("symbol,ex_date,amount\nAAA,2024-06-03,{amount}\n");
+        app.feed(&format!("dividends-{source}.csv"), dividend).source(source).load().await?;
+    }
+    answer(&app, &["rebuild"]).await?;
+    // The new generation is followed, and its rows are known.
+    app.feed("prices-2.csv", prices(&["AAA"], 4)).load().await?;
+    settled(&app, 2).await?;
+    let of_left = "select amount = 0.25 from read_g2.dividends where symbol = 'AAA'";
+    let first: bool = app.sql_value(of_left).await?;
+    let other = if first { "right" } else { "left" };
+
+    app.projector(&["pause"]).await?.success()?;
+    app.projector(&["policy", "set", "dividend", other, "--rank", "1"]).await?.success()?;
+    app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
+    ensure!(app.sql_value::<bool>(of_left).await? != first, "the promotion derived nothing");
+    app.projector(&["policy", "remove", "dividend", other]).await?.success()?;
+    app.projector(&["resume"]).await?.success()?;
+    settled(&app, 2).await?;
+    ensure!(app.sql_value::<bool>(of_left).await? == first, "what the promotion wrote is still served");
+    as_rebuilt(&app, 2).await
+}
