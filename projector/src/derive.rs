@@ -151,7 +151,7 @@ impl Deriver {
         for symbol in gone {
             self.rows.served.remove(symbol);
         }
-        read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?;
+        changes.extend(read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?);
         sectors.replace(transaction, symbols, as_of).await?;
         Ok(Outcome { securities: identities.len(), changes })
     }

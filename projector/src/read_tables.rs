@@ -287,26 +287,25 @@ pub async fn identities(transaction: &Transaction<'_>) -> Result<BTreeMap<Symbol
         .collect()
 }
 
-/// Points every spelling of the touched securities to their canonical symbol.
+/// Points every spelling of the touched securities to their canonical symbol, and gives the securities whose spellings
+/// are others now.
 pub async fn replace_symbols(
     transaction: &Transaction<'_>,
     symbols: &BTreeMap<Symbol, Symbol>,
     touched: &BTreeSet<Symbol>,
-) -> Result<(), DbError> {
-    let entries: Vec<(&str, &str)> = symbols
-        .iter()
-        .filter(|(_, canonical)| touched.contains(*canonical))
-        .map(|(s, c)| (s.as_str(), c.as_str()))
-        .collect();
+) -> Result<Vec<Change>, DeriveError> {
+    let entries = symbols.iter().filter(|(_, canonical)| touched.contains(*canonical));
+    let entries: BTreeSet<(&str, &str)> = entries.map(|(s, c)| (s.as_str(), c.as_str())).collect();
     let spellings: Vec<&str> = entries.iter().map(|(symbol, _)| *symbol).collect();
     let canonicals: Vec<&str> = touched.iter().map(Symbol::as_str).collect();
-    let stored = transaction.query(SYMBOLS, &[&spellings, &canonicals]).await?;
-    let stored: Vec<(&str, &str)> = stored
+    let rows = transaction.query(SYMBOLS, &[&spellings, &canonicals]).await?;
+    let stored: BTreeSet<(&str, &str)> = rows
         .iter()
         .map(|row| Ok((row.try_get("symbol")?, row.try_get("canonical")?)))
         .collect::<Result<_, tokio_postgres::Error>>()?;
-    if stored.iter().collect::<BTreeSet<_>>() == entries.iter().collect() {
-        return Ok(());
+    let changed: BTreeSet<&str> = stored.symmetric_difference(&entries).map(|(_, of)| *of).collect();
+    if changed.is_empty() {
+        return Ok(Vec::new());
     }
     transaction.execute(DELETE_SYMBOLS, &[&spellings, &canonicals]).await?;
     let tuples = entries.iter().map(|(symbol, canonical)| {
@@ -320,5 +319,9 @@ pub async fn replace_symbols(
         tuples,
     )
     .await?;
-    Ok(())
+    let change = |canonical: &str| {
+        let symbol = canonical.parse().map_err(|_| DeriveError::Symbol(canonical.to_owned()))?;
+        Ok(Change::of_table("symbols", &symbol))
+    };
+    changed.into_iter().map(change).collect()
 }

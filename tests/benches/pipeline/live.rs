@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use chrono::{NaiveDate, Utc};
-use harness::{Api, Daemon, Program, TestApp, eventually};
+use harness::{Api, Daemon, Program, Signal, TestApp, eventually};
 use market::measure::calendar::is_session;
 
 use crate::yardstick::Yardstick;
@@ -38,7 +38,7 @@ pub(crate) async fn live(
         least.derive.as_secs_f64(),
         least.copy.as_secs_f64()
     );
-    let projector = app.spawn(Program::Projector, &["run"]).await?;
+    let mut projector = app.spawn(Program::Projector, &["run"]).await?;
     let api = app.api_serve().await?;
     let key = app.key("professional").await?;
     let mut live = Live { app, api: &api, market, least, day: until };
@@ -51,7 +51,9 @@ pub(crate) async fn live(
         live.day(name, "second", "").await?;
     }
     memory(&projector);
-    drop(projector);
+    // Ended in good order, it gives its lease back.
+    projector.signal(Signal::TERM)?;
+    projector.wait(PATIENCE).await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     live.day("first day after a restart", "bench", "").await?;
     Ok(())
