@@ -15,9 +15,10 @@ use crate::bookkeeping::{apply_bookkeeping, known_frames, record_frames};
 use crate::dead_letters::{DeadLetter, printable, record};
 use crate::error::ApplyError;
 use crate::message::Message;
-use crate::prices::{WrittenYear, apply_prices};
-use crate::records::{WrittenRecords, apply_records};
+use crate::prices::apply_prices;
+use crate::records::apply_records;
 use crate::resident::Resident;
+use crate::written::{WrittenRecords, WrittenYear};
 
 /// A message's frame and where it stands in the log.
 #[derive(Debug, Clone)]

@@ -4,11 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use chrono::NaiveDate;
-use market::history::{History, SourcePolicy};
+use market::history::History;
 use market::identity::Identity;
+use market::measure;
 use market::measure::fund::fund;
-use market::measure::{self, Market, MonthEnds};
 use market::symbol::Symbol;
 use process::failpoint;
 use rayon::prelude::*;
@@ -21,18 +20,10 @@ use crate::error::DeriveError;
 use crate::read_tables::{self, Built};
 use crate::resident::Resident;
 use crate::served::{Served, load_served};
-use crate::subject::{Known, Subject};
+use crate::subject::{Known, MarketNow, Subject};
 
 /// Securities derived and written at a time: three such chunks are in memory at most.
 pub(crate) const CHUNK: usize = 100;
-
-/// What every security is derived with.
-#[derive(Debug)]
-pub(crate) struct MarketNow {
-    pub as_of: NaiveDate,
-    pub benchmark: Option<MonthEnds>,
-    pub policy: SourcePolicy,
-}
 
 /// Securities about to be derived.
 struct Chunk {
@@ -249,15 +240,4 @@ async fn write(transaction: &Transaction<'_>, derived: Option<&Derived>) -> Resu
     let changes = read_tables::replace(transaction, &built).await?;
     failpoint!("projector.deriving");
     Ok(changes)
-}
-
-impl MarketNow {
-    fn borrowed(&self) -> Market<'_> {
-        Market {
-            as_of: self.as_of,
-            newest: self.as_of,
-            benchmark: self.benchmark.as_ref(),
-            policy: &self.policy,
-        }
-    }
 }

@@ -19,13 +19,13 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 
 use crate::changes::Change;
-use crate::chunk::{MarketNow, derive_all};
+use crate::chunk::derive_all;
 use crate::error::DeriveError;
 use crate::generation::Generation;
 use crate::read_tables;
 use crate::resident::Resident;
 use crate::sectors::Sectors;
-use crate::subject::Known;
+use crate::subject::{Known, MarketNow};
 
 const DIRTY: &str = include_str!("../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");

@@ -35,3 +35,4 @@ pub mod settings;
 pub mod status;
 mod subject;
 mod writer;
+pub mod written;

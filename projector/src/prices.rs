@@ -13,9 +13,7 @@ use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
 use crate::resident::Resident;
-
-/// Symbol, source, year.
-pub type Key = (String, String, i32);
+use crate::written::{WrittenYear, YearKey};
 
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
@@ -37,16 +35,6 @@ copy_row! {
     }
 }
 
-/// A year that is another now.
-#[derive(Debug)]
-pub struct WrittenYear {
-    pub key: Key,
-    pub digest: i64,
-    pub packed: Packed,
-    pub replaces: bool,
-    pub last_day: Option<i32>,
-}
-
 /// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
@@ -59,7 +47,7 @@ pub async fn apply_prices(
         return Ok(Vec::new());
     }
     let mut existing = existing(transaction, &years, resident).await?;
-    let mut work: Vec<(Key, Vec<Bars>, Option<Packed>)> = years
+    let mut work: Vec<(YearKey, Vec<Bars>, Option<Packed>)> = years
         .into_iter()
         .map(|(key, parts)| {
             let stored = existing.remove(&key);
@@ -81,28 +69,26 @@ pub async fn apply_prices(
 
 /// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.
 async fn write(transaction: &Transaction<'_>, merged: &[WrittenYear]) -> Result<(), ApplyError> {
-    let replaced: Vec<&Key> = merged.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
+    let replaced: Vec<&YearKey> = merged.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
     if !replaced.is_empty() {
         let symbols: Vec<&str> = replaced.iter().map(|key| key.0.as_str()).collect();
         let sources: Vec<&str> = replaced.iter().map(|key| key.1.as_str()).collect();
         let years: Vec<i32> = replaced.iter().map(|key| key.2).collect();
         transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
     }
-    copy_into(transaction, &merged.iter().map(WrittenYear::row).collect::<Vec<_>>()).await?;
+    copy_into(transaction, &merged.iter().map(row).collect::<Vec<_>>()).await?;
     Ok(())
 }
 
-impl WrittenYear {
-    fn row(&self) -> BarsRow<'_> {
-        let (symbol, source, year) = &self.key;
-        let Packed { days, close, range, volume, extra, versions } = &self.packed;
-        let (year, last_day, digest) = (*year, self.last_day, self.digest);
-        BarsRow { symbol, source, year, last_day, digest, days, close, range, volume, extra, versions }
-    }
+fn row(written: &WrittenYear) -> BarsRow<'_> {
+    let (symbol, source, year) = &written.key;
+    let Packed { days, close, range, volume, extra, versions } = &written.packed;
+    let (year, last_day, digest) = (*year, written.last_day, written.digest);
+    BarsRow { symbol, source, year, last_day, digest, days, close, range, volume, extra, versions }
 }
 
-fn by_year(frames: &[&Frame]) -> HashMap<Key, Vec<Bars>> {
-    let pieces: Vec<(Key, Bars)> = tokio::task::block_in_place(|| {
+fn by_year(frames: &[&Frame]) -> HashMap<YearKey, Vec<Bars>> {
+    let pieces: Vec<(YearKey, Bars)> = tokio::task::block_in_place(|| {
         frames
             .par_iter()
             .flat_map_iter(|frame| match &frame.body {
@@ -119,7 +105,7 @@ fn by_year(frames: &[&Frame]) -> HashMap<Key, Vec<Bars>> {
             })
             .collect()
     });
-    let mut years: HashMap<Key, Vec<Bars>> = HashMap::new();
+    let mut years: HashMap<YearKey, Vec<Bars>> = HashMap::new();
     for (key, bars) in pieces {
         years.entry(key).or_default().push(bars);
     }
@@ -129,10 +115,10 @@ fn by_year(frames: &[&Frame]) -> HashMap<Key, Vec<Bars>> {
 /// The stored years, from memory where they are held.
 async fn existing(
     transaction: &Transaction<'_>,
-    years: &HashMap<Key, Vec<Bars>>,
+    years: &HashMap<YearKey, Vec<Bars>>,
     resident: &Resident,
-) -> Result<HashMap<Key, Packed>, ApplyError> {
-    let (mut existing, mut missing): (HashMap<Key, Packed>, Vec<&Key>) = Default::default();
+) -> Result<HashMap<YearKey, Packed>, ApplyError> {
+    let (mut existing, mut missing): (HashMap<YearKey, Packed>, Vec<&YearKey>) = Default::default();
     for key in years.keys() {
         let held = resident.get(&key.0).map(|facts| facts.year(&key.1, key.2).map(|year| &year.columns));
         match held {
@@ -156,7 +142,11 @@ async fn existing(
 }
 
 /// The merged year, or `None` when it is what was stored.
-fn merge(key: Key, mut parts: Vec<Bars>, stored: Option<Packed>) -> Result<Option<WrittenYear>, ApplyError> {
+fn merge(
+    key: YearKey,
+    mut parts: Vec<Bars>,
+    stored: Option<Packed>,
+) -> Result<Option<WrittenYear>, ApplyError> {
     let failed = |symbol: &str| {
         let symbol = symbol.to_owned();
         move |source| ApplyError::Bars { symbol, source }

@@ -15,6 +15,7 @@ use store::records::{RecordsRow, id_digest, note_ids};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
+use crate::written::{RecordsKey, WrittenRecords};
 
 const STORED: &str = include_str!("../queries/records_stored.sql");
 const DELETE: &str = include_str!("../queries/records_delete.sql");
@@ -24,24 +25,8 @@ const MARK_DIRTY: &str = include_str!("../queries/records_mark_dirty.sql");
 /// Longest id of a vendor's record, in bytes: read tables have it in their keys, which Postgres bounds.
 const LONGEST_ID: usize = 2048;
 
-/// What one row of the table holds the observations of; the symbol is empty for the whole market.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    pub symbol: String,
-    pub kind: Kind,
-    pub source: String,
-}
-
 /// Observations by the row that they belong to.
-type Said = BTreeMap<Key, Vec<RawObservation>>;
-
-/// A row whose set grew.
-#[derive(Debug)]
-pub struct WrittenRecords {
-    pub key: Key,
-    pub packed: Vec<u8>,
-    pub replaces: bool,
-}
+type Said = BTreeMap<RecordsKey, Vec<RawObservation>>;
 
 /// Merges the frames' records into the stored ones, marks the symbols of those that grew dirty, and gives them.
 pub async fn apply_records(
@@ -85,7 +70,7 @@ fn gather(frames: &[&Frame]) -> Result<Said, ApplyError> {
     for (frame, observations) in frames.iter().zip(observed) {
         let (kind, source) = (frame.body.kind(), &frame.source);
         for (symbol, raw) in observations {
-            said.entry(Key { symbol, kind, source: source.clone() }).or_default().push(raw);
+            said.entry(RecordsKey { symbol, kind, source: source.clone() }).or_default().push(raw);
         }
     }
     Ok(said)
@@ -122,7 +107,7 @@ async fn spread(transaction: &Transaction<'_>, said: &mut Said) -> Result<(), Ap
         return Ok(());
     }
     let moved = moved_ids(said, &symbols);
-    let keys: BTreeSet<Key> = moved.values().flatten().cloned().collect();
+    let keys: BTreeSet<RecordsKey> = moved.values().flatten().cloned().collect();
     let stored = stored(transaction, keys.iter()).await?;
     for (id, mut keys) in moved {
         let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
@@ -143,12 +128,16 @@ async fn spread(transaction: &Transaction<'_>, said: &mut Said) -> Result<(), Ap
 }
 
 /// The rows that each moved id, of a kind and source, may be in.
-fn moved_ids(said: &Said, symbols: &HashMap<i64, Vec<String>>) -> BTreeMap<(Kind, String, String), Vec<Key>> {
+fn moved_ids(
+    said: &Said,
+    symbols: &HashMap<i64, Vec<String>>,
+) -> BTreeMap<(Kind, String, String), Vec<RecordsKey>> {
     let mut moved = BTreeMap::new();
-    for (Key { kind, source, .. }, observations) in said {
+    for (RecordsKey { kind, source, .. }, observations) in said {
         for id in observations.iter().filter_map(|raw| raw.id.as_ref()) {
             let Some(symbols) = symbols.get(&id_digest(*kind, source, id)) else { continue };
-            let key = |symbol: &String| Key { symbol: symbol.clone(), kind: *kind, source: source.clone() };
+            let key =
+                |symbol: &String| RecordsKey { symbol: symbol.clone(), kind: *kind, source: source.clone() };
             moved.insert((*kind, source.clone(), id.clone()), symbols.iter().map(key).collect());
         }
     }
@@ -163,19 +152,19 @@ struct Stored {
 
 async fn stored<'a>(
     transaction: &Transaction<'_>,
-    keys: impl Iterator<Item = &'a Key>,
-) -> Result<HashMap<Key, Stored>, ApplyError> {
+    keys: impl Iterator<Item = &'a RecordsKey>,
+) -> Result<HashMap<RecordsKey, Stored>, ApplyError> {
     let (symbols, kinds, sources) = columns(keys);
     let mut stored = HashMap::new();
     for row in transaction.query(STORED, &[&symbols, &kinds, &sources]).await? {
         let (symbol, kind, source) = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
         let found = Stored { records: unpack_records(&row)?, packed: row.try_get("packed")? };
-        stored.insert(Key { symbol, kind, source }, found);
+        stored.insert(RecordsKey { symbol, kind, source }, found);
     }
     Ok(stored)
 }
 
-fn columns<'a>(keys: impl Iterator<Item = &'a Key>) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
+fn columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
     let (mut symbols, mut kinds, mut sources) = (Vec::new(), Vec::new(), Vec::new());
     for key in keys {
         symbols.push(key.symbol.as_str());
@@ -187,7 +176,7 @@ fn columns<'a>(keys: impl Iterator<Item = &'a Key>) -> (Vec<&'a str>, Vec<&'a st
 
 /// The merged row, or `None` when it is what was stored.
 fn merge(
-    key: Key,
+    key: RecordsKey,
     observations: Vec<RawObservation>,
     stored: Option<Stored>,
 ) -> Result<Option<WrittenRecords>, ApplyError> {

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use store::symbol_facts::{Columns, SymbolFacts, Year};
 
-use crate::prices::WrittenYear;
-use crate::records::WrittenRecords;
+use crate::written::{WrittenRecords, WrittenYear};
 
 /// Facts of some symbols, each whole.
 #[derive(Debug, Default)]
@@ -97,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::records::Key;
+    use crate::written::RecordsKey;
 
     const SYMBOLS: [&str; 3] = ["AAA", "BBB", "CCC"];
 
@@ -138,7 +137,7 @@ mod tests {
                         if SymbolFacts::keeps(kind) {
                             facts.put_records(kind, "feed", &packed);
                         }
-                        let key = Key { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
+                        let key = RecordsKey { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
                         resident.follow_records(&[WrittenRecords { key, packed, replaces: false }]);
                     }
                     Step::Year { year, digest, close } => {

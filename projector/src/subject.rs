@@ -4,14 +4,23 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use chrono::Datelike;
+use chrono::{Datelike, NaiveDate};
+use market::history::SourcePolicy;
 use market::identity::Identity;
+use market::measure::{Market, MonthEnds};
 use market::symbol::Symbol;
 use store::history::{FactsBySymbol, ServedYear, symbols_of};
 
-use crate::chunk::MarketNow;
 use crate::resident::Resident;
 use crate::served::Served;
+
+/// What every security is derived with.
+#[derive(Debug)]
+pub(crate) struct MarketNow {
+    pub as_of: NaiveDate,
+    pub benchmark: Option<MonthEnds>,
+    pub policy: SourcePolicy,
+}
 
 /// What is known of a generation's rows.
 #[derive(Debug, Default)]
@@ -69,5 +78,17 @@ impl Known {
         let end = (market.as_of.year() - 1).min(span.to.year());
         let first = span.from.year() + 1;
         if first < end { first..end } else { none }
+    }
+}
+
+impl MarketNow {
+    /// The same for one derivation.
+    pub(crate) fn borrowed(&self) -> Market<'_> {
+        Market {
+            as_of: self.as_of,
+            newest: self.as_of,
+            benchmark: self.benchmark.as_ref(),
+            policy: &self.policy,
+        }
     }
 }
