@@ -34,7 +34,10 @@ pub(crate) enum ApiError {
     #[error("{0}")]
     NotFound(String),
     #[error("method not allowed")]
-    MethodNotAllowed,
+    MethodNotAllowed { allow: &'static str },
+    /// What is refused before it is known what was asked for.
+    #[error("{message}")]
+    Refused { status: StatusCode, message: String },
     #[error("invalid parameter")]
     Parameters(Vec<ParameterError>),
     #[error("the cursor is not one of this request's")]
@@ -54,7 +57,8 @@ impl ApiError {
             Self::FeatureNotAvailable { .. } => StatusCode::FORBIDDEN,
             Self::RateLimited { .. } | Self::QuotaExceeded { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Refused { status, .. } => *status,
             Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
             Self::Unavailable(_) | Self::Gone(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -68,7 +72,8 @@ impl ApiError {
             Self::RateLimited { .. } => "RATE_LIMITED",
             Self::QuotaExceeded { .. } => "QUOTA_EXCEEDED",
             Self::NotFound(_) => return None,
-            Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
+            Self::MethodNotAllowed { .. } => "METHOD_NOT_ALLOWED",
+            Self::Refused { status, .. } => refused_code(*status),
             Self::Parameters(_) => "INVALID_PARAMETER",
             Self::InvalidCursor => "INVALID_CURSOR",
             Self::Unavailable(_) | Self::Gone(_) => "SERVICE_UNAVAILABLE",
@@ -85,7 +90,8 @@ impl ApiError {
             Self::RateLimited { retry_after } => format!("Rate limit exceeded; retry in {retry_after} s"),
             Self::QuotaExceeded { .. } => "Monthly quota exceeded".to_owned(),
             Self::NotFound(message) => scrub(message).into_owned(),
-            Self::MethodNotAllowed => "Method not allowed; use GET or HEAD".to_owned(),
+            Self::MethodNotAllowed { allow } => format!("Method not allowed; allowed: {allow}"),
+            Self::Refused { message, .. } => scrub(message).into_owned(),
             Self::Parameters(errors) => parameters_message(errors),
             Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
             Self::Unavailable(_) | Self::Gone(_) => "The service cannot answer now; retry shortly".to_owned(),
@@ -93,7 +99,8 @@ impl ApiError {
         }
     }
 
-    fn body(&self) -> Value {
+    /// The body, without headers.
+    pub(crate) fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("error".to_owned(), self.message().into());
         if let Some(code) = self.code() {
@@ -168,8 +175,8 @@ impl ApiError {
             Self::InvalidKey => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Self::MethodNotAllowed => {
-                headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            Self::MethodNotAllowed { allow } => {
+                headers.insert(header::ALLOW, HeaderValue::from_static(allow));
             }
             _ => {}
         }
@@ -177,6 +184,18 @@ impl ApiError {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+fn refused_code(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::FORBIDDEN => "ORIGIN_NOT_ALLOWED",
+        StatusCode::NOT_ACCEPTABLE => "NOT_ACCEPTABLE",
+        StatusCode::REQUEST_TIMEOUT => "REQUEST_TIMEOUT",
+        StatusCode::PAYLOAD_TOO_LARGE => "BODY_TOO_LARGE",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "UNSUPPORTED_MEDIA_TYPE",
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "HEAD_TOO_LARGE",
+        _ => "BAD_REQUEST",
     }
 }
 

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
@@ -28,8 +28,23 @@ const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding,
 
 /// The outermost layer.
 pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
-    let id = given_id(&request).unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+    let id = given_id(&request).unwrap_or_else(new_id);
     request_id::scope(id.clone(), answer(app, request, next, id)).await
+}
+
+/// The response to what never became a request of the router, charged to its address like any other call.
+pub(crate) fn refuse(app: &App, client: IpAddr, error: ApiError) -> Response {
+    let (error, left) = match app.throttle.call(client) {
+        Ok(left) => (error, left),
+        Err(refused) => (ApiError::RateLimited { retry_after: refused.retry_after }, refused.left),
+    };
+    let mut response = error.into_response();
+    finish(app, &mut response, &Ledger::default(), left, &new_id());
+    response
+}
+
+fn new_id() -> String {
+    format!("{:032x}", rand::random::<u128>())
 }
 
 /// The client's own id, when it is one.
@@ -83,7 +98,9 @@ async fn bounded(app: &App, request: Request, next: Next) -> Response {
 }
 
 fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &str) {
-    let failed = response.status() >= StatusCode::INTERNAL_SERVER_ERROR;
+    if response.status().is_server_error() {
+        app.admission.refund_failed(ledger);
+    }
     let target = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(id) {
         target.insert(REQUEST_ID_HEADER, id);
@@ -92,12 +109,7 @@ fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
     target.insert(header::VARY, HeaderValue::from_static(vary));
     match ledger.entry() {
-        Some(Entry::Account(charge)) => {
-            headers::write(target, charge);
-            if failed && charge.counted {
-                app.admission.refund(charge);
-            }
-        }
+        Some(Entry::Account(charge)) => headers::write(target, charge),
         Some(Entry::Failures(left)) => headers::write_address(target, *left, chrono::Utc::now()),
         None => headers::write_address(target, left, chrono::Utc::now()),
     }

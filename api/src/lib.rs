@@ -14,6 +14,8 @@ mod cursor;
 mod envelope;
 mod error;
 mod layers;
+mod malformed;
+mod mcp;
 mod parameters;
 mod pipe;
 mod read;

@@ -16,12 +16,12 @@ use utoipa_axum::routes;
 use crate::access::{Access, Free};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::layers;
 use crate::parameters::Unrouted;
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
     bulk, compare, dividends, docs, document, etfs, health, prices, search, sectors, stocks,
 };
+use crate::{layers, mcp};
 
 /// Headers that scripts of allowed origins may read.
 const EXPOSED: [&str; 11] = [
@@ -81,7 +81,9 @@ pub fn document() -> serde_json::Value {
 /// The routes with everything around them.
 pub(crate) fn router(app: App) -> Router {
     let (routes, document) = documented().split_for_parts();
+    let tools = mcp::routes(&app, routes.clone().with_state(app.clone()));
     let routes = routes
+        .merge(tools)
         .merge(docs::routes(&document::complete(&document)))
         .fallback(unrouted)
         .method_not_allowed_fallback(method_not_allowed);
@@ -106,12 +108,14 @@ fn cors(origins: &[String]) -> tower::util::Either<CorsLayer, tower::layer::util
     }
     let layer = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
-        .allow_methods([Method::GET, Method::HEAD])
+        .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers([
             header::AUTHORIZATION,
             header::ACCEPT,
+            header::CONTENT_TYPE,
             header::IF_NONE_MATCH,
-            "x-api-key".parse().unwrap_or(header::AUTHORIZATION),
+            HeaderName::from_static("mcp-protocol-version"),
+            HeaderName::from_static("x-api-key"),
         ])
         .expose_headers(EXPOSED.map(HeaderName::from_static))
         .max_age(std::time::Duration::from_secs(600));
@@ -131,7 +135,7 @@ async fn unrouted(
     request: axum::extract::Request,
 ) -> Response {
     match admitted(&app, uri.path(), request).await {
-        Ok(()) => ApiError::NotFound(format!("Nothing is at {}", shown(uri.path()))).into_response(),
+        Ok(()) => ApiError::NotFound(nothing_at(uri.path())).into_response(),
         Err(error) => error.into_response(),
     }
 }
@@ -142,7 +146,10 @@ async fn method_not_allowed(
     request: axum::extract::Request,
 ) -> Response {
     match admitted(&app, uri.path(), request).await {
-        Ok(()) => ApiError::MethodNotAllowed.into_response(),
+        Ok(()) => {
+            let allow = if uri.path() == mcp::PATH { "POST" } else { "GET, HEAD" };
+            ApiError::MethodNotAllowed { allow }.into_response()
+        }
         Err(error) => error.into_response(),
     }
 }
@@ -157,6 +164,18 @@ async fn admitted(app: &App, path: &str, request: axum::extract::Request) -> Res
     Ok(())
 }
 
+/// Names the right address where a base that ends in `/v1` was joined with a path that begins with it.
+fn nothing_at(path: &str) -> String {
+    let (mut right, mut is_doubled) = (path, false);
+    while let Some(rest) = right.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")) {
+        (right, is_doubled) = (rest, true);
+    }
+    match is_doubled {
+        true => format!("Nothing is at {}; the address is {}", shown(path), shown(right)),
+        false => format!("Nothing is at {}", shown(path)),
+    }
+}
+
 /// A path for a message: without a key in it, and short.
 fn shown(path: &str) -> String {
     crate::access::scrub(path).chars().take(128).collect()
@@ -164,7 +183,17 @@ fn shown(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::needs_key;
+    use super::{needs_key, nothing_at};
+
+    #[test]
+    fn a_doubled_version_is_told_the_right_address() {
+        let told = "Nothing is at /v1/v1/stocks/KO; the address is /v1/stocks/KO";
+        assert_eq!(nothing_at("/v1/v1/stocks/KO"), told);
+        assert!(nothing_at("/v1/v1/v1/stocks").ends_with("the address is /v1/stocks"));
+        for path in ["/v1/v1", "/v1/v10/stocks", "/v1/nothing"] {
+            assert_eq!(nothing_at(path), format!("Nothing is at {path}"));
+        }
+    }
 
     #[test]
     fn no_spelling_of_v1_skips_the_key() {

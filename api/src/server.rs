@@ -24,6 +24,7 @@ use crate::app::{App, Shared};
 use crate::cache::Answers;
 use crate::connection::{Guarded, Registry, Tracked};
 use crate::cursor::Signer;
+use crate::malformed;
 use crate::read::lag::Lag;
 use crate::read::projection::{self, Connecting, Projection};
 use crate::read::universe::Universes;
@@ -44,13 +45,14 @@ pub async fn serve(
     let drain = settings.drain_timeout();
     let clients = Clients::of(&settings);
     let tasks = Tasks::default();
-    let router = router::router(start(settings, database, &tasks)?);
+    let app = start(settings, database, &tasks)?;
+    let router = router::router(app.clone());
     clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).sweep());
     tracing::info!(address = %listener.local_addr()?, "listening");
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => clients.serve(stream, peer, &router),
+                Ok((stream, peer)) => clients.serve(stream, peer, &app, &router),
                 Err(error) => {
                     // Out of file handles, or the client was gone already: waiting a moment is all there is to do.
                     tracing::warn!("cannot accept a connection: {error}");
@@ -66,7 +68,7 @@ pub async fn serve(
     }
     clients.tasks.stop(drain).await;
     // Nobody is left who could hand the workers anything: they finish what they have.
-    drop(router);
+    drop((app, router));
     if !tasks.stop(drain).await {
         tracing::warn!("some work beside the requests did not end in time");
     }
@@ -142,14 +144,15 @@ impl Clients {
     }
 
     /// Serves a connection until it ends or has to go.
-    fn serve(&self, stream: TcpStream, peer: SocketAddr, router: &Router) {
+    fn serve(&self, stream: TcpStream, peer: SocketAddr, app: &App, router: &Router) {
         let is_trusted = self.trusted.iter().any(|net| net.contains(&peer.ip().to_canonical()));
         let Some(registered) = self.registry.register(peer.ip(), is_trusted) else { return };
         let _ = stream.set_nodelay(true);
         // What is in the kernel's hands already counts too, where it can be told so.
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
         let connection = Arc::clone(&registered.connection);
-        let stream = Guarded::new(stream, Arc::clone(&connection));
+        let stream =
+            Guarded::new(stream, Arc::clone(&connection), malformed::answers(app.clone(), peer.ip()));
         let router = router.clone();
         let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             let working = connection.working();

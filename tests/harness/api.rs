@@ -72,9 +72,23 @@ impl Api {
 
     /// Any request without a body.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, String)]) -> Result<Reply> {
+        self.send_body(method, path, headers, Vec::new()).await
+    }
+
+    /// Any request.
+    pub async fn send_body(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, String)],
+        body: Vec<u8>,
+    ) -> Result<Reply> {
         let mut request = self.client.request(method, format!("{}{path}", self.base_url));
         for (name, value) in headers {
             request = request.header(*name, value);
+        }
+        if !body.is_empty() {
+            request = request.body(body);
         }
         let response = request.send().await?;
         Ok(Reply {

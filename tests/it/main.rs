@@ -33,6 +33,7 @@ mod lists_by_rule;
 mod log_copies;
 mod long_answers;
 mod market_prices;
+mod mcp;
 mod memory;
 mod method;
 mod outage;

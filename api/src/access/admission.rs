@@ -13,7 +13,7 @@ use tokio_postgres::Config;
 
 use super::connection::Connection;
 use super::decision::{AdmissionError, Admitted, Call, Outcome};
-use super::ledger::Charge;
+use super::ledger::{Charge, Entry, Ledger};
 use super::memory::Memory;
 use crate::tasks::Tasks;
 
@@ -77,8 +77,16 @@ impl Admission {
         decided.await.map_err(|_| AdmissionError::Ended)?
     }
 
-    /// Gives an account a counted call back, best effort.
-    pub(crate) fn refund(&self, charge: &Charge) {
+    /// Gives an account back what a failed request was counted, best effort.
+    pub(crate) fn refund_failed(&self, ledger: &Ledger) {
+        if let Some(Entry::Account(charge)) = ledger.entry()
+            && charge.counted
+        {
+            self.refund(charge);
+        }
+    }
+
+    fn refund(&self, charge: &Charge) {
         let refund = Refund { account: charge.account, month: charge.usage.month_start() };
         let _ = self.refunds.try_send(refund);
     }

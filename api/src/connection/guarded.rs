@@ -3,23 +3,34 @@
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Connection;
+use super::refusal::{self, Refusal, Refusals};
 
 /// A stream whose progress is noted.
-#[derive(Debug)]
 pub(crate) struct Guarded<S> {
     stream: S,
     connection: Arc<Connection>,
+    refusals: Refusals,
+    /// The answer to what was no request, once there was such.
+    refusal: Option<Refusal>,
 }
 
 impl<S> Guarded<S> {
     /// Notes the stream's progress in this connection.
-    pub(crate) fn new(stream: S, connection: Arc<Connection>) -> Self {
-        Self { stream, connection }
+    pub(crate) fn new(stream: S, connection: Arc<Connection>, refusals: Refusals) -> Self {
+        Self { stream, connection, refusals, refusal: None }
+    }
+
+    /// Whether these bytes are the library's own refusal, which ours takes the place of.
+    fn refuses(&mut self, bytes: &[u8]) -> bool {
+        if self.refusal.is_none() {
+            self.refusal = refusal::status(bytes).map(|status| Refusal::new((self.refusals)(status)));
+        }
+        self.refusal.is_some()
     }
 
     fn noted(&self, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
@@ -29,6 +40,15 @@ impl<S> Guarded<S> {
             Poll::Pending => self.connection.blocked(),
         }
         written
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Guarded<S> {
+    fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match &mut self.refusal {
+            Some(refusal) => refusal.poll_write(&mut self.stream, cx),
+            None => Poll::Ready(Ok(())),
+        }
     }
 }
 
@@ -48,9 +68,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        let written = match self.refuses(bytes) {
+            true => self.poll_refuse(cx).map_ok(|()| bytes.len()),
+            false => Pin::new(&mut self.stream).poll_write(cx, bytes),
+        };
         self.noted(written)
     }
 
@@ -59,6 +82,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
+        if let [only] = slices {
+            return self.poll_write(cx, only);
+        }
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
         self.noted(written)
     }
@@ -73,7 +99,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let Self { stream, refusal, .. } = self.get_mut();
+        ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
+        match refusal {
+            Some(refusal) => refusal.poll_linger(stream, cx),
+            None => Poll::Ready(Ok(())),
+        }
     }
 }

@@ -4,10 +4,12 @@
 
 mod guarded;
 mod progress;
+mod refusal;
 mod registry;
 mod tracked;
 
 pub(crate) use guarded::Guarded;
 pub(crate) use progress::{Connection, Patience};
+pub(crate) use refusal::Refusals;
 pub(crate) use registry::{Caps, Registry};
 pub(crate) use tracked::Tracked;

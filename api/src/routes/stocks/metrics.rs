@@ -22,8 +22,9 @@ use crate::tier::Tier;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
+const EXPLANATION: &str = "explanation";
 static EXPLAINED: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain(["explanation"]).collect());
+    LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain([EXPLANATION]).collect());
 
 /// Metrics, and with `explain=true` what is behind them.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,11 +52,14 @@ pub(crate) struct MetricsParameters {
     symbol: PathSymbol,
     /// A past day: answers with what had happened or been declared by then. Default: the market's as-of date.
     as_of: Option<NaiveDate>,
-    /// Adds the observations, choices and formulas behind every figure (Starter and higher). Observations before the
-    /// tier's depth are counted, not listed.
+    /// Adds the observations, choices and formulas behind every figure (Starter and higher), with `fields` behind the
+    /// named ones only. Observations before the tier's depth are counted, not listed.
     #[param(default = false)]
     #[param(value_type = Option<bool>)]
     explain: bool,
+    /// The figures to explain; `None` for all.
+    #[param(ignore)]
+    explained: Option<Vec<&'static str>>,
     #[param(ignore)]
     output: Output,
 }
@@ -69,7 +73,12 @@ impl Parameters for MetricsParameters {
         let past = as_of.is_none_or(|as_of| as_of <= reader.today());
         reader.require(past, "as_of", "is in the future");
         let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
-        Self { symbol, as_of, explain, output: reader.output(columns) }
+        let mut output = reader.output(columns);
+        let explained = output.fields.clone().filter(|fields| explain && !fields.contains(&EXPLANATION));
+        if let Some(fields) = output.fields.as_mut().filter(|_| explained.is_some()) {
+            fields.push(EXPLANATION);
+        }
+        Self { symbol, as_of, explain, explained, output }
     }
 
     fn needs(&self) -> Option<(Tier, &'static str)> {
@@ -110,7 +119,10 @@ async fn answer(context: &Context<MetricsParameters>) -> Result<(Version, Metric
     if as_of == newest && !asked.explain {
         return Ok((version, MetricsAnswer { metrics, explanation: None }));
     }
-    let (version, metrics, explanation) =
+    let (version, metrics, mut explanation) =
         past::metrics(&context.generation, &asked.symbol, as_of, asked.explain).await?;
+    if let Some((explanation, chosen)) = explanation.as_mut().zip(asked.explained.as_ref()) {
+        explanation.metrics.retain(|one| chosen.contains(&one.metric.as_str()));
+    }
     Ok((version, MetricsAnswer { metrics, explanation }))
 }

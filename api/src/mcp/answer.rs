@@ -1,0 +1,230 @@
+//! An answer of the API as a tool's: cut to what a model takes in, and refusals with what to do about them.
+//!
+//! Invariant: figures are handed on as they were written, never through a binary float.
+
+use std::borrow::Cow;
+
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, rest};
+use crate::error::ApiError;
+use crate::parameters::ParameterError;
+
+/// Bytes of a tool's text at most, as it is written in JSON; the rest of 32 KiB is for the message around it.
+const MOST: usize = 31 * 1024;
+
+/// A tool's answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
+
+/// The API's envelope.
+#[derive(Debug, Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    data: &'a RawValue,
+    #[serde(borrow)]
+    meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
+}
+
+/// The same, as the tool writes it.
+#[derive(Debug, Serialize)]
+struct Page<'a> {
+    data: &'a [&'a RawValue],
+    meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
+}
+
+impl Answer {
+    /// What the API answered.
+    pub(super) fn of(call: &Call, status: StatusCode, body: &str) -> Self {
+        if !status.is_success() {
+            return Self::refusal(status, body);
+        }
+        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(body) else {
+            return Self::error("INTERNAL", "The answer cannot be read", "Ask again in a few seconds.");
+        };
+        match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
+            Ok(rows) if rows.is_empty() => Self::nothing(&envelope, body),
+            Ok(rows) => Self::list(call, &envelope, &rows, body),
+            Err(_) if written(body) <= MOST => Self { text: body.to_owned(), is_error: false },
+            Err(_) => Self::too_large(),
+        }
+    }
+
+    /// As many rows as fit, and a cursor for the others.
+    fn list(call: &Call, envelope: &Envelope<'_>, rows: &[&RawValue], body: &str) -> Self {
+        let rows = rows.get(call.skip..).unwrap_or_default();
+        if call.skip == 0 && written(body) <= MOST {
+            return Self { text: body.to_owned(), is_error: false };
+        }
+        let mut room = MOST.saturating_sub(written(&meta_of(envelope)) + 256);
+        let fits = |row: &&&RawValue| {
+            let size = written(row.get()) + 1;
+            let is_fitting = size <= room;
+            room = room.saturating_sub(size);
+            is_fitting
+        };
+        let count = rows.iter().take_while(fits).count();
+        if count == 0 && !rows.is_empty() {
+            return Self::too_large();
+        }
+        Self { text: page(call, envelope, rows, count).unwrap_or_default(), is_error: false }
+    }
+
+    /// An empty list: a mistake when what was asked for is not known.
+    fn nothing(envelope: &Envelope<'_>, body: &str) -> Self {
+        let names_something =
+            |name: &str| envelope.meta.get(name).is_some_and(|value| !matches!(value.get(), "[]" | "null"));
+        if names_something("missing") || names_something("warnings") {
+            let known: Map<String, Value> = ["missing", "warnings"]
+                .into_iter()
+                .filter_map(|name| {
+                    Some((name.to_owned(), serde_json::from_str(envelope.meta.get(name)?.get()).ok()?))
+                })
+                .collect();
+            let body = json!({ "error": "Nothing is known of what was asked for", "code": "UNKNOWN_SYMBOL", "details": known });
+            return Self::refusal(StatusCode::NOT_FOUND, &body.to_string());
+        }
+        Self { text: body.to_owned(), is_error: false }
+    }
+
+    /// A mistake in what the tool was given.
+    pub(super) fn mistake(mistake: ParameterError) -> Self {
+        let error = ApiError::Parameters(vec![mistake]);
+        Self::refusal(StatusCode::BAD_REQUEST, &error.body().to_string())
+    }
+
+    /// A refusal of the API, with what to do.
+    fn refusal(status: StatusCode, body: &str) -> Self {
+        let mut error: Map<String, Value> = serde_json::from_str(body).unwrap_or_default();
+        let what_to_do = what_to_do(error.get("code").and_then(Value::as_str), status);
+        error.insert("status".to_owned(), status.as_u16().into());
+        error.insert("what_to_do".to_owned(), what_to_do.into());
+        Self { text: Value::Object(error).to_string(), is_error: true }
+    }
+
+    fn too_large() -> Self {
+        let what_to_do = "Ask for less: name the fields you need, or give fewer symbols.";
+        Self::error("ANSWER_TOO_LARGE", "The answer is larger than a tool may give", what_to_do)
+    }
+
+    fn error(code: &str, error: &str, what_to_do: &str) -> Self {
+        let error = json!({ "error": error, "code": code, "what_to_do": what_to_do });
+        Self { text: error.to_string(), is_error: true }
+    }
+}
+
+fn what_to_do(code: Option<&str>, status: StatusCode) -> &'static str {
+    match code {
+        Some("FEATURE_NOT_AVAILABLE") => {
+            "The account's plan does not include this. With earliest_date: ask from that day on. Else do without it and tell the user."
+        }
+        Some("RATE_LIMITED") => {
+            "Wait retryAfter seconds, then ask again. One call takes several symbols: join questions."
+        }
+        Some("QUOTA_EXCEEDED") => "Stop asking: the month's calls are used up. Tell the user.",
+        Some("INVALID_PARAMETER") => "Correct the arguments that errors names; allowed says what there is.",
+        Some("INVALID_CURSOR") => "Ask again without cursor.",
+        Some("UNKNOWN_SYMBOL") | None if status == StatusCode::NOT_FOUND => {
+            "Find the right symbol with the search tool."
+        }
+        _ => "Ask again in a few seconds.",
+    }
+}
+
+/// The first rows and a meta that says so.
+fn page(
+    call: &Call,
+    envelope: &Envelope<'_>,
+    rows: &[&RawValue],
+    count: usize,
+) -> Result<String, serde_json::Error> {
+    let is_cut = count < rows.len();
+    let mut meta = envelope.meta.clone();
+    let [shown, more] = [to_raw_value(&count)?, to_raw_value(&true)?];
+    meta.insert("count".into(), &shown);
+    let next = to_raw_value(&rest(call.skip + count, call.cursor.as_deref()))?;
+    if is_cut {
+        meta.insert("has_more".into(), &more);
+        meta.insert("next_cursor".into(), &next);
+    }
+    serde_json::to_string(&Page { data: rows.get(..count).unwrap_or_default(), meta })
+}
+
+fn meta_of(envelope: &Envelope<'_>) -> String {
+    serde_json::to_string(&envelope.meta).unwrap_or_default()
+}
+
+/// Bytes of a text inside of JSON, its quotes and escapes included.
+fn written(text: &str) -> usize {
+    let escapes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..0x20 => 5,
+        _ => 0,
+    });
+    text.len() + escapes.sum::<usize>() + 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(skip: usize, cursor: Option<&str>) -> Call {
+        Call { target: String::new(), cursor: cursor.map(str::to_owned), skip }
+    }
+
+    /// A page of rows that are about a hundred bytes each.
+    fn body(rows: usize) -> String {
+        let row = |n: usize| format!(r#"{{"n":{n},"price":1.10,"text":"{}"}}"#, "x".repeat(80));
+        let rows: Vec<String> = (0..rows).map(row).collect();
+        format!(
+            r#"{{"data":[{}],"meta":{{"count":{},"has_more":true,"next_cursor":"next"}}}}"#,
+            rows.join(","),
+            rows.len()
+        )
+    }
+
+    #[test]
+    fn pages_are_cut_and_go_on_where_they_were_cut() {
+        let (whole, mut skip, mut seen, mut next) = (body(1_000), 0, 0, String::new());
+        while seen < 1_000 {
+            let answer = Answer::of(&call(skip, Some("page")), StatusCode::OK, &whole);
+            assert!(
+                !answer.is_error && serde_json::to_string(&answer.text).is_ok_and(|text| text.len() <= MOST)
+            );
+            assert!(answer.text.contains(r#""price":1.10"#));
+            let answer: Value = serde_json::from_str(&answer.text).expect("JSON");
+            let rows = answer["data"].as_array().expect("rows");
+            assert!(!rows.is_empty() && rows[0]["n"] == seen);
+            seen += rows.len();
+            next = answer["meta"]["next_cursor"].as_str().expect("a cursor").to_owned();
+            skip = seen;
+            assert!(seen == 1_000 || next == format!("{seen}.page"));
+        }
+        assert_eq!(next, "next");
+    }
+
+    #[test]
+    fn small_answers_are_handed_on_byte_for_byte() {
+        let small = body(3);
+        assert_eq!(Answer::of(&call(0, None), StatusCode::OK, &small).text, small);
+        let single = r#"{"data":{"price":1.10},"meta":{}}"#;
+        assert_eq!(Answer::of(&call(0, None), StatusCode::OK, single).text, single);
+    }
+
+    #[test]
+    fn what_is_too_large_or_unknown_is_an_error() {
+        let single = format!(r#"{{"data":{{"text":"{}"}},"meta":{{}}}}"#, "x".repeat(MOST));
+        assert!(Answer::of(&call(0, None), StatusCode::OK, &single).text.contains("ANSWER_TOO_LARGE"));
+        let unknown = r#"{"data":[],"meta":{"warnings":[{"code":"unknown_symbol"}]}}"#;
+        let answer = Answer::of(&call(0, None), StatusCode::OK, unknown);
+        assert!(answer.is_error && answer.text.contains("search tool"));
+        let none = r#"{"data":[],"meta":{"warnings":[],"missing":[]}}"#;
+        assert!(!Answer::of(&call(0, None), StatusCode::OK, none).is_error);
+    }
+}

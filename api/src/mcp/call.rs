@@ -1,0 +1,189 @@
+//! A tool's arguments as a request of the API.
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, Request, header};
+use form_urlencoded::Serializer;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+use super::tools::{Route, Tool};
+use crate::access::{Client, Ledger};
+use crate::connection::Connection;
+use crate::parameters::ParameterError;
+
+/// Rows of a page at most; what does not fit is behind the cursor.
+const MOST_ROWS: u64 = 200;
+
+/// A request of the API, and how many of its rows an earlier answer had already.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) target: String,
+    /// The page's own cursor.
+    pub(super) cursor: Option<String>,
+    pub(super) skip: usize,
+}
+
+impl Call {
+    /// The request that a tool's arguments stand for.
+    pub(super) fn read(tool: &Tool, given: &JsonObject) -> Result<Self, ParameterError> {
+        let known = tool.arguments();
+        if let Some(name) = given.keys().find(|name| !known.contains(&name.as_str())) {
+            return Err(mistake(name, "is not an argument of this tool", Some(json!(known))));
+        }
+        let (chooser, template) = chosen(tool, given)?;
+        let mut path = template.to_owned();
+        let mut query = Serializer::new(String::new());
+        let (mut cursor, mut skip) = (None, 0);
+        for name in known.into_iter().filter(|name| Some(*name) != chooser) {
+            let value = given.get(name).or_else(|| tool.default(name));
+            let Some(text) = value.map(|value| text(name, value)).transpose()?.flatten() else { continue };
+            let place = format!("{{{name}}}");
+            if path.contains(&place) {
+                path = path.replace(&place, &utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string());
+            } else if name == "cursor" {
+                (skip, cursor) = position(&text)?;
+            } else {
+                query.append_pair(name, &text);
+            }
+        }
+        if let Some(missing) = path.split(['{', '}']).nth(1) {
+            return Err(mistake(missing, "is required", None));
+        }
+        if let Some(cursor) = &cursor {
+            query.append_pair("cursor", cursor);
+        }
+        if !given.contains_key("fields") && !tool.fields.is_empty() {
+            query.append_pair("fields", &tool.fields.join(","));
+        }
+        Ok(Self { target: format!("{path}?{}", query.finish()), cursor, skip })
+    }
+
+    /// The request, in the name of whoever called the tool.
+    pub(super) fn request(&self, caller: &Parts) -> Result<Request<Body>, axum::http::Error> {
+        let mut request = Request::get(&self.target).body(Body::empty())?;
+        for name in [header::AUTHORIZATION, HeaderName::from_static("x-api-key")] {
+            for value in caller.headers.get_all(&name) {
+                request.headers_mut().append(&name, value.clone());
+            }
+        }
+        hand_on::<Client>(caller, &mut request);
+        hand_on::<Ledger>(caller, &mut request);
+        hand_on::<std::sync::Arc<Connection>>(caller, &mut request);
+        Ok(request)
+    }
+}
+
+fn hand_on<T: Clone + Send + Sync + 'static>(caller: &Parts, request: &mut Request<Body>) {
+    if let Some(value) = caller.extensions.get::<T>() {
+        request.extensions_mut().insert(value.clone());
+    }
+}
+
+/// The argument that chooses the endpoint, and the endpoint's path.
+fn chosen<'a>(tool: &'a Tool, given: &JsonObject) -> Result<(Option<&'a str>, &'a str), ParameterError> {
+    match &tool.route {
+        Route::One(path) => Ok((None, path)),
+        Route::Chosen { by, paths } => {
+            let choice = given.get(by).filter(|value| !value.is_null()).or_else(|| tool.default(by));
+            let path = choice.and_then(Value::as_str).and_then(|choice| paths.get(choice));
+            let words: Vec<&String> = paths.keys().collect();
+            let path = path.ok_or_else(|| mistake(by, "must be one of these", Some(json!(words))))?;
+            Ok((Some(by), path))
+        }
+    }
+}
+
+/// An argument's value as a parameter's; `None` for null.
+fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
+    Ok(match value {
+        Value::Null => None,
+        Value::String(text) if text.trim().is_empty() => return Err(mistake(name, "is empty", None)),
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Number(number) if name == "limit" => {
+            Some(number.as_u64().map_or_else(|| number.to_string(), |rows| rows.min(MOST_ROWS).to_string()))
+        }
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| text(name, item));
+            let items: Vec<Option<String>> = items.collect::<Result<_, _>>()?;
+            Some(items.into_iter().flatten().collect::<Vec<_>>().join(","))
+        }
+        Value::Object(_) => {
+            return Err(mistake(name, "must be a text, a number, a flag or a list of them", None));
+        }
+    })
+}
+
+/// What a cursor stands for: rows of its page that were given already, and the page's own cursor.
+fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
+    let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
+    let skip = skip.parse().map_err(|_| mistake("cursor", "is damaged; ask without it", None))?;
+    Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
+}
+
+/// The cursor of the rest of a page.
+pub(super) fn rest(skip: usize, page: Option<&str>) -> String {
+    format!("{skip}.{}", page.unwrap_or_default())
+}
+
+fn mistake(param: &str, error: &str, allowed: Option<Value>) -> ParameterError {
+    ParameterError { param: param.chars().take(64).collect(), error: error.to_owned(), allowed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tools;
+    use super::*;
+
+    fn read(tool: &str, arguments: Value) -> Result<Call, ParameterError> {
+        let arguments = arguments.as_object().cloned().expect("an object");
+        Call::read(tools::find(tool).expect("a tool"), &arguments)
+    }
+
+    fn target(tool: &str, arguments: Value) -> String {
+        read(tool, arguments).expect("arguments that can be read").target
+    }
+
+    #[test]
+    fn arguments_become_a_path_and_a_query() {
+        assert_eq!(
+            target("compare", json!({ "symbols": ["KO", "BRK.B"], "sections": null })),
+            "/v1/compare?symbols=KO%2CBRK.B"
+        );
+        assert_eq!(target("security", json!({ "symbol": "a/../b?c" })), "/v1/stocks/a%2F%2E%2E%2Fb%3Fc?");
+        assert_eq!(
+            target("security", json!({ "symbol": "SPY", "view": "holdings", "limit": 5_000 })),
+            "/v1/etfs/SPY/holdings?limit=200"
+        );
+        assert_eq!(target("sectors", json!({ "fields": ["sector"] })), "/v1/sectors?fields=sector");
+        assert_eq!(
+            target("screener", json!({ "preset": "kings", "min_yield": 2.5, "fields": ["symbol"] })),
+            "/v1/screener/dividend-kings?fields=symbol&limit=25&min_yield=2.5"
+        );
+    }
+
+    #[test]
+    fn a_cursor_says_where_in_which_page() {
+        let whole = read("search", json!({ "q": "x", "cursor": "abc" })).expect("a cursor");
+        assert_eq!((whole.skip, whole.cursor.as_deref()), (0, Some("abc")));
+        let cut = read("search", json!({ "q": "x", "cursor": rest(7, Some("abc")) })).expect("a cursor");
+        assert_eq!((cut.skip, cut.cursor.as_deref()), (7, Some("abc")));
+        let first = read("search", json!({ "q": "x", "cursor": rest(7, None) })).expect("a cursor");
+        assert_eq!((first.skip, first.cursor), (7, None));
+        assert!(read("search", json!({ "q": "x", "cursor": "-1.abc" })).is_err());
+    }
+
+    #[test]
+    fn what_a_tool_does_not_take_is_named() {
+        let error = read("search", json!({ "query": "x" })).expect_err("no such argument");
+        assert_eq!(error.param, "query");
+        assert!(error.allowed.is_some_and(|all| all.as_array().is_some_and(|all| all.contains(&json!("q")))));
+        assert_eq!(read("security", json!({})).expect_err("no symbol").param, "symbol");
+        let error = read("security", json!({ "symbol": "KO", "view": "x" })).expect_err("no such view");
+        assert_eq!(error.param, "view");
+        assert!(read("search", json!({ "q": { "x": 1 } })).is_err());
+    }
+}

@@ -1,0 +1,28 @@
+//! What one request's tool call and the request's end tell each other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One request on its way through the protocol's own tasks.
+#[derive(Debug, Clone)]
+pub(super) struct Passage {
+    /// Id of the request, for the tasks that work on it.
+    pub(super) id: String,
+    is_refused: Arc<AtomicBool>,
+}
+
+impl Passage {
+    pub(super) fn new(id: String) -> Self {
+        Self { id, is_refused: Arc::default() }
+    }
+
+    /// Notes that the API refused the key.
+    pub(super) fn refuse_key(&self) {
+        self.is_refused.store(true, Ordering::Release);
+    }
+
+    /// Whether the API refused the key.
+    pub(super) fn has_refused_key(&self) -> bool {
+        self.is_refused.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,111 @@
+//! What the protocol asks of a server: who it is, which tools it has, and the call of one.
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as Described,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tower::ServiceExt;
+
+use super::answer::Answer;
+use super::call::Call;
+use super::passage::Passage;
+use super::tools;
+use crate::access::Ledger;
+use crate::app::App;
+use crate::request_id;
+
+/// What the model reads before the tools.
+const INSTRUCTIONS: &str = include_str!("instructions.md");
+/// The largest answer of the API that is read, bytes: the largest page of the largest rows fits.
+const ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// The tools' server, which calls the API's own routes.
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    app: App,
+    data: Router,
+}
+
+impl Server {
+    pub(super) fn new(app: App, data: Router) -> Self {
+        Self { app, data }
+    }
+
+    /// Makes the one call of the API that a tool's call is.
+    async fn ask(&self, call: &Call, caller: &Parts, passage: &Passage) -> Result<Answer, ErrorData> {
+        let request = call.request(caller).map_err(|error| internal(&error))?;
+        let Ok(response) = self.data.clone().oneshot(request).await;
+        let status = response.status();
+        if status == StatusCode::UNAUTHORIZED {
+            passage.refuse_key();
+        }
+        if let Some(ledger) = caller.extensions.get::<Ledger>().filter(|_| status.is_server_error()) {
+            self.app.admission.refund_failed(ledger);
+        }
+        let body = axum::body::to_bytes(response.into_body(), ANSWER_BYTES).await;
+        let body = body.map_err(|error| internal(&error))?;
+        Ok(Answer::of(call, status, &String::from_utf8_lossy(&body)))
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let name = Implementation::new("dividend-data-service", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(name.with_title("Dividend data service"))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::all()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Described> {
+        tools::find(name).map(tools::Tool::described)
+    }
+
+    async fn call_tool(
+        &self,
+        asked: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let parts = context.extensions.get::<Parts>();
+        let passage = parts.and_then(|parts| parts.extensions.get::<Passage>());
+        let Some((caller, passage)) = parts.zip(passage) else {
+            return Err(ErrorData::internal_error("the call did not come over HTTP", None));
+        };
+        let Some(tool) = tools::find(&asked.name) else {
+            return Err(ErrorData::invalid_params(
+                "there is no such tool; tools/list names those there are",
+                None,
+            ));
+        };
+        let answer = match Call::read(tool, &asked.arguments.unwrap_or_default()) {
+            Ok(call) => {
+                let asking = Box::pin(self.ask(&call, caller, passage));
+                request_id::scope(passage.id.clone(), asking).await?
+            }
+            Err(mistake) => Answer::mistake(mistake),
+        };
+        let content = vec![ContentBlock::text(answer.text)];
+        let result = match answer.is_error {
+            true => CallToolResult::error(content),
+            false => CallToolResult::success(content),
+        };
+        Ok(result.into())
+    }
+}
+
+fn internal(error: &dyn std::error::Error) -> ErrorData {
+    tracing::error!("a tool's call failed: {error:#}");
+    ErrorData::internal_error("the call failed; ask again in a few seconds", None)
+}

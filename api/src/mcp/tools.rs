@@ -1,0 +1,154 @@
+//! The tools: each is a name, a description for the model, and the endpoint it calls.
+//!
+//! Invariant: a tool's arguments are parameters of its endpoints under the same names, so the API itself checks them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use rmcp::model::{Tool as Described, ToolAnnotations};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// Every tool, written by hand.
+const TOOLS: &str = include_str!("tools.json");
+/// What every tool can be asked besides.
+const COMMON: [(&str, &str); 2] = [
+    ("fields", "Only these of a row's fields; an unknown name lists all"),
+    ("cursor", "meta.next_cursor of the answer before, other arguments unchanged"),
+];
+
+/// One tool.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Tool {
+    name: String,
+    title: String,
+    description: String,
+    pub(super) route: Route,
+    required: Vec<String>,
+    /// The fields of a row unless others are asked for; none where the answer is no list.
+    #[serde(default)]
+    pub(super) fields: Vec<String>,
+    /// JSON schemas by name.
+    arguments: Map<String, Value>,
+}
+
+/// Which endpoint a tool calls.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Route {
+    One(String),
+    /// One of several, by an argument.
+    Chosen {
+        by: String,
+        paths: BTreeMap<String, String>,
+    },
+}
+
+static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| read().unwrap_or_default());
+
+fn read() -> Result<Vec<Tool>, serde_json::Error> {
+    let mut tools: Vec<Tool> = serde_json::from_str(TOOLS)?;
+    tools.iter_mut().for_each(Tool::complete);
+    Ok(tools)
+}
+
+/// Every tool, for `tools/list`.
+pub(super) fn all() -> Vec<Described> {
+    ALL.iter().map(Tool::described).collect()
+}
+
+/// The tool of a name.
+pub(super) fn find(name: &str) -> Option<&'static Tool> {
+    ALL.iter().find(|tool| tool.name == name)
+}
+
+impl Tool {
+    /// Adds what all tools have in common.
+    fn complete(&mut self) {
+        if let Route::Chosen { by, paths } = &self.route {
+            self.arguments[by]["enum"] = paths.keys().cloned().collect();
+        }
+        for (name, meaning) in COMMON {
+            let schema = match name {
+                "fields" => json!({ "type": "array", "items": { "type": "string" }, "description": meaning }),
+                _ => json!({ "type": "string", "description": meaning }),
+            };
+            self.arguments.insert(name.to_owned(), schema);
+        }
+    }
+
+    pub(super) fn described(&self) -> Described {
+        let schema = json!({
+            "type": "object",
+            "properties": self.arguments,
+            "required": self.required,
+            "additionalProperties": false,
+        });
+        let schema = schema.as_object().cloned().unwrap_or_default();
+        Described::new(self.name.clone(), self.description.clone(), Arc::new(schema))
+            .with_annotations(ToolAnnotations::with_title(self.title.clone()).read_only(true))
+    }
+
+    /// The names of its arguments.
+    pub(super) fn arguments(&self) -> Vec<&str> {
+        self.arguments.keys().map(String::as_str).collect()
+    }
+
+    /// What an argument is unless it is given.
+    pub(super) fn default(&self, argument: &str) -> Option<&Value> {
+        self.arguments.get(argument)?.get("default")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parameters(document: &Value, path: &str) -> Vec<String> {
+        let all = document["paths"][path]["get"]["parameters"].as_array().expect("a documented path");
+        all.iter().map(|one| one["name"].as_str().expect("a name").to_owned()).collect()
+    }
+
+    #[test]
+    fn every_argument_is_a_parameter_of_an_endpoint() {
+        let document = crate::document();
+        let tools = read().expect("tools.json holds tools");
+        assert!((1..=8).contains(&tools.len()));
+        for tool in &tools {
+            let (chooser, paths) = match &tool.route {
+                Route::One(path) => ("", vec![path]),
+                Route::Chosen { by, paths } => (by.as_str(), paths.values().collect()),
+            };
+            let known: Vec<String> = paths.iter().flat_map(|path| parameters(&document, path)).collect();
+            for name in tool.arguments().into_iter().filter(|name| *name != chooser && *name != "cursor") {
+                assert!(known.iter().any(|known| known == name), "{}: {name}", tool.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_default_fields_are_fields_of_every_endpoint() {
+        let document = crate::document();
+        for tool in read().expect("tools.json holds tools").iter().filter(|tool| !tool.fields.is_empty()) {
+            let paths = match &tool.route {
+                Route::One(path) => vec![path],
+                Route::Chosen { paths, .. } => paths.values().collect(),
+            };
+            for path in paths {
+                let all = document["paths"][path]["get"]["parameters"].as_array().expect("a documented path");
+                let fields = all.iter().find(|one| one["name"] == "fields").expect("fields");
+                let known = fields["schema"]["items"]["enum"].as_array().expect("names");
+                for field in &tool.fields {
+                    assert!(known.iter().any(|known| known == field), "{}: {field} of {path}", tool.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_is_small() {
+        let list = serde_json::to_string(&all()).expect("tools have a form in JSON");
+        assert!((2_000..=10_240).contains(&list.len()), "{}", list.len());
+    }
+}
