@@ -20,10 +20,10 @@ def next_payments(given: Any) -> Any:
 
 
 def income_of_twelve_months(given: Any) -> Any:
-    months: dict[str, Decimal] = {}
+    months: dict[str, dict[str, Decimal]] = {}
     for row in payments(given):
-        month = f"{row.event_date:%Y-%m}"
-        months[month] = months.get(month, Decimal(0)) + (row.amount or 0) * given["portfolio"][row.symbol]
+        month = months.setdefault(f"{row.event_date:%Y-%m}", {"declared": Decimal(0), "estimated": Decimal(0)})
+        month[row.amount_status] += (row.amount or 0) * given["portfolio"][row.symbol]
     return months
 
 

@@ -45,10 +45,10 @@ def next_payments(given: Any) -> Any:
 
 
 def income_of_twelve_months(given: Any) -> Any:
-    months: dict[str, Decimal] = {}
+    months: dict[str, dict[str, Decimal]] = {}
     for row in payments(given):
-        income = Decimal(row["amount"] or 0) * given["portfolio"][row["symbol"]]
-        months[row["event_date"][:7]] = months.get(row["event_date"][:7], Decimal(0)) + income
+        month = months.setdefault(row["event_date"][:7], {"declared": Decimal(0), "estimated": Decimal(0)})
+        month[row["amount_status"]] += Decimal(row["amount"] or 0) * given["portfolio"][row["symbol"]]
     return months
 
 

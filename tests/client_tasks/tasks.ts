@@ -45,10 +45,10 @@ const tasks: Record<string, (given: Given) => Promise<unknown>> = {
   },
 
   async income_of_twelve_months(given) {
-    const months: Record<string, Big> = {};
+    const months: Record<string, Record<string, Big>> = {};
     for (const row of await payments(given)) {
-      const month = row.event_date.slice(0, 7);
-      months[month] = (months[month] ?? new Big(0)).plus(times(row.amount, given.portfolio[row.symbol]));
+      const month = (months[row.event_date.slice(0, 7)] ??= { declared: new Big(0), estimated: new Big(0) });
+      month[row.amount_status] = (month[row.amount_status] ?? new Big(0)).plus(times(row.amount, given.portfolio[row.symbol]));
     }
     return months;
   },

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use super::examples;
 use super::failures::{
     Allowed, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
@@ -49,6 +50,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
     info(
         title = "Dividend Data Service",
         description = include_str!("../../templates/introduction.md"),
+        contact(name = "The service's operator"),
         license(name = "MIT", identifier = "MIT")
     ),
     tags(
@@ -94,6 +96,11 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
     let (mut bodies, mut refusals) = (Vec::new(), Map::new());
     for (path, item) in document["paths"].as_object_mut().into_iter().flatten() {
         item["get"]["operationId"] = operation_id(path).into();
+        let parameters = item["get"].get_mut("parameters").and_then(Value::as_array_mut);
+        for parameter in parameters.into_iter().flatten() {
+            let name = parameter["name"].as_str().unwrap_or_default();
+            parameter["example"] = examples::parameter(name, &parameter["schema"]);
+        }
         let responses = &mut item["get"]["responses"];
         if let Some(example) = examples.get(path) {
             responses["200"]["content"]["application/json"]["example"] = example["answer"].clone();
@@ -106,6 +113,7 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
             response["headers"] = headers(status, keyed);
             if keyed && status.starts_with(['4', '5']) {
+                response["content"]["application/json"]["examples"] = examples::refusals(status).into();
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
                 refusals.insert(status.clone(), std::mem::replace(response, shared));
             }
@@ -128,7 +136,9 @@ fn convene(responses: &mut Value) {
     let csv = "RFC 4180: a header line, then a line a row; empty is null, nested values are JSON.";
     responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
     responses["304"] = json!({ "description": "The client has these bytes already." });
-    responses["431"] = json!({ "description": format!("The request's head is longer than {} KiB. Without a body.", HEAD_BYTES / 1024) });
+    let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
+    let meaning = format!("The request's head is longer than {} KiB.", HEAD_BYTES / 1024);
+    responses["431"] = json!({ "description": meaning, "content": error });
 }
 
 /// Makes choices plain: an exact decimal that may be null is one schema, a description stands beside a choice, and a
@@ -188,7 +198,6 @@ fn headers(status: &str, keyed: bool) -> Value {
         "401" => &["WWW-Authenticate"],
         "405" => &["Allow"],
         "429" | "503" => &["Retry-After"],
-        "431" => return json!({}),
         _ => &[],
     };
     let quota = if matches!(status, "200" | "304") && keyed { quota } else { &[] };

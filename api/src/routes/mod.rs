@@ -6,6 +6,7 @@ pub(crate) mod dividends;
 pub(crate) mod docs;
 pub(crate) mod document;
 pub(crate) mod etfs;
+mod examples;
 mod failures;
 pub(crate) mod health;
 pub(crate) mod prices;

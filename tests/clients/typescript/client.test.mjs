@@ -10,6 +10,7 @@ import {
   BrokenAnswer,
   Client,
   FeatureNotAvailable,
+  HeadTooLarge,
   InvalidApiKey,
   InvalidCursor,
   InvalidParameter,
@@ -102,6 +103,7 @@ test("refusals have types", async () => {
     return error.body.param === "limit";
   });
   await assert.rejects(client.get("/v1/stocks", { params: { query: { cursor: "nonsense" } } }), InvalidCursor);
+  await assert.rejects(client.raw("/v1/search", { q: "x".repeat(100_000) }), HeadTooLarge);
   await assert.rejects(new Client({ key: "dds_live_wrong" }).get("/v1/stocks"), InvalidApiKey);
   const free = new Client({ key: process.env.KEY_FREE });
   await assert.rejects(free.get("/v1/bulk/quotes", { params: { query: { symbols: ["SPY"] } } }), FeatureNotAvailable);

@@ -2938,12 +2938,18 @@ export interface components {
                 "application/json": components["schemas"]["LimitedBody"];
             };
         };
-        /** @description The request's head is longer than 96 KiB. Without a body. */
+        /** @description The request's head is longer than 96 KiB. */
         431: {
             headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
-            content?: never;
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
         };
         /** @description A fault of the service. */
         500: {
@@ -3010,15 +3016,32 @@ export interface operations {
     bulk_dividends: {
         parameters: {
             query: {
-                /** @description Last ex-date. Default: none, declared future ones included. */
+                /**
+                 * @description Last ex-date. Default: none, declared future ones included.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates. */
+                /**
+                 * @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @example false
+                 */
                 include_projected?: boolean;
-                /** @description Records of a symbol at most, the newest. */
+                /**
+                 * @description Records of a symbol at most, the newest.
+                 * @example 20
+                 */
                 per_symbol?: number;
-                /** @description First ex-date. Default: as far as the tier reaches; earlier is a 403. */
+                /**
+                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`. */
+                /**
+                 * @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols: string[];
             };
             header?: never;
@@ -3076,7 +3099,12 @@ export interface operations {
     bulk_metrics: {
         parameters: {
             query: {
-                /** @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`. */
+                /**
+                 * @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols: string[];
             };
             header?: never;
@@ -3134,19 +3162,42 @@ export interface operations {
     bulk_prices: {
         parameters: {
             query?: {
-                /** @description What prices are adjusted for. Default split. */
+                /**
+                 * @description What prices are adjusted for. Default split.
+                 * @example raw
+                 */
                 adjustment?: "raw" | "split" | "all";
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description One day. Default: the market's newest session. */
+                /**
+                 * @description One day. Default: the market's newest session.
+                 * @example 2019-12-02
+                 */
                 date?: string;
-                /** @description Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`. */
+                /**
+                 * @description Last day of a range of at most 31, instead of `date`. Default: 30 days after `start_date`.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 1000
+                 */
                 limit?: number;
-                /** @description First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`. */
+                /**
+                 * @description First day of a range of at most 31, instead of `date`. Default: 30 days before `end_date`.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market. */
+                /**
+                 * @description Comma-separated symbols (at most 1000); unknown ones are in `meta.missing`. Default: the whole market.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols?: string[];
             };
             header?: never;
@@ -3204,7 +3255,12 @@ export interface operations {
     bulk_quotes: {
         parameters: {
             query: {
-                /** @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`. */
+                /**
+                 * @description Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols: string[];
             };
             header?: never;
@@ -3262,9 +3318,19 @@ export interface operations {
     compare: {
         parameters: {
             query: {
-                /** @description Sections to return, comma-separated: quote, fundamentals, metrics. Default all. */
+                /**
+                 * @description Sections to return, comma-separated: quote, fundamentals, metrics. Default all.
+                 * @example [
+                 *       "quote"
+                 *     ]
+                 */
                 sections?: ("quote" | "fundamentals" | "metrics")[];
-                /** @description Comma-separated symbols, 1 to 10. */
+                /**
+                 * @description Comma-separated symbols, 1 to 10.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols: string[];
             };
             header?: never;
@@ -3322,29 +3388,69 @@ export interface operations {
     dividends_calendar: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments. */
+                /**
+                 * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description With dividends expected from the pattern but not declared; amount and payment date are estimates. */
+                /**
+                 * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @example false
+                 */
                 include_projected?: boolean;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Least cash amount a share, as declared. */
+                /**
+                 * @description Least cash amount a share, as declared.
+                 * @example 0.25
+                 */
                 min_amount?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "event_date.asc"
+                 *     ]
+                 */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /** @description First day. Default: today; before the tier's depth is a 403. */
+                /**
+                 * @description First day. Default: today; before the tier's depth is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description Comma-separated symbols (at most 50). */
+                /**
+                 * @description Comma-separated symbols (at most 50).
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols?: string[];
-                /** @description Type as declared. */
+                /**
+                 * @description Type as declared.
+                 * @example regular
+                 */
                 type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
             };
             header?: never;
@@ -3402,29 +3508,69 @@ export interface operations {
     dividends_ex_dates: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments. */
+                /**
+                 * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description With dividends expected from the pattern but not declared; amount and payment date are estimates. */
+                /**
+                 * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @example false
+                 */
                 include_projected?: boolean;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Least cash amount a share, as declared. */
+                /**
+                 * @description Least cash amount a share, as declared.
+                 * @example 0.25
+                 */
                 min_amount?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "event_date.asc"
+                 *     ]
+                 */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /** @description First day. Default: today; before the tier's depth is a 403. */
+                /**
+                 * @description First day. Default: today; before the tier's depth is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description Comma-separated symbols (at most 50). */
+                /**
+                 * @description Comma-separated symbols (at most 50).
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols?: string[];
-                /** @description Type as declared. */
+                /**
+                 * @description Type as declared.
+                 * @example regular
+                 */
                 type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
             };
             header?: never;
@@ -3482,23 +3628,54 @@ export interface operations {
     dividends_history: {
         parameters: {
             query: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Last ex-date. Default: none, declared future ones included. */
+                /**
+                 * @description Last ex-date. Default: none, declared future ones included.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates. */
+                /**
+                 * @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @example false
+                 */
                 include_projected?: boolean;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "ex_date.desc"
+                 *     ]
+                 */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
-                /** @description First ex-date. Default: as far as the tier reaches; earlier is a 403. */
+                /**
+                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description declared, paid or cancelled. Default: declared and paid. */
+                /**
+                 * @description declared, paid or cancelled. Default: declared and paid.
+                 * @example declared
+                 */
                 status?: "declared" | "paid" | "cancelled";
-                /** @description Comma-separated symbols (at most 50); unknown ones are warnings. */
+                /**
+                 * @description Comma-separated symbols (at most 50); unknown ones are warnings.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols: string[];
-                /** @description Type as declared. */
+                /**
+                 * @description Type as declared.
+                 * @example regular
+                 */
                 type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
             };
             header?: never;
@@ -3556,29 +3733,69 @@ export interface operations {
     dividends_payment_dates: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments. */
+                /**
+                 * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description With dividends expected from the pattern but not declared; amount and payment date are estimates. */
+                /**
+                 * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
+                 * @example false
+                 */
                 include_projected?: boolean;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Least cash amount a share, as declared. */
+                /**
+                 * @description Least cash amount a share, as declared.
+                 * @example 0.25
+                 */
                 min_amount?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "event_date.asc"
+                 *     ]
+                 */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /** @description First day. Default: today; before the tier's depth is a 403. */
+                /**
+                 * @description First day. Default: today; before the tier's depth is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description Comma-separated symbols (at most 50). */
+                /**
+                 * @description Comma-separated symbols (at most 50).
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols?: string[];
-                /** @description Type as declared. */
+                /**
+                 * @description Type as declared.
+                 * @example regular
+                 */
                 type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
             };
             header?: never;
@@ -3636,37 +3853,87 @@ export interface operations {
     etfs: {
         parameters: {
             query?: {
-                /** @description Asset class, any case. */
+                /**
+                 * @description Asset class, any case.
+                 * @example Equity
+                 */
                 asset_class?: string;
-                /** @description Category, any case. */
+                /**
+                 * @description Category, any case.
+                 * @example Dividend Fund
+                 */
                 category?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description Whether the fund is inverse. */
+                /**
+                 * @description Whether the fund is inverse.
+                 * @example true
+                 */
                 is_inverse?: boolean;
-                /** @description Whether the fund is leveraged. */
+                /**
+                 * @description Whether the fund is leveraged.
+                 * @example true
+                 */
                 is_leveraged?: boolean;
-                /** @description Issuer, any case. */
+                /**
+                 * @description Issuer, any case.
+                 * @example Synthetic Fund House
+                 */
                 issuer?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Greatest expense ratio, percent. */
+                /**
+                 * @description Greatest expense ratio, percent.
+                 * @example 0.5
+                 */
                 max_expense_ratio?: Decimal;
-                /** @description Greatest headline dividend yield, percent. */
+                /**
+                 * @description Greatest headline dividend yield, percent.
+                 * @example 80
+                 */
                 max_yield?: Decimal;
-                /** @description Least assets under management. */
+                /**
+                 * @description Least assets under management.
+                 * @example 1000000
+                 */
                 min_aum?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Part of the name, or the beginning of the symbol; any case. */
+                /**
+                 * @description Part of the name, or the beginning of the symbol; any case.
+                 * @example fund
+                 */
                 q?: string;
-                /** @description Symbol of the security a fund is about. */
+                /**
+                 * @description Symbol of the security a fund is about.
+                 * @example SPY
+                 */
                 related_symbol?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "symbol.asc"
+                 *     ]
+                 */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "aum.asc" | "aum.desc" | "expense_ratio.asc" | "expense_ratio.desc" | "dividend_yield.asc" | "dividend_yield.desc")[];
-                /** @description Strategy, any case. */
+                /**
+                 * @description Strategy, any case.
+                 * @example passive
+                 */
                 strategy?: string;
             };
             header?: never;
@@ -3785,19 +4052,42 @@ export interface operations {
     etfs_by_symbol_holdings: {
         parameters: {
             query?: {
-                /** @description A day: the newest snapshot up to it. Default: the newest. */
+                /**
+                 * @description A day: the newest snapshot up to it. Default: the newest.
+                 * @example 2019-12-02
+                 */
                 as_of?: string;
-                /** @description Asset type, any case. */
+                /**
+                 * @description Asset type, any case.
+                 * @example equity
+                 */
                 asset_type?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 50
+                 */
                 limit?: number;
-                /** @description Least weight, percent. */
+                /**
+                 * @description Least weight, percent.
+                 * @example 2
+                 */
                 min_weight?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "weight.desc"
+                 *     ]
+                 */
                 sort?: ("weight.asc" | "weight.desc" | "rank.asc" | "rank.desc" | "symbol.asc" | "symbol.desc" | "name.asc" | "name.desc")[];
             };
             header?: never;
@@ -3899,21 +4189,47 @@ export interface operations {
     prices_by_symbol: {
         parameters: {
             query?: {
-                /** @description What prices are adjusted for. Default split. */
+                /**
+                 * @description What prices are adjusted for. Default split.
+                 * @example raw
+                 */
                 adjustment?: "raw" | "split" | "all";
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Last session. */
+                /**
+                 * @description Last session.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description Length of a point's period. Default daily. */
+                /**
+                 * @description Length of a point's period. Default daily.
+                 * @example daily
+                 */
                 interval?: "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Range up to today, instead of dates. One past the tier's reach is a 403; max begins there. */
+                /**
+                 * @description Range up to today, instead of dates. One past the tier's reach is a 403; max begins there.
+                 * @example 5d
+                 */
                 range?: "5d" | "1m" | "3m" | "6m" | "ytd" | "1y" | "2y" | "5y" | "10y" | "max";
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "date.desc"
+                 *     ]
+                 */
                 sort?: ("date.asc" | "date.desc")[];
-                /** @description First session. Default: as far as the tier reaches; earlier is a 403. */
+                /**
+                 * @description First session. Default: as far as the tier reaches; earlier is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
             };
             header?: never;
@@ -4038,83 +4354,204 @@ export interface operations {
     screener: {
         parameters: {
             query?: {
-                /** @description Country of domicile, any case. */
+                /**
+                 * @description Country of domicile, any case.
+                 * @example US
+                 */
                 country?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description First day of the next ex-date. */
+                /**
+                 * @description First day of the next ex-date.
+                 * @example 2019-12-02
+                 */
                 ex_date_from?: string;
-                /** @description Last day of the next ex-date. */
+                /**
+                 * @description Last day of the next ex-date.
+                 * @example 2019-12-31
+                 */
                 ex_date_to?: string;
-                /** @description Market identifier code, any case. */
+                /**
+                 * @description Market identifier code, any case.
+                 * @example XNYS
+                 */
                 exchange?: string;
-                /** @description Security types to leave out, comma-separated. */
+                /**
+                 * @description Security types to leave out, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
+                 */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description Index membership, for example sp500. */
+                /**
+                 * @description Index membership, for example sp500.
+                 * @example sp500
+                 */
                 index?: string;
-                /** @description Industry name, any case. */
+                /**
+                 * @description Industry name, any case.
+                 * @example Water Utilities
+                 */
                 industry?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Greatest beta. */
+                /**
+                 * @description Greatest beta.
+                 * @example 80
+                 */
                 max_beta?: Decimal;
-                /** @description Greatest dividend growth a year over ten, percent. */
+                /**
+                 * @description Greatest dividend growth a year over ten, percent.
+                 * @example 80
+                 */
                 max_growth_10y?: Decimal;
-                /** @description Greatest dividend growth of one year, percent. */
+                /**
+                 * @description Greatest dividend growth of one year, percent.
+                 * @example 80
+                 */
                 max_growth_1y?: Decimal;
-                /** @description Greatest dividend growth a year over three, percent. */
+                /**
+                 * @description Greatest dividend growth a year over three, percent.
+                 * @example 80
+                 */
                 max_growth_3y?: Decimal;
-                /** @description Greatest dividend growth a year over five, percent. */
+                /**
+                 * @description Greatest dividend growth a year over five, percent.
+                 * @example 80
+                 */
                 max_growth_5y?: Decimal;
-                /** @description Greatest market capitalisation. */
+                /**
+                 * @description Greatest market capitalisation.
+                 * @example 1000000000
+                 */
                 max_market_cap?: Decimal;
-                /** @description Greatest payout ratio, percent. */
+                /**
+                 * @description Greatest payout ratio, percent.
+                 * @example 80
+                 */
                 max_payout_ratio?: Decimal;
-                /** @description Greatest price over earnings. */
+                /**
+                 * @description Greatest price over earnings.
+                 * @example 80
+                 */
                 max_pe?: Decimal;
-                /** @description Greatest price. */
+                /**
+                 * @description Greatest price.
+                 * @example 80
+                 */
                 max_price?: Decimal;
-                /** @description Greatest consecutive years of increases. */
+                /**
+                 * @description Greatest consecutive years of increases.
+                 * @example 80
+                 */
                 max_streak?: Decimal;
-                /** @description Greatest volume of the latest session, shares. */
+                /**
+                 * @description Greatest volume of the latest session, shares.
+                 * @example 100000
+                 */
                 max_volume?: Decimal;
-                /** @description Greatest headline dividend yield, percent. */
+                /**
+                 * @description Greatest headline dividend yield, percent.
+                 * @example 80
+                 */
                 max_yield?: Decimal;
-                /** @description Greatest trailing yield, percent. */
+                /**
+                 * @description Greatest trailing yield, percent.
+                 * @example 80
+                 */
                 max_yield_ttm?: Decimal;
-                /** @description Least beta. */
+                /**
+                 * @description Least beta.
+                 * @example 2
+                 */
                 min_beta?: Decimal;
-                /** @description Least dividend growth a year over ten, percent. */
+                /**
+                 * @description Least dividend growth a year over ten, percent.
+                 * @example 2
+                 */
                 min_growth_10y?: Decimal;
-                /** @description Least dividend growth of one year, percent. */
+                /**
+                 * @description Least dividend growth of one year, percent.
+                 * @example 2
+                 */
                 min_growth_1y?: Decimal;
-                /** @description Least dividend growth a year over three, percent. */
+                /**
+                 * @description Least dividend growth a year over three, percent.
+                 * @example 2
+                 */
                 min_growth_3y?: Decimal;
-                /** @description Least dividend growth a year over five, percent. */
+                /**
+                 * @description Least dividend growth a year over five, percent.
+                 * @example 2
+                 */
                 min_growth_5y?: Decimal;
-                /** @description Least market capitalisation. */
+                /**
+                 * @description Least market capitalisation.
+                 * @example 1000000000
+                 */
                 min_market_cap?: Decimal;
-                /** @description Least payout ratio, percent. */
+                /**
+                 * @description Least payout ratio, percent.
+                 * @example 2
+                 */
                 min_payout_ratio?: Decimal;
-                /** @description Least price over earnings. */
+                /**
+                 * @description Least price over earnings.
+                 * @example 2
+                 */
                 min_pe?: Decimal;
-                /** @description Least price. */
+                /**
+                 * @description Least price.
+                 * @example 2
+                 */
                 min_price?: Decimal;
-                /** @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered. */
+                /**
+                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @example 2
+                 */
                 min_streak?: Decimal;
-                /** @description Least volume of the latest session, shares. */
+                /**
+                 * @description Least volume of the latest session, shares.
+                 * @example 100000
+                 */
                 min_volume?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Least trailing yield, percent. */
+                /**
+                 * @description Least trailing yield, percent.
+                 * @example 2
+                 */
                 min_yield_ttm?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "dividend_yield.desc"
+                 *     ]
+                 */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
-                /** @description Security type. */
+                /**
+                 * @description Security type.
+                 * @example stock
+                 */
                 type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
             };
             header?: never;
@@ -4172,83 +4609,204 @@ export interface operations {
     screener_dividend_aristocrats: {
         parameters: {
             query?: {
-                /** @description Country of domicile, any case. */
+                /**
+                 * @description Country of domicile, any case.
+                 * @example US
+                 */
                 country?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description First day of the next ex-date. */
+                /**
+                 * @description First day of the next ex-date.
+                 * @example 2019-12-02
+                 */
                 ex_date_from?: string;
-                /** @description Last day of the next ex-date. */
+                /**
+                 * @description Last day of the next ex-date.
+                 * @example 2019-12-31
+                 */
                 ex_date_to?: string;
-                /** @description Market identifier code, any case. */
+                /**
+                 * @description Market identifier code, any case.
+                 * @example XNYS
+                 */
                 exchange?: string;
-                /** @description Security types to leave out, comma-separated. */
+                /**
+                 * @description Security types to leave out, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
+                 */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description Index membership, for example sp500. */
+                /**
+                 * @description Index membership, for example sp500.
+                 * @example sp500
+                 */
                 index?: string;
-                /** @description Industry name, any case. */
+                /**
+                 * @description Industry name, any case.
+                 * @example Water Utilities
+                 */
                 industry?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Greatest beta. */
+                /**
+                 * @description Greatest beta.
+                 * @example 80
+                 */
                 max_beta?: Decimal;
-                /** @description Greatest dividend growth a year over ten, percent. */
+                /**
+                 * @description Greatest dividend growth a year over ten, percent.
+                 * @example 80
+                 */
                 max_growth_10y?: Decimal;
-                /** @description Greatest dividend growth of one year, percent. */
+                /**
+                 * @description Greatest dividend growth of one year, percent.
+                 * @example 80
+                 */
                 max_growth_1y?: Decimal;
-                /** @description Greatest dividend growth a year over three, percent. */
+                /**
+                 * @description Greatest dividend growth a year over three, percent.
+                 * @example 80
+                 */
                 max_growth_3y?: Decimal;
-                /** @description Greatest dividend growth a year over five, percent. */
+                /**
+                 * @description Greatest dividend growth a year over five, percent.
+                 * @example 80
+                 */
                 max_growth_5y?: Decimal;
-                /** @description Greatest market capitalisation. */
+                /**
+                 * @description Greatest market capitalisation.
+                 * @example 1000000000
+                 */
                 max_market_cap?: Decimal;
-                /** @description Greatest payout ratio, percent. */
+                /**
+                 * @description Greatest payout ratio, percent.
+                 * @example 80
+                 */
                 max_payout_ratio?: Decimal;
-                /** @description Greatest price over earnings. */
+                /**
+                 * @description Greatest price over earnings.
+                 * @example 80
+                 */
                 max_pe?: Decimal;
-                /** @description Greatest price. */
+                /**
+                 * @description Greatest price.
+                 * @example 80
+                 */
                 max_price?: Decimal;
-                /** @description Greatest consecutive years of increases. */
+                /**
+                 * @description Greatest consecutive years of increases.
+                 * @example 80
+                 */
                 max_streak?: Decimal;
-                /** @description Greatest volume of the latest session, shares. */
+                /**
+                 * @description Greatest volume of the latest session, shares.
+                 * @example 100000
+                 */
                 max_volume?: Decimal;
-                /** @description Greatest headline dividend yield, percent. */
+                /**
+                 * @description Greatest headline dividend yield, percent.
+                 * @example 80
+                 */
                 max_yield?: Decimal;
-                /** @description Greatest trailing yield, percent. */
+                /**
+                 * @description Greatest trailing yield, percent.
+                 * @example 80
+                 */
                 max_yield_ttm?: Decimal;
-                /** @description Least beta. */
+                /**
+                 * @description Least beta.
+                 * @example 2
+                 */
                 min_beta?: Decimal;
-                /** @description Least dividend growth a year over ten, percent. */
+                /**
+                 * @description Least dividend growth a year over ten, percent.
+                 * @example 2
+                 */
                 min_growth_10y?: Decimal;
-                /** @description Least dividend growth of one year, percent. */
+                /**
+                 * @description Least dividend growth of one year, percent.
+                 * @example 2
+                 */
                 min_growth_1y?: Decimal;
-                /** @description Least dividend growth a year over three, percent. */
+                /**
+                 * @description Least dividend growth a year over three, percent.
+                 * @example 2
+                 */
                 min_growth_3y?: Decimal;
-                /** @description Least dividend growth a year over five, percent. */
+                /**
+                 * @description Least dividend growth a year over five, percent.
+                 * @example 2
+                 */
                 min_growth_5y?: Decimal;
-                /** @description Least market capitalisation. */
+                /**
+                 * @description Least market capitalisation.
+                 * @example 1000000000
+                 */
                 min_market_cap?: Decimal;
-                /** @description Least payout ratio, percent. */
+                /**
+                 * @description Least payout ratio, percent.
+                 * @example 2
+                 */
                 min_payout_ratio?: Decimal;
-                /** @description Least price over earnings. */
+                /**
+                 * @description Least price over earnings.
+                 * @example 2
+                 */
                 min_pe?: Decimal;
-                /** @description Least price. */
+                /**
+                 * @description Least price.
+                 * @example 2
+                 */
                 min_price?: Decimal;
-                /** @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered. */
+                /**
+                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @example 25
+                 */
                 min_streak?: Decimal;
-                /** @description Least volume of the latest session, shares. */
+                /**
+                 * @description Least volume of the latest session, shares.
+                 * @example 100000
+                 */
                 min_volume?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Least trailing yield, percent. */
+                /**
+                 * @description Least trailing yield, percent.
+                 * @example 2
+                 */
                 min_yield_ttm?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "dividend_yield.desc"
+                 *     ]
+                 */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
-                /** @description Security type. */
+                /**
+                 * @description Security type.
+                 * @example stock
+                 */
                 type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
             };
             header?: never;
@@ -4306,83 +4864,204 @@ export interface operations {
     screener_dividend_growth: {
         parameters: {
             query?: {
-                /** @description Country of domicile, any case. */
+                /**
+                 * @description Country of domicile, any case.
+                 * @example US
+                 */
                 country?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description First day of the next ex-date. */
+                /**
+                 * @description First day of the next ex-date.
+                 * @example 2019-12-02
+                 */
                 ex_date_from?: string;
-                /** @description Last day of the next ex-date. */
+                /**
+                 * @description Last day of the next ex-date.
+                 * @example 2019-12-31
+                 */
                 ex_date_to?: string;
-                /** @description Market identifier code, any case. */
+                /**
+                 * @description Market identifier code, any case.
+                 * @example XNYS
+                 */
                 exchange?: string;
-                /** @description Security types to leave out, comma-separated. */
+                /**
+                 * @description Security types to leave out, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
+                 */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description Index membership, for example sp500. */
+                /**
+                 * @description Index membership, for example sp500.
+                 * @example sp500
+                 */
                 index?: string;
-                /** @description Industry name, any case. */
+                /**
+                 * @description Industry name, any case.
+                 * @example Water Utilities
+                 */
                 industry?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Greatest beta. */
+                /**
+                 * @description Greatest beta.
+                 * @example 80
+                 */
                 max_beta?: Decimal;
-                /** @description Greatest dividend growth a year over ten, percent. */
+                /**
+                 * @description Greatest dividend growth a year over ten, percent.
+                 * @example 80
+                 */
                 max_growth_10y?: Decimal;
-                /** @description Greatest dividend growth of one year, percent. */
+                /**
+                 * @description Greatest dividend growth of one year, percent.
+                 * @example 80
+                 */
                 max_growth_1y?: Decimal;
-                /** @description Greatest dividend growth a year over three, percent. */
+                /**
+                 * @description Greatest dividend growth a year over three, percent.
+                 * @example 80
+                 */
                 max_growth_3y?: Decimal;
-                /** @description Greatest dividend growth a year over five, percent. */
+                /**
+                 * @description Greatest dividend growth a year over five, percent.
+                 * @example 80
+                 */
                 max_growth_5y?: Decimal;
-                /** @description Greatest market capitalisation. */
+                /**
+                 * @description Greatest market capitalisation.
+                 * @example 1000000000
+                 */
                 max_market_cap?: Decimal;
-                /** @description Greatest payout ratio, percent. */
+                /**
+                 * @description Greatest payout ratio, percent.
+                 * @example 80
+                 */
                 max_payout_ratio?: Decimal;
-                /** @description Greatest price over earnings. */
+                /**
+                 * @description Greatest price over earnings.
+                 * @example 80
+                 */
                 max_pe?: Decimal;
-                /** @description Greatest price. */
+                /**
+                 * @description Greatest price.
+                 * @example 80
+                 */
                 max_price?: Decimal;
-                /** @description Greatest consecutive years of increases. */
+                /**
+                 * @description Greatest consecutive years of increases.
+                 * @example 80
+                 */
                 max_streak?: Decimal;
-                /** @description Greatest volume of the latest session, shares. */
+                /**
+                 * @description Greatest volume of the latest session, shares.
+                 * @example 100000
+                 */
                 max_volume?: Decimal;
-                /** @description Greatest headline dividend yield, percent. */
+                /**
+                 * @description Greatest headline dividend yield, percent.
+                 * @example 80
+                 */
                 max_yield?: Decimal;
-                /** @description Greatest trailing yield, percent. */
+                /**
+                 * @description Greatest trailing yield, percent.
+                 * @example 80
+                 */
                 max_yield_ttm?: Decimal;
-                /** @description Least beta. */
+                /**
+                 * @description Least beta.
+                 * @example 2
+                 */
                 min_beta?: Decimal;
-                /** @description Least dividend growth a year over ten, percent. */
+                /**
+                 * @description Least dividend growth a year over ten, percent.
+                 * @example 2
+                 */
                 min_growth_10y?: Decimal;
-                /** @description Least dividend growth of one year, percent. */
+                /**
+                 * @description Least dividend growth of one year, percent.
+                 * @example 2
+                 */
                 min_growth_1y?: Decimal;
-                /** @description Least dividend growth a year over three, percent. */
+                /**
+                 * @description Least dividend growth a year over three, percent.
+                 * @example 2
+                 */
                 min_growth_3y?: Decimal;
-                /** @description Least dividend growth a year over five, percent. */
+                /**
+                 * @description Least dividend growth a year over five, percent.
+                 * @example 2
+                 */
                 min_growth_5y?: Decimal;
-                /** @description Least market capitalisation. */
+                /**
+                 * @description Least market capitalisation.
+                 * @example 1000000000
+                 */
                 min_market_cap?: Decimal;
-                /** @description Least payout ratio, percent. */
+                /**
+                 * @description Least payout ratio, percent.
+                 * @example 2
+                 */
                 min_payout_ratio?: Decimal;
-                /** @description Least price over earnings. */
+                /**
+                 * @description Least price over earnings.
+                 * @example 2
+                 */
                 min_pe?: Decimal;
-                /** @description Least price. */
+                /**
+                 * @description Least price.
+                 * @example 2
+                 */
                 min_price?: Decimal;
-                /** @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered. */
+                /**
+                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @example 2
+                 */
                 min_streak?: Decimal;
-                /** @description Least volume of the latest session, shares. */
+                /**
+                 * @description Least volume of the latest session, shares.
+                 * @example 100000
+                 */
                 min_volume?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Least trailing yield, percent. */
+                /**
+                 * @description Least trailing yield, percent.
+                 * @example 2
+                 */
                 min_yield_ttm?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "dividend_yield.desc"
+                 *     ]
+                 */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
-                /** @description Security type. */
+                /**
+                 * @description Security type.
+                 * @example stock
+                 */
                 type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
             };
             header?: never;
@@ -4440,83 +5119,204 @@ export interface operations {
     screener_dividend_kings: {
         parameters: {
             query?: {
-                /** @description Country of domicile, any case. */
+                /**
+                 * @description Country of domicile, any case.
+                 * @example US
+                 */
                 country?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description First day of the next ex-date. */
+                /**
+                 * @description First day of the next ex-date.
+                 * @example 2019-12-02
+                 */
                 ex_date_from?: string;
-                /** @description Last day of the next ex-date. */
+                /**
+                 * @description Last day of the next ex-date.
+                 * @example 2019-12-31
+                 */
                 ex_date_to?: string;
-                /** @description Market identifier code, any case. */
+                /**
+                 * @description Market identifier code, any case.
+                 * @example XNYS
+                 */
                 exchange?: string;
-                /** @description Security types to leave out, comma-separated. */
+                /**
+                 * @description Security types to leave out, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
+                 */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description Index membership, for example sp500. */
+                /**
+                 * @description Index membership, for example sp500.
+                 * @example sp500
+                 */
                 index?: string;
-                /** @description Industry name, any case. */
+                /**
+                 * @description Industry name, any case.
+                 * @example Water Utilities
+                 */
                 industry?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 50
+                 */
                 limit?: number;
-                /** @description Greatest beta. */
+                /**
+                 * @description Greatest beta.
+                 * @example 80
+                 */
                 max_beta?: Decimal;
-                /** @description Greatest dividend growth a year over ten, percent. */
+                /**
+                 * @description Greatest dividend growth a year over ten, percent.
+                 * @example 80
+                 */
                 max_growth_10y?: Decimal;
-                /** @description Greatest dividend growth of one year, percent. */
+                /**
+                 * @description Greatest dividend growth of one year, percent.
+                 * @example 80
+                 */
                 max_growth_1y?: Decimal;
-                /** @description Greatest dividend growth a year over three, percent. */
+                /**
+                 * @description Greatest dividend growth a year over three, percent.
+                 * @example 80
+                 */
                 max_growth_3y?: Decimal;
-                /** @description Greatest dividend growth a year over five, percent. */
+                /**
+                 * @description Greatest dividend growth a year over five, percent.
+                 * @example 80
+                 */
                 max_growth_5y?: Decimal;
-                /** @description Greatest market capitalisation. */
+                /**
+                 * @description Greatest market capitalisation.
+                 * @example 1000000000
+                 */
                 max_market_cap?: Decimal;
-                /** @description Greatest payout ratio, percent. */
+                /**
+                 * @description Greatest payout ratio, percent.
+                 * @example 80
+                 */
                 max_payout_ratio?: Decimal;
-                /** @description Greatest price over earnings. */
+                /**
+                 * @description Greatest price over earnings.
+                 * @example 80
+                 */
                 max_pe?: Decimal;
-                /** @description Greatest price. */
+                /**
+                 * @description Greatest price.
+                 * @example 80
+                 */
                 max_price?: Decimal;
-                /** @description Greatest consecutive years of increases. */
+                /**
+                 * @description Greatest consecutive years of increases.
+                 * @example 80
+                 */
                 max_streak?: Decimal;
-                /** @description Greatest volume of the latest session, shares. */
+                /**
+                 * @description Greatest volume of the latest session, shares.
+                 * @example 100000
+                 */
                 max_volume?: Decimal;
-                /** @description Greatest headline dividend yield, percent. */
+                /**
+                 * @description Greatest headline dividend yield, percent.
+                 * @example 80
+                 */
                 max_yield?: Decimal;
-                /** @description Greatest trailing yield, percent. */
+                /**
+                 * @description Greatest trailing yield, percent.
+                 * @example 80
+                 */
                 max_yield_ttm?: Decimal;
-                /** @description Least beta. */
+                /**
+                 * @description Least beta.
+                 * @example 2
+                 */
                 min_beta?: Decimal;
-                /** @description Least dividend growth a year over ten, percent. */
+                /**
+                 * @description Least dividend growth a year over ten, percent.
+                 * @example 2
+                 */
                 min_growth_10y?: Decimal;
-                /** @description Least dividend growth of one year, percent. */
+                /**
+                 * @description Least dividend growth of one year, percent.
+                 * @example 2
+                 */
                 min_growth_1y?: Decimal;
-                /** @description Least dividend growth a year over three, percent. */
+                /**
+                 * @description Least dividend growth a year over three, percent.
+                 * @example 2
+                 */
                 min_growth_3y?: Decimal;
-                /** @description Least dividend growth a year over five, percent. */
+                /**
+                 * @description Least dividend growth a year over five, percent.
+                 * @example 2
+                 */
                 min_growth_5y?: Decimal;
-                /** @description Least market capitalisation. */
+                /**
+                 * @description Least market capitalisation.
+                 * @example 1000000000
+                 */
                 min_market_cap?: Decimal;
-                /** @description Least payout ratio, percent. */
+                /**
+                 * @description Least payout ratio, percent.
+                 * @example 2
+                 */
                 min_payout_ratio?: Decimal;
-                /** @description Least price over earnings. */
+                /**
+                 * @description Least price over earnings.
+                 * @example 2
+                 */
                 min_pe?: Decimal;
-                /** @description Least price. */
+                /**
+                 * @description Least price.
+                 * @example 2
+                 */
                 min_price?: Decimal;
-                /** @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered. */
+                /**
+                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @example 50
+                 */
                 min_streak?: Decimal;
-                /** @description Least volume of the latest session, shares. */
+                /**
+                 * @description Least volume of the latest session, shares.
+                 * @example 100000
+                 */
                 min_volume?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Least trailing yield, percent. */
+                /**
+                 * @description Least trailing yield, percent.
+                 * @example 2
+                 */
                 min_yield_ttm?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "dividend_yield.desc"
+                 *     ]
+                 */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
-                /** @description Security type. */
+                /**
+                 * @description Security type.
+                 * @example stock
+                 */
                 type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
             };
             header?: never;
@@ -4574,83 +5374,204 @@ export interface operations {
     screener_high_yield: {
         parameters: {
             query?: {
-                /** @description Country of domicile, any case. */
+                /**
+                 * @description Country of domicile, any case.
+                 * @example US
+                 */
                 country?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description First day of the next ex-date. */
+                /**
+                 * @description First day of the next ex-date.
+                 * @example 2019-12-02
+                 */
                 ex_date_from?: string;
-                /** @description Last day of the next ex-date. */
+                /**
+                 * @description Last day of the next ex-date.
+                 * @example 2019-12-31
+                 */
                 ex_date_to?: string;
-                /** @description Market identifier code, any case. */
+                /**
+                 * @description Market identifier code, any case.
+                 * @example XNYS
+                 */
                 exchange?: string;
-                /** @description Security types to leave out, comma-separated. */
+                /**
+                 * @description Security types to leave out, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
+                 */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description Index membership, for example sp500. */
+                /**
+                 * @description Index membership, for example sp500.
+                 * @example sp500
+                 */
                 index?: string;
-                /** @description Industry name, any case. */
+                /**
+                 * @description Industry name, any case.
+                 * @example Water Utilities
+                 */
                 industry?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Greatest beta. */
+                /**
+                 * @description Greatest beta.
+                 * @example 80
+                 */
                 max_beta?: Decimal;
-                /** @description Greatest dividend growth a year over ten, percent. */
+                /**
+                 * @description Greatest dividend growth a year over ten, percent.
+                 * @example 80
+                 */
                 max_growth_10y?: Decimal;
-                /** @description Greatest dividend growth of one year, percent. */
+                /**
+                 * @description Greatest dividend growth of one year, percent.
+                 * @example 80
+                 */
                 max_growth_1y?: Decimal;
-                /** @description Greatest dividend growth a year over three, percent. */
+                /**
+                 * @description Greatest dividend growth a year over three, percent.
+                 * @example 80
+                 */
                 max_growth_3y?: Decimal;
-                /** @description Greatest dividend growth a year over five, percent. */
+                /**
+                 * @description Greatest dividend growth a year over five, percent.
+                 * @example 80
+                 */
                 max_growth_5y?: Decimal;
-                /** @description Greatest market capitalisation. */
+                /**
+                 * @description Greatest market capitalisation.
+                 * @example 1000000000
+                 */
                 max_market_cap?: Decimal;
-                /** @description Greatest payout ratio, percent. */
+                /**
+                 * @description Greatest payout ratio, percent.
+                 * @example 80
+                 */
                 max_payout_ratio?: Decimal;
-                /** @description Greatest price over earnings. */
+                /**
+                 * @description Greatest price over earnings.
+                 * @example 80
+                 */
                 max_pe?: Decimal;
-                /** @description Greatest price. */
+                /**
+                 * @description Greatest price.
+                 * @example 80
+                 */
                 max_price?: Decimal;
-                /** @description Greatest consecutive years of increases. */
+                /**
+                 * @description Greatest consecutive years of increases.
+                 * @example 80
+                 */
                 max_streak?: Decimal;
-                /** @description Greatest volume of the latest session, shares. */
+                /**
+                 * @description Greatest volume of the latest session, shares.
+                 * @example 100000
+                 */
                 max_volume?: Decimal;
-                /** @description Greatest headline dividend yield, percent. */
+                /**
+                 * @description Greatest headline dividend yield, percent.
+                 * @example 80
+                 */
                 max_yield?: Decimal;
-                /** @description Greatest trailing yield, percent. */
+                /**
+                 * @description Greatest trailing yield, percent.
+                 * @example 80
+                 */
                 max_yield_ttm?: Decimal;
-                /** @description Least beta. */
+                /**
+                 * @description Least beta.
+                 * @example 2
+                 */
                 min_beta?: Decimal;
-                /** @description Least dividend growth a year over ten, percent. */
+                /**
+                 * @description Least dividend growth a year over ten, percent.
+                 * @example 2
+                 */
                 min_growth_10y?: Decimal;
-                /** @description Least dividend growth of one year, percent. */
+                /**
+                 * @description Least dividend growth of one year, percent.
+                 * @example 2
+                 */
                 min_growth_1y?: Decimal;
-                /** @description Least dividend growth a year over three, percent. */
+                /**
+                 * @description Least dividend growth a year over three, percent.
+                 * @example 2
+                 */
                 min_growth_3y?: Decimal;
-                /** @description Least dividend growth a year over five, percent. */
+                /**
+                 * @description Least dividend growth a year over five, percent.
+                 * @example 2
+                 */
                 min_growth_5y?: Decimal;
-                /** @description Least market capitalisation. */
+                /**
+                 * @description Least market capitalisation.
+                 * @example 1000000000
+                 */
                 min_market_cap?: Decimal;
-                /** @description Least payout ratio, percent. */
+                /**
+                 * @description Least payout ratio, percent.
+                 * @example 2
+                 */
                 min_payout_ratio?: Decimal;
-                /** @description Least price over earnings. */
+                /**
+                 * @description Least price over earnings.
+                 * @example 2
+                 */
                 min_pe?: Decimal;
-                /** @description Least price. */
+                /**
+                 * @description Least price.
+                 * @example 2
+                 */
                 min_price?: Decimal;
-                /** @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered. */
+                /**
+                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @example 2
+                 */
                 min_streak?: Decimal;
-                /** @description Least volume of the latest session, shares. */
+                /**
+                 * @description Least volume of the latest session, shares.
+                 * @example 100000
+                 */
                 min_volume?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Least trailing yield, percent. */
+                /**
+                 * @description Least trailing yield, percent.
+                 * @example 2
+                 */
                 min_yield_ttm?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "dividend_yield.desc"
+                 *     ]
+                 */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
-                /** @description Security type. */
+                /**
+                 * @description Security type.
+                 * @example stock
+                 */
                 type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
             };
             header?: never;
@@ -4708,19 +5629,43 @@ export interface operations {
     search: {
         parameters: {
             query: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Market identifier code, any case. */
+                /**
+                 * @description Market identifier code, any case.
+                 * @example XNYS
+                 */
                 exchange?: string;
-                /** @description With securities that no longer trade. */
+                /**
+                 * @description With securities that no longer trade.
+                 * @example false
+                 */
                 include_inactive?: boolean;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 20
+                 */
                 limit?: number;
-                /** @description What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters. */
+                /**
+                 * @description What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters.
+                 * @example fund
+                 */
                 q: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "score.desc",
+                 *       "market_cap.desc"
+                 *     ]
+                 */
                 sort?: ("score.asc" | "score.desc" | "market_cap.asc" | "market_cap.desc" | "symbol.asc" | "symbol.desc" | "name.asc" | "name.desc")[];
-                /** @description Security type. */
+                /**
+                 * @description Security type.
+                 * @example stock
+                 */
                 type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
             };
             header?: never;
@@ -4778,11 +5723,22 @@ export interface operations {
     sectors: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "sector.asc"
+                 *     ]
+                 */
                 sort?: ("sector.asc" | "sector.desc" | "stock_count.asc" | "stock_count.desc" | "payer_count.asc" | "payer_count.desc" | "market_cap.asc" | "market_cap.desc" | "avg_yield.asc" | "avg_yield.desc" | "median_yield.asc" | "median_yield.desc" | "weighted_yield.asc" | "weighted_yield.desc" | "max_yield.asc" | "max_yield.desc")[];
             };
             header?: never;
@@ -4840,14 +5796,17 @@ export interface operations {
     sectors_by_sector: {
         parameters: {
             query?: {
-                /** @description Top payers at most. */
+                /**
+                 * @description Top payers at most.
+                 * @example 10
+                 */
                 limit?: number;
             };
             header?: never;
             path: {
                 /**
                  * @description Name or slug of the sector, any case.
-                 * @example consumer-staples
+                 * @example Utilities
                  */
                 sector: string;
             };
@@ -4904,43 +5863,104 @@ export interface operations {
     stocks: {
         parameters: {
             query?: {
-                /** @description Country of domicile, any case. */
+                /**
+                 * @description Country of domicile, any case.
+                 * @example US
+                 */
                 country?: string;
-                /** @description ISO 4217 currency, any case. */
+                /**
+                 * @description ISO 4217 currency, any case.
+                 * @example USD
+                 */
                 currency?: string;
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Market identifier code, any case. */
+                /**
+                 * @description Market identifier code, any case.
+                 * @example XNYS
+                 */
                 exchange?: string;
-                /** @description Payment frequency. */
+                /**
+                 * @description Payment frequency.
+                 * @example weekly
+                 */
                 frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-                /** @description Whether regular dividends are being paid. */
+                /**
+                 * @description Whether regular dividends are being paid.
+                 * @example true
+                 */
                 has_dividends?: boolean;
-                /** @description Industry name, any case. */
+                /**
+                 * @description Industry name, any case.
+                 * @example Water Utilities
+                 */
                 industry?: string;
-                /** @description Whether the security still trades. */
+                /**
+                 * @description Whether the security still trades.
+                 * @example true
+                 */
                 is_active?: boolean;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 100
+                 */
                 limit?: number;
-                /** @description Greatest market capitalisation. */
+                /**
+                 * @description Greatest market capitalisation.
+                 * @example 1000000000
+                 */
                 max_market_cap?: Decimal;
-                /** @description Greatest price. */
+                /**
+                 * @description Greatest price.
+                 * @example 80
+                 */
                 max_price?: Decimal;
-                /** @description Greatest headline dividend yield, percent. */
+                /**
+                 * @description Greatest headline dividend yield, percent.
+                 * @example 80
+                 */
                 max_yield?: Decimal;
-                /** @description Least market capitalisation. */
+                /**
+                 * @description Least market capitalisation.
+                 * @example 1000000000
+                 */
                 min_market_cap?: Decimal;
-                /** @description Least price. */
+                /**
+                 * @description Least price.
+                 * @example 2
+                 */
                 min_price?: Decimal;
-                /** @description Least headline dividend yield, percent. */
+                /**
+                 * @description Least headline dividend yield, percent.
+                 * @example 2
+                 */
                 min_yield?: Decimal;
-                /** @description Sector name, any case. */
+                /**
+                 * @description Sector name, any case.
+                 * @example Utilities
+                 */
                 sector?: string;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "symbol.asc"
+                 *     ]
+                 */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "dividend_yield.asc" | "dividend_yield.desc")[];
-                /** @description Comma-separated symbols (at most 100); unknown ones are warnings. */
+                /**
+                 * @description Comma-separated symbols (at most 100); unknown ones are warnings.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
                 symbols?: string[];
-                /** @description Security type. */
+                /**
+                 * @description Security type.
+                 * @example stock
+                 */
                 type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
             };
             header?: never;
@@ -4998,7 +6018,12 @@ export interface operations {
     stocks_by_symbol: {
         parameters: {
             query?: {
-                /** @description Parts to return, comma-separated: company, pricing, dividends, coverage. Default all. */
+                /**
+                 * @description Parts to return, comma-separated: company, pricing, dividends, coverage. Default all.
+                 * @example [
+                 *       "company"
+                 *     ]
+                 */
                 include?: ("company" | "pricing" | "dividends" | "coverage")[];
             };
             header?: never;
@@ -5062,21 +6087,47 @@ export interface operations {
     stocks_by_symbol_dividends: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Last ex-date. Default: none, declared future ones included. */
+                /**
+                 * @description Last ex-date. Default: none, declared future ones included.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates. */
+                /**
+                 * @description With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+                 * @example false
+                 */
                 include_projected?: boolean;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 20
+                 */
                 limit?: number;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "ex_date.desc"
+                 *     ]
+                 */
                 sort?: ("ex_date.asc" | "ex_date.desc" | "payment_date.asc" | "payment_date.desc" | "amount.asc" | "amount.desc")[];
-                /** @description First ex-date. Default: as far as the tier reaches; earlier is a 403. */
+                /**
+                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description declared, paid or cancelled. Default: declared and paid. */
+                /**
+                 * @description declared, paid or cancelled. Default: declared and paid.
+                 * @example declared
+                 */
                 status?: "declared" | "paid" | "cancelled";
-                /** @description Type as declared. */
+                /**
+                 * @description Type as declared.
+                 * @example regular
+                 */
                 type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
             };
             header?: never;
@@ -5201,11 +6252,15 @@ export interface operations {
     stocks_by_symbol_metrics: {
         parameters: {
             query?: {
-                /** @description A past day: answers with what had happened or been declared by then. Default: the market's as-of date. */
+                /**
+                 * @description A past day: answers with what had happened or been declared by then. Default: the market's as-of date.
+                 * @example 2019-12-02
+                 */
                 as_of?: string;
                 /**
-                 * @description Adds the observations, choices and formulas behind every figure (Starter and higher). Observations before the
-                 *     tier's depth are counted, not listed.
+                 * @description Adds the observations, choices and formulas behind every figure (Starter and higher), with `fields` behind the
+                 *     named ones only. Observations before the tier's depth are counted, not listed.
+                 * @example false
                  */
                 explain?: boolean;
             };
@@ -5331,17 +6386,37 @@ export interface operations {
     stocks_by_symbol_splits: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before, with the same filters and order. */
+                /**
+                 * @description `next_cursor` of the page before, with the same filters and order.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
                 cursor?: string;
-                /** @description Last ex-date. Default: none, announced future ones included. */
+                /**
+                 * @description Last ex-date. Default: none, announced future ones included.
+                 * @example 2019-12-31
+                 */
                 end_date?: string;
-                /** @description Rows a page holds at most. */
+                /**
+                 * @description Rows a page holds at most.
+                 * @example 50
+                 */
                 limit?: number;
-                /** @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions. */
+                /**
+                 * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
+                 * @example [
+                 *       "ex_date.desc"
+                 *     ]
+                 */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
-                /** @description First ex-date. Default: as far as the tier reaches; earlier is a 403. */
+                /**
+                 * @description First ex-date. Default: as far as the tier reaches; earlier is a 403.
+                 * @example 2019-12-02
+                 */
                 start_date?: string;
-                /** @description Direction. */
+                /**
+                 * @description Direction.
+                 * @example forward
+                 */
                 type?: "forward" | "reverse" | "stock_dividend";
             };
             header?: never;

@@ -59,6 +59,8 @@ export class InvalidCursor extends Refused {}
 export class NotFound extends Refused {}
 /** The service only reads. */
 export class MethodNotAllowed extends Refused {}
+/** The request is longer than the service reads; give fewer symbols a call. */
+export class HeadTooLarge extends Refused {}
 /** The service failed; `requestId` names the call to its operator. */
 export class Internal extends Refused {}
 /** The service cannot answer now, after as many tries as the retry policy allows. */
@@ -72,6 +74,7 @@ const BY_CODE: Record<string, typeof Refused> = {
   INVALID_PARAMETER: InvalidParameter,
   INVALID_CURSOR: InvalidCursor,
   METHOD_NOT_ALLOWED: MethodNotAllowed,
+  HEAD_TOO_LARGE: HeadTooLarge,
   INTERNAL: Internal,
   SERVICE_UNAVAILABLE: ServiceUnavailable,
 };

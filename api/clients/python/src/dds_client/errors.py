@@ -72,6 +72,10 @@ class MethodNotAllowed(Refused):
     """The service only reads."""
 
 
+class HeadTooLarge(Refused):
+    """The request is longer than the service reads; give fewer symbols a call."""
+
+
 class Internal(Refused):
     """The service failed; `request_id` names the call to its operator."""
 
@@ -88,6 +92,7 @@ _BY_CODE: dict[str, type[Refused]] = {
     "INVALID_PARAMETER": InvalidParameter,
     "INVALID_CURSOR": InvalidCursor,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
+    "HEAD_TOO_LARGE": HeadTooLarge,
     "INTERNAL": Internal,
     "SERVICE_UNAVAILABLE": ServiceUnavailable,
 }

@@ -377,8 +377,9 @@ class StocksBySymbolMetricsQuery(TypedDict, total=False):
     """A past day: answers with what had happened or been declared by then. Default: the market's as-of
     date."""
     explain: bool
-    """Adds the observations, choices and formulas behind every figure (Starter and higher).
-    Observations before the tier's depth are counted, not listed."""
+    """Adds the observations, choices and formulas behind every figure (Starter and higher), with
+    `fields` behind the named ones only. Observations before the tier's depth are counted, not
+    listed."""
 
 
 class StocksBySymbolSplitsQuery(TypedDict, total=False):

@@ -1,0 +1,115 @@
+//! Examples for the document: a value for every parameter, and the body of every refusal.
+//!
+//! Invariant: the bodies are the service's own, made by the code that refuses.
+
+use axum::http::StatusCode;
+use chrono::NaiveDate;
+use futures::FutureExt;
+use serde_json::{Map, Value, json};
+
+use crate::error::ApiError;
+use crate::parameters::ParameterError;
+use crate::request_id;
+use crate::tier::Tier;
+
+/// Values by name, without min_ and max_: what a schema does not tell, of the market the answers' examples are from.
+const VALUES: &[(&str, &str)] = &[
+    ("symbols", r#"["SPY"]"#),
+    ("symbol", r#""SPY""#),
+    ("q", r#""fund""#),
+    ("sector", r#""Utilities""#),
+    ("industry", r#""Water Utilities""#),
+    ("exchange", r#""XNYS""#),
+    ("country", r#""US""#),
+    ("currency", r#""USD""#),
+    ("index", r#""sp500""#),
+    ("issuer", r#""Synthetic Fund House""#),
+    ("asset_class", r#""Equity""#),
+    ("asset_type", r#""equity""#),
+    ("category", r#""Dividend Fund""#),
+    ("strategy", r#""passive""#),
+    ("related_symbol", r#""SPY""#),
+    ("cursor", r#""eyJhZnRlciI6IlNQWSJ9""#),
+    ("market_cap", "1000000000"),
+    ("aum", "1000000"),
+    ("volume", "100000"),
+    ("expense_ratio", "0.5"),
+    ("amount", "0.25"),
+];
+
+/// A value that a parameter of this name and schema may have.
+pub(super) fn parameter(name: &str, schema: &Value) -> Value {
+    let plain = name.trim_start_matches("min_").trim_start_matches("max_");
+    let known = VALUES.iter().find(|(known, _)| *known == plain);
+    if let Some(value) = known.and_then(|(_, text)| serde_json::from_str::<Value>(text).ok()) {
+        return match schema["type"] == "array" && !value.is_array() {
+            true => json!([value]),
+            false => value,
+        };
+    }
+    by_schema(name, schema)
+}
+
+fn by_schema(name: &str, schema: &Value) -> Value {
+    let default = &schema["default"];
+    match (schema["type"].as_str(), &schema["enum"], &schema["items"]["enum"]) {
+        _ if !default.is_null() => default.clone(),
+        (_, Value::Array(words), _) => words.first().cloned().unwrap_or_default(),
+        (_, _, Value::Array(words)) => words.iter().take(1).cloned().collect(),
+        (Some("boolean"), ..) => true.into(),
+        (Some("string"), ..) if schema["format"] == "date" => {
+            if name.ends_with("end_date") || name.ends_with("_to") { "2019-12-31" } else { "2019-12-02" }
+                .into()
+        }
+        // A least value that leaves something over, and a greatest above it.
+        (Some("number"), ..) if name.starts_with("min_") => {
+            schema["minimum"].as_i64().unwrap_or(0).max(2).into()
+        }
+        (Some("number"), ..) => 80.into(),
+        _ => schema["minimum"].clone(),
+    }
+}
+
+/// The bodies that a refusal with this status can have, by their code.
+pub(super) fn refusals(status: &str) -> Map<String, Value> {
+    let named = |error: &ApiError| {
+        let id = "0af7651916cd43dd8448eb211c80319c".to_owned();
+        let body = request_id::scope(id, async { error.body() }).now_or_never().unwrap_or_default();
+        let name = body["code"].as_str().unwrap_or("NOT_FOUND").to_owned();
+        (name, json!({ "value": body }))
+    };
+    errors(status).iter().map(named).collect()
+}
+
+fn errors(status: &str) -> Vec<ApiError> {
+    match status {
+        "400" => vec![ApiError::Parameters(vec![limit_too_large()]), ApiError::InvalidCursor],
+        "401" => vec![ApiError::InvalidKey],
+        "403" => vec![ApiError::FeatureNotAvailable {
+            current: Tier::Free,
+            feature: "historical_depth",
+            earliest: NaiveDate::from_ymd_opt(2019, 1, 2),
+        }],
+        "404" => vec![ApiError::NotFound("No stock with symbol NOPE".to_owned())],
+        "405" => vec![ApiError::MethodNotAllowed { allow: "GET, HEAD" }],
+        "429" => vec![
+            ApiError::RateLimited { retry_after: 6 },
+            ApiError::QuotaExceeded { current: 5_000, limit: 5_000, retry_after: 86_400 },
+        ],
+        "431" => vec![ApiError::Refused {
+            status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            message: "The request's head is too large".to_owned(),
+        }],
+        "500" => vec![ApiError::Internal(anyhow::anyhow!("an example"))],
+        "503" => vec![ApiError::Unavailable("an example".to_owned())],
+        _ => vec![],
+    }
+}
+
+fn limit_too_large() -> ParameterError {
+    ParameterError {
+        param: "limit".to_owned(),
+        error: "is not a whole number from 1 to 100".to_owned(),
+        allowed: Some(json!({ "minimum": 1, "maximum": 100 })),
+    }
+}
