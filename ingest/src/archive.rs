@@ -20,6 +20,7 @@ use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
 use crate::log::{Log, LogError};
+use crate::publish::is_full;
 
 /// Writes the log to a file, whole: the second copy
 #[derive(Debug, Clone, Args)]
@@ -55,6 +56,10 @@ pub enum ArchiveError {
     NotWhole { path: String, reason: String },
     #[error("message {sequence} was not accepted: {reason}; run the same command again to go on")]
     Publish { sequence: u64, reason: String },
+    #[error(
+        "message {sequence} was not accepted, for the log has no room ({reason}): make room where NATS stores it, restart NATS, then run the same command again to go on"
+    )]
+    Full { sequence: u64, reason: String },
     #[error("{0}")]
     Refused(String),
 }
@@ -129,7 +134,10 @@ impl<W: Write> Archive<W> {
 pub async fn export(args: &ExportArgs, settings: &StreamSettings) -> Result<Copied, ArchiveError> {
     let failed = |source| ArchiveError::File { path: args.file.display().to_string(), source };
     if args.file.exists() {
-        return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
+        let path = args.file.display();
+        let message =
+            format!("{path} exists already and is not overwritten: say another name, or move it away");
+        return Err(ArchiveError::Refused(message));
     }
     let log = Log::existing(settings).await?;
     let staging = args.file.with_extension("partial");
@@ -247,8 +255,8 @@ pub async fn import(args: &ImportArgs, settings: &StreamSettings) -> Result<Copi
     import.settle().await?;
     if import.position < there_before {
         return Err(ArchiveError::Refused(format!(
-            "the stream has {there_before} messages, the file only {}: it is another log, or went on since",
-            import.position
+            "stream {} has {there_before} messages, the file only {}: it went on since the export; import into one that is empty or does not exist yet (--nats-stream)",
+            settings.nats_stream, import.position
         )));
     }
     settings.restored(&import.context).await?;
@@ -301,8 +309,14 @@ impl Import<'_> {
     /// Waits until everything sent is on disk, where it belongs.
     async fn settle(&mut self) -> Result<(), ArchiveError> {
         for (sequence, sent) in self.waiting.drain(..) {
-            let acknowledged =
-                sent.await.map_err(|error| ArchiveError::Publish { sequence, reason: error.to_string() })?;
+            let acknowledged = sent.await.map_err(|error| {
+                let (full, reason) = (is_full(&error), error.to_string());
+                if full {
+                    ArchiveError::Full { sequence, reason }
+                } else {
+                    ArchiveError::Publish { sequence, reason }
+                }
+            })?;
             if acknowledged.sequence != sequence || acknowledged.duplicate {
                 let reason = format!("it became {}", acknowledged.sequence);
                 return Err(ArchiveError::Publish { sequence, reason });

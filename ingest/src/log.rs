@@ -346,8 +346,10 @@ pub struct Known {
 /// Finds what is known of a source's inputs.
 pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[String]) -> Known {
     let mut known = Known::default();
+    let wanted: HashSet<&str> = inputs.iter().map(String::as_str).collect();
     for (sequence, manifest) in manifests.into_iter().filter(|(_, manifest)| manifest.source == source) {
-        let shared = inputs.iter().filter(|input| manifest.inputs.contains(input)).count();
+        let there: HashSet<&str> = manifest.inputs.iter().map(String::as_str).collect();
+        let shared = wanted.intersection(&there).count();
         if shared == 0 {
             continue;
         }
@@ -357,7 +359,7 @@ pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[Stri
             *first = 1;
         }
         match manifest.state {
-            RunState::Completed if shared == inputs.len() => known.completed = Some(manifest),
+            RunState::Completed if shared == wanted.len() => known.completed = Some(manifest),
             RunState::Started if manifest.run == run && known.started.is_none() => {
                 known.started = Some(manifest)
             }

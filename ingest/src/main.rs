@@ -10,6 +10,7 @@ use ingest::freshness::{Freshness, FreshnessArgs, freshness};
 use ingest::generate::GenerateArgs;
 use ingest::load::{LoadArgs, load};
 use ingest::log::LogError;
+use ingest::propose::{MapArgs, propose};
 use ingest::pull::{PullArgs, Pulled, pull};
 use ingest::report::print;
 use ingest::show::{RejectsArgs, RunsArgs, ShowArgs};
@@ -38,6 +39,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Load(Box<LoadArgs>),
+    Map(MapArgs),
     Runs(RunsArgs),
     Verify(VerifyArgs),
     Resume(ResumeArgs),
@@ -58,6 +60,10 @@ async fn main() -> ExitCode {
     let Cli { stream, command } = Cli::parse();
     match command {
         Command::Load(args) => interruptible(run_load(&args, &stream)).await,
+        Command::Map(args) => match propose(&args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(format_args!("{error}"), 2),
+        },
         Command::Resume(args) => interruptible(run_resume(&args, &stream)).await,
         Command::Watch(args) => interruptible(run_watch(&args, &stream)).await,
         Command::Pull(args) => interruptible(run_pull(&args, &stream)).await,
@@ -162,9 +168,12 @@ fn copied(result: Result<Copied, ArchiveError>, json: bool) -> ExitCode {
             print(&copied, &copied.text(), json);
             ExitCode::SUCCESS
         }
-        Err(error @ (ArchiveError::Log(_) | ArchiveError::Stream(_) | ArchiveError::Publish { .. })) => {
-            failed(format_args!("{error}"), 3)
-        }
+        Err(
+            error @ (ArchiveError::Log(_)
+            | ArchiveError::Stream(_)
+            | ArchiveError::Publish { .. }
+            | ArchiveError::Full { .. }),
+        ) => failed(format_args!("{error}"), 3),
         Err(error) => failed(format_args!("{error}"), 2),
     }
 }

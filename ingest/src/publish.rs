@@ -141,7 +141,7 @@ async fn deliver(
 }
 
 /// Whether the server refuses the message because it has no room: another try is refused as well.
-fn is_full(error: &PublishError) -> bool {
+pub(crate) fn is_full(error: &PublishError) -> bool {
     let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [
         ErrorCode::INSUFFICIENT_RESOURCES,

@@ -159,7 +159,12 @@ pub(crate) struct Records<R> {
 impl<R: Read> Records<R> {
     /// Reads records of `reader`.
     pub(crate) fn new(reader: R) -> io::Result<Self> {
-        Ok(Self { lines: Lines::new(reader)?, delimiter: None, fields: Vec::new(), unquoted: Vec::new() })
+        Self::delimited(reader, None)
+    }
+
+    /// Reads records of `reader` whose fields `delimiter` parts; the first record tells where it is not given.
+    pub(crate) fn delimited(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
+        Ok(Self { lines: Lines::new(reader)?, delimiter, fields: Vec::new(), unquoted: Vec::new() })
     }
 
     /// The next record.

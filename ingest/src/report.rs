@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::event::{Kind, Reject, Run};
@@ -27,7 +28,14 @@ pub fn print(result: &impl Serialize, text: &str, json: bool) {
 pub struct Progress {
     bar: ProgressBar,
     terminal: bool,
+    /// When a line last said how far the load is.
+    said: Arc<Mutex<Instant>>,
 }
+
+/// How often a line says how far a load is, where there is no terminal.
+const SAID_EVERY: Duration = Duration::from_secs(10);
+/// Files that a summary names.
+const NAMED_FILES: usize = 20;
 
 impl Progress {
     /// Shows progress from now on.
@@ -39,7 +47,7 @@ impl Progress {
         if terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar, terminal }
+        Self { bar, terminal, said: Arc::new(Mutex::new(Instant::now())) }
     }
 
     /// The files are being identified.
@@ -62,16 +70,20 @@ impl Progress {
     /// Bytes were read.
     pub fn read(&self, bytes: u64) {
         self.bar.inc(bytes);
+        if !self.terminal
+            && let Ok(mut said) = self.said.try_lock()
+            && said.elapsed() >= SAID_EVERY
+        {
+            *said = Instant::now();
+            let all = self.bar.length().unwrap_or_default().max(1);
+            tracing::info!("{}: {} % of all files", self.bar.message(), self.bar.position() * 100 / all);
+        }
     }
 
-    /// A file was read to its end.
-    pub fn done(&self, label: &str, stats: &Stats, refused: Option<&str>) {
-        if self.terminal {
-            return;
-        }
-        match refused {
-            Some(reason) => tracing::warn!("{label}: refused, {reason}"),
-            None => tracing::info!("{label}: {} rows, {} rejected", stats.accepted(), stats.rejected()),
+    /// A file was read to its end; one that is refused is the summary's to name.
+    pub fn done(&self, label: &str, stats: &Stats) {
+        if !self.terminal {
+            tracing::info!("{label}: {} rows, {} rejected", stats.accepted(), stats.rejected());
         }
     }
 
@@ -98,6 +110,9 @@ pub enum FileStatus {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FileReport {
     pub file: String,
+    /// Where a refused file is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     pub status: FileStatus,
@@ -130,6 +145,7 @@ impl FileReport {
             rejects: rejects.collect(),
             examples: if refused.is_some() { stats.examples.clone() } else { Vec::new() },
             reason: refused,
+            path: None,
         }
     }
 }
@@ -228,7 +244,8 @@ impl Summary {
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
         for file in self.refused() {
-            writeln!(text, "refused {}: {}", file.file, file.reason.as_deref().unwrap_or_default())?;
+            let place = file.path.as_deref().unwrap_or(&file.file);
+            writeln!(text, "refused {place}: {}", file.reason.as_deref().unwrap_or_default())?;
             for (reason, count) in &file.rejects {
                 writeln!(text, "  {reason}: {count}")?;
             }
@@ -262,6 +279,7 @@ impl Summary {
         for (kind, rows) in &self.rows {
             writeln!(text, "  {kind}: {rows}")?;
         }
+        self.write_files(text)?;
         self.symbols.write(text)?;
         if let Some(dates) = &self.dates {
             writeln!(text, "dates: {} to {}", dates.first, dates.last)?;
@@ -283,6 +301,29 @@ impl Summary {
             "run {}{resumed}: {} frames, {} more were in the log already",
             self.run, self.frames, self.frames_in_log
         )
+    }
+
+    /// Names the files of a load of several.
+    fn write_files(&self, text: &mut String) -> std::fmt::Result {
+        let loaded: Vec<&FileReport> =
+            self.files.iter().filter(|file| file.status == FileStatus::Loaded).collect();
+        if self.files.len() < 2 {
+            return Ok(());
+        }
+        writeln!(text, "files:")?;
+        for file in loaded.iter().take(NAMED_FILES) {
+            writeln!(
+                text,
+                "  {}: {} rows, {} rejected",
+                file.file,
+                file.rows,
+                file.rejects.values().sum::<u64>()
+            )?;
+        }
+        match loaded.len().saturating_sub(NAMED_FILES) {
+            0 => Ok(()),
+            more => writeln!(text, "  … and {more} more"),
+        }
     }
 
     fn speed(&self) -> String {

@@ -66,7 +66,7 @@ impl Run {
         Self {
             id: hasher.finalize().to_hex()[..32].to_owned(),
             source: args.source.clone(),
-            format: args.format.name().to_owned(),
+            format: args.map.as_ref().map_or(args.format.name(), |_| "map").to_owned(),
             observed_at: args.observed_at,
             inputs,
             max_reject_percent: (!args.no_precheck).then_some(args.max_reject_percent),
@@ -206,8 +206,12 @@ impl Run {
 
     fn report(&self, input: usize, stats: &Stats, refused: Option<String>) -> FileReport {
         let input = &self.inputs[input];
-        self.progress.done(&input.file.label, stats, refused.as_deref());
-        FileReport::of(&input.file.label, input.format.name(), stats, refused)
+        if refused.is_some() {
+            let report = FileReport::of(&input.file.label, input.format.name(), stats, refused);
+            return FileReport { path: Some(input.file.place()), ..report };
+        }
+        self.progress.done(&input.file.label, stats);
+        FileReport::of(&input.file.label, input.format.name(), stats, None)
     }
 }
 

@@ -7,13 +7,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::standard_input::{self, StandardInput};
+use crate::zipped::Archive;
 
 /// Where a file's bytes are; whether they are compressed, and how, they say themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
     Alone,
     /// Entry of a zip archive, by its index.
-    Zip(usize),
+    Zip(Archive, usize),
 }
 
 /// How records stand in a file; the name's word, where the bytes leave it open.
@@ -36,6 +37,19 @@ pub struct FeedFile {
 }
 
 impl FeedFile {
+    /// Where it is, for a person who is to look at it: with its folder, and inside an archive behind the archive's.
+    pub fn place(&self) -> String {
+        let path = self.path.display().to_string();
+        let archive = self.path.file_name().map(|name| format!("{}/", name.to_string_lossy()));
+        let inner = archive.and_then(|archive| Some(self.label.split_once(&archive)?.1));
+        match (&self.packing, inner) {
+            (Packing::Zip(..), Some(inner)) => format!("{path}/{inner}"),
+            // What was read from standard input lies nowhere.
+            _ if path.ends_with(&self.label) => path,
+            _ => self.label.clone(),
+        }
+    }
+
     /// The name up to its encoding: `prices-2024.csv.gz` is `prices-2024`.
     pub fn stem(&self) -> &str {
         let name = self.label.rsplit(['/', '\\']).next().unwrap_or(&self.label);
@@ -106,7 +120,7 @@ fn walk(folder: &Path, prefix: &str, found: &mut Found) {
 
 fn add(path: &Path, label: String, named: bool, found: &mut Found) {
     if let Err(error) = File::open(path) {
-        return found.refused.push((label, format!("cannot be opened: {error}")));
+        return found.refused.push((path.display().to_string(), format!("cannot be opened: {error}")));
     }
     if label.to_ascii_lowercase().ends_with(".zip") {
         return add_archive(path, &label, found);
@@ -123,10 +137,12 @@ fn add(path: &Path, label: String, named: bool, found: &mut Found) {
 }
 
 fn add_archive(path: &Path, label: &str, found: &mut Found) {
-    let mut names = match entries_of(path) {
-        Ok(names) => names,
+    let opened = Archive::open(path).and_then(|archive| Ok((archive.entries()?, archive)));
+    let (mut names, archive) = match opened {
+        Ok(opened) => opened,
         Err(error) => {
-            return found.refused.push((label.to_owned(), format!("is not a readable zip archive: {error}")));
+            let reason = format!("is not a readable zip archive: {error}");
+            return found.refused.push((path.display().to_string(), reason));
         }
     };
     names.sort_by(|a, b| a.1.cmp(&b.1));
@@ -137,20 +153,13 @@ fn add_archive(path: &Path, label: &str, found: &mut Found) {
                 found.files.push(FeedFile {
                     path: path.to_owned(),
                     label,
-                    packing: Packing::Zip(index),
+                    packing: Packing::Zip(archive.clone(), index),
                     encoding,
                 });
             }
             None => found.skipped.push(label),
         }
     }
-}
-
-/// Index and name of every entry.
-fn entries_of(path: &Path) -> zip::result::ZipResult<Vec<(usize, String)>> {
-    let archive = zip::ZipArchive::new(File::open(path)?)?;
-    let names = (0..archive.len()).filter_map(|index| Some((index, archive.name_for_index(index)?)));
-    names.map(|(index, name)| Ok((index, name?.into_owned()))).collect()
 }
 
 fn strip_packing(name: &str) -> &str {

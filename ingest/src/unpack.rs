@@ -19,9 +19,9 @@ const BUFFER: usize = 256 * 1024;
 /// Opens a file and gives its text to `body`: inflated when it is gzip or zstd, recoded when it is UTF-16.
 pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     let packed = Arc::new(AtomicU64::new(0));
-    if let Packing::Zip(index) = file.packing {
-        let mut archive = zip::ZipArchive::new(BufReader::with_capacity(BUFFER, File::open(&file.path)?))?;
-        let inner = archive.by_index(index)?;
+    if let Packing::Zip(archive, index) = &file.packing {
+        let mut archive = archive.reader();
+        let inner = archive.by_index(*index)?;
         packed.store(inner.compressed_size(), Ordering::Relaxed);
         return in_utf8(Bounded { inner, packed, unpacked: 0 }, body);
     }

@@ -32,6 +32,7 @@ mod lists;
 mod lists_by_rule;
 mod log_copies;
 mod long_answers;
+mod mapped;
 mod market_prices;
 mod mcp;
 mod memory;

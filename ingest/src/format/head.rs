@@ -23,7 +23,7 @@ pub struct Head {
 }
 
 /// A column's name without case, blanks and signs: `Adj. Close` is `adjclose`.
-pub(super) fn plain(column: &str) -> String {
+pub(crate) fn plain(column: &str) -> String {
     column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
@@ -96,20 +96,24 @@ impl Head {
         } else if ohlc && self.has(&["adjclose"]) {
             "yahoo: leave --format out or say --format yahoo"
         } else if ohlc && dated && self.has(&["dividend"]) && self.has(&["split"]) {
-            "a zipline csvdir file, whose prices are of no stated basis: convert it to canonical prices, dividends and splits"
+            "a zipline csvdir file, whose prices are of no stated basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
         } else if ohlc
             && self
                 .first_row
                 .first()
                 .is_some_and(|date| date.contains('-') && date.bytes().any(|b| b.is_ascii_alphabetic()))
         {
-            "a Google Finance prices file, which names neither symbol nor basis: convert it to canonical prices (symbol,date,open,high,low,close,volume)"
+            "a Google Finance prices file, which names neither symbol nor basis: read it under a map that says them (ingest map FILE)"
         } else if self.has(&["symbol"]) && (dated || self.has(&["exdate"])) {
             "a canonical table under another name: name it by its kind, such as prices.csv or dividends-2024.csv"
         } else if ohlc && dated {
-            "a table of prices without a symbol: add a symbol column and name it prices.csv"
+            "a table of prices without a symbol: add a symbol column and name it prices.csv, or read it under a map (ingest map FILE)"
         } else if self.columns.iter().any(|column| column.ends_with(".Open") || column.ends_with(".Close")) {
-            "a chart's table with a symbol in its column names: convert it to canonical prices (symbol,date,open,high,low,close,volume)"
+            "a chart's table with a symbol in its column names: read it under a map (ingest map FILE)"
+        } else if self.columns.first().is_some_and(|name| name == "Price")
+            && self.first_row.first().is_some_and(|name| name == "Ticker")
+        {
+            "a yfinance table with several lines of names: say --map yfinance-wide, if it was downloaded unadjusted (auto_adjust=False)"
         } else if self.has(&["chart"]) {
             "a Yahoo chart answer in JSON: download it as CSV"
         } else if self.has(&["kind"]) {

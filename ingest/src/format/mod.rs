@@ -22,6 +22,7 @@ mod head;
 mod ishares;
 mod json;
 mod listings;
+mod mapped;
 mod massive;
 mod ratio;
 mod reading;
@@ -38,6 +39,9 @@ mod yahoo;
 
 pub(crate) use answer::{is_throttle, notice};
 pub use head::Head;
+pub(crate) use head::plain;
+pub(crate) use mapped::is_date;
+pub use mapped::{Map, MapError, MapFile, SHIPPED};
 pub use reading::{Choice, Format, Options, ReadError, Vendor};
 use reading::{Reading, Whose};
 pub use symbol_from::SymbolFrom;
@@ -81,6 +85,9 @@ impl Format {
         if let Some(reason) = answer::refusal(head) {
             return Err(reason);
         }
+        if let Some(map) = &options.map {
+            return mapped::recognise(map, file, head, options);
+        }
         let (vendors, canonical) = match &options.choice {
             Choice::Auto => (CHOICES.as_slice(), true),
             Choice::Canonical => ([].as_slice(), true),
@@ -112,6 +119,10 @@ impl Format {
                 let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
                 (vendor.read)(Reading { source: reader, encoding, symbol, date, options }, rows)
             }
+            Self::Mapped { map, encoding, symbol } => {
+                let (encoding, symbol) = (*encoding, symbol.as_ref());
+                mapped::read(map, Reading { source: reader, encoding, symbol, date: None, options }, rows)
+            }
         }
     }
 }
@@ -130,7 +141,12 @@ fn refusal(head: &Head, choice: Choice) -> String {
     };
     match (head.looks_like(), head.encoding) {
         (Some(guess), _) => format!("{wanted}; it looks like {guess}"),
-        (None, Encoding::Csv) => format!("{wanted}; its columns are: {}", head.columns_for_people()),
+        (None, Encoding::Csv) => {
+            format!(
+                "{wanted}; its columns are: {}; `ingest map FILE` proposes a map for it",
+                head.columns_for_people()
+            )
+        }
         (None, _) => format!("{wanted}; it begins with: {}", head.beginning()),
     }
 }

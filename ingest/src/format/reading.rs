@@ -3,12 +3,14 @@
 //! Nothing here knows which vendors there are, so that a vendor's file can be read without all the others.
 
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::event::Kind;
 use market::symbol::Symbol;
 
 use super::head::Head;
+use super::mapped::Map;
 use super::symbol_from::SymbolFrom;
 use crate::collect::Collector;
 use crate::normalize::Currency;
@@ -57,6 +59,13 @@ pub enum Format {
         /// The date in the name of a file whose rows name none.
         date: Option<NaiveDate>,
     },
+    /// As a map says.
+    Mapped {
+        map: Arc<Map>,
+        encoding: Encoding,
+        /// The symbol of a file whose rows name none.
+        symbol: Option<Symbol>,
+    },
 }
 
 impl Format {
@@ -65,6 +74,7 @@ impl Format {
         match self {
             Self::CanonicalCsv(_) | Self::CanonicalNdjson => "canonical",
             Self::Vendor { vendor, .. } => vendor.name,
+            Self::Mapped { .. } => "map",
         }
     }
 
@@ -78,6 +88,10 @@ impl Format {
                 let date = date.map(|date| format!("@{date}")).unwrap_or_default();
                 format!("{}{symbol}{date}", vendor.name)
             }
+            Self::Mapped { map, symbol, .. } => {
+                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
+                format!("map/{}{symbol}", map.digest())
+            }
         }
     }
 }
@@ -86,6 +100,8 @@ impl Format {
 #[derive(Debug, Clone)]
 pub struct Options {
     pub choice: Choice,
+    /// Reads every file, where it is given.
+    pub map: Option<Arc<Map>>,
     pub symbol: Option<Symbol>,
     /// Where the symbol stands in the names of files.
     pub symbol_from: Option<SymbolFrom>,

@@ -39,9 +39,14 @@ impl SymbolFrom {
         // A pattern that ends with the symbol would take the name's ending for a part of it.
         let forms = if self.after.is_empty() { vec![stem] } else { vec![name, unpacked, stem] };
         forms.into_iter().find_map(|form| {
-            let text = form.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())?;
+            let text = self.inside(form)?;
             Symbol::parse(text).ok().filter(|_| !text.contains('/'))
         })
+    }
+
+    /// What stands in the symbol's place of a text that fits the pattern whole.
+    pub(super) fn inside<'a>(&self, text: &'a str) -> Option<&'a str> {
+        text.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())
     }
 }
 

@@ -185,16 +185,27 @@ pub(super) fn read_rows(
         let header = table.header().to_vec();
         return table.read(rows, |record, rows| read(&VendorRow::of_record(&header, record), rows));
     }
+    read_objects(reading, rows, |object, wrapper, line, rows| {
+        let mut row = VendorRow::of_json(object, line);
+        if let Some(wrapper) = wrapper {
+            row.add(wrapper);
+        }
+        take_row(&row, rows, &mut read);
+    })
+}
+
+/// Gives every object of a JSON file to `each`, with the page around it, and its line or its number from 1.
+pub(super) fn read_objects(
+    reading: Reading<'_>,
+    rows: &mut Collector,
+    mut each: impl FnMut(Json<'_>, Option<Json<'_>>, u64, &mut Collector),
+) -> Result<(), ReadError> {
     let by_line = reading.encoding == Encoding::Ndjson;
     let mut number = 0;
     read_documents(reading, rows, |document, line, rows| {
         unwrap(document, None, &mut |object, wrapper| {
             number += 1;
-            let mut row = VendorRow::of_json(object, if by_line { line } else { number });
-            if let Some(wrapper) = wrapper {
-                row.add(wrapper);
-            }
-            take_row(&row, rows, &mut read);
+            each(object, wrapper, if by_line { line } else { number }, rows);
         });
     })
 }

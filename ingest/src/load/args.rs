@@ -7,7 +7,7 @@ use clap::Args;
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use crate::format::{Choice, Options, SymbolFrom};
+use crate::format::{Choice, MapFile, Options, SymbolFrom};
 use crate::normalize::{Currency, parse_currency, parse_time};
 use crate::standard_input;
 
@@ -39,6 +39,9 @@ pub struct LoadArgs {
     /// Format of the files
     #[arg(long, value_enum, default_value_t)]
     pub format: Choice,
+    /// Map that says how to read files of no format here: a TOML file, or the name of one that `ingest map` lists
+    #[arg(long, value_name = "FILE", value_parser = MapFile::find, conflicts_with = "format")]
+    pub map: Option<MapFile>,
     /// Symbol of files that hold one symbol and do not name it
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
@@ -86,7 +89,10 @@ impl LoadArgs {
         command.extend(self.paths.iter().map(|path| absolute(path).display().to_string()));
         let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
         option("--source", self.source.clone());
-        option("--format", self.format.name().to_owned());
+        match &self.map {
+            Some(map) => option("--map", map.name.clone()),
+            None => option("--format", self.format.name().to_owned()),
+        }
         option("--currency", self.currency.clone());
         option("--max-reject-percent", self.max_reject_percent.to_string());
         // What is in the future of one day is not of the next, so the day is part of the command.
@@ -110,6 +116,7 @@ impl LoadArgs {
         let new_york = Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive();
         Options {
             choice: self.format,
+            map: self.map.as_ref().map(|file| file.map.clone()),
             symbol: self.symbol.clone(),
             symbol_from: self.symbol_from.clone(),
             currency: parse_currency(&self.currency).unwrap_or_else(Currency::dollar),

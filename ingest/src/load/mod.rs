@@ -75,7 +75,10 @@ fn find_inputs(
     for (file, input) in found.files.iter().zip(surveyed) {
         match input {
             Ok(input) => inputs.push(input),
-            Err(reason) => summary.files.push(FileReport::refused(file.label.clone(), reason)),
+            Err(reason) => summary.files.push(FileReport {
+                path: Some(file.place()),
+                ..FileReport::refused(file.label.clone(), reason)
+            }),
         }
     }
     progress.load(inputs.iter().map(|input| input.bytes).sum());

@@ -3,14 +3,14 @@
 use market::event::Kind;
 
 /// One kind's columns.
-pub(super) struct Layout {
-    pub(super) kind: Kind,
+pub(crate) struct Layout {
+    pub(crate) kind: Kind,
     /// What identifies a row; all that a retraction needs.
-    pub(super) key: &'static [&'static str],
+    pub(crate) key: &'static [&'static str],
     /// Further required columns.
-    pub(super) required: &'static [&'static str],
+    pub(crate) required: &'static [&'static str],
     /// Every column, the common ones first.
-    pub(super) names: &'static [&'static str],
+    pub(crate) names: &'static [&'static str],
 }
 
 /// Columns that hold lists.
@@ -19,7 +19,7 @@ pub(super) const LISTS: [&str; 2] = ["former_symbols", "indexes"];
 macro_rules! layouts {
     ($($kind:ident: [$($key:literal)*] [$($required:literal)*] [$($optional:literal)*];)*) => {
         /// Every kind that can be loaded.
-        pub(super) static ALL: &[Layout] = &[$(Layout {
+        pub(crate) static ALL: &[Layout] = &[$(Layout {
             kind: Kind::$kind,
             key: &[$($key),*],
             required: &[$($required),*],
@@ -50,9 +50,66 @@ layouts! {
     Session: ["date"] [] ["note"];
 }
 
+/// What a column's values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ColumnType {
+    Text,
+    Date,
+    Number,
+}
+
+/// What a column's values are, by its name.
+pub(crate) fn column_type(name: &str) -> ColumnType {
+    const TEXTS: [&str; 34] = [
+        "kind",
+        "id",
+        "action",
+        "observed_at",
+        "security_ref",
+        "symbol",
+        "name",
+        "type",
+        "exchange",
+        "currency",
+        "sector",
+        "industry",
+        "country",
+        "description",
+        "website",
+        "ceo",
+        "cik",
+        "figi",
+        "isin",
+        "cusip",
+        "status",
+        "basis",
+        "amount_basis",
+        "frequency",
+        "reported_currency",
+        "issuer",
+        "asset_class",
+        "category",
+        "strategy",
+        "index_name",
+        "domicile",
+        "related_symbol",
+        "etf_symbol",
+        "asset_type",
+    ];
+    const WORDS: [&str; 3] = ["note", "is_leveraged", "is_inverse"];
+    const DATES: [&str; 5] = ["date", "as_of", "delisted_on", "dividend_suspended_on", "fiscal_period_end"];
+    if TEXTS.contains(&name) || WORDS.contains(&name) || LISTS.contains(&name) {
+        ColumnType::Text
+    } else if DATES.contains(&name) || name.ends_with("_date") || name.ends_with("_as_of") {
+        ColumnType::Date
+    } else {
+        ColumnType::Number
+    }
+}
+
 impl Layout {
     /// The layout of a kind; `None` for kinds the service itself writes.
-    pub(super) fn of(kind: Kind) -> Option<&'static Self> {
+    pub(crate) fn of(kind: Kind) -> Option<&'static Self> {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 

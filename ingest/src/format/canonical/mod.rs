@@ -15,7 +15,7 @@ use crate::source::{Encoding, FeedFile};
 mod cells;
 mod draft;
 mod json;
-mod layout;
+pub(super) mod layout;
 mod price;
 mod rows;
 

@@ -11,6 +11,7 @@ mod canonical;
 mod eodhd;
 mod ishares;
 mod listings;
+mod mapped;
 mod massive;
 mod reading;
 mod sec;

@@ -14,6 +14,7 @@ use crate::source::FeedFile;
 pub(super) fn options() -> Options {
     Options {
         choice: Choice::Auto,
+        map: None,
         symbol: None,
         symbol_from: None,
         currency: Currency { code: "USD".to_owned(), minor: None },

@@ -1,0 +1,210 @@
+//! A map as it is written: TOML, each mistake told with its line and what is allowed there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use rust_decimal::Decimal;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Visitor};
+use toml::Spanned;
+
+/// A map's text, parsed but not yet checked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Definition {
+    pub(super) kind: Spanned<String>,
+    #[serde(default)]
+    pub(super) file: FileLayout,
+    #[serde(default)]
+    pub(super) columns: BTreeMap<String, Spanned<Place>>,
+    #[serde(default)]
+    pub(super) constants: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    pub(super) dates: Dates,
+    #[serde(default)]
+    pub(super) numbers: Numbers,
+    #[serde(default)]
+    pub(super) scale: BTreeMap<String, Spanned<Factor>>,
+    #[serde(default)]
+    pub(super) symbols: Symbols,
+    #[serde(default)]
+    pub(super) aliases: BTreeMap<String, Spanned<BTreeMap<String, String>>>,
+    #[serde(default)]
+    pub(super) rows: Rows,
+    pub(super) wide: Option<Wide>,
+}
+
+/// `[file]`: how the text is cut into records.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileLayout {
+    pub(super) delimiter: Option<Spanned<String>>,
+    pub(super) encoding: Option<Spanned<String>>,
+    /// Line on which the header begins, or without one the first record.
+    pub(super) first_line: Option<u64>,
+    /// Lines of the header.
+    pub(super) header: Option<Spanned<u64>>,
+}
+
+/// `[dates]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Dates {
+    pub(super) format: Option<Spanned<OneOrMore>>,
+}
+
+/// `[numbers]`: how numbers are written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Numbers {
+    pub(super) decimal: Option<Spanned<String>>,
+    pub(super) thousands: Option<Spanned<String>>,
+    /// Signs that are no part of a number, such as `$`.
+    #[serde(default)]
+    pub(super) strip: String,
+    /// Whether `45.2M` is 45,200,000.
+    #[serde(default)]
+    pub(super) suffixes: bool,
+}
+
+/// `[symbols]`: where symbols stand, and what belongs to them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Symbols {
+    /// The part of a file's name that is the symbol.
+    pub(super) file_name: Option<Spanned<String>>,
+    /// The part of a cell that is the symbol.
+    pub(super) cell: Option<Spanned<String>>,
+    /// What is added to every symbol, such as `.DE`.
+    #[serde(default)]
+    pub(super) suffix: String,
+}
+
+/// `[rows]`: which records are rows, and what stands for no value.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rows {
+    #[serde(default)]
+    pub(super) absent: Vec<String>,
+    /// Columns without whose value, or with a value of zero, a record is no row.
+    #[serde(default)]
+    pub(super) skip_without: Vec<Spanned<String>>,
+}
+
+/// `[wide]`: columns whose names hold a symbol, a field or a date.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wide {
+    /// What a column's name is made of, such as `{symbol}.{field}`.
+    pub(super) name: Spanned<String>,
+    /// What the cells are, where the columns' names have no field.
+    pub(super) value: Option<Spanned<String>>,
+    /// Columns that are none of them.
+    #[serde(default)]
+    pub(super) skip: Vec<String>,
+}
+
+/// Where a value stands in a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Name(String),
+    /// From 1.
+    Number(usize),
+}
+
+/// One text, or a list of texts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "a text in quotes, or a list of them")]
+pub(super) enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+/// What numbers of a column are multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Factor(pub(super) Decimal);
+
+impl<'de> Deserialize<'de> for Place {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Column;
+        impl Visitor<'_> for Column {
+            type Value = Place;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a column's name in quotes, or its number from 1")
+            }
+            fn visit_str<E: Error>(self, name: &str) -> Result<Place, E> {
+                Ok(Place::Name(name.to_owned()))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Place, E> {
+                let valid = usize::try_from(number).ok().filter(|number| *number > 0);
+                let expected = serde::de::Unexpected::Signed(number);
+                valid.map(Place::Number).ok_or_else(|| E::invalid_value(expected, &self))
+            }
+        }
+        deserializer.deserialize_any(Column)
+    }
+}
+
+impl<'de> Deserialize<'de> for Factor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Factor;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number above zero in quotes, such as \"0.0001\" (exact), or a whole one")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Factor, E> {
+                let number = market::value::parse_figure(text).ok().filter(|number| !number.rounded);
+                let number = number.filter(|number| number.value > Decimal::ZERO);
+                let unexpected = serde::de::Unexpected::Str(text);
+                number.map(|number| Factor(number.value)).ok_or_else(|| E::invalid_value(unexpected, &self))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Factor, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+/// What is wrong with a map, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct MapError {
+    /// Line from 1; none where something is missing.
+    line: Option<usize>,
+    message: String,
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl MapError {
+    /// A mistake of the whole.
+    pub(super) fn whole(message: impl fmt::Display) -> Self {
+        Self { line: None, message: message.to_string() }
+    }
+
+    /// A mistake at a place of the text.
+    pub(super) fn at(text: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
+        let before = text.get(..span.start).unwrap_or(text);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        Self { line: Some(line), message: message.to_string() }
+    }
+}
+
+impl Definition {
+    /// Reads a map's text.
+    pub(super) fn parse(text: &str) -> Result<Self, MapError> {
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let message = error.message().trim().replace('\n', ", ");
+            error.span().map_or_else(|| MapError::whole(&message), |span| MapError::at(text, span, &message))
+        })
+    }
+}

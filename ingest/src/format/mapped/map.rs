@@ -1,0 +1,135 @@
+//! A checked map: how the values of one kind are found in a file, and brought into canonical form.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use market::event::Kind;
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+
+use super::dates::{self, DateFormat};
+use super::definition::Place;
+use super::names::NamePattern;
+use super::numbers::NumberFormat;
+use crate::format::canonical::layout::{ColumnType, Layout, column_type};
+use crate::format::symbol_from::SymbolFrom;
+use crate::normalize::{Fault, is_absent, shown};
+
+/// A split's old and new shares in one column, such as `4:1` or `4.0`.
+pub(super) const RATIO: &str = "ratio";
+
+/// A map that was found good.
+#[derive(Debug)]
+pub struct Map {
+    pub(super) kind: Kind,
+    /// What stands between fields; the header tells when it is not said.
+    pub(super) delimiter: Option<u8>,
+    pub(super) windows_1252: bool,
+    /// Line on which the header begins, or without one the first record.
+    pub(super) first_line: u64,
+    /// Lines of the header.
+    pub(super) header: u64,
+    pub(super) columns: Vec<(&'static str, Place)>,
+    pub(super) constants: Vec<(&'static str, String)>,
+    pub(super) wide: Option<WideNames>,
+    /// Columns without whose value, or with a value of zero, a record is no row.
+    pub(super) skip_without: Vec<&'static str>,
+    pub(super) dates: Vec<DateFormat>,
+    pub(super) numbers: NumberFormat,
+    pub(super) scale: BTreeMap<&'static str, Decimal>,
+    pub(super) aliases: BTreeMap<&'static str, BTreeMap<String, String>>,
+    pub(super) absent: Vec<String>,
+    pub(super) file_name: Option<SymbolFrom>,
+    pub(super) cell: Option<SymbolFrom>,
+    pub(super) suffix: String,
+    /// Hash of what the map says, whatever its comments and its order.
+    pub(super) digest: String,
+}
+
+/// Columns whose names hold a symbol, a field or a date.
+#[derive(Debug)]
+pub(super) struct WideNames {
+    pub(super) pattern: NamePattern,
+    /// What the cells are, where the names have no field.
+    pub(super) value: Option<&'static str>,
+    pub(super) skip: Vec<String>,
+}
+
+impl PartialEq for Map {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Map {}
+
+impl Map {
+    /// Part of an input's identity: the same file under another map has other rows.
+    pub(in crate::format) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The column that says whose a row is; none for kinds of the whole market.
+    pub(super) fn owner(&self) -> Option<&'static str> {
+        let layout = Layout::of(self.kind)?;
+        layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
+    }
+
+    /// Whether rows say whose they are, rather than the file's name.
+    pub(super) fn names_owner(&self) -> bool {
+        let Some(owner) = self.owner() else { return true };
+        self.columns.iter().any(|(name, _)| *name == owner)
+            || self.constants.iter().any(|(name, _)| *name == owner)
+            || self.wide.as_ref().is_some_and(|wide| wide.pattern.has_symbol())
+    }
+
+    /// Where the symbol stands in files' names.
+    pub(super) fn file_name(&self) -> Option<&SymbolFrom> {
+        self.file_name.as_ref()
+    }
+
+    /// A cell in canonical form; `None` when it has no value.
+    pub(super) fn value<'a>(&self, name: &'static str, cell: &'a str) -> Result<Option<Cow<'a, str>>, Fault> {
+        let cell = cell.trim();
+        if is_absent(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
+            return Ok(None);
+        }
+        if let Some(other) = self.aliases.get(name).and_then(|aliases| aliases.get(cell)) {
+            return Ok(Some(Cow::Owned(other.clone())));
+        }
+        let value = match column_type(name) {
+            ColumnType::Date => Cow::Owned(dates::read(&self.dates, name, cell)?.to_string()),
+            ColumnType::Number if name == RATIO => Cow::Borrowed(cell),
+            ColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
+            ColumnType::Text if Some(name) == self.owner() => Cow::Owned(self.symbol(name, cell)?),
+            ColumnType::Text => Cow::Borrowed(cell),
+        };
+        Ok(Some(value))
+    }
+
+    /// The symbol in a cell or a column's name.
+    fn symbol(&self, name: &str, text: &str) -> Result<String, Fault> {
+        let inside = match &self.cell {
+            Some(pattern) => pattern.inside(text).ok_or_else(|| {
+                let shown = shown(text.as_bytes());
+                Fault::new(
+                    "bad_symbol",
+                    format_args!("{name} {shown:?} does not fit the map's symbols.cell = \"{pattern}\""),
+                )
+            })?,
+            None => text,
+        };
+        Ok(format!("{inside}{}", self.suffix))
+    }
+
+    /// The symbol that a file's name gave, as the map calls it.
+    pub(super) fn renamed(&self, symbol: Symbol) -> Result<Symbol, String> {
+        let aliases = self.owner().and_then(|owner| self.aliases.get(owner));
+        let text = match aliases.and_then(|aliases| aliases.get(symbol.as_str())) {
+            Some(other) => other.clone(),
+            None if self.suffix.is_empty() => return Ok(symbol),
+            None => format!("{symbol}{}", self.suffix),
+        };
+        Symbol::parse(&text).map_err(|error| format!("{text:?}, which the map makes of its name, {error}"))
+    }
+}

@@ -1,0 +1,272 @@
+//! Any table under a map: headerless files, wide tables, other signs and dates, symbols in names of files.
+//!
+//! What a map makes of a record goes the way of every canonical record, with the same checks and rejects.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::Arc;
+
+use super::canonical::Draft;
+use super::file_symbol;
+use super::head::Head;
+use super::json::Json;
+use super::ratio;
+use super::reading::{Format, Options, ReadError, Reading, Whose};
+use super::vendor::read_objects;
+use crate::collect::Collector;
+use crate::normalize::Fault;
+use crate::records::{Record, Records};
+use crate::source::{Encoding, FeedFile};
+
+mod check;
+mod dates;
+mod definition;
+mod encoding;
+mod map;
+mod names;
+mod numbers;
+mod plan;
+mod shipped;
+
+pub(crate) use dates::is_date;
+pub use definition::MapError;
+use definition::Place;
+use encoding::Windows1252;
+pub use map::Map;
+use map::RATIO;
+use plan::{Plan, PlannedRow};
+pub use shipped::{MapFile, SHIPPED};
+
+/// Values of a row by their canonical names.
+type Values<'a> = Vec<(&'static str, Cow<'a, str>)>;
+
+/// How a file is read under a map.
+pub(super) fn recognise(
+    map: &Arc<Map>,
+    file: &FeedFile,
+    head: &Head,
+    options: &Options,
+) -> Result<Format, String> {
+    let symbol = if map.names_owner() {
+        None
+    } else {
+        let symbol_from = options.symbol_from.clone().or_else(|| map.file_name().cloned());
+        let options = Options { symbol_from, ..options.clone() };
+        file_symbol::resolve(file, Whose::File, &options)?.map(|symbol| map.renamed(symbol)).transpose()?
+    };
+    if head.encoding != Encoding::Csv && map.wide.is_some() {
+        return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
+    }
+    Ok(Format::Mapped { map: map.clone(), encoding: head.encoding, symbol })
+}
+
+/// Reads all rows of a file.
+pub(super) fn read(map: &Map, reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let owner = map.owner().zip(reading.symbol.map(ToString::to_string));
+    match reading.encoding {
+        Encoding::Csv if map.windows_1252 => read_table(map, owner, Windows1252::new(reading.source), rows),
+        Encoding::Csv => read_table(map, owner, reading.source, rows),
+        Encoding::Ndjson | Encoding::Json => read_json(map, owner, reading, rows),
+    }
+}
+
+fn read_table(
+    map: &Map,
+    owner: Option<(&'static str, String)>,
+    source: impl Read,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
+    let mut records = Records::delimited(source, map.delimiter)?;
+    let names = header(map, &mut records)?;
+    let plan = Plan::of(map, &names).map_err(ReadError::Refused)?;
+    let mut width = names.len();
+    while let Some(record) = records.next_record()? {
+        if record.line < map.first_line {
+            continue;
+        }
+        if width == 0 {
+            width = record.len();
+        }
+        let read = check_shape(width, &record).and_then(|()| common(map, &plan, owner.as_ref(), &record));
+        let common = match read {
+            Ok(common) => common,
+            Err(fault) => {
+                rows.stats.records += 1;
+                rows.reject(record.line, record.raw, fault);
+                continue;
+            }
+        };
+        for row in &plan.rows {
+            let accepted = values(map, row, &record, common.clone())
+                .and_then(|values| accept(map, values, record.line, record.raw.len(), rows));
+            if let Err(fault) = accepted {
+                rows.stats.records += 1;
+                rows.reject(record.line, record.raw, fault);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names of the columns, those of several header lines joined by a bar; none without a header.
+fn header<R: Read>(map: &Map, records: &mut Records<R>) -> Result<Vec<String>, ReadError> {
+    let mut names: Vec<String> = Vec::new();
+    let mut lines = 0;
+    while lines < map.header {
+        let line = records.next_record()?;
+        let line =
+            line.ok_or_else(|| ReadError::Refused("ends before the header the map says".to_owned()))?;
+        if line.line < map.first_line {
+            continue;
+        }
+        names.resize(names.len().max(line.len()), String::new());
+        for (name, field) in names.iter_mut().zip(line.fields()) {
+            let field = String::from_utf8_lossy(field);
+            if !name.is_empty() && !field.trim().is_empty() {
+                name.push('|');
+            }
+            name.push_str(field.trim());
+        }
+        lines += 1;
+    }
+    Ok(names)
+}
+
+/// Refuses a record of other columns; empty ones at its end are let pass.
+fn check_shape(width: usize, record: &Record<'_>) -> Result<(), Fault> {
+    if record.unclosed {
+        return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
+    }
+    let excess = (width..record.len()).any(|index| !record.field(index).is_empty());
+    if record.len() < width || excess {
+        let message = format_args!("{} fields where the file has {width} columns", record.len());
+        return Err(Fault::new("malformed_row", message));
+    }
+    Ok(())
+}
+
+/// The values all rows of a record have in common.
+fn common<'a>(
+    map: &'a Map,
+    plan: &Plan,
+    owner: Option<&'a (&'static str, String)>,
+    record: &Record<'a>,
+) -> Result<Values<'a>, Fault> {
+    let mut values: Values<'a> =
+        owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
+    for (name, index) in &plan.common {
+        add(map, name, text(record, *index)?, &mut values)?;
+    }
+    Ok(values)
+}
+
+/// The values of one row; none when all cells of a wide table's row are empty.
+fn values<'a>(
+    map: &Map,
+    row: &'a PlannedRow,
+    record: &Record<'a>,
+    mut values: Values<'a>,
+) -> Result<Values<'a>, Fault> {
+    let before = values.len();
+    for (name, index) in &row.cells {
+        add(map, name, text(record, *index)?, &mut values)?;
+    }
+    if values.len() == before && map.wide.is_some() {
+        return Ok(Values::new());
+    }
+    values.extend(row.constants.iter().map(|(name, value)| (*name, Cow::Borrowed(value.as_str()))));
+    Ok(values)
+}
+
+fn text<'a>(record: &Record<'a>, index: usize) -> Result<&'a str, Fault> {
+    std::str::from_utf8(record.field(index)).map_err(|_| {
+        let message = format_args!(
+            "column {} is not UTF-8: say file.encoding = \"windows-1252\" in the map",
+            index + 1
+        );
+        Fault::new("malformed_row", message)
+    })
+}
+
+fn add<'a>(map: &Map, name: &'static str, text: &'a str, values: &mut Values<'a>) -> Result<(), Fault> {
+    values.extend(map.value(name, text)?.map(|value| (name, value)));
+    Ok(())
+}
+
+/// Checks a row and adds it, unless the map passes over it.
+fn accept(map: &Map, values: Values<'_>, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
+    let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
+    let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
+    if values.is_empty() || !map.skip_without.iter().all(has) {
+        return Ok(());
+    }
+    let mut draft = Draft::new(map.kind);
+    for (name, value) in values {
+        draft = match name {
+            RATIO => {
+                let (from, to) = ratio::parse(&value).ok_or_else(|| {
+                    let message =
+                        format_args!("ratio {value:?} is none: write new to old, such as 4:1 or 4.0");
+                    Fault::new("bad_number", message)
+                })?;
+                draft.with("from", Some(from.to_string())).with("to", Some(to.to_string()))
+            }
+            name => draft.with(name, Some(value)),
+        };
+    }
+    draft.accept(line, bytes, rows)?;
+    rows.stats.records += 1;
+    Ok(())
+}
+
+fn read_json(
+    map: &Map,
+    owner: Option<(&'static str, String)>,
+    reading: Reading<'_>,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
+    let mut paths = Vec::new();
+    for (name, place) in &map.columns {
+        let Place::Name(path) = place else {
+            let message = format!("is JSON, whose values have names: columns.{name} is a number");
+            return Err(ReadError::Refused(message));
+        };
+        paths.push((*name, path.as_str()));
+    }
+    read_objects(reading, rows, |object, wrapper, line, rows| {
+        let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
+            .and_then(|values| accept(map, values, line, object.raw().len(), rows));
+        if let Err(fault) = read {
+            rows.stats.records += 1;
+            rows.reject(line, object.raw().as_bytes(), fault);
+        }
+    })
+}
+
+/// The values of an object; what it has not, the answer around it may have.
+fn object_values<'a>(
+    map: &'a Map,
+    paths: &[(&'static str, &str)],
+    owner: Option<&'a (&'static str, String)>,
+    object: Json<'a>,
+    wrapper: Option<Json<'a>>,
+) -> Result<Values<'a>, Fault> {
+    let mut values: Values<'a> =
+        owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
+    for (name, path) in paths {
+        let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(Json::text);
+        if let Some(text) = found {
+            let value = map.value(name, &text)?;
+            values.extend(value.map(|value| (*name, Cow::Owned(value.into_owned()))));
+        }
+    }
+    Ok(values)
+}
+
+/// The member of a name, or at a path of names: `quote.close`.
+fn member<'a>(object: Json<'a>, path: &str) -> Option<Json<'a>> {
+    object.get(path).or_else(|| {
+        let (first, rest) = path.split_once('.')?;
+        member(object.get(first)?, rest)
+    })
+}

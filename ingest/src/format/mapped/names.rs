@@ -1,0 +1,132 @@
+//! Names of columns that are made of a symbol, a field or a date: `AAPL.Close`, `Close|AAPL`.
+
+/// A part of such a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Symbol,
+    Field,
+    Date,
+    Signs(String),
+}
+
+/// What such a name is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NamePattern(Vec<Part>);
+
+/// What one name says.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct NameParts<'a> {
+    pub(super) symbol: Option<&'a str>,
+    pub(super) field: Option<&'a str>,
+    pub(super) date: Option<&'a str>,
+}
+
+const WORDS: [(&str, Part); 3] =
+    [("{symbol}", Part::Symbol), ("{field}", Part::Field), ("{date}", Part::Date)];
+
+impl NamePattern {
+    /// Reads a pattern; `None` when it has neither symbol nor date, a part twice, or two without a sign between.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (mut parts, mut rest): (Vec<Part>, _) = (Vec::new(), text);
+        while let Some(first) = rest.chars().next() {
+            let word = WORDS.iter().find_map(|(word, part)| Some((rest.strip_prefix(word)?, part)));
+            if let Some((after, part)) = word {
+                let joined = parts.last().is_some_and(|last| !matches!(last, Part::Signs(_)));
+                if joined || parts.contains(part) {
+                    return None;
+                }
+                parts.push(part.clone());
+                rest = after;
+                continue;
+            }
+            match parts.last_mut() {
+                Some(Part::Signs(signs)) => signs.push(first),
+                _ => parts.push(Part::Signs(first.to_string())),
+            }
+            rest = &rest[first.len_utf8()..];
+        }
+        let pattern = Self(parts);
+        (pattern.has_symbol() || pattern.has_date()).then_some(pattern)
+    }
+
+    pub(super) fn has_symbol(&self) -> bool {
+        self.0.contains(&Part::Symbol)
+    }
+
+    pub(super) fn has_field(&self) -> bool {
+        self.0.contains(&Part::Field)
+    }
+
+    pub(super) fn has_date(&self) -> bool {
+        self.0.contains(&Part::Date)
+    }
+
+    /// The parts of a name in the first reading that is `wanted`. A part before a sign takes as much as it can: the
+    /// symbol of `BRK.B.Close` is `BRK.B`.
+    pub(super) fn read<'a>(
+        &self,
+        name: &'a str,
+        wanted: &impl Fn(&NameParts<'a>) -> bool,
+    ) -> Option<NameParts<'a>> {
+        read(&self.0, name, NameParts::default(), wanted)
+    }
+}
+
+fn read<'a>(
+    parts: &[Part],
+    rest: &'a str,
+    found: NameParts<'a>,
+    wanted: &impl Fn(&NameParts<'a>) -> bool,
+) -> Option<NameParts<'a>> {
+    let Some((first, later)) = parts.split_first() else {
+        return Some(found).filter(|found| rest.is_empty() && wanted(found));
+    };
+    if let Part::Signs(signs) = first {
+        return read(later, rest.strip_prefix(signs.as_str())?, found, wanted);
+    }
+    let take = |end: usize| {
+        let (text, after) = rest.split_at(end);
+        let mut found = found.clone();
+        match first {
+            Part::Symbol => found.symbol = Some(text),
+            Part::Field => found.field = Some(text),
+            _ => found.date = Some(text),
+        }
+        read(later, after, found, wanted)
+    };
+    match later.first() {
+        Some(Part::Signs(signs)) => rest.rmatch_indices(signs.as_str()).find_map(|(end, _)| take(end)),
+        _ => take(rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(pattern: &str, name: &str, expected: Option<(&str, &str)>) {
+        let pattern = NamePattern::parse(pattern).unwrap();
+        let wanted = |parts: &NameParts<'_>| parts.field.is_none_or(|field| field == "Close");
+        let found = pattern.read(name, &wanted);
+        let found = found.map(|parts| (parts.symbol.unwrap_or("-"), parts.field.unwrap_or("-")));
+        assert_eq!(found, expected, "{name}");
+    }
+
+    #[test]
+    fn names_are_taken_apart() {
+        check("{symbol}", "AAPL", Some(("AAPL", "-")));
+        check("{symbol}.{field}", "BRK.B.Close", Some(("BRK.B", "Close")));
+        check("{field}.{symbol}", "Close.BRK.B", Some(("BRK.B", "Close")));
+        check("{field}|{symbol}", "Close|AAPL", Some(("AAPL", "Close")));
+        check("{symbol} US Equity", "AAPL US Equity", Some(("AAPL", "-")));
+        check("{symbol} US Equity", "Average", None);
+        check("{symbol}.{field}", "AAPL.Volume", None);
+    }
+
+    #[test]
+    fn patterns_that_say_nothing_are_refused() {
+        for pattern in ["", "{field}", "{symbol}{field}", "{symbol}-{symbol}"] {
+            assert_eq!(NamePattern::parse(pattern), None, "{pattern}");
+        }
+    }
+}

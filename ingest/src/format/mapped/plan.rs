@@ -1,0 +1,147 @@
+//! Where a map's values stand in one file: its columns, found by the file's own header.
+
+use market::symbol::Symbol;
+
+use super::definition::Place;
+use super::map::{Map, WideNames};
+use super::names::NameParts;
+use crate::format::head::plain;
+use crate::normalize::Fault;
+
+/// Values of one row: its canonical columns, and where in the record each stands.
+type Cells = Vec<(&'static str, usize)>;
+
+/// What a record of a file comes to.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// Values that all rows of a record have in common.
+    pub(super) common: Cells,
+    /// The rows of a record: one, or in a wide table one for each symbol (or date).
+    pub(super) rows: Vec<PlannedRow>,
+}
+
+/// One row of every record.
+#[derive(Debug, Default)]
+pub(super) struct PlannedRow {
+    /// What the columns' names say.
+    pub(super) constants: Vec<(&'static str, String)>,
+    pub(super) cells: Cells,
+}
+
+impl Plan {
+    /// Finds the columns of a file without a header, or of a header's names; a message when one is missing.
+    pub(super) fn of(map: &Map, names: &[String]) -> Result<Self, String> {
+        let mut common = Cells::new();
+        let mut fields = Vec::new();
+        for (name, place) in &map.columns {
+            match place {
+                Place::Number(number) => common.push((*name, number - 1)),
+                Place::Name(wanted) => match find(names, name, wanted)? {
+                    Some(index) => common.push((*name, index)),
+                    None => fields.push((*name, wanted.as_str())),
+                },
+            }
+        }
+        let Some(wide) = &map.wide else {
+            return match fields.first() {
+                Some((name, wanted)) => Err(no_column(name, wanted, names)),
+                None => Ok(Self { common, rows: vec![PlannedRow::default()] }),
+            };
+        };
+        let rows = wide_rows(map, wide, names, &common, &fields)?;
+        Ok(Self { common, rows })
+    }
+}
+
+/// Where the column of a name is: the name as it stands, else the only one spelled alike.
+fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, String> {
+    let places = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
+        names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()
+    };
+    let mut found = places(&|name| name == wanted);
+    if found.is_empty() && !plain(wanted).is_empty() {
+        found = places(&|name| plain(name) == plain(wanted));
+    }
+    match found.as_slice() {
+        [first, second, ..] => Err(format!(
+            "has the column {wanted:?} twice: say columns.{column} = {} or {}",
+            first + 1,
+            second + 1
+        )),
+        found => Ok(found.first().copied()),
+    }
+}
+
+fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
+    let listed: Vec<&str> = names.iter().take(20).map(String::as_str).collect();
+    let more = if names.len() > listed.len() { ", …" } else { "" };
+    format!(
+        "has no column {wanted:?}, which the map's columns.{name} names; its columns are: {}{more}",
+        listed.join(", ")
+    )
+}
+
+/// The rows of a wide table: its columns, grouped by what their names say.
+fn wide_rows(
+    map: &Map,
+    wide: &WideNames,
+    names: &[String],
+    common: &Cells,
+    fields: &[(&'static str, &str)],
+) -> Result<Vec<PlannedRow>, String> {
+    let field_of = |text: &str| {
+        let known = fields.iter().find(|(_, wanted)| *wanted == text || plain(wanted) == plain(text));
+        known.map(|(name, _)| *name)
+    };
+    let wanted = |parts: &NameParts<'_>| parts.field.is_none_or(|field| field_of(field).is_some());
+    let mut rows: Vec<PlannedRow> = Vec::new();
+    let mut used = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let elsewhere = common.iter().any(|(_, place)| *place == index) || wide.skip.contains(name);
+        let Some(parts) = wide.pattern.read(name, &wanted).filter(|_| !elsewhere && !name.is_empty()) else {
+            continue;
+        };
+        let Some(column) = parts.field.map_or(wide.value, field_of) else { continue };
+        let constants = said(map, name, &parts)?;
+        used.push(column);
+        match rows.iter_mut().find(|row| row.constants == constants) {
+            Some(row) if row.cells.iter().any(|(known, _)| *known == column) => {
+                return Err(format!("has two columns of {name:?}: name one of them in wide.skip"));
+            }
+            Some(row) => row.cells.push((column, index)),
+            None => rows.push(PlannedRow { constants, cells: vec![(column, index)] }),
+        }
+    }
+    if let Some((name, wanted)) = fields.iter().find(|(name, _)| !used.contains(name)) {
+        return Err(no_column(name, wanted, names));
+    }
+    if rows.is_empty() {
+        return Err(format!(
+            "has no column whose name fits wide.name; its columns are: {}",
+            names.iter().take(20).cloned().collect::<Vec<_>>().join(", ")
+        ));
+    }
+    Ok(rows)
+}
+
+/// What a column's name says in canonical form. Nothing that is no ticker for sure becomes a security.
+fn said(map: &Map, name: &str, parts: &NameParts<'_>) -> Result<Vec<(&'static str, String)>, String> {
+    let mut constants = Vec::new();
+    let value = |column, text| {
+        let value = map.value(column, text).map_err(|Fault { message, .. }| message)?;
+        Ok::<_, String>(value.map(std::borrow::Cow::into_owned))
+    };
+    if let (Some(text), Some(owner)) = (parts.symbol, map.owner()) {
+        let symbol = value(owner, text)?.filter(|symbol| Symbol::parse(symbol).is_ok());
+        let mixed = text.contains(|c: char| c.is_lowercase()) && text.contains(|c: char| c.is_uppercase());
+        let symbol = symbol.filter(|symbol| !mixed || symbol != text);
+        constants.push((owner, symbol.ok_or_else(|| {
+            format!("has the column {name:?}, which is no symbol: name it in wide.skip = [{name:?}], or give its symbol in [aliases.{owner}]")
+        })?));
+    }
+    if let Some(text) = parts.date {
+        let date = value("date", text)?;
+        constants.push(("date", date.ok_or_else(|| format!("has the column {name:?} without a date"))?));
+    }
+    Ok(constants)
+}

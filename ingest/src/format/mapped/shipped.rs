@@ -1,0 +1,46 @@
+//! Maps by name: of common layouts, which ship with the program, and of files.
+
+use std::sync::Arc;
+
+use super::map::Map;
+
+/// Maps of common layouts, by name.
+pub const SHIPPED: [(&str, &str); 6] = [
+    ("german-broker", include_str!("shipped/german-broker.toml")),
+    ("investing", include_str!("shipped/investing.toml")),
+    ("lean", include_str!("shipped/lean.toml")),
+    ("nasdaq", include_str!("shipped/nasdaq.toml")),
+    ("stooq", include_str!("shipped/stooq.toml")),
+    ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
+];
+
+/// A map, and how the command line names it.
+#[derive(Debug, Clone)]
+pub struct MapFile {
+    /// Absolute path, or the name of a shipped map.
+    pub name: String,
+    pub map: Arc<Map>,
+}
+
+impl MapFile {
+    /// Reads the map of a command line: a shipped one by its name, else a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, with line and column, and what is allowed there.
+    pub fn find(name: &str) -> Result<Self, String> {
+        let shipped = SHIPPED.iter().find(|(known, _)| *known == name);
+        let (name, text) = match shipped {
+            Some((name, text)) => ((*name).to_owned(), (*text).to_owned()),
+            None => {
+                let text = std::fs::read_to_string(name).map_err(|error| {
+                    let known: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                    format!("cannot be read: {error}; maps that ship with the program: {}", known.join(", "))
+                })?;
+                let path = std::path::absolute(name).map_err(|error| error.to_string())?;
+                (path.display().to_string(), text)
+            }
+        };
+        let map = Map::parse(&text).map_err(|error| error.to_string())?;
+        Ok(Self { name, map: Arc::new(map) })
+    }
+}

@@ -1,0 +1,94 @@
+//! What the cells of a column look like: dates and how they are written, numbers and their signs, tickers.
+
+/// Ways to write dates, the likelier first; with the numbers of year, month and day in one another's place, the
+/// first that fits all cells is proposed.
+const DATE_FORMATS: [&str; 14] = [
+    "YYYY-MM-DD",
+    "YYYYMMDD",
+    "YYYY/MM/DD",
+    "YYYY.MM.DD",
+    "MM/DD/YYYY",
+    "DD/MM/YYYY",
+    "DD.MM.YYYY",
+    "MM-DD-YYYY",
+    "DD-MM-YYYY",
+    "DD-MMM-YYYY",
+    "DD-MMM-YY",
+    "MMM DD, YYYY",
+    "MM/DD/YY",
+    "DD/MM/YY",
+];
+
+/// The date formats all cells fit, the likelier first; none for other cells. A time of day that is the same in all is
+/// a part of the format: the close of a session is its day.
+pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
+    let time = cells.first().and_then(|cell| Some(cell.split_once(' ')?.1)).filter(|time| time.contains(':'));
+    let days: Option<Vec<&str>> =
+        cells.iter().map(|cell| cell.strip_suffix(time?)?.strip_suffix(' ')).collect();
+    match (days, time) {
+        (Some(days), Some(time)) if !time.starts_with("00:00") && !time.starts_with("0:00") => {
+            day_formats(&days).iter().map(|format| format!("{format} {time}")).collect()
+        }
+        _ => day_formats(cells).into_iter().map(str::to_owned).collect(),
+    }
+}
+
+fn day_formats(cells: &[&str]) -> Vec<&'static str> {
+    let fits =
+        |format: &&&str| !cells.is_empty() && cells.iter().all(|cell| crate::format::is_date(format, cell));
+    DATE_FORMATS.iter().filter(fits).copied().collect()
+}
+
+/// Whether a cell is a number, however it is written: `$1,234.50`, `1.234,5`, `12.3M`.
+pub(super) fn is_number(cell: &str) -> bool {
+    let bare = cell.trim().trim_start_matches(['$', '€', '£', '-', '+', ' ']);
+    let bare = bare.trim_end_matches(['%', '€', '$', ' ']);
+    let bare = bare.strip_suffix(['K', 'M', 'B', 'T', 'k', 'm', 'b']).unwrap_or(bare);
+    bare.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && bare.bytes().any(|byte| byte.is_ascii_digit())
+        && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
+}
+
+/// Whether a cell is a ticker: short, in capitals.
+pub(super) fn is_ticker(cell: &str) -> bool {
+    (1..=12).contains(&cell.len())
+        && cell.starts_with(|c: char| c.is_ascii_uppercase())
+        && cell.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b".-/".contains(&b))
+}
+
+/// How numbers are written.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Signs {
+    pub(super) comma: bool,
+    pub(super) thousands: Option<char>,
+    pub(super) strip: String,
+    pub(super) suffixes: bool,
+}
+
+impl Signs {
+    /// What the numbers of a file show together.
+    pub(super) fn of<'a>(numbers: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let mut signs = Self::default();
+        let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
+        // The last of two signs is the decimal one; a lone one is, unless three digits follow it everywhere.
+        let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
+        let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
+        let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);
+        signs.comma = match both.clone().count() {
+            0 => bare.clone().any(|cell| fraction(cell, ',')),
+            count => comma_last * 2 > count,
+        };
+        let other = if signs.comma { '.' } else { ',' };
+        if bare.clone().any(|cell| cell.contains(other)) {
+            signs.thousands = Some(other);
+        } else if bare.clone().any(|cell| cell.contains('\'')) {
+            signs.thousands = Some('\'');
+        } else if bare.clone().any(|cell| cell.trim().contains([' ', '\u{a0}', '\u{202f}'])) {
+            signs.thousands = Some(' ');
+        }
+        signs.strip =
+            ['$', '€', '£'].into_iter().filter(|c| numbers.clone().any(|n| n.contains(*c))).collect();
+        signs.suffixes = numbers.clone().any(|cell| cell.ends_with(['K', 'M', 'B', 'T', 'k', 'm', 'b']));
+        signs
+    }
+}

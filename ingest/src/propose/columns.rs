@@ -1,0 +1,119 @@
+//! Which canonical column a vendor's word means.
+
+use market::event::Kind;
+
+use crate::format::plain;
+
+/// Vendors' words in one spelling (without case, blanks and signs) and what they mean in rows of a kind.
+const PRICE: [(&str, &str); 41] = [
+    ("symbol", "symbol"),
+    ("ticker", "symbol"),
+    ("tic", "symbol"),
+    ("instrument", "symbol"),
+    ("stock", "symbol"),
+    ("stocksymbol", "symbol"),
+    ("tickersymbol", "symbol"),
+    ("scrip", "symbol"),
+    ("kuerzel", "symbol"),
+    ("date", "date"),
+    ("datetime", "date"),
+    ("timestamp", "date"),
+    ("time", "date"),
+    ("tradedate", "date"),
+    ("tradingdate", "date"),
+    ("day", "date"),
+    ("datum", "date"),
+    ("fecha", "date"),
+    ("dtyyyymmdd", "date"),
+    ("open", "open"),
+    ("openingprice", "open"),
+    ("erffnung", "open"),
+    ("erster", "open"),
+    ("o", "open"),
+    ("high", "high"),
+    ("hoch", "high"),
+    ("tageshoch", "high"),
+    ("h", "high"),
+    ("low", "low"),
+    ("tief", "low"),
+    ("tagestief", "low"),
+    ("l", "low"),
+    ("close", "close"),
+    ("closelast", "close"),
+    ("closingprice", "close"),
+    ("last", "close"),
+    ("price", "close"),
+    ("schluss", "close"),
+    ("schlusskurs", "close"),
+    ("c", "close"),
+    ("vwap", "vwap"),
+];
+const VOLUME: [(&str, &str); 8] = [
+    ("volume", "volume"),
+    ("vol", "volume"),
+    ("v", "volume"),
+    ("volumen", "volume"),
+    ("stcke", "volume"),
+    ("tradedvolume", "volume"),
+    ("sharestraded", "volume"),
+    ("umsatz", "volume"),
+];
+const DIVIDEND: [(&str, &str); 22] = [
+    ("symbol", "symbol"),
+    ("ticker", "symbol"),
+    ("stock", "symbol"),
+    ("exdate", "ex_date"),
+    ("exdividenddate", "ex_date"),
+    ("exdiv", "ex_date"),
+    ("exeffdate", "ex_date"),
+    ("extag", "ex_date"),
+    ("date", "ex_date"),
+    ("datum", "ex_date"),
+    ("recorddate", "record_date"),
+    ("paymentdate", "payment_date"),
+    ("paydate", "payment_date"),
+    ("payabledate", "payment_date"),
+    ("zahltag", "payment_date"),
+    ("declarationdate", "declaration_date"),
+    ("dividend", "amount"),
+    ("dividends", "amount"),
+    ("dividende", "amount"),
+    ("amount", "amount"),
+    ("cashamount", "amount"),
+    ("currency", "currency"),
+];
+const SPLIT: [(&str, &str); 8] = [
+    ("symbol", "symbol"),
+    ("ticker", "symbol"),
+    ("date", "ex_date"),
+    ("exdate", "ex_date"),
+    ("split", "ratio"),
+    ("splits", "ratio"),
+    ("stocksplits", "ratio"),
+    ("ratio", "ratio"),
+];
+
+/// The kind of a table by its columns: what has a close is prices.
+pub(super) fn kind_of(names: &[String]) -> Kind {
+    let has = |kind, column| names.iter().any(|name| meaning(kind, name) == Some(column));
+    if has(Kind::Price, "close") {
+        Kind::Price
+    } else if has(Kind::Dividend, "amount") {
+        Kind::Dividend
+    } else if has(Kind::Split, "ratio") {
+        Kind::Split
+    } else {
+        Kind::Price
+    }
+}
+
+/// The canonical column a name means in rows of a kind.
+pub(super) fn meaning(kind: Kind, name: &str) -> Option<&'static str> {
+    let tables: &[&[(&str, &'static str)]] = match kind {
+        Kind::Dividend => &[&DIVIDEND],
+        Kind::Split => &[&SPLIT],
+        _ => &[&PRICE, &VOLUME],
+    };
+    let name = plain(name);
+    tables.iter().flat_map(|table| table.iter()).find(|(word, _)| *word == name).map(|(_, column)| *column)
+}

@@ -1,0 +1,264 @@
+//! The proposed map as TOML, each choice with the reason it was taken for, or with what to check.
+
+use std::fmt::Write;
+
+use market::event::Kind;
+
+use super::cells::is_ticker;
+use super::columns::{kind_of, meaning};
+use super::look::{Content, Look};
+
+/// Columns of prices in the order that headerless files have them.
+const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
+
+/// The fields of a wide table, by what its columns' names are made of.
+struct WideGuess {
+    pattern: &'static str,
+    /// The vendor's words for the fields, and what they mean; none where every cell is a close.
+    fields: Vec<(&'static str, String)>,
+}
+
+/// Writes a map.
+pub(super) fn map(look: &Look, label: &str) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_map(&mut text, look, label);
+    text
+}
+
+fn write_map(out: &mut String, look: &Look, label: &str) -> std::fmt::Result {
+    let wide = wide_guess(look);
+    let kind = if wide.is_some() { Kind::Price } else { kind_of(&look.names) };
+    let columns = columns(look, kind, wide.as_ref());
+    writeln!(out, "# A first map of {label}. Check every line, then: ingest load … --map THIS --dry-run")?;
+    writeln!(
+        out,
+        "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session."
+    )?;
+    writeln!(out, "kind = \"{kind}\"")?;
+    write_file(out, look)?;
+    writeln!(
+        out,
+        "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]"
+    )?;
+    for (name, place, sample) in &columns {
+        writeln!(out, "{name} = {place}{}", comment(sample))?;
+    }
+    write_not_taken(out, look, kind, wide.as_ref())?;
+    write_whose(out, look, &columns, wide.as_ref())?;
+    if let Some(wide) = &wide {
+        writeln!(
+            out,
+            "\n# Columns are called by their symbols: a row of the file is a row of each symbol.\n[wide]"
+        )?;
+        writeln!(out, "name = \"{}\"", wide.pattern)?;
+        if wide.fields.is_empty() {
+            writeln!(out, "value = \"close\"")?;
+        }
+        writeln!(out, "# skip = [\"Average\"]")?;
+    }
+    write_signs(out, look)?;
+    if kind == Kind::Price {
+        writeln!(out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
+        writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
+        writeln!(out, "\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:")?;
+        writeln!(out, "# [scale]\n# close = \"0.0001\"")?;
+    } else if kind == Kind::Dividend && !columns.iter().any(|(name, ..)| *name == "currency") {
+        writeln!(out, "\n[constants]\ncurrency = \"USD\" # check: what the amounts are in")?;
+    }
+    Ok(())
+}
+
+fn write_file(out: &mut String, look: &Look) -> std::fmt::Result {
+    let delimiter =
+        if look.delimiter == b'\t' { "tab".to_owned() } else { char::from(look.delimiter).to_string() };
+    writeln!(out, "\n[file]\ndelimiter = \"{delimiter}\"")?;
+    if look.windows_1252 {
+        writeln!(out, "encoding = \"windows-1252\" # the text is not UTF-8")?;
+    }
+    if look.first_line > 1 {
+        writeln!(out, "first_line = {} # the lines above are no part of the table", look.first_line)?;
+    }
+    match look.header {
+        0 => writeln!(out, "header = 0 # no line of names"),
+        1 => Ok(()),
+        lines => writeln!(out, "header = {lines} # lines of names; those of a column are joined by a bar"),
+    }
+}
+
+/// The columns taken: name, place and first cell.
+fn columns(look: &Look, kind: Kind, wide: Option<&WideGuess>) -> Vec<(&'static str, String, String)> {
+    let mut columns: Vec<(&'static str, String, String)> = Vec::new();
+    if let Some(wide) = wide {
+        let date = look.contents.iter().position(|content| matches!(content, Content::Dates(_)));
+        columns.extend(date.map(|at| ("date", (at + 1).to_string(), look.samples[at].clone())));
+        columns.extend(wide.fields.iter().map(|(name, word)| (*name, quoted(word), String::new())));
+        return columns;
+    }
+    if look.header == 0 {
+        return by_content(look);
+    }
+    for (index, name) in look.names.iter().enumerate() {
+        let Some(column) = meaning(kind, name) else { continue };
+        if !columns.iter().any(|(known, ..)| *known == column) {
+            let twice = look.names.iter().filter(|other| *other == name).count() > 1;
+            let place = if twice { (index + 1).to_string() } else { quoted(name) };
+            columns.push((column, place, look.samples[index].clone()));
+        }
+    }
+    let date = look.contents.iter().position(|content| matches!(content, Content::Dates(_)));
+    let dated = columns.iter().any(|(name, ..)| matches!(*name, "date" | "ex_date"));
+    if let (Some(at), false, Kind::Price) = (date, dated, kind) {
+        columns.insert(0, ("date", (at + 1).to_string(), look.samples[at].clone()));
+    }
+    columns
+}
+
+/// The columns of a headerless table of prices, by what stands in them.
+fn by_content(look: &Look) -> Vec<(&'static str, String, String)> {
+    let mut columns = Vec::new();
+    let mut add =
+        |name, index: usize| columns.push((name, (index + 1).to_string(), look.samples[index].clone()));
+    let position = |wanted: fn(&Content) -> bool| look.contents.iter().position(wanted);
+    if let Some(symbol) = position(|content| *content == Content::Tickers) {
+        add("symbol", symbol);
+    }
+    let date = position(|content| matches!(content, Content::Dates(_)));
+    date.into_iter().for_each(|date| add("date", date));
+    let numbers: Vec<usize> = (0..look.contents.len())
+        .filter(|index| look.contents[*index] == Content::Numbers && look.samples[*index] != "0")
+        .collect();
+    match numbers.as_slice() {
+        [] => {}
+        [only] => add("close", *only),
+        [close, volume] => {
+            add("close", *close);
+            add("volume", *volume);
+        }
+        many => PRICE_ORDER.into_iter().zip(many).for_each(|(name, index)| add(name, *index)),
+    }
+    columns
+}
+
+fn write_not_taken(out: &mut String, look: &Look, kind: Kind, wide: Option<&WideGuess>) -> std::fmt::Result {
+    if look.header == 0 {
+        return writeln!(out, "# Names were given by what stands in the columns: check each.");
+    }
+    let left = look.names.iter().filter(|name| wide.is_none() && meaning(kind, name).is_none());
+    let left: Vec<&str> = left.map(String::as_str).take(30).collect();
+    if left.is_empty() { Ok(()) } else { writeln!(out, "# not taken: {}", left.join(", ")) }
+}
+
+fn write_whose(
+    out: &mut String,
+    look: &Look,
+    columns: &[(&'static str, String, String)],
+    wide: Option<&WideGuess>,
+) -> std::fmt::Result {
+    if wide.is_some() || columns.iter().any(|(name, ..)| *name == "symbol") {
+        return Ok(());
+    }
+    let tickers = (0..look.names.len()).find(|index| look.contents[*index] == Content::Tickers);
+    if let Some(column) = tickers {
+        writeln!(
+            out,
+            "# symbol = {} # is it the symbol? its cells look so: {}",
+            quoted(&look.names[column]),
+            look.samples[column]
+        )?;
+    }
+    writeln!(
+        out,
+        "\n# Whose rows these are: the file's name is taken where the whole of it is a symbol (AAPL.csv)."
+    )?;
+    writeln!(out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
+}
+
+fn write_signs(out: &mut String, look: &Look) -> std::fmt::Result {
+    let formats = look.contents.iter().find_map(|content| match content {
+        Content::Dates(formats) => Some(formats),
+        _ => None,
+    });
+    if let Some([first, others @ ..]) =
+        formats.map(Vec::as_slice).filter(|formats| formats[0] != "YYYY-MM-DD")
+    {
+        writeln!(out, "\n[dates]")?;
+        let doubt = if others.is_empty() {
+            String::new()
+        } else {
+            format!(" # or {}: the dates fit both", others.join(", "))
+        };
+        writeln!(out, "format = \"{first}\"{doubt}")?;
+    }
+    let signs = &look.signs;
+    if *signs != super::cells::Signs::default() {
+        writeln!(out, "\n[numbers]")?;
+        if signs.comma {
+            writeln!(out, "decimal = \",\"")?;
+        }
+        if let Some(sign) = signs.thousands {
+            writeln!(out, "thousands = \"{sign}\"")?;
+        }
+        if !signs.strip.is_empty() {
+            writeln!(out, "strip = \"{}\" # signs that are no part of a number", signs.strip)?;
+        }
+        if signs.suffixes {
+            writeln!(out, "suffixes = true # 45.2M is 45200000")?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether columns are called by symbols, and how.
+fn wide_guess(look: &Look) -> Option<WideGuess> {
+    let dates = look.contents.iter().filter(|content| matches!(content, Content::Dates(_))).count();
+    let is_value = |index: &usize| matches!(look.contents[*index], Content::Numbers | Content::Empty);
+    let values: Vec<&str> =
+        (0..look.names.len()).filter(is_value).map(|index| look.names[index].as_str()).collect();
+    if look.header == 0 || dates != 1 || values.len() < 2 {
+        return None;
+    }
+    let patterns = [
+        ("{field}|{symbol}", '|', true),
+        ("{symbol}|{field}", '|', false),
+        ("{symbol}.{field}", '.', false),
+        ("{symbol}_{field}", '_', false),
+        ("{field}_{symbol}", '_', true),
+        ("{symbol} {field}", ' ', false),
+        ("{symbol}-{field}", '-', false),
+    ];
+    for (pattern, sign, field_first) in patterns {
+        let mut fields: Vec<(&'static str, String)> = Vec::new();
+        let fits = values.iter().filter(|name| {
+            let parts =
+                if field_first { name.split_once(sign) } else { name.rsplit_once(sign).map(|(a, b)| (b, a)) };
+            let Some((field, _)) = parts.filter(|(_, symbol)| is_ticker(symbol)) else { return false };
+            if let Some(meant) =
+                meaning(Kind::Price, field).filter(|meant| !["symbol", "date"].contains(meant))
+                && !fields.iter().any(|(known, _)| *known == meant)
+            {
+                fields.push((meant, field.to_owned()));
+            }
+            true
+        });
+        if fits.count() * 2 > values.len() && fields.iter().any(|(name, _)| *name == "close") {
+            return Some(WideGuess { pattern, fields });
+        }
+    }
+    let small = values.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
+    let is_symbol = |name: &&str| match small {
+        true => name.len() <= 6 && is_ticker(&name.to_ascii_uppercase()),
+        false => is_ticker(name),
+    };
+    let symbols = values.iter().all(|name| is_symbol(name) && meaning(Kind::Price, name).is_none());
+    symbols.then_some(WideGuess { pattern: "{symbol}", fields: Vec::new() })
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn comment(sample: &str) -> String {
+    let sample = sample.lines().next().unwrap_or_default();
+    if sample.is_empty() { String::new() } else { format!(" # {sample}") }
+}
