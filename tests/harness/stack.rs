@@ -96,7 +96,7 @@ async fn live(
     let environment = report::environment(&endpoints, api, &keys);
     folder.remember_environment(&environment)?;
     report::print(api, &keys).await?;
-    running.watch().await
+    running.watch(progress).await
 }
 
 async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Servers> {

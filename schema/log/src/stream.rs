@@ -3,6 +3,7 @@
 //! Invariants: file storage, no age or size limit, new messages refused rather than old ones dropped, deletes and
 //! purges denied; a server that does not know `sync_interval` is refused.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
@@ -78,8 +79,13 @@ impl StreamSettings {
 
     /// Connects, refusing servers that are too old.
     pub async fn connect(&self, name: &str) -> Result<jetstream::Context, StreamError> {
+        let (url, lost) = (redact(&self.nats_url), AtomicBool::new(false));
         let client = async_nats::ConnectOptions::new()
             .name(name)
+            .event_callback(move |event| {
+                say(&url, &lost, &event);
+                async {}
+            })
             .connection_timeout(Duration::from_secs(5))
             .connect(self.nats_url.split(',').map(str::trim).collect::<Vec<_>>())
             .await
@@ -147,7 +153,7 @@ impl StreamSettings {
         match context.get_stream(&self.nats_stream).await {
             Ok(stream) if genesis(&stream)? != genesis_id && stream.cached_info().state.last_sequence > 0 => {
                 Err(self.unavailable(
-                    "it is another log; import into a stream that is empty or does not exist yet",
+                    "it holds messages of another log; import into a stream that is empty or does not exist yet: --nats-stream OTHER --nats-subject-prefix other",
                 ))
             }
             Ok(_) => {
@@ -197,6 +203,19 @@ impl StreamSettings {
 pub fn genesis(stream: &stream::Stream) -> Result<String, StreamError> {
     let config = &stream.cached_info().config;
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
+}
+
+/// Says at once that the server is lost, and when it is back.
+fn say(url: &str, lost: &AtomicBool, event: &async_nats::Event) {
+    match event {
+        async_nats::Event::Disconnected if !lost.swap(true, Ordering::Relaxed) => {
+            tracing::warn!("the connection to NATS at {url} is lost: trying again");
+        }
+        async_nats::Event::Connected if lost.swap(false, Ordering::Relaxed) => {
+            tracing::warn!("NATS at {url} answers again");
+        }
+        _ => {}
+    }
 }
 
 fn version_of(text: &str) -> Option<(u64, u64)> {

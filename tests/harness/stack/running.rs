@@ -16,11 +16,13 @@ pub(super) struct Running {
     pub(super) api: Option<Api>,
     pub(super) projector: Option<Daemon>,
     pub(super) servers: Option<Servers>,
+    /// NATS ended, and that was said.
+    pub(super) without_log: bool,
 }
 
 impl Running {
     /// Waits for the first part to end, which none should, and says which and what it said last.
-    pub(super) async fn watch(&mut self) -> Result<()> {
+    pub(super) async fn watch(&mut self, progress: &Progress) -> Result<()> {
         loop {
             for daemon in self.api.as_mut().map(|api| &mut api.process).into_iter().chain(&mut self.projector)
             {
@@ -30,8 +32,12 @@ impl Running {
                 }
             }
             if let Some(servers) = &self.servers {
-                if let Some(death) = servers.nats.death().await {
-                    bail!(death);
+                if let Some(death) = servers.nats.death().await
+                    && !std::mem::replace(&mut self.without_log, true)
+                {
+                    progress.say(format_args!(
+                        "{death}\nthe API goes on serving what is there; start the stack again to load and project"
+                    ));
                 }
                 if let Some(death) = servers.postgres.death().await {
                     bail!(death);

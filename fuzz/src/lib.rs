@@ -1,0 +1,63 @@
+//! Every reader of bytes that come from elsewhere, one function each: called by cargo-fuzz, and by `cargo test` with the
+//! corpus and with random bytes. None may panic, whatever it is given.
+
+use async_nats::HeaderMap;
+use event_log::frame::{Envelope, Frame};
+use market::bars::Packed;
+use market::event::Kind;
+use market::records::Records;
+
+/// A file of any format: the first byte chooses the format and the name, the others are the content.
+pub fn formats(bytes: &[u8]) {
+    if let Some((choice, content)) = bytes.split_first() {
+        ingest::probe::file(*choice, content);
+    }
+}
+
+/// A map, and behind an empty line of dashes a file that is read under it.
+pub fn maps(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (map, file) = text.split_once("\n----\n").unwrap_or((&text, ""));
+    ingest::probe::mapped(map, file.as_bytes());
+}
+
+/// Lines and CSV records.
+pub fn records(bytes: &[u8]) {
+    ingest::probe::records(bytes);
+}
+
+/// A message of the log: headers as `name: value` lines, an empty line, the body.
+pub fn frames(bytes: &[u8]) {
+    let end = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
+    let mut headers = HeaderMap::new();
+    for line in String::from_utf8_lossy(&bytes[..end]).lines() {
+        if let Some((name, value)) = line.split_once(": ")
+            && !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        {
+            headers.insert(name, value);
+        }
+    }
+    let body = bytes.get(end + 2..).unwrap_or_default();
+    let _ = Envelope::read(Some(&headers));
+    if let Ok(frame) = Frame::decode(Some(&headers), body) {
+        let _ = frame.body.rows_json();
+        let _ = frame.body.observations(frame.id);
+        let _ = frame.body.halves();
+    }
+}
+
+/// Packed columns of bars, and a packed set of observations.
+pub fn columns(bytes: &[u8]) {
+    if let Ok(packed) = postcard::from_bytes::<Packed>(bytes) {
+        let _ = packed.unpack_closes();
+        if let Ok(bars) = packed.unpack() {
+            for index in 0..bars.len() {
+                let _ = bars.decimal(bars.bar(index).close);
+            }
+        }
+    }
+    for kind in [Kind::Dividend, Kind::Split, Kind::Security] {
+        let _ = Records::unpack(kind, bytes);
+    }
+}
