@@ -11,6 +11,7 @@ use crate::replay::digest;
 /// The day on which the feeds are loaded.
 const TODAY: &str = "2024-07-05";
 const UNPACK: &str = include_str!("../fixtures/older/observations.sql");
+const WITHOUT_FORECASTS: &str = include_str!("../fixtures/older/forecasts.sql");
 const OBSERVATIONS: &str = "select said from (
     select concat_ws('|', symbol, kind, source, id, security_ref, revision, action, observed_at, line, frame,
       record::text) as said
@@ -91,6 +92,37 @@ async fn a_database_of_an_older_program_is_packed_when_it_is_migrated() -> Resul
     app.feed("moved.ndjson", format!("{row}\n")).today(TODAY).apply().await?;
     market.load_all(&app, 2..3).await?;
     app.catch_up().await?;
+    Fold::check(&app, 1).await?;
+    answer(&app, &["rebuild", "--from", "log"]).await?;
+    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    ensure!(diff["identical"] == true, "{diff}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn tables_of_an_older_program_are_served_on_and_written_anew() -> Result<()> {
+    let app = TestApp::start().await?;
+    let market = Market::new(5, 3);
+    market.load_all(&app, 0..2).await?;
+    app.catch_up().await?;
+    app.servers().postgres.connect(app.database()).await?.batch_execute(WITHOUT_FORECASTS).await?;
+    let projected = "select count(*) from read_g1.dividends where status = 'projected'";
+    ensure!(app.sql_value::<i64>(projected).await? > 0, "the older program projected payments");
+
+    app.projector(&["migrate"]).await?.success()?;
+    // At once: no projection without an amount, every row declared, and a currency beside every price.
+    assert_eq!(app.sql_value::<i64>(projected).await?, 0);
+    let unnamed =
+        "select count(*) from read_g1.dividends where amount_status <> 'declared' or amount is null";
+    assert_eq!(app.sql_value::<i64>(unnamed).await?, 0);
+    let priced = "select count(*) from read_g1.metrics m join read_g1.stocks s using (symbol)
+        where m.price_currency is distinct from s.currency";
+    assert_eq!(app.sql_value::<i64>(priced).await?, 0);
+
+    // The next session derives every security: the tables are those that a rebuild makes.
+    market.load_all(&app, 2..3).await?;
+    app.catch_up().await?;
+    ensure!(app.sql_value::<i64>(projected).await? > 0, "payments are projected again");
     Fold::check(&app, 1).await?;
     answer(&app, &["rebuild", "--from", "log"]).await?;
     let diff = answer(&app, &["diff", "1", "2"]).await?;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: what one layer or one type does for every answer (headers, CSV, 304, `fields`) is said here once for all.
 
+use market::row::Flag;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -66,7 +67,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         (name = "Bulk", description = "Many symbols in one call (Professional)"),
     ),
     servers((url = "/", description = "This service")),
-    components(schemas(Allowed, ErrorBody, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier)),
+    components(schemas(Allowed, ErrorBody, Flag, NotFoundBody, InvalidParameterBody, InvalidParameter, FeatureNotAvailableBody, LimitedBody, QuotaUsage, Tier)),
     modifiers(&Security)
 )]
 pub(crate) struct Frame;

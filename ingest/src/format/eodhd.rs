@@ -124,6 +124,7 @@ fn read_row(
         .with("basis_as_of", adjusted.then_some(asked_on))
         .with("currency", row.text(&["currency"]).or(Some(currency)))
         .with("frequency", row.text(&["period"]).and_then(frequency))
+        .with("type_text", row.text(&["period"]))
         .with("ex_date", row.date(&["date"]))
         .with("record_date", row.date(&["recorddate"]))
         .with("payment_date", row.date(&["paymentdate"]))

@@ -81,19 +81,21 @@ fn symbol(row: &VendorRow<'_>) -> Option<String> {
 }
 
 fn dividend<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
-    let r#type = match row.text(&["dividendtype", "distributiontype"]) {
-        Some("CD" | "recurring") | None => "regular",
-        Some("SC") => "special",
-        Some("LT") => "capital_gain_long",
-        Some("ST") => "capital_gain_short",
-        Some(word) => word,
+    let type_text = row.text(&["dividendtype", "distributiontype"]);
+    let r#type = match type_text {
+        Some("CD" | "recurring") => Some("regular"),
+        Some("SC") => Some("special"),
+        Some("LT") => Some("capital_gain_long"),
+        Some("ST") => Some("capital_gain_short"),
+        other => other,
     };
     Draft::new(Kind::Dividend)
         .with("id", row.text(&["id"]))
         .with("symbol", symbol(row))
         .with("amount", row.text(&["cashamount"]))
         .with("currency", row.text(&["currency"]).or(Some(currency)))
-        .with("type", Some(r#type))
+        .with("type", r#type)
+        .with("type_text", type_text)
         .with("frequency", row.text(&["frequency"]))
         .with("ex_date", row.date(&["exdividenddate"]))
         .with("record_date", row.date(&["recorddate"]))

@@ -90,6 +90,7 @@ fn distribution<'a>(row: &'a VendorRow<'_>, currency: &'a str) -> Draft<'a> {
         .with("amount", row.text(&["distribution"]))
         .with("currency", Some(currency))
         .with("frequency", frequency)
+        .with("type_text", code)
         .with("ex_date", row.date(&["exdate"]))
         .with("record_date", row.date(&["recorddate"]))
         .with("payment_date", row.date(&["paymentdate"]))

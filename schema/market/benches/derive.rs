@@ -115,7 +115,6 @@ fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyh
                            "sector": "Industrials", "former_symbols": [], "indexes": ["sp500"] });
     Ok(History {
         symbol: Symbol::parse(&symbol)?,
-        key: symbol.clone(),
         former_symbols: Vec::new(),
         security: Some(observed(None, 1, security)?),
         dividends,

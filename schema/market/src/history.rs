@@ -45,8 +45,6 @@ pub struct PolicyRule {
 pub struct History {
     /// The canonical symbol: the current one, or the last one.
     pub symbol: Symbol,
-    /// What names the security for good, whatever its symbol becomes.
-    pub key: String,
     /// Symbols it held before.
     pub former_symbols: Vec<FormerSymbol>,
     /// Reference data that won; `None` for a provisional security known only by its rows.

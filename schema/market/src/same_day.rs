@@ -27,8 +27,8 @@ struct Seen {
     amount: Decimal,
     frequency: Option<Frequency>,
     payment_date: Option<NaiveDate>,
-    /// The type as the vendor writes it.
-    type_text: blake3::Hash,
+    /// The type as the vendor writes it, where it does.
+    type_text: Option<blake3::Hash>,
 }
 
 /// What tells whether a row is a version of another one's record.
@@ -43,7 +43,8 @@ enum Version {
 impl SameDay {
     /// Names in a row the amounts of earlier rows of its file that are other payments of the same day.
     ///
-    /// `type_text` is the type as the vendor writes it: two of a vendor's types may be one of ours.
+    /// `type_text` is the type as the vendor writes it, empty where it writes none: two of a vendor's types may be one of
+    /// ours.
     pub fn name(&mut self, row: &mut Row<Dividend>, type_text: &str) {
         if row.action == Action::Retract {
             return;
@@ -56,7 +57,7 @@ impl SameDay {
             amount: row.record.amount,
             frequency: row.record.frequency,
             payment_date: row.record.payment_date,
-            type_text: hash([type_text.as_bytes()]),
+            type_text: (!type_text.is_empty()).then(|| hash([type_text.as_bytes()])),
         };
         let day = self.days.entry(day(&row.record)).or_default();
         let others = day.iter().filter(|other| seen.is_another_payment(other));
@@ -67,16 +68,19 @@ impl SameDay {
 
 impl Seen {
     fn is_another_payment(&self, other: &Self) -> bool {
-        let differs = |a: Option<Frequency>, b| a.zip(b).is_some_and(|(a, b)| a != b);
-        let paid_apart = self.payment_date.zip(other.payment_date).is_some_and(|(a, b)| a != b);
         let (less, more) = (self.amount.min(other.amount), self.amount.max(other.amount));
         !self.version.is_of_record_of(other.version)
             && less != more
             && (differs(self.frequency, other.frequency)
-                || self.type_text != other.type_text
-                || paid_apart
+                || differs(self.type_text, other.type_text)
+                || differs(self.payment_date, other.payment_date)
                 || more >= less.saturating_mul(FACTOR))
     }
+}
+
+/// Whether both rows say something, and not the same.
+fn differs<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+    a.zip(b).is_some_and(|(a, b)| a != b)
 }
 
 impl Version {
@@ -157,6 +161,8 @@ mod tests {
         check("- - 0.2725 - 2005-01-03", "- - 0.2925 - 2005-01-10", true);
         check("- - 0.2725 - 2005-01-03", "- - 0.2925", false);
         check("- - 0.2725 - - CD", "- - 0.2925 - - recurring", true);
+        check("- - 0.2725 - - CD", "- - 0.2925 - - CD", false);
+        check("- - 0.2725 - - CD", "- - 0.2925", false);
         check("- - 0.259", "- - 0.259 annual", false);
         check("x - 0.259", "y - 0.526", true);
         check("x 0 0.259", "x 1 0.526", false);

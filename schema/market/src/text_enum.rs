@@ -3,10 +3,10 @@
 /// Declares a C-like enum with its wire words and implements everything that reads or writes them.
 #[macro_export]
 macro_rules! text_enum {
-    ($(#[doc = $doc:literal])* $vis:vis enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+    ($(#[doc = $doc:literal])* $vis:vis enum $name:ident { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-        $vis enum $name { $($(#[$vmeta])* #[serde(rename = $text)] $variant),+ }
+        $vis enum $name { $($(#[doc = $said])* #[serde(rename = $text)] $variant),+ }
 
         impl $name {
             /// Every value, in declaration order.
@@ -38,7 +38,7 @@ macro_rules! text_enum {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                 utoipa::openapi::schema::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
-                    .description(Some(concat!($($doc),*).trim()))
+                    .description(Some(concat!($($doc,)* $($crate::said!($text $($said)*)),+).trim()))
                     .enum_values(Some([$($text),+]))
                     .into()
             }
@@ -70,4 +70,12 @@ macro_rules! text_enum {
             }
         }
     };
+}
+
+/// What the OpenAPI document says of one word: a line of a list, nothing where the word says all.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! said {
+    ($text:literal) => { "" };
+    ($text:literal $($said:literal)+) => { concat!("\n- `", $text, "`:", $($said),+) };
 }

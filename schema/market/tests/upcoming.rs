@@ -1,67 +1,11 @@
-//! What a client counts on: ids that stay, and a year of expected payments that adds up.
+//! A year of expected payments that adds up (R19).
 
-use std::collections::BTreeSet;
-
-use chrono::NaiveDate;
-use market::event::{Dividend, Security};
-use market::history::{History, Observation, SourcePolicy};
-use market::identity::Identity;
-use market::measure::{Derived, Market, derive};
+use market::measure::Derived;
 use market::row::{AmountStatus, DividendRow, DividendStatus};
-use market::symbol::Symbol;
 use rust_decimal::Decimal;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use written::{day, history, on};
 
-fn day(text: &str) -> NaiveDate {
-    text.parse().expect("a date")
-}
-
-fn observed<T: DeserializeOwned>(
-    line: usize,
-    id: Option<&str>,
-    action: &str,
-    record: Value,
-) -> Observation<T> {
-    let row = json!({ "source": "test", "id": id, "security_ref": null, "revision": 0, "action": action,
-                      "observed_at": "2024-01-01T00:00:00Z", "line": line, "frame": "", "record": record });
-    serde_json::from_value(row).expect("an observation")
-}
-
-/// `ex-date payment-date amount [id [action]]`; `-` is none.
-fn dividend(line: usize, text: &str) -> Observation<Dividend> {
-    let words: Vec<&str> = text.split(' ').collect();
-    let given = |index: usize| words.get(index).copied().filter(|word| *word != "-");
-    let record = json!({ "symbol": "TEST", "amount": words[2], "currency": "USD", "type": "regular",
-                         "amount_basis": "raw", "ex_date": words[0], "payment_date": given(1) });
-    observed(line, given(3), given(4).unwrap_or("put"), record)
-}
-
-fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -> History {
-    let split = |(line, (ex_date, to)): (usize, &(&str, &str))| {
-        let declared = json!({ "symbol": "TEST", "ex_date": ex_date, "declaration_date": "2024-01-02", "from": "1", "to": to });
-        observed(line, None, "put", declared)
-    };
-    let security =
-        json!({ "symbol": "TEST", "name": "Test", "type": kind, "currency": "USD", "status": "active" });
-    History {
-        symbol: Symbol::parse("TEST").expect("a symbol"),
-        key: "TEST".to_owned(),
-        former_symbols: Vec::new(),
-        security: Some(observed(0, None, "put", security)),
-        dividends: dividends.iter().enumerate().map(|(line, text)| dividend(line, text)).collect(),
-        splits: splits.iter().enumerate().map(split).collect(),
-        fundamentals: Vec::new(),
-        etf: Vec::new(),
-        holdings: Vec::new(),
-        prices: Vec::new(),
-    }
-}
-
-fn on(as_of: &str, history: &History) -> Derived {
-    let (as_of, policy) = (day(as_of), SourcePolicy::default());
-    derive(history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy })
-}
+mod written;
 
 fn projected(derived: &Derived) -> Vec<&DividendRow> {
     derived.dividends.iter().filter(|row| row.status == DividendStatus::Projected).collect()
@@ -132,59 +76,4 @@ fn an_announced_split_divides_what_comes_behind_it() {
 #[test]
 fn nothing_is_expected_of_who_stopped_paying() {
     check(&on("2025-01-31", &history("stock", &QUARTERLY, &[])), &[]);
-}
-
-fn ids(derived: &Derived) -> Vec<String> {
-    let recorded = derived.dividends.iter().filter_map(|row| row.id.clone().map(|id| (id, row)));
-    recorded.map(|(id, row)| format!("{id} {} {}", row.amount, row.status)).collect()
-}
-
-#[test]
-fn ids_name_security_source_and_record() {
-    let rows = ["2024-03-07 - 0.5", "2024-06-06 - 0.5 q2"];
-    let derived = on("2024-06-28", &history("stock", &rows, &[("2024-05-01", "2")]));
-    assert_eq!(
-        ids(&derived),
-        ["TEST/test/dividend@2024-03-07.regular.USD 0.5 paid", "TEST/test/dividend/q2 0.5 paid"]
-    );
-    assert_eq!(derived.splits[0].id, "TEST/test/split@2024-05-01");
-}
-
-#[test]
-fn a_corrected_ex_date_cancels_the_id_it_had() {
-    let rows = ["2024-06-06 - 0.5", "2024-06-06 - 0.5 - retract", "2024-06-07 - 0.5"];
-    let derived = on("2024-06-28", &history("stock", &rows, &[]));
-    assert_eq!(
-        ids(&derived),
-        [
-            "TEST/test/dividend@2024-06-06.regular.USD 0.5 cancelled",
-            "TEST/test/dividend@2024-06-07.regular.USD 0.5 paid"
-        ]
-    );
-    // With an id it is the same record on another day.
-    let derived = on("2024-06-28", &history("stock", &["2024-06-06 - 0.5 q2", "2024-06-07 - 0.5 q2"], &[]));
-    assert_eq!(ids(&derived), ["TEST/test/dividend/q2 0.5 paid"]);
-}
-
-#[test]
-fn ids_survive_a_new_ticker_and_tell_reused_ones_apart() {
-    let key = |symbol: &str, former: Value, from: &str| {
-        let record = json!({ "symbol": symbol, "name": "", "type": "stock", "currency": "USD", "status": "active",
-                             "former_symbols": former });
-        let security = observed::<Security>(0, None, "put", record);
-        let symbol = Symbol::parse(symbol).expect("a symbol");
-        let mut identity = Identity { security: Some(security), ..Identity::provisional(&symbol) };
-        identity.spans[0].from = from.parse().unwrap_or(NaiveDate::MIN);
-        identity.key()
-    };
-    let former = json!([{ "symbol": "MID", "from": "2010-01-04", "to": "2022-06-08" },
-                        { "symbol": "FIRST", "to": "2010-01-03" }]);
-    let keys = [
-        key("FIRST", json!([]), ""),
-        key("NEW", former, ""),
-        key("TAKEN", json!([]), ""),
-        key("TAKEN", json!([]), "2015-03-02"),
-    ];
-    assert_eq!(keys, ["FIRST", "FIRST", "TAKEN", "TAKEN~2015-03-02"]);
-    assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), 3);
 }

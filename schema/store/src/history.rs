@@ -147,7 +147,6 @@ pub fn history(
 fn empty(identity: &Identity) -> History {
     History {
         symbol: identity.symbol.clone(),
-        key: identity.key(),
         former_symbols: identity.former_symbols(),
         security: identity.security.clone(),
         dividends: Vec::new(),

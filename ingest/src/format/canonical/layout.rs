@@ -34,7 +34,7 @@ layouts! {
         "dividend_suspended_on" "streak_seed_years" "streak_seed_through"];
     Price: ["symbol" "date"] ["close"] ["open" "high" "low" "volume" "vwap" "trade_count" "basis" "basis_as_of"];
     Dividend: ["symbol"] ["amount"] ["ex_date" "record_date" "payment_date" "declaration_date" "currency" "type"
-        "frequency" "amount_basis" "basis_as_of"];
+        "type_text" "frequency" "amount_basis" "basis_as_of"];
     Split: ["symbol" "ex_date"] ["from" "to"] ["declaration_date" "payable_date" "type"];
     Fundamentals: ["symbol" "as_of"] [] ["eps_ttm" "eps_as_of" "ffo_per_share_ttm" "shares_outstanding" "shares_as_of"
         "float_shares" "market_cap" "float_market_cap" "avg_daily_value" "revenue_ttm" "net_income_ttm"

@@ -56,3 +56,21 @@ fn a_vendors_message_is_no_data() {
             .contains("Forbidden")
     );
 }
+
+#[test]
+fn two_periods_of_one_day_are_two_payments() {
+    // Written by hand: the second period is no frequency.
+    let json = |period: &str| {
+        format!(
+            r#"[{{"date":"2004-12-27","period":"Quarterly","value":0.27,"unadjustedValue":0.27,"currency":"USD"}},
+            {{"date":"2004-12-27"{period},"value":0.29,"unadjustedValue":0.29,"currency":"USD"}}]"#
+        )
+    };
+    let check = |period: &str, beside: &str| {
+        let row = format!("dividend FUND 2004-12-27 0.29 USD regular raw{beside}");
+        assert_eq!(read_text("FUND.json", &json(period))[1], row, "{period}");
+    };
+    check(r#","period":"Final""#, " beside 0.27");
+    check(r#","period":"Quarterly""#, "");
+    check(r#","period":null"#, "");
+}

@@ -53,3 +53,23 @@ fn a_split_is_old_to_new_and_an_error_is_no_data() {
     let error = r#"{"status":"ERROR","request_id":"x","error":"You've exceeded the maximum requests per minute, please wait"}"#;
     assert!(refused("s.json", error).contains("requests per minute"));
 }
+
+#[test]
+fn two_types_of_one_day_are_two_payments() {
+    // Written by hand: both words mean a regular dividend, and the amounts alone would look like a correction.
+    let page = |second: &str| {
+        format!(
+            r#"{{"status":"OK","request_id":"x","results":[{{"id":"E1","ticker":"FUND","ex_dividend_date":"2024-02-09","cash_amount":0.27,"distribution_type":"recurring"}},
+            {{"id":"E2","ticker":"FUND","ex_dividend_date":"2024-02-09","cash_amount":0.29{second}}}]}}"#
+        )
+    };
+    let row = |text: &str| format!("dividend FUND 2024-02-09 {text}");
+    let irregular = read_text("x.json", &page(r#","distribution_type":"irregular""#));
+    assert_eq!(irregular[1], row("0.29 USD irregular raw"));
+    let check = |second: &str, expected: &str| {
+        assert_eq!(read_text("x.json", &page(second))[1], row(expected), "{second}");
+    };
+    check(r#","dividend_type":"CD""#, "0.29 USD regular raw beside 0.27");
+    check(r#","distribution_type":"recurring""#, "0.29 USD regular raw");
+    check("", "0.29 USD regular raw");
+}

@@ -65,8 +65,9 @@ pub(super) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String
                 let date = d.ex_date.map_or("-".to_owned(), |date| date.to_string());
                 let as_of = d.basis_as_of.map_or(String::new(), |date| format!("@{date}"));
                 let retract = if row.action == market::event::Action::Retract { " retract" } else { "" };
+                let beside: String = d.beside.iter().map(|amount| format!(" beside {amount}")).collect();
                 format!(
-                    "dividend {} {date} {} {} {} {}{as_of}{retract}",
+                    "dividend {} {date} {} {} {} {}{as_of}{retract}{beside}",
                     d.symbol, d.amount, d.currency, d.r#type, d.amount_basis
                 )
             })),

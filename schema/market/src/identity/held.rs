@@ -38,18 +38,6 @@ impl Identity {
         self.security.as_ref().map(|s| s.record.former_symbols.clone()).unwrap_or_default()
     }
 
-    /// What names the security for good: the first symbol it is known to have held, with the day where another security
-    /// held that symbol before.
-    pub fn key(&self) -> String {
-        let former = self.former_symbols().into_iter().min_by_key(|former| (former.from, former.to));
-        let first = former.map_or_else(|| self.symbol.clone(), |former| former.symbol);
-        let spans = self.spans.iter().filter(|span| span.symbol == first);
-        match spans.map(|span| span.from).min().filter(|from| *from > NaiveDate::MIN) {
-            Some(from) => format!("{first}~{from}"),
-            None => first.to_string(),
-        }
-    }
-
     /// Whether a row of `symbol` dated `date` is this security's.
     pub fn owns(&self, symbol: &str, date: NaiveDate) -> bool {
         self.spans.iter().any(|span| span.symbol.as_str() == symbol && span.from <= date && date <= span.to)

@@ -49,7 +49,6 @@ impl Inputs {
         let prices = rows("prices");
         let history = History {
             symbol: symbol.clone(),
-            key: symbol.to_string(),
             former_symbols: former_symbols(&profile),
             security: Some(observed(None, 0, Action::Put, 1, security(&profile, &symbol, &unit))),
             dividends: dividends

@@ -111,7 +111,6 @@ impl Life {
         }
         History {
             symbol: symbol.clone(),
-            key: symbol.to_string(),
             former_symbols: Vec::new(),
             security: None,
             dividends: dividends.collect(),

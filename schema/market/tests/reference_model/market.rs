@@ -190,7 +190,6 @@ impl Case {
         }
         History {
             symbol: symbol(),
-            key: symbol().to_string(),
             former_symbols: Vec::new(),
             security: None,
             dividends: dividends.collect(),

@@ -58,14 +58,15 @@ fn dividend() -> impl Strategy<Value = Dividend> {
         prop::option::of(day()),
         prop::option::weighted(0.3, day()),
     );
+    let beside = prop::collection::vec(number(), 0..3);
     let words = (
         prop::sample::select(DividendType::ALL),
         prop::bool::weighted(0.2),
         prop::option::weighted(0.3, prop::sample::select(Frequency::ALL)),
         prop::sample::select(vec!["USD", "USD", "USD", "GBP"]),
     );
-    (number(), dates, words).prop_map(
-        |(amount, (ex_date, record_date, payment_date, declaration_date), words)| {
+    (number(), dates, words, beside).prop_map(
+        |(amount, (ex_date, record_date, payment_date, declaration_date), words, beside)| {
             let (kind, adjusted, frequency, currency) = words;
             Dividend {
                 symbol: symbol(),
@@ -79,7 +80,7 @@ fn dividend() -> impl Strategy<Value = Dividend> {
                 declaration_date,
                 frequency,
                 basis_as_of: payment_date.filter(|_| adjusted),
-                beside: Vec::new(),
+                beside,
             }
         },
     )
@@ -155,7 +156,6 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
         let sources = ["a", "b", "manual"].into_iter().map(str::to_owned);
         History {
             symbol: symbol(),
-            key: symbol().to_string(),
             former_symbols: Vec::new(),
             security: None,
             dividends: lined(dividends),

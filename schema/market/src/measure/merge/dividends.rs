@@ -14,14 +14,13 @@ use super::payment::{Basics, Payment};
 use super::quarantine::hold_outliers;
 use super::row_rule::RowFault;
 use super::sources::{believed, withdraw_by_manual};
-use super::version::{Fate, Held, Keyed, Winner, moment, winners};
+use super::version::{Fate, Held, HeldSymbols, Keyed, Winner, moment, winners};
 use crate::event::{Basis, Dividend, DividendType, Kind};
 use crate::history::{History, SourcePolicy};
 use crate::measure::class::Class;
 use crate::measure::ex_date::{FIRST_T_PLUS_3, from_record_date, of_distribution};
 use crate::measure::policy::MANUAL;
 use crate::row::{Flag, Flags, HoldReason};
-use crate::symbol::Symbol;
 
 /// Days an ex-date may lie ahead of the newest session.
 const DAYS_AHEAD: i64 = 400;
@@ -51,7 +50,7 @@ pub(crate) struct MergedDividends<'a> {
 pub(crate) fn dividend_winners(
     history: &History,
     policy: &SourcePolicy,
-    own: &dyn Fn(&Symbol) -> bool,
+    symbols: HeldSymbols<'_>,
     beside: &Beside<'_>,
 ) -> DividendWinners {
     let observations = &history.dividends;
@@ -60,7 +59,7 @@ pub(crate) fn dividend_winners(
         fates: vec![Fate::Used; observations.len()],
         held: Vec::new(),
     };
-    let winners = winners(observations, own, beside, &mut result.fates, &mut result.held);
+    let winners = winners(observations, symbols, beside, &mut result.fates, &mut result.held);
     let mut kept = believed(observations, winners, Kind::Dividend, policy, beside, &mut result.fates);
     withdraw_by_manual(observations, &mut kept, beside, &mut result.fates);
     result.winners = kept;
@@ -95,7 +94,7 @@ pub(crate) fn merge_dividends<'a>(
     let DividendWinners { winners, mut fates, mut held } = found;
     let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
     for winner in &winners {
-        let Some(payment) = payment(history, winner.index, basics, flags) else { continue };
+        let Some(payment) = payment(history, winner, basics, flags) else { continue };
         if !is_declared(&payment.observation.record, &basics.known) {
             fates[winner.index] = Fate::NotYetKnown;
         } else if let Some((reason, message)) = too_far_ahead(&payment, basics.known.as_of()) {
@@ -141,11 +140,11 @@ fn is_declared(dividend: &Dividend, known: &Known) -> bool {
 
 fn payment<'a>(
     history: &'a History,
-    index: usize,
+    winner: &Winner,
     basics: &Basics<'_>,
     flags: &mut Flags,
 ) -> Option<Payment<'a>> {
-    let observation = &history.dividends[index];
+    let observation = &history.dividends[winner.index];
     let record = &observation.record;
     let ordinary = record.date()?;
     let amount = match record.amount_basis {
@@ -178,7 +177,9 @@ fn payment<'a>(
     let adjusted = basics.splits.carry(ex_date, basics.known.as_of()).apply(amount);
     Some(Payment {
         observation,
-        index,
+        index: winner.index,
+        named: &history.dividends[winner.named],
+        part: winner.part,
         ex_date,
         amount,
         adjusted,

@@ -41,7 +41,7 @@ pub use version::{Fate, Held, dividend_preference, split_preference};
 use super::adjust::Splits;
 use super::calendar::add_sessions;
 use super::series::Series;
-use crate::event::Action;
+use crate::event::{Action, FormerSymbol};
 use crate::history::History;
 use crate::measure::market::Market;
 use crate::row::Flags;
@@ -67,10 +67,10 @@ pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a>
     let (policy, known) = (market.policy, Known::on(market));
     let as_of = known.as_of();
     let mut flags = Flags::default();
-    let own = |symbol: &Symbol| is_own(history, symbol);
-    let splits = merge_splits(history, policy, &own, &mut flags);
+    let symbols = |symbol: &Symbol| held_place(history, symbol);
+    let splits = merge_splits(history, policy, &symbols, &mut flags);
     let beside = Beside::of(&history.dividends);
-    let winners = dividend_winners(history, policy, &own, &beside);
+    let winners = dividend_winners(history, policy, &symbols, &beside);
     let all_splits = table_of_all(&splits.splits, &stock_dividends(history, &winners, None));
     let declared = stock_dividends(history, &winners, Some(&known));
     let split_table = table_of_known(&history.splits, &splits.splits, &declared, &known);
@@ -108,11 +108,13 @@ pub(crate) fn currency(history: &History) -> &str {
     history.security.as_ref().map_or("USD", |security| &security.record.currency)
 }
 
-/// Whether rows of a symbol are this security's.
-fn is_own(history: &History, symbol: &Symbol) -> bool {
-    symbol.spellings().iter().any(|spelling| {
-        *spelling == history.symbol || history.former_symbols.iter().any(|former| former.symbol == *spelling)
-    })
+/// Where a symbol stands among those that the security held; `None` where its rows are another's.
+fn held_place(history: &History, symbol: &Symbol) -> Option<usize> {
+    let mut former: Vec<&FormerSymbol> = history.former_symbols.iter().collect();
+    former.sort_by_key(|former| (former.from, former.to));
+    let held = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
+    let spellings = symbol.spellings();
+    held.into_iter().position(|held| spellings.contains(held))
 }
 
 /// The newest ex-date of each source: the newest day of its data when it has no prices.

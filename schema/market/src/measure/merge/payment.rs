@@ -16,6 +16,10 @@ pub(crate) struct Payment<'a> {
     pub observation: &'a Observation<Dividend>,
     /// Position in the history's dividends.
     pub index: usize,
+    /// The version that its id is made of.
+    pub named: &'a Observation<Dividend>,
+    /// Place among the payments of its day that nothing but their amounts tells apart.
+    pub part: usize,
     pub ex_date: NaiveDate,
     /// Per share on the basis of the ex-date.
     pub amount: Decimal,

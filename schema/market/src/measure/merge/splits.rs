@@ -9,18 +9,19 @@ use rust_decimal::Decimal;
 use super::beside::Beside;
 use super::known::Known;
 use super::sources::{believed, withdraw_by_manual};
-use super::version::{Fate, Held, Keyed, SameContent, Winner, moment, winners};
+use super::version::{Fate, Held, HeldSymbols, Keyed, SameContent, Winner, moment, winners};
 use crate::event::{Kind, Split};
 use crate::history::{History, Observation, SourcePolicy};
 use crate::measure::adjust::{Ratio, SplitEvent, Splits};
 use crate::row::{Flag, Flags};
-use crate::symbol::Symbol;
 
 /// A split record that won its key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CleanSplit {
     /// Position in the history's splits.
     pub index: usize,
+    /// Position of the version that its id is made of.
+    pub named: usize,
     pub ex_date: NaiveDate,
     pub ratio: Ratio,
     pub cancelled: bool,
@@ -39,7 +40,7 @@ pub(crate) struct MergedSplits {
 pub(crate) fn merge_splits(
     history: &History,
     policy: &SourcePolicy,
-    own: &dyn Fn(&Symbol) -> bool,
+    symbols: HeldSymbols<'_>,
     flags: &mut Flags,
 ) -> MergedSplits {
     let observations = &history.splits;
@@ -48,25 +49,22 @@ pub(crate) fn merge_splits(
         return merged;
     }
     let beside = Beside::default();
-    let winners = winners(observations, own, &beside, &mut merged.fates, &mut merged.held);
+    let winners = winners(observations, symbols, &beside, &mut merged.fates, &mut merged.held);
     let mut kept = believed(observations, winners, Kind::Split, policy, &beside, &mut merged.fates);
     withdraw_by_manual(observations, &mut kept, &beside, &mut merged.fates);
     let live = one_per_date(observations, &kept, &mut merged.fates, flags);
-    let cancelled = kept.iter().filter(|winner| winner.cancelled).map(|winner| winner.index);
-    let clean = |index: usize, cancelled: bool| {
-        let record = &observations[index].record;
+    let cancelled = kept.iter().copied().filter(|winner| winner.cancelled);
+    let clean = |winner: Winner| {
+        let record = &observations[winner.index].record;
         CleanSplit {
-            index,
+            index: winner.index,
+            named: winner.named,
             ex_date: record.ex_date,
             ratio: Ratio { from: record.from, to: record.to },
-            cancelled,
+            cancelled: winner.cancelled,
         }
     };
-    merged.splits = live
-        .into_iter()
-        .map(|index| clean(index, false))
-        .chain(cancelled.map(|index| clean(index, true)))
-        .collect();
+    merged.splits = live.into_iter().chain(cancelled).map(clean).collect();
     merged.splits.sort_by(|a, b| {
         let key = |split: &CleanSplit| (split.ex_date, split.cancelled);
         key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
@@ -79,7 +77,7 @@ fn one_per_date(
     kept: &[Winner],
     fates: &mut [Fate],
     flags: &mut Flags,
-) -> Vec<usize> {
+) -> Vec<Winner> {
     let mut live: Vec<Winner> = kept.iter().copied().filter(|winner| !winner.cancelled).collect();
     live.sort_by(|a, b| {
         let (a, b) = (&observations[a.index], &observations[b.index]);
@@ -106,11 +104,11 @@ fn one_per_date(
             .iter()
             .filter(|winner| !differs(winner))
             .max_by_key(|winner| record(winner).preference());
-        let best = best.unwrap_or(latest).index;
+        let best = *best.unwrap_or(latest);
         same_day
             .iter()
-            .filter(|winner| winner.index != best)
-            .for_each(|winner| fates[winner.index] = Fate::Duplicate(best));
+            .filter(|winner| winner.index != best.index)
+            .for_each(|winner| fates[winner.index] = Fate::Duplicate(best.index));
         chosen.push(best);
     }
     chosen

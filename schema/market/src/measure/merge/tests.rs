@@ -54,7 +54,6 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     }
     History {
         symbol: Symbol::parse("TEST").unwrap(),
-        key: "TEST".into(),
         former_symbols: Vec::new(),
         security: None,
         dividends: (1..).zip(rows).map(|(line, text)| row(line, text)).collect(),

@@ -35,6 +35,8 @@ pub(crate) trait Keyed {
     fn symbol(&self) -> &Symbol;
     /// Whether it is another payment than a record of the same natural key, rather than another version of it.
     fn is_beside(&self, other: &Self, beside: &Beside<'_>) -> bool;
+    /// The order of the payments of one day.
+    fn compare_beside(&self, other: &Self) -> Ordering;
 }
 
 impl Keyed for Dividend {
@@ -68,6 +70,10 @@ impl Keyed for Dividend {
     fn is_beside(&self, other: &Self, beside: &Beside<'_>) -> bool {
         beside.are_two(self, other)
     }
+
+    fn compare_beside(&self, other: &Self) -> Ordering {
+        self.amount.cmp(&other.amount)
+    }
 }
 
 impl Keyed for Split {
@@ -93,6 +99,10 @@ impl Keyed for Split {
 
     fn is_beside(&self, _: &Self, _: &Beside<'_>) -> bool {
         false
+    }
+
+    fn compare_beside(&self, _: &Self) -> Ordering {
+        Ordering::Equal
     }
 }
 
@@ -137,12 +147,19 @@ pub(crate) struct Winner {
     pub cancelled: bool,
     /// Whether a row of its key at the same revision says another thing without an id to tell which is meant.
     pub conflict: bool,
+    /// The version under the earliest of the security's symbols.
+    pub named: usize,
+    /// Place among the payments of its day that nothing but their amounts tells apart.
+    pub part: usize,
 }
+
+/// Where a symbol stands among those that a security held, the earliest first; `None` for others' symbols.
+pub(crate) type HeldSymbols<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 
 /// Picks the winners, sorted by source; sets the fates of everything that lost.
 pub(crate) fn winners<T: Keyed + SameContent>(
     observations: &[Observation<T>],
-    own: &dyn Fn(&Symbol) -> bool,
+    symbols: HeldSymbols<'_>,
     beside: &Beside<'_>,
     fates: &mut [Fate],
     held: &mut Vec<Held>,
@@ -164,12 +181,12 @@ pub(crate) fn winners<T: Keyed + SameContent>(
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
     let keys = order.chunk_by(|a, b| compare_keys(at(*a), at(*b)) == Ordering::Equal);
-    for versions in keys.flat_map(|versions| payments(observations, versions, beside)) {
+    for (part, versions) in keys.flat_map(|versions| (0..).zip(payments(observations, versions, beside))) {
         let Some((last, earlier)) = versions.split_last() else { continue };
         let superseded =
             |fates: &mut [Fate], by| earlier.iter().for_each(|index| fates[*index] = Fate::Superseded(by));
         superseded(fates, *last);
-        if moved_away(observations, &versions, own) {
+        if moved_away(observations, &versions, symbols) {
             fates[*last] = Fate::Moved;
             continue;
         }
@@ -186,12 +203,28 @@ pub(crate) fn winners<T: Keyed + SameContent>(
             index: shown,
             cancelled,
             conflict: !cancelled && conflicts(observations, &versions, *last),
+            named: named(observations, &versions, symbols).unwrap_or(shown),
+            part,
         });
     }
     winners
 }
 
-/// Divides the versions of one key, in order, into those of each payment of the day.
+/// The put under the earliest symbol: a vendor that files the past under a new ticker renames no record.
+fn named<T: Keyed>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    symbols: HeldSymbols<'_>,
+) -> Option<usize> {
+    let place = |index: &usize| {
+        let symbol = observations[*index].record.symbol();
+        let place = symbols(symbol);
+        (place.is_none(), place, symbol)
+    };
+    versions.iter().copied().filter(|index| is_put(&observations[*index])).min_by_key(place)
+}
+
+/// Divides the versions of one key, in order, into those of each payment of the day, the smallest first.
 ///
 /// Of the amounts, from the greatest version down, each is a payment of its own if it is beside all found before. The
 /// rest are earlier versions of the first of these that they are not beside. A retraction withdraws every payment that
@@ -220,7 +253,9 @@ fn payments<T: Keyed + SameContent>(
         };
         versions.iter().copied().filter(|index| own(&observations[*index])).collect()
     };
-    (0..found.len()).map(of).collect()
+    let mut places: Vec<usize> = (0..found.len()).collect();
+    places.sort_by(|a, b| found[*a].compare_beside(found[*b]));
+    places.into_iter().map(of).collect()
 }
 
 /// Whether two records say the same amount or ratio.
@@ -287,13 +322,13 @@ fn is_withdrawn<T: Keyed>(
 fn moved_away<T: Keyed>(
     observations: &[Observation<T>],
     versions: &[usize],
-    own: &dyn Fn(&Symbol) -> bool,
+    symbols: HeldSymbols<'_>,
 ) -> bool {
     let symbol = |index: &usize| observations[*index].record.symbol();
     let Some(last) = versions.last() else { return false };
     observations[*last].id.is_some()
         && versions.iter().any(|index| symbol(index) != symbol(last))
-        && !own(symbol(last))
+        && symbols(symbol(last)).is_none()
 }
 
 /// Without an id, another amount at the winner's revision is a conflict: nothing says that it is a correction.

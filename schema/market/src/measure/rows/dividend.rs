@@ -33,23 +33,9 @@ pub(super) fn dividends(measured: &Measured<'_>) -> Vec<DividendRow> {
         rows.push(row);
     }
     rows.extend(merged.cancelled.iter().map(|payment| record(measured, payment, DividendStatus::Cancelled)));
-    tell_apart(&mut rows);
     rows.extend(measured.upcoming.projections.iter().map(|expected| projection(measured, expected)));
     rows.sort_by(|a, b| (a.ex_date, a.r#type, &a.id).cmp(&(b.ex_date, b.r#type, &b.id)));
     rows
-}
-
-/// Numbers rows whose vendor says nothing that tells them apart: two payments of one day, the smaller one first.
-fn tell_apart(rows: &mut [DividendRow]) {
-    rows.sort_by(|a, b| {
-        let cancelled = |row: &DividendRow| row.status == DividendStatus::Cancelled;
-        (&a.id, cancelled(a), a.amount).cmp(&(&b.id, cancelled(b), b.amount))
-    });
-    for part in rows.chunk_by_mut(|a, b| a.id == b.id).filter(|same| same.len() > 1) {
-        for (row, number) in part.iter_mut().zip(1..).skip(1) {
-            row.id = row.id.take().map(|id| format!("{id}.{number}"));
-        }
-    }
 }
 
 fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus) -> DividendRow {
@@ -60,7 +46,7 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
         _ => Frequency::Irregular,
     });
     DividendRow {
-        id: Some(dividend_id(measured.basis.history, observation)),
+        id: Some(dividend_id(payment)),
         symbol: measured.basis.history.symbol.to_string(),
         ex_date: payment.ex_date,
         payment_date: dividend.payment_date,

@@ -1,48 +1,51 @@
 //! Ids of records, unique over the whole service and the same however often the tables are built.
 //!
-//! `security/source/kind/vendor's id`, or `security/source/kind@date.type.currency` where the vendor gives none: a corrected
-//! date is then another record, and the one at the old date is cancelled. Symbols and source names hold neither sign.
+//! `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` where the vendor gives none: a corrected
+//! date is then another record, and the one at the old date is cancelled. The symbol is the one that the record was filed
+//! under, of several the one that the security held first: neither a new ticker nor a former one that becomes known later
+//! changes an id. A second payment of a day without vendor's id has `.2`, a third `.3`, by amount, so that any cut and order
+//! of the files gives the same ids. Symbols and source names hold neither sign.
 
 use crate::event::{Dividend, Split};
-use crate::history::{History, Observation};
+use crate::measure::merge::Payment;
+use crate::observation::Observation;
 
 /// The id of a dividend record.
-pub(super) fn dividend_id(history: &History, observation: &Observation<Dividend>) -> String {
-    of_dividend(history, observation, "dividend")
+pub(super) fn dividend_id(payment: &Payment<'_>) -> String {
+    of_payment(payment, "dividend")
 }
 
 /// The id of a stock dividend among the splits.
-pub(super) fn stock_dividend_id(history: &History, observation: &Observation<Dividend>) -> String {
-    of_dividend(history, observation, "stock_dividend")
+pub(super) fn stock_dividend_id(payment: &Payment<'_>) -> String {
+    of_payment(payment, "stock_dividend")
 }
 
 /// The id of a split record.
-pub(super) fn split_id(history: &History, observation: &Observation<Split>) -> String {
-    id(history, observation, "split", || observation.record.ex_date.to_string())
+pub(super) fn split_id(observation: &Observation<Split>) -> String {
+    let split = &observation.record;
+    id(observation, split.symbol.as_str(), "split", || split.ex_date.to_string())
 }
 
-fn of_dividend(history: &History, observation: &Observation<Dividend>, kind: &str) -> String {
-    id(history, observation, kind, || {
-        let dividend = &observation.record;
-        let date = match (dividend.ex_date, dividend.record_date) {
-            (Some(ex_date), _) => ex_date.to_string(),
-            (None, record_date) => {
-                format!("record-{}", record_date.map(|date| date.to_string()).unwrap_or_default())
-            }
-        };
-        format!("{date}.{}.{}", dividend.r#type, dividend.currency)
-    })
+fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
+    let symbol = payment.named.record.symbol.as_str();
+    id(payment.observation, symbol, kind, || natural(&payment.observation.record, payment.part))
 }
 
-fn id<T>(
-    history: &History,
-    observation: &Observation<T>,
-    kind: &str,
-    natural: impl Fn() -> String,
-) -> String {
-    let (security, source) = (&history.key, &observation.source);
+fn natural(dividend: &Dividend, part: usize) -> String {
+    let date = match (dividend.ex_date, dividend.record_date) {
+        (Some(ex_date), _) => ex_date.to_string(),
+        (None, record_date) => {
+            format!("record-{}", record_date.map(|date| date.to_string()).unwrap_or_default())
+        }
+    };
+    let number = if part == 0 { String::new() } else { format!(".{}", part + 1) };
+    format!("{date}.{}.{}{number}", dividend.r#type, dividend.currency)
+}
+
+fn id<T>(observation: &Observation<T>, symbol: &str, kind: &str, natural: impl Fn() -> String) -> String {
+    let source = &observation.source;
     match &observation.id {
-        Some(vendor) => format!("{security}/{source}/{kind}/{vendor}"),
-        None => format!("{security}/{source}/{kind}@{}", natural()),
+        Some(vendor) => format!("{symbol}/{source}/{kind}/{vendor}"),
+        None => format!("{symbol}/{source}/{kind}@{}", natural()),
     }
 }

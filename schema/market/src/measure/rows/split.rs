@@ -36,13 +36,7 @@ pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
             payable_date: observation.record.payment_date,
             revision: observation.revision,
             updated_at: observation.observed_at,
-            ..base(
-                measured,
-                stock_dividend_id(measured.basis.history, observation),
-                payment.ex_date,
-                ratio,
-                false,
-            )
+            ..base(measured, stock_dividend_id(payment), payment.ex_date, ratio, false)
         });
     }
     rows.sort_by(|a, b| (a.ex_date, &a.id).cmp(&(b.ex_date, &b.id)));
@@ -50,7 +44,8 @@ pub(super) fn splits(measured: &Measured<'_>) -> Vec<SplitRow> {
 }
 
 fn split_row(measured: &Measured<'_>, split: &CleanSplit) -> SplitRow {
-    let observation = &measured.basis.history.splits[split.index];
+    let splits = &measured.basis.history.splits;
+    let observation = &splits[split.index];
     let declared = observation.record.r#type.as_deref().and_then(|word| word.parse::<SplitType>().ok());
     let shares_paid = declared == Some(SplitType::StockDividend) && split.ratio.to > split.ratio.from;
     SplitRow {
@@ -59,13 +54,7 @@ fn split_row(measured: &Measured<'_>, split: &CleanSplit) -> SplitRow {
         payable_date: observation.record.payable_date,
         revision: observation.revision,
         updated_at: observation.observed_at,
-        ..base(
-            measured,
-            split_id(measured.basis.history, observation),
-            split.ex_date,
-            split.ratio,
-            split.cancelled,
-        )
+        ..base(measured, split_id(&splits[split.named]), split.ex_date, split.ratio, split.cancelled)
     }
 }
 

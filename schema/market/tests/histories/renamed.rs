@@ -1,0 +1,143 @@
+//! A ticker that two companies bore (R27): the first took another one, and years later the second came to the market under
+//! it. Both are asked at every month end: each is paid its own dividends only, under ids that stay.
+
+use std::collections::BTreeSet;
+
+use chrono::{Days, NaiveDate};
+use market::event::{Dividend, FormerSymbol, Security};
+use market::history::{History, SourcePolicy};
+use market::identity::{Directory, Identity};
+use market::measure::{Derived, Market, derive};
+use market::observation::Observation;
+use market::row::DividendState;
+use market::symbol::Symbol;
+use serde_json::json;
+
+use crate::lives::{Life, date};
+
+const UNTIL: &str = "2024-12-31";
+/// The first company's last day under the ticker, and the second one's first.
+const LEFT: &str = "2015-06-30";
+const TAKEN: &str = "2018-03-01";
+
+fn symbol(text: &str) -> Symbol {
+    Symbol::parse(text).expect("a symbol")
+}
+
+fn filed(life: &Life, ticker: impl Fn(NaiveDate) -> &'static str) -> Vec<Observation<Dividend>> {
+    let mut rows = life.history().dividends;
+    for row in &mut rows {
+        row.record.symbol = symbol(ticker(row.record.ex_date.expect("an ex-date")));
+    }
+    rows
+}
+
+fn first_company() -> Life {
+    Life::new("first", UNTIL).every(91, "2008-02-07", &[("0.10", 20), ("0.11", 20), ("0.12", 28)])
+}
+
+fn second_company() -> Life {
+    Life::new("second", UNTIL).every(91, "2018-05-10", &[("1.50", 27)])
+}
+
+/// Every dividend of the feed: the vendor filed the year of the change under both tickers of the first company.
+fn feed() -> Vec<Observation<Dividend>> {
+    let mut rows = filed(&first_company(), |day| if day <= date(LEFT) { "TICK" } else { "TOCK" });
+    let again = filed(&first_company(), |_| "TOCK").into_iter();
+    rows.extend(
+        again.filter(|row| {
+            row.record.ex_date.is_some_and(|day| date("2014-07-01") <= day && day <= date(LEFT))
+        }),
+    );
+    rows.extend(filed(&second_company(), |_| "TICK"));
+    rows
+}
+
+fn reference(line: u64, record: Security) -> Observation<Security> {
+    let said = &first_company().history().dividends[0];
+    Observation {
+        source: said.source.clone(),
+        id: None,
+        security_ref: Some(format!("company-{line}")),
+        revision: 0,
+        action: said.action,
+        observed_at: said.observed_at,
+        line,
+        frame: String::new(),
+        record,
+    }
+}
+
+fn companies() -> Directory {
+    let security = |ticker: &str| -> Security {
+        let record = json!({ "symbol": ticker, "name": ticker, "type": "stock", "currency": "USD", "status": "active" });
+        serde_json::from_value(record).expect("a security")
+    };
+    let former = FormerSymbol { symbol: symbol("TICK"), from: None, to: Some(date(LEFT)) };
+    let first = Security { former_symbols: vec![former], ..security("TOCK") };
+    let second = Security { ipo_date: Some(date(TAKEN)), ..security("TICK") };
+    let known = feed().into_iter().map(|row| row.record.symbol).collect();
+    Directory::resolve(&[reference(1, first), reference(2, second)], &known, &SourcePolicy::default())
+}
+
+fn history(company: &Identity) -> History {
+    let owned = |row: &Observation<Dividend>| {
+        row.record.ex_date.is_some_and(|day| company.owns(row.record.symbol.as_str(), day))
+    };
+    History {
+        symbol: company.symbol.clone(),
+        former_symbols: company.former_symbols(),
+        security: company.security.clone(),
+        dividends: feed().into_iter().filter(owned).collect(),
+        ..first_company().history()
+    }
+}
+
+fn asked(history: &History, as_of: NaiveDate) -> Derived {
+    let policy = SourcePolicy::default();
+    derive(history, &Market { as_of, newest: date(UNTIL), benchmark: None, policy: &policy })
+}
+
+fn ids(derived: &Derived, until: NaiveDate) -> BTreeSet<String> {
+    derived.dividends.iter().filter(|row| row.ex_date <= until).filter_map(|row| row.id.clone()).collect()
+}
+
+/// Asks a company at every month end of both lives; the ids of its payments at the end.
+fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<String> {
+    let history = history(&companies().identities[&symbol(ticker)]);
+    let mut before = BTreeSet::new();
+    let days = first_company().first().iter_days().take_while(|day| *day <= date(UNTIL));
+    for day in days.filter(|day| chrono::Datelike::day(&(*day + Days::new(1))) == 1) {
+        let derived = asked(&history, day);
+        let paid: Vec<NaiveDate> = life.rows.iter().map(|row| row.0).filter(|ex| *ex <= day).collect();
+        // Looking back, a payment without declaration date is known 30 days ahead.
+        let declared = life.rows.iter().any(|row| row.0 <= day + Days::new(30));
+        let status = if declared { DividendState::Active } else { DividendState::NonPayer };
+        assert_eq!(derived.metrics.dividend_status, status, "{} on {day}", life.name);
+        assert_eq!(derived.metrics.payment_count, paid.len() as i32, "{} on {day}", life.name);
+        let rate = indicated.iter().rev().find(|(from, _)| date(from) <= day).map(|(_, rate)| *rate);
+        if let Some(rate) = rate {
+            let found = derived.metrics.dps_forward.map(|forward| forward.to_string());
+            assert_eq!(found.as_deref(), Some(rate), "{} on {day}", life.name);
+        }
+        let served = ids(&derived, day);
+        assert!(served.len() == paid.len() && served.is_superset(&before), "{} on {day}", life.name);
+        before = served;
+    }
+    before
+}
+
+#[test]
+fn a_ticker_that_another_company_takes_over_mixes_nothing() {
+    // Two payments have a rhythm; the rates are those of the newest amounts.
+    let first = check(
+        "TOCK",
+        &first_company(),
+        &[("2008-05-31", "0.4"), ("2013-01-31", "0.44"), ("2017-12-31", "0.48")],
+    );
+    let second = check("TICK", &second_company(), &[("2018-08-31", "6")]);
+    assert!(first.is_disjoint(&second));
+    // The first company's ids have the ticker that it bore, whatever it bears today.
+    let old = first.iter().filter(|id| id.starts_with("TICK/")).count();
+    assert_eq!((old, first.len() - old, second.len()), (30, 38, 27));
+}

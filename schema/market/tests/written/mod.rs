@@ -1,0 +1,63 @@
+//! Securities written in a line per payment, for tests of what is served of them.
+
+use chrono::NaiveDate;
+use market::event::Dividend;
+use market::history::{History, SourcePolicy};
+use market::measure::{Derived, Market, derive};
+use market::observation::Observation;
+use market::symbol::Symbol;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// A date.
+pub(crate) fn day(text: &str) -> NaiveDate {
+    text.parse().expect("a date")
+}
+
+/// An observation of the source `test`.
+pub(crate) fn observed<T: DeserializeOwned>(
+    line: usize,
+    id: Option<&str>,
+    action: &str,
+    record: Value,
+) -> Observation<T> {
+    let row = json!({ "source": "test", "id": id, "security_ref": null, "revision": 0, "action": action,
+                      "observed_at": "2024-01-01T00:00:00Z", "line": line, "frame": "", "record": record });
+    serde_json::from_value(row).expect("an observation")
+}
+
+/// `ex-date payment-date amount [id [action]]`; `-` is none.
+pub(crate) fn dividend(line: usize, text: &str) -> Observation<Dividend> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let given = |index: usize| words.get(index).copied().filter(|word| *word != "-");
+    let record = json!({ "symbol": "TEST", "amount": words[2], "currency": "USD", "type": "regular",
+                         "amount_basis": "raw", "ex_date": words[0], "payment_date": given(1) });
+    observed(line, given(3), given(4).unwrap_or("put"), record)
+}
+
+/// A security of a kind with its payments, and splits of 1 into the shares given, announced on 2024-01-02.
+pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -> History {
+    let split = |(line, (ex_date, to)): (usize, &(&str, &str))| {
+        let declared = json!({ "symbol": "TEST", "ex_date": ex_date, "declaration_date": "2024-01-02", "from": "1", "to": to });
+        observed(line, None, "put", declared)
+    };
+    let security =
+        json!({ "symbol": "TEST", "name": "Test", "type": kind, "currency": "USD", "status": "active" });
+    History {
+        symbol: Symbol::parse("TEST").expect("a symbol"),
+        former_symbols: Vec::new(),
+        security: Some(observed(0, None, "put", security)),
+        dividends: dividends.iter().enumerate().map(|(line, text)| dividend(line, text)).collect(),
+        splits: splits.iter().enumerate().map(split).collect(),
+        fundamentals: Vec::new(),
+        etf: Vec::new(),
+        holdings: Vec::new(),
+        prices: Vec::new(),
+    }
+}
+
+/// What is served on a day.
+pub(crate) fn on(as_of: &str, history: &History) -> Derived {
+    let (as_of, policy) = (day(as_of), SourcePolicy::default());
+    derive(history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy })
+}
