@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use chrono::{Days, NaiveDate};
 use market::event::{Action, Dividend, FormerSymbol, Row};
-use market::history::History;
+use market::history::{History, Observation};
 use market::measure::Derived;
-use market::observation::Observation;
 use market::same_day::SameDay;
 use market::symbol::Symbol;
 use proptest::prelude::*;

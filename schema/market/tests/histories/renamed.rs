@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 
 use chrono::{Days, NaiveDate};
 use market::event::{Dividend, FormerSymbol, Security};
-use market::history::{History, SourcePolicy};
+use market::history::{History, Observation, SourcePolicy};
 use market::identity::{Directory, Identity};
 use market::measure::{Derived, Market, derive};
-use market::observation::Observation;
 use market::row::DividendState;
 use market::symbol::Symbol;
 use serde_json::json;

@@ -2,9 +2,8 @@
 
 use chrono::NaiveDate;
 use market::event::Dividend;
-use market::history::{History, SourcePolicy};
+use market::history::{History, Observation, SourcePolicy};
 use market::measure::{Derived, Market, derive};
-use market::observation::Observation;
 use market::symbol::Symbol;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
