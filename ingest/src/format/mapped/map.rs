@@ -65,7 +65,7 @@ impl Eq for Map {}
 
 impl Map {
     /// Part of an input's identity: the same file under another map has other rows.
-    pub(in crate::format) fn digest(&self) -> &str {
+    pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
