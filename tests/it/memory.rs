@@ -62,24 +62,23 @@ async fn facts_that_a_retry_wrote_are_known_to_a_running_projector() -> Result<(
 async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Result<()> {
     let app = TestApp::start().await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
-    app.feed("prices.csv", prices(&["AAA"], 3)).load().await?;
-    for (source, amount) in [("left", "0.25"), ("right", "0.75")] {
-        let dividend = format!("symbol,ex_date,amount\nAAA,2024-06-03,{amount}\n");
-        app.feed(&format!("dividends-{source}.csv"), dividend).source(source).load().await?;
+    for (source, close) in [("left", 10), ("right", 20)] {
+        let price = format!("symbol,date,close\nAAA,2024-06-03,{close}\n");
+        app.feed(&format!("prices-{source}.csv"), price).source(source).load().await?;
     }
     answer(&app, &["rebuild"]).await?;
     // The new generation is followed, and its rows are known.
-    app.feed("prices-2.csv", prices(&["AAA"], 4)).load().await?;
+    app.feed("prices-2.csv", prices(&["BBB"], 4)).load().await?;
     settled(&app, 2).await?;
-    let of_left = "select amount = 0.25 from read_g2.dividends where symbol = 'AAA'";
+    let of_left = "select price = 10 from read_g2.quotes where symbol = 'AAA'";
     let first: bool = app.sql_value(of_left).await?;
     let other = if first { "right" } else { "left" };
 
     app.projector(&["pause"]).await?.success()?;
-    app.projector(&["policy", "set", "dividend", other, "--rank", "1"]).await?.success()?;
+    app.projector(&["policy", "set", "price", other, "--rank", "1"]).await?.success()?;
     app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
     ensure!(app.sql_value::<bool>(of_left).await? != first, "the promotion derived nothing");
-    app.projector(&["policy", "remove", "dividend", other]).await?.success()?;
+    app.projector(&["policy", "remove", "price", other]).await?.success()?;
     app.projector(&["resume"]).await?.success()?;
     settled(&app, 2).await?;
     ensure!(app.sql_value::<bool>(of_left).await? == first, "what the promotion wrote is still served");
