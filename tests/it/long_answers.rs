@@ -34,6 +34,8 @@ async fn wide() -> Result<(World, String)> {
          from read_g1.dividends d, {copies} where d.symbol = 'COLA'"
     );
     world.app.sql(&dividends, &[]).await?;
+    // Without figures of so many new rows, the server reads the whole table for each symbol.
+    world.app.sql("analyze read_g1.dividends", &[]).await?;
     let symbols: Vec<String> = (1..=COPIES).map(|n| format!("S{n}")).collect();
     Ok((world, format!("/v1/bulk/dividends?per_symbol=100&symbols={}", symbols.join(","))))
 }

@@ -75,6 +75,13 @@ impl Load {
         Ok(())
     }
 
+    /// Sends so many requests, or a few more; gives how many were answered.
+    pub(crate) async fn calls(&self, calls: usize) -> Result<usize> {
+        let outcome = self.drive(calls.div_ceil(self.connections), None).await?;
+        ensure!(outcome.failed == 0, "{} failed", outcome.failed);
+        Ok(outcome.times.len())
+    }
+
     /// Sends requests for so long, after a short run that is not counted.
     pub(crate) async fn run(&self, duration: Duration) -> Result<Figures> {
         let before = self.drive(usize::MAX, Some(duration / 5)).await?;

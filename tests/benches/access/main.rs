@@ -3,6 +3,7 @@
 //!
 //! ```sh
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
+//! cargo bench -p tests --bench access -- --symbols 1000 --soak 600
 //! ```
 //!
 //! Everything runs in one go on one machine, the generator of the load included, so the ratios hold although absolute
@@ -12,16 +13,20 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
+mod counts;
 mod load;
 mod rivals;
 mod seed;
+mod soak;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use harness::{Api, Servers, TestApp};
 
+use counts::Count;
 use load::{Figures, Load};
 use rivals::Rival;
 use seed::Seeded;
@@ -44,6 +49,15 @@ struct Arguments {
     /// Measures only lines whose name contains this, and what they are compared with
     #[arg(long)]
     only: Option<String>,
+    /// Counts what a call costs instead of timing it; `tests/benches/instructions` starts the programs as that needs
+    #[arg(long, requires = "counts")]
+    count: Option<Count>,
+    /// Where the counts are written
+    #[arg(long)]
+    counts: Option<PathBuf>,
+    /// Loads one server for so many seconds instead, and fails when it holds more at the end than at the beginning
+    #[arg(long)]
+    soak: Option<u64>,
     /// Serves one of the designs to compare with; the benchmark starts itself so
     #[command(flatten)]
     rival: rivals::RivalArguments,
@@ -60,6 +74,10 @@ struct Bench {
     /// Requests a second of the static body, by connections.
     limits: Vec<(usize, f64)>,
 }
+
+/// Connections and calls of a count.
+const COUNTED_CONNECTIONS: usize = 64;
+const COUNTED_CALLS: usize = 8_192;
 
 const UNLIMITED: [(&str, &str); 6] = [
     ("API_ADDRESS_CONNECTIONS_WITHOUT_KEY", "4096"),
@@ -90,6 +108,14 @@ async fn run(arguments: Arguments) -> Result<()> {
         arguments.seconds
     );
     let mut bench = Bench { arguments, app, seeded, limits: vec![] };
+    if let (Some(count), Some(folder)) = (bench.arguments.count, bench.arguments.counts.clone()) {
+        return bench.count(count, &folder).await;
+    }
+    if let Some(seconds) = bench.arguments.soak {
+        let api = bench.api("64").await?;
+        println!("{}", soak::soak(&api, &bench.seeded, Duration::from_secs(seconds)).await?);
+        return Ok(());
+    }
     bench.static_bodies().await?;
     bench.quotes().await?;
     bench.uncached().await?;
@@ -146,6 +172,26 @@ impl Bench {
         let mut env = UNLIMITED.to_vec();
         env.push(("API_CACHE_MIB", cache_mib));
         self.app.api_serve_with(&env).await
+    }
+
+    /// Prints what a call of the static body, of a cached quote and of one that is not cached costs the server's process.
+    async fn count(&self, count: Count, folder: &Path) -> Result<()> {
+        let requests = self.seeded.requests("quote");
+        let under = if count == Count::Instructions { counts::callgrind(folder) } else { vec![] };
+        let rival = Rival::start_under(&under, &self.app, &["--static-bytes", "1000"]).await?;
+        let load = Load::uncounted(&rival.address, COUNTED_CONNECTIONS, requests.clone());
+        let limit = count.of(rival.pid(), folder, &load, COUNTED_CALLS).await?;
+        println!("{count:?} a call at {COUNTED_CONNECTIONS} connections");
+        println!("{:44} {limit:>9.1}", "static body by axum");
+        drop(rival);
+        for (name, cache_mib) in [("quote, cached", "64"), ("quote, not cached", "0")] {
+            let api = self.api(cache_mib).await?;
+            let load = Load::new(&[&api.base_url], COUNTED_CONNECTIONS, requests.clone());
+            load.once().await?;
+            let figure = count.of(api.process.pid(), folder, &load, COUNTED_CALLS).await?;
+            println!("{name:44} {figure:>9.1} {:>6.2}", figure / limit);
+        }
+        Ok(())
     }
 
     async fn static_bodies(&mut self) -> Result<()> {

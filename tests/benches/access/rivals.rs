@@ -46,16 +46,28 @@ pub(crate) struct Rival {
 
 impl Rival {
     pub(crate) async fn start(app: &TestApp, arguments: &[&str]) -> Result<Rival> {
+        Rival::start_under(&[], app, arguments).await
+    }
+
+    /// As [`Rival::start`], run by another program.
+    pub(crate) async fn start_under(runner: &[String], app: &TestApp, arguments: &[&str]) -> Result<Rival> {
         let port_file = app.folder().join("rival-port");
         let _ = std::fs::remove_file(&port_file);
-        let process = Command::new(std::env::current_exe()?)
+        let this = std::env::current_exe()?.into_os_string();
+        let mut words = runner.iter().map(Into::into).chain([this]);
+        let process = Command::new(words.next().context("a program")?)
+            .args(words)
             .args(arguments)
             .arg("--port-file")
             .arg(&port_file)
             .stdin(Stdio::null())
             .spawn()?;
-        let address = eventually(Duration::from_secs(10), async || Ok(std::fs::read_to_string(&port_file)?));
+        let address = eventually(Duration::from_secs(60), async || Ok(std::fs::read_to_string(&port_file)?));
         Ok(Rival { address: address.await?, process })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
     }
 }
 

@@ -1,0 +1,93 @@
+//! A long load of everything at once, after which the server is as it was before.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
+use harness::{Api, eventually};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use crate::load::Load;
+use crate::seed::Seeded;
+
+/// Growth that is no leak: buffers of the allocator and of connections.
+const SLACK_KB: u64 = 32 * 1024;
+/// Open files that come and go beside the clients'.
+const SLACK_FILES: usize = 8;
+
+/// What a process holds.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    memory_kb: u64,
+    files: usize,
+    threads: usize,
+}
+
+impl Held {
+    fn by(api: &Api) -> Result<Held> {
+        let folder = format!("/proc/{}", api.process.pid());
+        let count =
+            |what: &str| -> Result<usize> { Ok(std::fs::read_dir(format!("{folder}/{what}"))?.count()) };
+        Ok(Held { memory_kb: api.memory("VmRSS")?, files: count("fd")?, threads: count("task")? })
+    }
+}
+
+/// Loads the server for so long; an error when it holds more afterwards than it did after a tenth of the time.
+pub(crate) async fn soak(api: &Api, seeded: &Seeded, duration: Duration) -> Result<String> {
+    round(api, seeded, duration / 10).await?;
+    let before = settled(api).await?;
+    round(api, seeded, duration).await?;
+    let after = settled(api).await?;
+    ensure!(after.files <= before.files + SLACK_FILES, "{before:?} before, {after:?} after");
+    ensure!(after.threads <= before.threads, "{before:?} before, {after:?} after");
+    ensure!(after.memory_kb <= before.memory_kb + SLACK_KB, "{before:?} before, {after:?} after");
+    Ok(format!("{before:?} before, {after:?} after"))
+}
+
+/// Small answers, lists and bulk answers, and clients that break off in the middle of everything.
+async fn round(api: &Api, seeded: &Seeded, duration: Duration) -> Result<()> {
+    let small = Load::new(&[&api.base_url], 26, seeded.requests("quote"));
+    let lists = Load::new(&[&api.base_url], 4, seeded.lists());
+    let bulk = Load::new(&[&api.base_url], 2, seeded.bulk());
+    let rude = async {
+        let ended = tokio::time::sleep(duration);
+        tokio::pin!(ended);
+        loop {
+            tokio::select! {
+                () = &mut ended => return anyhow::Ok(()),
+                left = break_off(api, seeded) => left?,
+            }
+        }
+    };
+    futures::try_join!(small.run(duration), lists.run(duration), bulk.run(duration), rude)?;
+    Ok(())
+}
+
+/// Clients that ask for much, take nothing and go.
+async fn break_off(api: &Api, seeded: &Seeded) -> Result<()> {
+    let requests = seeded.bulk();
+    let address = api.base_url.trim_start_matches("http://");
+    let clients = requests.iter().take(8).map(async |request| -> Result<()> {
+        let mut stream = TcpStream::connect(address).await.context("connecting")?;
+        stream.write_all(&request[..request.len() / 2]).await?;
+        let mut stream = TcpStream::connect(address).await.context("connecting")?;
+        stream.write_all(request).await?;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        Ok(())
+    });
+    try_join_all(clients).await?;
+    Ok(())
+}
+
+/// What the server holds once it has let go of all clients and of the threads that rendered.
+async fn settled(api: &Api) -> Result<Held> {
+    let mut last = Held::by(api)?;
+    eventually(Duration::from_secs(60), async || {
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        let before = std::mem::replace(&mut last, Held::by(api)?);
+        ensure!(last.files == before.files && last.threads == before.threads, "{last:?} after {before:?}");
+        Ok(last)
+    })
+    .await
+}
