@@ -65,7 +65,7 @@ struct State {
 #[derive(Debug)]
 enum Segment {
     Plain(Bytes),
-    Packed { bytes: Vec<u8>, unpacked: usize },
+    Packed { bytes: Box<[u8]>, unpacked: usize },
 }
 
 /// Both ends of an empty pipe.
@@ -91,7 +91,9 @@ impl Pipe {
             state.plain + bytes.len() <= PLAIN
         };
         let unpacked = bytes.len();
-        let packed = if is_room { None } else { zstd::bulk::compress(&bytes, LEVEL).ok() };
+        // Without the room that the packer reserved for bytes that do not shrink.
+        let packed =
+            if is_room { None } else { zstd::bulk::compress(&bytes, LEVEL).ok().map(Vec::into_boxed_slice) };
         let mut state = self.state();
         state.left += unpacked;
         state.plain += if packed.is_none() { unpacked } else { 0 };
