@@ -9,6 +9,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{self, Context, ErrorCode};
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use bytes::Bytes;
 use process::failpoint;
 use tokio::task::JoinSet;
@@ -95,6 +96,15 @@ async fn publish(context: &Context, message: &Outgoing) -> Result<PublishAckFutu
     context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
 }
 
+/// The pauses before a message is sent again.
+fn pauses() -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_secs(2))
+        .without_max_times()
+        .build()
+}
+
 /// Awaits a message's acknowledgement, sending it again while there is time.
 async fn deliver(
     context: Context,
@@ -102,21 +112,16 @@ async fn deliver(
     message: Outgoing,
     sent: Result<PublishAckFuture, PublishError>,
 ) -> Result<(), PublishFailure> {
-    let deadline = Instant::now() + GIVE_UP;
-    let mut pause = Duration::from_millis(100);
-    let mut attempt = sent;
-    let mut stood_at = None;
+    let (deadline, mut pauses) = (Instant::now() + GIVE_UP, pauses());
+    let (mut attempt, mut stood_at) = (sent, None);
     loop {
         let acknowledged = match attempt {
             Ok(acknowledgement) => acknowledgement.await,
             Err(error) => Err(error),
         };
-        let error = match acknowledged {
-            Ok(_) => {
-                failpoint!("ingest.acknowledged");
-                return Ok(());
-            }
-            Err(error) => error,
+        let Err(error) = acknowledged else {
+            failpoint!("ingest.acknowledged");
+            return Ok(());
         };
         if error.kind() == PublishErrorKind::MaxPayloadExceeded {
             return Err(PublishFailure::TooLarge(message.body.len()));
@@ -130,12 +135,11 @@ async fn deliver(
         {
             return Err(PublishFailure::StoresNothing);
         }
-        if Instant::now() + pause >= deadline {
+        let Some(pause) = pauses.next().filter(|pause| Instant::now() + *pause < deadline) else {
             return Err(PublishFailure::Unreachable { reason: error.to_string() });
-        }
+        };
         tracing::debug!(%error, "a frame is sent again");
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_secs(2));
         attempt = publish(&context, &message).await;
     }
 }
