@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::load::checked_time;
 use crate::log::{Log, LogError};
 use crate::normalize::parse_duration;
-use crate::undo::{Standing, is_undo};
+use crate::undo::standing::{Standing, is_undo};
 
 /// Says how old the newest data of every feed is.
 ///

@@ -11,10 +11,14 @@ use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{Context, Message};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, Envelope, Frame, FrameError, FrameId};
-use event_log::stream::{StreamError, StreamSettings, genesis};
+use event_log::frame::{Body, Envelope, Frame, FrameId};
+use event_log::stream::{StreamSettings, genesis};
 use futures::StreamExt;
 use market::event::{Kind, Reject, Run, RunState};
+
+mod error;
+
+pub use error::LogError;
 
 use crate::publish::{Outgoing, PublishFailure, Publisher};
 
@@ -23,28 +27,6 @@ const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// After this long without a message that the server says it has, each message is requested by itself.
 const STALLED: Duration = Duration::from_secs(1);
-
-/// Why the log could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum LogError {
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    #[error("the log cannot be read: {0}")]
-    Read(String),
-    #[error("message {sequence} of the log cannot be read: {error}")]
-    Frame { sequence: u64, error: FrameError },
-    #[error("the log has no message {0}")]
-    NoMessage(u64),
-    #[error("the log's delivery stands still before message {0}")]
-    Stalled(u64),
-}
-
-impl LogError {
-    /// Whether the server answers and has no log.
-    pub fn is_absence(&self) -> bool {
-        matches!(self, Self::Stream(StreamError::Absent { .. }))
-    }
-}
 
 /// The log, opened.
 pub struct Log {
@@ -127,7 +109,10 @@ impl Log {
             let frame = decode(sequence, message)?;
             if let Body::Run(run) = frame.body {
                 let info = message.info().map_err(|error| LogError::Read(error.to_string()))?;
-                let taken = DateTime::from_timestamp(info.published.unix_timestamp(), 0).unwrap_or_default();
+                let taken =
+                    DateTime::from_timestamp(info.published.unix_timestamp(), 0).ok_or_else(|| {
+                        LogError::Read(format!("message {sequence} is dated beyond the calendar"))
+                    })?;
                 each(sequence, taken, *run);
             }
             Ok(())

@@ -29,7 +29,7 @@ use crate::produce::{Event, Producer};
 use crate::publication::Publication;
 use crate::report::{FileReport, Progress, Summary};
 use crate::stats::Stats;
-use crate::undo::Standing;
+use crate::undo::standing::Standing;
 
 /// What is to be loaded, and how.
 pub(crate) struct Run {

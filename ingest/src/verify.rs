@@ -16,7 +16,8 @@ use crate::error::LoadError;
 use crate::load::{LoadArgs, load};
 use crate::log::{Log, LogError};
 use crate::report::Summary;
-use crate::undo::{Standing, UndoArgs, Undone, undo};
+use crate::undo::standing::Standing;
+use crate::undo::{UndoArgs, Undone, undo};
 
 /// Compares the log with the manifests of its runs, and publishes again what is missing.
 ///

@@ -24,13 +24,12 @@ mod changes;
 mod frames;
 mod records;
 mod scope;
-mod standing;
+pub(crate) mod standing;
 
 pub use changes::Changes;
 use frames::Frames;
 use scope::Scope;
 use standing::FORMAT;
-pub(crate) use standing::{Standing, is_undo};
 
 /// Takes back what a run put into the log.
 ///

@@ -1,0 +1,164 @@
+//! The cells of one record as values.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::str::FromStr;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use market::reference::{Country, Exchange, Sector};
+use market::symbol::Symbol;
+use market::value::{NumberError, Parsed, parse_decimal, parse_figure};
+use rust_decimal::Decimal;
+
+use super::currency::{Currency, parse_currency};
+use super::date::{bad_date, parse_date, parse_time};
+use super::fault::Fault;
+use super::text::is_absent;
+
+/// The cells of one record, by column name.
+pub(crate) struct Cells<'a> {
+    names: &'static [&'static str],
+    values: Vec<Option<Cow<'a, str>>>,
+    rounded: Cell<u64>,
+}
+
+impl<'a> Cells<'a> {
+    /// An empty record with the columns `names`.
+    pub(crate) fn new(names: &'static [&'static str]) -> Self {
+        Self { names, values: vec![None; names.len()], rounded: Cell::new(0) }
+    }
+
+    /// Sets the cell at a column's index; blanks around it are dropped, and an empty one is absent.
+    pub(crate) fn set(&mut self, index: usize, value: Cow<'a, str>) {
+        let trimmed = match value {
+            Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+            Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+        };
+        self.values[index] = (!trimmed.is_empty()).then_some(trimmed);
+    }
+
+    /// Numbers whose excess fraction digits were rounded so far.
+    pub(crate) fn rounded(&self) -> u64 {
+        self.rounded.get()
+    }
+
+    /// A text as it stands.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let index = self.names.iter().position(|known| *known == name)?;
+        self.values[index].as_deref()
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.text(name).filter(|text| !is_absent(text.as_bytes()))
+    }
+
+    /// A text that may not be absent.
+    pub(crate) fn required(&self, name: &str) -> Result<&str, Fault> {
+        self.value(name).ok_or_else(|| Fault::missing(name))
+    }
+
+    /// An optional text.
+    pub(crate) fn owned(&self, name: &str) -> Option<String> {
+        self.text(name).map(str::to_owned)
+    }
+
+    /// An optional sector, by its one name where it is one of the eleven.
+    pub(crate) fn sector(&self, name: &str) -> Option<String> {
+        self.value(name).map(|text| Sector::find(text).map_or(text, |sector| sector.name).to_owned())
+    }
+
+    /// An optional exchange, by its market identifier code where it is known.
+    pub(crate) fn exchange(&self, name: &str) -> Option<String> {
+        self.value(name).map(|text| Exchange::find(text).map_or(text, |exchange| exchange.mic).to_owned())
+    }
+
+    /// An optional country, by its two-letter code where it is one.
+    pub(crate) fn country(&self, name: &str) -> Option<String> {
+        self.value(name).map(|text| Country::find(text).map_or(text, |country| country.code).to_owned())
+    }
+
+    /// An optional date.
+    pub(crate) fn date(&self, name: &str) -> Result<Option<NaiveDate>, Fault> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        parse_date(text.as_bytes()).map(Some).ok_or_else(|| bad_date(name, text.as_bytes()))
+    }
+
+    /// A date that may not be absent.
+    pub(crate) fn required_date(&self, name: &str) -> Result<NaiveDate, Fault> {
+        self.date(name)?.ok_or_else(|| Fault::missing(name))
+    }
+
+    /// An optional amount or price: at most ten integer digits.
+    pub(crate) fn amount(&self, name: &str) -> Result<Option<Decimal>, Fault> {
+        self.decimal(name, parse_decimal)
+    }
+
+    /// An optional company figure: at most 18 integer digits.
+    pub(crate) fn figure(&self, name: &str) -> Result<Option<Decimal>, Fault> {
+        self.decimal(name, parse_figure)
+    }
+
+    fn decimal(
+        &self,
+        name: &str,
+        parse: fn(&str) -> Result<Parsed, NumberError>,
+    ) -> Result<Option<Decimal>, Fault> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        let parsed = parse(text).map_err(|error| Fault::number(name, text.as_bytes(), error))?;
+        self.rounded.set(self.rounded.get() + u64::from(parsed.rounded));
+        Ok(Some(parsed.value))
+    }
+
+    /// An optional whole number.
+    pub(crate) fn integer<T: TryFrom<i64>>(&self, name: &str) -> Result<Option<T>, Fault> {
+        let Some(value) = self.figure(name)? else { return Ok(None) };
+        let integer = value.is_integer().then(|| i64::try_from(value.mantissa()).ok()).flatten();
+        let integer = integer.and_then(|integer| T::try_from(integer).ok());
+        integer
+            .map(Some)
+            .ok_or_else(|| Fault::new("bad_number", format_args!("{name} {value} is not a whole number")))
+    }
+
+    /// An optional yes or no.
+    pub(crate) fn boolean(&self, name: &str) -> Result<Option<bool>, Fault> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "y" | "1" => Ok(Some(true)),
+            "false" | "no" | "n" | "0" => Ok(Some(false)),
+            _ => Err(Fault::new("bad_value", format_args!("{name} {text:?} must be true or false"))),
+        }
+    }
+
+    /// An optional word of a fixed list.
+    pub(crate) fn word<T: FromStr<Err = String>>(&self, name: &str) -> Result<Option<T>, Fault> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        let parsed = text.to_ascii_lowercase().parse().map(Some);
+        parsed.map_err(|message: String| Fault::new("bad_value", format_args!("{name} {text:?} {message}")))
+    }
+
+    /// An optional symbol, in entry form.
+    pub(crate) fn symbol(&self, name: &str) -> Result<Option<Symbol>, Fault> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        Symbol::parse(text).map(Some).map_err(|_| Fault::symbol(name, text.as_bytes()))
+    }
+
+    /// A symbol that may not be absent.
+    pub(crate) fn required_symbol(&self, name: &str) -> Result<Symbol, Fault> {
+        self.symbol(name)?.ok_or_else(|| Fault::missing(name))
+    }
+
+    /// An optional currency.
+    pub(crate) fn currency(&self, name: &str) -> Result<Option<Currency>, Fault> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        let message = format_args!("{name} {text:?} is not a currency: write its ISO 4217 code, such as USD");
+        parse_currency(text).map(Some).ok_or_else(|| Fault::new("bad_value", message))
+    }
+
+    /// An optional point in time.
+    pub(crate) fn time(&self, name: &str) -> Result<Option<DateTime<Utc>>, Fault> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        let message =
+            format_args!("{name} {text:?} is not a time: write RFC 3339, such as 2024-03-15T21:00:00Z");
+        parse_time(text).map(Some).ok_or_else(|| Fault::new("bad_date", message))
+    }
+}

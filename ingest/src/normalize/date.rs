@@ -1,0 +1,73 @@
+//! Dates and times.
+
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use super::fault::{Fault, shown};
+use super::text::is_absent;
+
+/// Reads `YYYY-MM-DD`, and nothing else.
+pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
+    let number = |digits: &[&u8]| {
+        digits.iter().try_fold(0u32, |sum, digit| {
+            let digit = digit.wrapping_sub(b'0');
+            (digit <= 9).then_some(sum * 10 + u32::from(digit))
+        })
+    };
+    let year = i32::try_from(number(&[y1, y2, y3, y4])?).ok()?;
+    NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)
+}
+
+/// Reads the date of a price row: one exchange session, so no time of day, no week, no range.
+pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault> {
+    if let Some(date) = parse_date(text) {
+        return Ok(date);
+    }
+    if is_absent(text) {
+        return Err(Fault::missing(column));
+    }
+    let shown = shown(text);
+    match text.get(..10).and_then(parse_date) {
+        Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => Err(Fault::new(
+            "intraday_row",
+            format_args!("{column} {shown:?} has a time of day: only daily rows are loaded"),
+        )),
+        Some(_) => Err(Fault::new(
+            "weekly_row",
+            format_args!("{column} {shown:?} is not one day: only daily rows are loaded"),
+        )),
+        None if shown.contains("-W") => Err(Fault::new(
+            "weekly_row",
+            format_args!("{column} {shown:?} is a week: only daily rows are loaded"),
+        )),
+        None => Err(bad_date(column, text)),
+    }
+}
+
+/// A text that is no date.
+pub(super) fn bad_date(column: &str, text: &[u8]) -> Fault {
+    Fault::new("bad_date", format_args!("{column} {:?} is not a date: write YYYY-MM-DD", shown(text)))
+}
+
+/// A number and its unit: `90s`, `26h`, `2d`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || "a number and s, m, h or d, such as 26h".to_owned();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = text[..text.len() - unit.len()].parse().map_err(|_| expected())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(expected()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
+}
+
+/// Reads an RFC 3339 time, to the microsecond the log keeps.
+pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
+    DateTime::from_timestamp_micros(time.timestamp_micros())
+}

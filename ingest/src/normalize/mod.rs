@@ -1,0 +1,18 @@
+//! From a feed's words to values: dates, numbers, currencies, symbols, and the rules a row shows by itself.
+//!
+//! Everything here is pure. What cannot be used is a [`Fault`]: a stable reason code and a sentence that names the
+//! column and says what is wrong with it.
+
+mod cells;
+mod currency;
+mod date;
+mod fault;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(crate) use cells::Cells;
+pub(crate) use currency::{Currency, parse_currency};
+pub(crate) use date::{parse_date, parse_duration, parse_time, session_date};
+pub(crate) use fault::{Fault, shown};
+pub(crate) use text::{is_absent, trim, web_address};
