@@ -1,0 +1,131 @@
+//! The values of price points, by what all sessions between two ex-dates share.
+
+use market::bars::{MISSING, day_number};
+use market::price::{Adjusted, Basis, Micros, Multiplier, Period, micros};
+use rust_decimal::Decimal;
+
+/// What is the same for all sessions of a step.
+#[derive(Clone)]
+pub(super) struct Prepared {
+    pub(super) split_factor: String,
+    pub(super) total_factor: String,
+    /// By scale.
+    raw: [Option<Multiplier>; 19],
+    all: [Option<Multiplier>; 19],
+    asked: [Option<Multiplier>; 19],
+}
+
+/// Computes points; keeps what the sessions of each step share.
+pub(super) struct Values<'a> {
+    pub(super) adjusted: &'a Adjusted<'a>,
+    steps: Vec<Option<Prepared>>,
+    /// The session at hand and its step.
+    current: (usize, usize),
+    /// Days on which something went ex, in order.
+    ex_days: Vec<i32>,
+}
+
+impl<'a> Values<'a> {
+    /// Nothing is prepared yet.
+    pub(super) fn new(adjusted: &'a Adjusted<'a>) -> Self {
+        let mut ex_days: Vec<i32> =
+            adjusted.factors.iter().map(|factor| day_number(factor.ex_date)).collect();
+        ex_days.sort_unstable();
+        let steps = vec![None; adjusted.cumulative.len()];
+        Self { adjusted, steps, current: (usize::MAX, 0), ex_days }
+    }
+
+    /// What the sessions of a step share, once one of them was prepared.
+    pub(super) fn step(&self, position: usize) -> Option<&Prepared> {
+        self.steps.get(position)?.as_ref()
+    }
+
+    /// Makes what the period's sessions need; gives the step of its last session.
+    pub(super) fn prepare(&mut self, period: &Period) -> usize {
+        let bars = self.adjusted.bars;
+        let mut position = 0;
+        for session in period.clone() {
+            position = self.adjusted.cumulative.position(bars.day[session]);
+            let scale = usize::from(bars.scale[session]);
+            let step = self.adjusted.cumulative.at(position);
+            let prepared = self.steps[position].get_or_insert_with(|| Prepared {
+                split_factor: step.factor(Basis::Split).to_string(),
+                total_factor: step.factor(Basis::All).to_string(),
+                raw: [const { None }; 19],
+                all: [const { None }; 19],
+                asked: [const { None }; 19],
+            });
+            if prepared.raw[scale].is_none() {
+                let multiplier = |basis| Some(Multiplier::new(step, basis, u32::from(bars.scale[session])));
+                prepared.raw[scale] = multiplier(Basis::Raw);
+                prepared.all[scale] = multiplier(Basis::All);
+                prepared.asked[scale] = multiplier(self.adjusted.basis);
+            }
+        }
+        self.current = (period.end - 1, position);
+        position
+    }
+
+    /// A raw value of a session on the requested basis.
+    pub(super) fn asked(&self, session: usize, value: i64) -> Option<Micros> {
+        self.on(session, value, self.adjusted.basis)
+    }
+
+    /// A raw value of a session on a basis.
+    pub(super) fn on(&self, session: usize, value: i64, basis: Basis) -> Option<Micros> {
+        if value == MISSING {
+            return None;
+        }
+        let bars = self.adjusted.bars;
+        let position = self.position(session);
+        let step = self.adjusted.cumulative.at(position);
+        let scale = usize::from(bars.scale[session]);
+        let prepared = self.steps[position].as_ref();
+        let multiplier = prepared.and_then(|prepared| match basis {
+            _ if basis == self.adjusted.basis => prepared.asked[scale].as_ref(),
+            Basis::Raw => prepared.raw[scale].as_ref(),
+            _ => prepared.all[scale].as_ref(),
+        });
+        match multiplier {
+            Some(multiplier) => Some(multiplier.micros(step, value)),
+            None => self.adjusted.exact(session, value, basis).map(micros),
+        }
+    }
+
+    fn position(&self, session: usize) -> usize {
+        if session == self.current.0 {
+            return self.current.1;
+        }
+        self.adjusted.cumulative.position(self.adjusted.bars.day[session])
+    }
+
+    /// Change of the close; by the difference of the raw closes while both are on one step and scale.
+    pub(super) fn change(&self, period: &Period) -> Option<Micros> {
+        let before = period.start.checked_sub(1)?;
+        let difference = self.difference(period.end - 1, before);
+        match difference {
+            Some((difference, _)) => self.asked(period.end - 1, difference),
+            None => self.adjusted.change(period).map(|(change, _)| micros(change)),
+        }
+    }
+
+    /// The difference of two raw closes and the earlier of them, when nothing happened between them.
+    pub(super) fn difference(&self, last: usize, before: usize) -> Option<(i64, i64)> {
+        let bars = self.adjusted.bars;
+        let same_step = self.adjusted.basis == Basis::Raw || self.position(last) == self.position(before);
+        if !same_step || bars.scale[last] != bars.scale[before] {
+            return None;
+        }
+        Some((bars.close[last].checked_sub(bars.close[before])?, bars.close[before]))
+    }
+
+    /// What went ex in a period: cash a share, and new shares per old one.
+    pub(super) fn event(&self, period: &Period) -> (Option<Decimal>, Option<Decimal>) {
+        let bars = self.adjusted.bars;
+        let after = period.start.checked_sub(1).map_or(bars.day[0] - 1, |before| bars.day[before]);
+        let last = bars.day[period.end - 1];
+        let next = self.ex_days.partition_point(|day| *day <= after);
+        let any = self.ex_days.get(next).is_some_and(|day| *day <= last);
+        if any { self.adjusted.events(period) } else { (None, None) }
+    }
+}
