@@ -40,7 +40,8 @@ impl Key {
         hasher.update(&version.generation.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
         hasher.update(&chrono::Datelike::num_days_from_ce(&representation.today).to_le_bytes());
-        hasher.update(&[representation.format as u8, representation.tier.map_or(u8::MAX, |tier| tier as u8)]);
+        let tier = representation.tier.map_or(0, |tier| tier as u8 + 1);
+        hasher.update(&[representation.format as u8, tier]);
         hasher.update(representation.target.as_bytes());
         let mut key = [0; 16];
         key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);

@@ -35,7 +35,7 @@ impl Signer {
 
     /// A cursor after the row with these key values.
     pub(crate) fn seal(&self, key: &[Option<String>], filters: &str) -> String {
-        let payload = serde_json::to_vec(key).unwrap_or_default();
+        let payload = serde_json::json!(key).to_string().into_bytes();
         let mut bytes = self.sign(&payload, filters).to_vec();
         bytes.extend_from_slice(&payload);
         URL_SAFE_NO_PAD.encode(bytes)

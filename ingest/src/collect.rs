@@ -279,23 +279,27 @@ impl Collector {
                     return Err(Fault::missing("symbol"));
                 }
                 let symbol = Symbol::parse(text).map_err(|_| Fault::symbol("symbol", spelling))?;
-                self.add_symbol(symbol, spelling)
+                self.add_symbol(symbol, spelling)?
             }
         };
         self.last_spelling = (spelling.into(), id);
         Ok(id)
     }
 
-    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> SymbolId {
-        let found = self.spellings.get(symbol.as_str().as_bytes()).copied();
-        let id = found.unwrap_or_else(|| {
-            let id = SymbolId::try_from(self.symbols.len()).unwrap_or(SymbolId::MAX);
-            self.spellings.insert(symbol.as_str().as_bytes().into(), id);
-            self.symbols.push(symbol);
-            id
-        });
+    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> Result<SymbolId, Fault> {
+        let id = match self.spellings.get(symbol.as_str().as_bytes()) {
+            Some(id) => *id,
+            None => {
+                let id = SymbolId::try_from(self.symbols.len()).map_err(|_| {
+                    Fault::new("too_many_symbols", "a file of more than 2^32 symbols: load it in parts")
+                })?;
+                self.spellings.insert(symbol.as_str().as_bytes().into(), id);
+                self.symbols.push(symbol);
+                id
+            }
+        };
         self.spellings.insert(spelling.into(), id);
-        id
+        Ok(id)
     }
 
     /// Keeps a row that cannot be used.

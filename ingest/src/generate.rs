@@ -88,8 +88,8 @@ fn progress(symbols: u64) -> ProgressBar {
 fn summary(args: &GenerateArgs, market: &Market, counts: Counts, elapsed: Duration) -> String {
     let (first, last) = (market.sessions.day(market.sessions.first), market.sessions.end());
     let [dividends, splits, fundamentals, etfs, holdings] = counts.rows;
-    let milliseconds = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
-    let rate = counts.bars.saturating_mul(1_000) / milliseconds;
+    let milliseconds = (elapsed.as_secs() * 1_000 + u64::from(elapsed.subsec_millis())).max(1);
+    let rate = u128::from(counts.bars) * 1_000 / u128::from(milliseconds);
     if args.json {
         return serde_json::json!({
             "out": args.out, "seed": args.seed, "from": first, "until": last, "files": counts.files,

@@ -98,7 +98,8 @@ impl PriceBatch {
         }
         let key = (version.revision, version.observed_at, version.retracted, version.basis_day);
         debug_assert!(self.versions.len() <= BATCH_VERSIONS, "a full batch is cut before another row");
-        let next = u16::try_from(self.versions.len()).unwrap_or(u16::MAX);
+        #[expect(clippy::cast_possible_truncation, reason = "a batch has no more than BATCH_VERSIONS")]
+        let next = self.versions.len() as u16;
         let index = *self.known.entry(key).or_insert(next);
         if index == next {
             self.versions.push(version);
@@ -205,8 +206,10 @@ fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
         let version = match last {
             Some((batch_version, version)) if batch_version == row.version => version,
             _ => *versions.entry(row.version).or_insert_with(|| {
+                #[expect(clippy::cast_possible_truncation, reason = "its versions are some of the batch's")]
+                let next = bars.versions.len() as u16;
                 bars.versions.push(batch.versions[usize::from(row.version)].clone());
-                u16::try_from(bars.versions.len() - 1).unwrap_or(u16::MAX)
+                next
             }),
         };
         last = Some((row.version, version));

@@ -1,6 +1,7 @@
 //! `fields`, `format` and `decimals`: how an answer is written, the same everywhere.
 
 use axum::http::header;
+use rust_decimal::Decimal;
 use serde_json::json;
 use utoipa::IntoParams;
 
@@ -68,24 +69,22 @@ impl Reader<'_> {
         let accept =
             self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (csv, json) = (weight(accept, "text/csv"), weight(accept, "application/json"));
-        if csv > 0 && csv > json { Format::Csv } else { Format::Json }
+        if csv > Decimal::ZERO && csv > json { Format::Csv } else { Format::Json }
     }
 }
 
-/// The quality of a media type in an Accept header, in thousandths; 0 when it is not named.
-fn weight(accept: &str, media_type: &str) -> u32 {
+/// The quality of a media type in an Accept header; 0 when it is not named.
+fn weight(accept: &str, media_type: &str) -> Decimal {
     let named = accept.split(',').map(|range| range.split(';').map(str::trim).collect::<Vec<_>>());
     let quality = |parts: &[&str]| {
         let q = parts.iter().find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-        q.and_then(|q| q.parse::<rust_decimal::Decimal>().ok()).map_or(1000, |q| {
-            u32::try_from(q.saturating_mul(rust_decimal::Decimal::ONE_THOUSAND).trunc()).unwrap_or(0)
-        })
+        q.and_then(|q| q.parse().ok()).unwrap_or(Decimal::ONE)
     };
     named
         .filter(|parts| parts.first().is_some_and(|name| name.eq_ignore_ascii_case(media_type)))
         .map(|parts| quality(&parts[1..]))
         .max()
-        .unwrap_or(0)
+        .unwrap_or(Decimal::ZERO)
 }
 
 #[cfg(test)]
@@ -103,7 +102,7 @@ mod tests {
             ("", false),
         ] {
             let (csv, json) = (weight(accept, "text/csv"), weight(accept, "application/json"));
-            assert_eq!(csv > 0 && csv > json, expected, "{accept}");
+            assert_eq!(csv > Decimal::ZERO && csv > json, expected, "{accept}");
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use event_log::sequence::Sequence;
+
 use super::projection::Projection;
 
 /// How far the log is ahead, as last seen.
@@ -63,7 +65,9 @@ impl Lag {
                 context.get_stream(&settings.nats_stream).await.map_err(|error| error.to_string())?;
             let last = stream.info().await.map_err(|error| error.to_string())?.state.last_sequence;
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
-            let events = last.saturating_sub(u64::try_from(applied).unwrap_or(0));
+            let applied = Sequence::try_from(applied).map_err(|error| error.to_string())?;
+            // The projector may have applied messages that came after the stream was asked.
+            let events = last.saturating_sub(applied.number());
             if events == 0 {
                 level_at = Instant::now();
             }

@@ -192,7 +192,7 @@ impl Projection {
     }
 
     fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ReadError> {
-        let version = Arc::new(RwLock::new(Version { generation: id, sequence: -1, as_of: None }));
+        let version = Arc::new(RwLock::new(Version { generation: id, sequence: 0, as_of: None }));
         let open = |connections, apart| -> Result<_, ReadError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
             Ok(Arc::new(Generation { id, pool, batches: Batches::new(self.tasks.clone()), version, apart }))

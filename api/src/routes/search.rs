@@ -174,7 +174,9 @@ impl Wanted {
 fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
     let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
     let parts = wanted.len().max(1);
-    u32::try_from(shared * 1_000 / parts).unwrap_or(0)
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the whole is at most 1,000 thousandths")]
+    let thousandths = (shared * 1_000 / parts) as u32;
+    thousandths
 }
 
 /// Search by symbol or company

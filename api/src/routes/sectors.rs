@@ -81,14 +81,15 @@ pub(crate) struct SectorParameters {
     sector: String,
     /// Top payers at most.
     #[param(value_type = Option<i64>)]
-    limit: i64,
+    limit: usize,
     #[param(ignore)]
     output: Output,
 }
 
 impl Parameters for SectorParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
-        let limit = reader.integer("limit", 1..=100, 10);
+        #[expect(clippy::cast_possible_truncation, reason = "the limit is read within bounds")]
+        let limit = reader.integer("limit", 1..=100, 10).unsigned_abs() as usize;
         Self { sector: reader.path("sector"), limit, output: reader.output(&DETAIL) }
     }
 }
@@ -151,8 +152,7 @@ async fn one(context: Context<SectorParameters>) -> Result<Rendered, ApiError> {
         .find(|row| row.sector.to_lowercase() == wanted || row.slug.to_lowercase() == wanted);
     let shown: String = context.parameters.sector.chars().take(64).collect();
     let sector = found.ok_or_else(|| ApiError::NotFound(format!("No sector {shown}")))?;
-    let top_payers =
-        top_payers(&universe, &sector.sector, usize::try_from(context.parameters.limit).unwrap_or(10));
+    let top_payers = top_payers(&universe, &sector.sector, context.parameters.limit);
     context.single(&context.parameters.output, version, &SectorDetail { sector, top_payers })
 }
 

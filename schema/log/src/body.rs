@@ -42,7 +42,7 @@ macro_rules! bodies {
         /// The rows of a frame, by kind.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Body {
-            $($body($rows)),*
+            $(#[doc = concat!("Rows of the kind `", stringify!($kind), "`.")] $body($rows)),*
         }
 
         impl Body {

@@ -13,7 +13,9 @@ use crate::error::FrameError;
 /// The bars of one symbol within a price frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceSeries {
+    /// As the feed names it, in entry form.
     pub symbol: Symbol,
+    /// Its bars, in the order of the file.
     pub bars: Bars,
 }
 

@@ -41,16 +41,25 @@ fn schema_of(kind: Kind, version: u32) -> String {
 /// A frame's headers, readable without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
+    /// Identity of the frame.
     pub id: FrameId,
+    /// Kind of its rows.
     pub kind: Kind,
     /// Version of the body.
     pub version: u32,
+    /// How its body is written.
     pub codec: Codec,
+    /// Feed the rows came from.
     pub source: String,
+    /// Run that published it.
     pub run: String,
+    /// Number within the run, from 0.
     pub chunk: u64,
+    /// Number of rows.
     pub rows: u64,
+    /// File the rows came from, for people.
     pub file: String,
+    /// First line of the rows in that file.
     pub line: u64,
 }
 

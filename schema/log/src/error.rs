@@ -6,6 +6,7 @@ use market::event::Kind;
 use crate::limits::MAX_BYTES;
 
 /// Why a message is not a frame this version can read.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     #[error("header {0} is missing or malformed")]

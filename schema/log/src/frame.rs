@@ -20,6 +20,7 @@ pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 /// One message of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
+    /// Its identity, by which a repetition is known.
     pub id: FrameId,
     /// Feed the rows came from (`--source`).
     pub source: String,
@@ -31,6 +32,7 @@ pub struct Frame {
     pub file: String,
     /// First line of the rows in that file.
     pub line: u64,
+    /// Its rows.
     pub body: Body,
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a stored frame is never edited; whatever reads the log can read every frame ever written to it.
 
+#![warn(missing_docs)]
+
 mod body;
 mod codec;
 mod columns;

@@ -40,6 +40,7 @@ pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
 pub const GENESIS: &str = "genesis_id";
 
 /// Why the log cannot be used.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     #[error("cannot reach NATS at {url}: {source}")]

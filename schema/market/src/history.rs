@@ -17,7 +17,9 @@ pub use crate::observation::Observation;
 /// One source's bars of a security, sorted by day, one per day, retracted ones included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceBars {
+    /// Feed they came from.
     pub source: String,
+    /// The bars.
     pub bars: Bars,
     /// Calendar years of whose bars only day, close and version were read; all else is absent there.
     pub closes_only: Vec<i32>,
@@ -27,16 +29,22 @@ pub struct SourceBars {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourcePolicy {
+    /// Its rules; their order says nothing.
     pub rules: Vec<PolicyRule>,
 }
 
 /// One line of the source policy. Absent bounds are open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
+    /// Kind of the rows it ranks.
     pub kind: Kind,
+    /// Feed it ranks.
     pub source: String,
+    /// First day it holds.
     pub from: Option<NaiveDate>,
+    /// Last day it holds.
     pub to: Option<NaiveDate>,
+    /// The rank: the lower is believed.
     pub rank: i32,
 }
 
@@ -49,11 +57,17 @@ pub struct History {
     pub former_symbols: Vec<FormerSymbol>,
     /// Reference data that won; `None` for a provisional security known only by its rows.
     pub security: Option<Observation<Security>>,
+    /// Of every source, every revision.
     pub dividends: Vec<Observation<Dividend>>,
+    /// Of every source, every revision.
     pub splits: Vec<Observation<Split>>,
+    /// Of every source, every revision.
     pub fundamentals: Vec<Observation<Fundamentals>>,
+    /// Reference data of the fund, of every source.
     pub etf: Vec<Observation<Etf>>,
+    /// The fund's snapshots, of every source.
     pub holdings: Vec<Observation<HoldingSnapshot>>,
+    /// One entry per source.
     pub prices: Vec<SourceBars>,
 }
 

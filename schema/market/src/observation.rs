@@ -15,13 +15,17 @@ pub struct Observation<T> {
     pub id: Option<String>,
     /// Vendor's permanent id of the security.
     pub security_ref: Option<String>,
+    /// The vendor's revision: the greater one replaces the smaller.
     pub revision: i64,
+    /// Whether the record is said or taken back.
     pub action: Action,
+    /// When the feed was taken.
     pub observed_at: DateTime<Utc>,
     /// Line in the feed's file.
     pub line: u64,
     /// Id of the frame in the log, 32 hex digits.
     pub frame: String,
+    /// What was said.
     pub record: T,
 }
 

@@ -6,7 +6,7 @@ macro_rules! text_enum {
     ($(#[doc = $doc:literal])* $vis:vis enum $name:ident { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-        $vis enum $name { $($(#[doc = $said])* #[serde(rename = $text)] $variant),+ }
+        $vis enum $name { $($(#[doc = $said])* #[doc = concat!("`", $text, "`")] #[serde(rename = $text)] $variant),+ }
 
         impl $name {
             /// Every value, in declaration order.

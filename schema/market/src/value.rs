@@ -30,6 +30,7 @@ pub fn round(value: Decimal, places: u32) -> Decimal {
 }
 
 /// Why a text is not a number the service can hold.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
     #[error("is not a decimal number")]
@@ -41,7 +42,9 @@ pub enum NumberError {
 /// A decimal read from a feed, and whether excess fraction digits were rounded away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parsed {
+    /// The number, exact up to ten fraction digits.
     pub value: Decimal,
+    /// Whether further digits were rounded away.
     pub rounded: bool,
 }
 

@@ -5,6 +5,7 @@
 /// Fields are compared in their order, so the order is total and any permutation of rows has the same winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version<'a> {
+    /// The vendor's revision.
     pub revision: i64,
     /// How well dated a row with a vendor's id is (R29); 0 for all others.
     pub preference: u32,

@@ -1,5 +1,7 @@
 //! What every binary does the same way: logs to standard error, and a shutdown that drains.
 
+#![warn(missing_docs)]
+
 pub mod failpoint;
 
 use std::io::{ErrorKind, IsTerminal, Write};

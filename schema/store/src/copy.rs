@@ -26,13 +26,13 @@ pub trait CopyRow {
 #[macro_export]
 macro_rules! copy_row {
     ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? in $table:literal {
-        $first:ident: $first_type:ty $(, $field:ident: $type:ty)* $(,)?
+        $(#[$first_meta:meta])* $first:ident: $first_type:ty $(, $(#[$field_meta:meta])* $field:ident: $type:ty)* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Debug)]
         $vis struct $name $(<$life>)? {
-            $vis $first: $first_type,
-            $($vis $field: $type,)*
+            $(#[$first_meta])* $vis $first: $first_type,
+            $($(#[$field_meta])* $vis $field: $type,)*
         }
 
         impl $(<$life>)? $crate::copy::CopyRow for $name $(<$life>)? {

@@ -5,6 +5,7 @@ use postgres_types::Type;
 use tokio_postgres::error::SqlState;
 
 /// Why the database cannot be used.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum DbError {
     #[error(
@@ -37,6 +38,7 @@ impl DbError {
 }
 
 /// Why a row has no form in its table's types.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     #[error("a value cannot be written as {ty}: {reason}")]

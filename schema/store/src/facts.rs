@@ -14,6 +14,7 @@ use market::records::{PackedRecordsError, Records, newest_session};
 use market::symbol::Symbol;
 
 /// Why facts could not be read.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
     #[error("postgres refused a statement: {0}")]

@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing is decided here; what a stored row means is in `market`.
 
+#![warn(missing_docs)]
+
 pub mod copy;
 pub mod db;
 mod error;

@@ -12,9 +12,13 @@ const NOTE: &str = include_str!("../queries/record_ids_insert.sql");
 copy_row! {
     /// A row of `records`.
     pub struct RecordsRow<'a> in "records" {
+        /// The symbol that the rows name; empty for the whole market.
         symbol: &'a str,
+        /// Kind of the records.
         kind: Kind,
+        /// Feed they came from.
         source: &'a str,
+        /// The set, packed.
         packed: &'a [u8],
     }
 }

@@ -20,14 +20,24 @@ pub struct SymbolFacts {
 pub struct Year {
     /// Tells the columns from others, versions aside.
     pub digest: i64,
+    /// Its bars, as far as they were read.
     pub columns: Columns,
 }
 
 /// A year's packed columns, or those of them that are read alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Columns {
+    /// Every column.
     All(Box<Packed>),
-    Closes { days: Box<[u8]>, close: Box<[u8]>, versions: Box<[u8]> },
+    /// What tells the closes and who said them.
+    Closes {
+        /// Scale and days.
+        days: Box<[u8]>,
+        /// Closes, as differences.
+        close: Box<[u8]>,
+        /// The distinct versions and where each holds.
+        versions: Box<[u8]>,
+    },
 }
 
 /// Memory that an entry takes beside its bytes, about.

@@ -35,7 +35,7 @@ const MOST: usize = 1_000;
 /// Days from the first to the last of the longest range.
 const REACH: Days = Days::new(30);
 /// Securities read at a time.
-const BATCH: i64 = 250;
+const BATCH: u8 = 250;
 const PAGING: Paging =
     Paging { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
 
@@ -153,7 +153,7 @@ async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Resul
     let (version, mut batch) = next(&context, &transaction, named.as_deref(), from.as_deref()).await?;
     let mut filled = Filled::new(asked, outlet.begin(version))?;
     loop {
-        let exhausted = batch.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
+        let exhausted = batch.len() < usize::from(BATCH);
         // The batch's last security begins the next one, so that nothing is computed with its name.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
@@ -198,7 +198,7 @@ async fn next(
     let year = |date: Option<NaiveDate>| date.map(|date| date.year());
     let statement = transaction.prepare_cached(MARKET).await?;
     let rows = transaction
-        .query(&statement, &[&year(asked.first()), &year(asked.last()), &named, &from, &BATCH])
+        .query(&statement, &[&year(asked.first()), &year(asked.last()), &named, &from, &i64::from(BATCH)])
         .await?;
     let first = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
     let series = rows.iter().map(Series::of).filter_map(Result::transpose).collect::<Result<_, _>>()?;

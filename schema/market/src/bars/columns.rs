@@ -13,13 +13,21 @@ pub const MISSING: i64 = i64::MIN;
 /// One bar of a [`Bars`], values scaled by its `scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
+    /// Session, as a day number.
     pub day: i32,
+    /// Open, scaled.
     pub open: i64,
+    /// High, scaled.
     pub high: i64,
+    /// Low, scaled.
     pub low: i64,
+    /// Close, scaled.
     pub close: i64,
+    /// Shares traded.
     pub volume: i64,
+    /// Volume-weighted average price, scaled.
     pub vwap: i64,
+    /// Trades.
     pub trade_count: i64,
 }
 
@@ -28,16 +36,27 @@ pub struct Bar {
 /// `vwap` and `trade_count` are empty when no bar has them. `version` indexes `versions`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bars {
+    /// Decimal places of all prices.
     pub scale: u32,
+    /// Sessions, as day numbers.
     pub day: Vec<i32>,
+    /// Open, scaled.
     pub open: Vec<i64>,
+    /// High, scaled.
     pub high: Vec<i64>,
+    /// Low, scaled.
     pub low: Vec<i64>,
+    /// Close, scaled.
     pub close: Vec<i64>,
+    /// Shares traded.
     pub volume: Vec<i64>,
+    /// Volume-weighted average price, scaled.
     pub vwap: Vec<i64>,
+    /// Trades.
     pub trade_count: Vec<i64>,
+    /// Positions in `versions`.
     pub version: Vec<u16>,
+    /// The distinct versions of the bars.
     pub versions: Vec<BarVersion>,
 }
 

@@ -1,6 +1,7 @@
 //! Why columns of bars are refused.
 
 /// Why columns could not be read or joined.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum BarsError {
     #[error("columns are damaged: {0}")]

@@ -11,9 +11,11 @@ use super::version::BarVersion;
 pub struct Packed {
     /// Scale and days.
     pub days: Vec<u8>,
+    /// Closes, as differences.
     pub close: Vec<u8>,
     /// Open, high and low as differences to the close.
     pub range: Vec<u8>,
+    /// Shares traded.
     pub volume: Vec<u8>,
     /// vwap and trade count; empty when no bar has them.
     pub extra: Vec<u8>,

@@ -10,9 +10,11 @@ use crate::version::Version;
 /// What a bar's values are worth against another observation of the same session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BarVersion {
+    /// The vendor's revision.
     pub revision: i64,
     /// Microseconds since 1970, UTC.
     pub observed_at: i64,
+    /// Whether the bar was withdrawn.
     pub retracted: bool,
     /// For split-adjusted prices: the day whose share basis they are on (0: the newest day of the data).
     pub basis_day: Option<i32>,

@@ -10,8 +10,11 @@ use crate::symbol::Symbol;
 /// A symbol and the days (inclusive) on which its rows belong to a security.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
+    /// The symbol.
     pub symbol: Symbol,
+    /// First day.
     pub from: NaiveDate,
+    /// Last day.
     pub to: NaiveDate,
 }
 

@@ -1,6 +1,9 @@
 //! One record a security: the newest of each vendor's, and several vendors' records of one security joined.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
 
 use super::claim::{Claim, claims_of};
 use crate::event::{Action, Kind, Security};
@@ -61,7 +64,10 @@ fn root(parent: &[usize], mut index: usize) -> usize {
 
 /// The record to serve: manual, then policy rank, then the newest, then the source's name.
 pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
-    let score = |record: &Observation<Security>| {
+    fn score<'a>(
+        record: &'a Observation<Security>,
+        policy: &SourcePolicy,
+    ) -> (bool, bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
         let rank = policy
             .rules
             .iter()
@@ -69,11 +75,11 @@ pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolic
             .map(|r| r.rank)
             .min();
         let manual = record.source == "manual";
-        (!manual, rank.unwrap_or(i32::MAX), std::cmp::Reverse(record.observed_at), record.source.clone())
-    };
+        (!manual, rank.is_none(), rank, Reverse(record.observed_at), record.source.as_str())
+    }
     let mut best = members[0];
     for member in &members[1..] {
-        if score(member) < score(best) {
+        if score(member, policy) < score(best, policy) {
             best = member;
         }
     }

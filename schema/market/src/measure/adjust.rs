@@ -18,7 +18,9 @@ use super::arithmetic::{bounded, settle};
 /// `from` old shares are `to` new ones. Multiplies prices by from/to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
+    /// Shares before.
     pub from: Decimal,
+    /// Shares after.
     pub to: Decimal,
 }
 
@@ -91,7 +93,9 @@ fn gcd(mut a: i128, mut b: i128) -> i128 {
 /// One change of the share count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitEvent {
+    /// First session on the new basis.
     pub ex_date: NaiveDate,
+    /// Shares before and after.
     pub ratio: Ratio,
 }
 
@@ -126,6 +130,7 @@ impl Splits {
 /// What happened on one ex-date, for whoever adjusts prices: multiply earlier prices by from/to and by `dividend_factor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
+    /// First session that trades without what was distributed.
     pub ex_date: NaiveDate,
     /// The split of the day as old and new shares; 1 and 1 when there is none.
     pub split: Ratio,

@@ -145,6 +145,13 @@ fn settle_root(value: Decimal) -> Decimal {
     value.round_dp_with_strategy(20, RoundingStrategy::MidpointAwayFromZero).normalize()
 }
 
+/// A number of a security's events or of a market's securities, which no memory holds 2^31 of.
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "2^31 of them fit no memory")]
+pub(crate) fn count(length: usize) -> i32 {
+    debug_assert!(i32::try_from(length).is_ok(), "{length} of a security's events");
+    length as i32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ use super::yields::{Rate, has_unequal_halves, months_before};
 pub struct RateChanges {
     /// Newest increase and its size in percent.
     pub latest_increase: Option<(NaiveDate, Decimal)>,
+    /// Ex-date of the newest cut.
     pub last_cut: Option<NaiveDate>,
     /// Cuts of the last ten years.
     pub cuts_10y: i32,

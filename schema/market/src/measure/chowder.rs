@@ -10,7 +10,9 @@ use super::arithmetic::settle;
 /// A Chowder number and whether it passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chowder {
+    /// Yield and growth, in percent points.
     pub number: Decimal,
+    /// Whether it is as high as its kind of company needs.
     pub passes: bool,
 }
 

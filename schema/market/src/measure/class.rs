@@ -16,9 +16,13 @@ use crate::event::{DividendType, Frequency, SecurityType};
 /// What a distribution counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
+    /// Cash that is paid again and again.
     Regular,
+    /// Cash that is paid once.
     Special,
+    /// Shares of another company.
     SpinOff,
+    /// Shares of the company itself.
     Stock,
 }
 

@@ -7,10 +7,13 @@ use crate::row;
 /// Everything served about one security.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
+    /// The row of lists and screeners.
     pub stock: row::Stock,
+    /// The latest price and yield.
     pub quote: row::Quote,
     /// `None` for a provisional security without any reported figure.
     pub fundamentals: Option<row::FundamentalsRow>,
+    /// Every dividend figure.
     pub metrics: row::Metrics,
     /// By ex-date; cancelled ones and projections of the next 366 days included.
     pub dividends: Vec<row::DividendRow>,
@@ -20,5 +23,6 @@ pub struct Derived {
     pub bars: Bars,
     /// One entry per ex-date up to the as-of date: what adjusted prices are made with.
     pub factors: Vec<Factor>,
+    /// Rows held back, with the reason.
     pub quarantined: Vec<row::Quarantined>,
 }

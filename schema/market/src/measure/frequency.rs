@@ -26,7 +26,9 @@ const NEWEST: usize = 7;
 /// A regular ex-date and the vendor's tag on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaggedDate {
+    /// Ex-date of a regular payment.
     pub ex_date: NaiveDate,
+    /// The vendor's word for its rhythm.
     pub tag: Option<Frequency>,
 }
 
@@ -52,7 +54,9 @@ impl FrequencySource {
 /// The rhythm of a payer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rhythm {
+    /// How often it pays.
     pub frequency: Frequency,
+    /// Where that is known from.
     pub source: Option<FrequencySource>,
     /// Whether the inference overruled a different tag.
     pub conflict: bool,

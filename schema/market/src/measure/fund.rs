@@ -22,7 +22,9 @@ use crate::value::Exact;
 /// What is served about a fund beside its rows as a security.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fund {
+    /// The fund's row.
     pub etf: EtfRow,
+    /// Its newest snapshot, the largest weight first.
     pub holdings: Vec<HoldingRow>,
 }
 

@@ -18,6 +18,7 @@ use super::yields::Rate;
 /// One calendar year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YearTotal {
+    /// Calendar year of the ex-dates.
     pub year: i32,
     /// Per share on the as-of date's basis.
     pub amount: Decimal,
@@ -28,6 +29,7 @@ pub struct YearTotal {
 /// The calendar years from the first regular ex-date to the running year, without holes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnnualTotals {
+    /// Every year from the first payment on, without gaps.
     pub years: Vec<YearTotal>,
     /// Years into which a payment was moved over New Year.
     pub shifted: Vec<i32>,

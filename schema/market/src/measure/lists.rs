@@ -12,12 +12,17 @@ use crate::row::{DividendState, ListTier};
 /// What membership rests on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ListFacts {
+    /// Years of increases in a row (R14).
     pub streak_years: i32,
+    /// Whether the forward dividend would end the streak.
     pub streak_at_risk: bool,
+    /// Whether it pays at present.
     pub status: DividendState,
     /// Whether the security still trades.
     pub is_listed: bool,
+    /// Whether it is a member of the S&P 500.
     pub in_sp500: bool,
+    /// Worth of the shares that trade freely, in US dollars.
     pub float_market_cap: Option<Decimal>,
     /// Mean traded value a day over three months.
     pub average_daily_value: Option<Decimal>,

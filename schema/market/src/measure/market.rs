@@ -17,5 +17,6 @@ pub struct Market<'a> {
     pub newest: NaiveDate,
     /// Month ends of the benchmark, for beta.
     pub benchmark: Option<&'a MonthEnds>,
+    /// Which source is believed.
     pub policy: &'a SourcePolicy,
 }

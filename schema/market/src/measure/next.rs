@@ -17,6 +17,7 @@ const HORIZON: u64 = 366;
 /// An expected ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
+    /// When it is expected to go ex.
     pub ex_date: NaiveDate,
     /// The known ex-date that it repeats: its slot's of the last year, the last one where no year is known.
     pub repeats: NaiveDate,

@@ -15,6 +15,7 @@ use super::arithmetic::percent_of;
 pub enum PayoutGap {
     /// A fund.
     NotApplicable,
+    /// It earned nothing.
     NegativeEarnings,
     /// Earnings and dividends are in different currencies.
     CurrencyMismatch,
@@ -37,7 +38,9 @@ impl PayoutGap {
 /// What dividends are measured against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayoutBasis {
+    /// Earnings a share.
     Eps,
+    /// Funds from operations a share.
     Ffo,
 }
 
@@ -54,11 +57,17 @@ impl PayoutBasis {
 /// What a payout ratio rests on; per-share figures on one share basis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PayoutFacts {
+    /// Whether it is a fund, which earns nothing itself.
     pub is_fund: bool,
+    /// Whether it is measured by funds from operations.
     pub is_real_estate: bool,
+    /// Dividends a share of twelve months.
     pub dps_ttm: Option<Decimal>,
+    /// Earnings a share of twelve months.
     pub eps_ttm: Option<Decimal>,
+    /// Funds from operations a share of twelve months.
     pub ffo_per_share: Option<Decimal>,
+    /// Whether dividends and earnings are in different currencies.
     pub currency_mismatch: bool,
 }
 

@@ -19,6 +19,7 @@ pub const MANUAL: &str = "manual";
 /// A vendor with data of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
+    /// Feed it came from.
     pub source: &'a str,
     /// Newest observation of the kind.
     pub observed_at: DateTime<Utc>,
@@ -30,12 +31,13 @@ pub(crate) fn preference<'a>(
     kind: Kind,
     candidate: Candidate<'a>,
     day: NaiveDate,
-) -> (i32, Reverse<DateTime<Utc>>, &'a str) {
+) -> (bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
     let rank = rules(policy, kind)
         .filter(|rule| rule.source == candidate.source && holds(rule, day))
         .map(|rule| rule.rank)
         .min();
-    (rank.unwrap_or(i32::MAX), Reverse(candidate.observed_at), candidate.source)
+    // A source without a rule comes last.
+    (rank.is_none(), rank, Reverse(candidate.observed_at), candidate.source)
 }
 
 /// The preferred one of some candidates on a day.

@@ -20,7 +20,9 @@ pub(crate) const VOLUME_SESSIONS: usize = 30;
 /// A price and its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extreme {
+    /// The price, on today's share basis.
     pub price: Decimal,
+    /// Its session.
     pub date: NaiveDate,
 }
 

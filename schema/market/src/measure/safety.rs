@@ -32,13 +32,17 @@ pub fn is_fresh(price_age_sessions: Option<i32>) -> bool {
 /// What the high-yield screen looks at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScreenFacts {
+    /// What kind of security it is.
     pub security_type: SecurityType,
     /// Whether the security still trades.
     pub is_listed: bool,
+    /// Whether it pays at present.
     pub status: DividendState,
     /// Headline, percent; null when currencies differ.
     pub dividend_yield: Option<Decimal>,
+    /// Sessions since its latest price.
     pub price_age_sessions: Option<i32>,
+    /// Whether dividends and prices are in different currencies.
     pub currency_mismatch: bool,
 }
 
@@ -56,13 +60,21 @@ pub fn passes_high_yield(facts: &ScreenFacts, min_yield: Decimal) -> bool {
 /// What traps and safety rest on; percents in points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SafetyFacts {
+    /// Whether it is a fund.
     pub is_fund: bool,
+    /// Whether it is measured by funds from operations.
     pub is_real_estate: bool,
+    /// Whether it pays at present.
     pub status: DividendState,
+    /// Whether its streak of increases is at risk.
     pub at_risk: bool,
+    /// Dividends in percent of earnings.
     pub payout_ratio: Option<Decimal>,
+    /// Dividends in percent of free cash flow.
     pub fcf_payout_ratio: Option<Decimal>,
+    /// Indicated dividends a share of the next twelve months.
     pub dps_forward: Option<Decimal>,
+    /// Dividends a share of the last twelve months.
     pub dps_ttm: Option<Decimal>,
     /// Split-adjusted price change of 12 months.
     pub price_change_1y: Option<Decimal>,

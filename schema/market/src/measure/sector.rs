@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use chrono::{Days, NaiveDate};
 use rust_decimal::Decimal;
 
-use super::arithmetic::{mean, median, percent, quotient};
+use super::arithmetic::{count, mean, median, percent, quotient};
 use crate::event::SecurityType;
 use crate::row::{Industry, Json, Metrics, SectorRow, Stock};
 use crate::value::Exact;
@@ -19,22 +19,37 @@ use crate::value::Exact;
 /// What is known of one member of a sector; percents in points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
+    /// Canonical ticker.
     pub symbol: String,
+    /// Its sector.
     pub sector: Option<String>,
+    /// Its industry.
     pub industry: Option<String>,
+    /// What kind of security it is.
     pub security_type: SecurityType,
+    /// Whether it still trades.
     pub is_active: bool,
+    /// Whether it pays at present.
     pub pays_dividend: bool,
     /// Headline.
     pub dividend_yield: Option<Decimal>,
+    /// Whether its yield is too doubtful to count.
     pub yield_suspect: bool,
+    /// Worth of all its shares, in US dollars.
     pub market_cap: Option<i64>,
+    /// Dividends in percent of earnings.
     pub payout_ratio: Option<Decimal>,
+    /// Growth of the dividend a year over five years, in percent.
     pub growth_5y: Option<Decimal>,
+    /// Price over earnings.
     pub pe_ratio: Option<Decimal>,
+    /// Whether it is a dividend aristocrat.
     pub is_aristocrat: bool,
+    /// Whether it is a dividend king.
     pub is_king: bool,
+    /// Change of the close since the session before, in percent.
     pub change_percent_1d: Option<Decimal>,
+    /// Change of the close since the last of the year before, in percent.
     pub change_percent_ytd: Option<Decimal>,
     /// The next declared ex-date.
     pub next_ex_date: Option<NaiveDate>,
@@ -115,7 +130,11 @@ pub fn sector_row(sector: &str, members: &[&Member], as_of: NaiveDate) -> Sector
         etf_count: count(
             members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count(),
         ),
-        market_cap: (!caps.is_empty()).then(|| caps.iter().fold(0i64, |sum, cap| sum.saturating_add(*cap))),
+        market_cap: if caps.is_empty() {
+            None
+        } else {
+            caps.iter().try_fold(0i64, |sum, cap| sum.checked_add(*cap))
+        },
         avg_yield: mean(&yields).map(percent),
         median_yield: median(yields.clone()).map(percent),
         weighted_yield: weighted(&counted, Member::yield_at_zero).map(percent),
@@ -180,10 +199,6 @@ fn weighted(members: &[&Member], figure: fn(&Member) -> Option<Decimal>) -> Opti
         caps = caps.checked_add(cap)?;
     }
     quotient(sum, caps)
-}
-
-fn count(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ const IRREGULAR_DAYS: i64 = 450;
 /// What the status rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatusFacts {
+    /// The market's date.
     pub as_of: NaiveDate,
     /// Newest regular ex-date, declared future ones and those of held amounts included.
     pub last_ex_date: Option<NaiveDate>,

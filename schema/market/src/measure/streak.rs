@@ -19,13 +19,16 @@ use super::growth::AnnualTotals;
 /// An operator's count of increases before the data begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreakSeed {
+    /// Years of increases vouched for.
     pub years: i32,
+    /// The last of them.
     pub through_year: i32,
 }
 
 /// A streak of rising years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Streak {
+    /// Years of increases in a row.
     pub years: i32,
     /// Whether the data may begin too late to see all of it.
     pub lower_bound: bool,
@@ -50,6 +53,7 @@ pub fn is_cut(new: Decimal, old: Decimal) -> bool {
 pub struct StreakFacts<'a> {
     /// The as-of date's year.
     pub running: i32,
+    /// Years that are vouched for, not computed.
     pub seed: Option<StreakSeed>,
     /// Year of listing, when known.
     pub listed: Option<i32>,

@@ -26,7 +26,9 @@ use crate::row::{DividendState, ForwardBasis, YieldBasis};
 /// The regular dividends of one ex-date, per share on the as-of date's basis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
+    /// Ex-date.
     pub ex_date: NaiveDate,
+    /// A share, on the as-of date's share basis.
     pub amount: Decimal,
 }
 
@@ -60,6 +62,7 @@ pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
 pub struct Forward {
     /// Per share and year; `None` when there is no forward figure.
     pub amount: Option<Decimal>,
+    /// What it is concluded from.
     pub basis: ForwardBasis,
     /// Whether it rests on the payment before the latest one, which is too large to be a rate unconfirmed.
     pub latest_unusual: bool,
@@ -123,8 +126,11 @@ fn halves_differ(last: Decimal, previous: Decimal) -> bool {
 /// What a headline yield rests on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadlineFacts {
+    /// Whether it pays at present.
     pub status: DividendState,
+    /// Indicated yield, in percent.
     pub yield_forward: Option<Decimal>,
+    /// Yield of twelve months, in percent.
     pub yield_ttm: Option<Decimal>,
     /// Whether a forward figure exists, also where its yield cannot be told.
     pub has_forward: bool,
@@ -148,8 +154,11 @@ pub fn headline(facts: &HeadlineFacts) -> (Option<Decimal>, Option<YieldBasis>) 
 /// Mean, highest and lowest of the month-end trailing yields of five years, percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YieldRange {
+    /// Mean of the month ends, in percent.
     pub average: Decimal,
+    /// The highest, in percent.
     pub highest: Decimal,
+    /// The lowest, in percent.
     pub lowest: Decimal,
 }
 

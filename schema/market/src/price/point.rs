@@ -52,9 +52,13 @@ table_row! {
 /// A security's bars with what adjusts them.
 #[derive(Debug)]
 pub struct Adjusted<'a> {
+    /// Raw bars, by day.
     pub bars: &'a RawBars,
+    /// What brings each of them to the newest basis.
     pub cumulative: &'a CumulativeFactors,
+    /// The same by ex-date.
     pub factors: &'a [Factor],
+    /// The basis that is asked for.
     pub basis: Basis,
 }
 
@@ -116,9 +120,10 @@ impl Adjusted<'_> {
             let day = crate::bars::day_number(factor.ex_date);
             after < day && day <= last
         };
+        // An amount has ten integer digits at most, so no number of ex-dates that fits a period overflows their sum.
         let (mut cash, mut ratio) = (Decimal::ZERO, Decimal::ONE);
         for factor in self.factors.iter().filter(during) {
-            cash = cash.saturating_add(factor.dividend);
+            cash += factor.dividend;
             ratio = factor.split.inverse().apply(ratio);
         }
         ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))

@@ -5,14 +5,23 @@ use crate::bars::{BarsError, MISSING, Packed};
 /// Raw bars by day; values are integers of the row's scale, [`MISSING`] where unknown.
 #[derive(Debug, Default)]
 pub struct RawBars {
+    /// Sessions, as day numbers, ascending.
     pub day: Vec<i32>,
+    /// Decimal places of the prices.
     pub scale: Vec<u8>,
+    /// Open, scaled.
     pub open: Vec<i64>,
+    /// High, scaled.
     pub high: Vec<i64>,
+    /// Low, scaled.
     pub low: Vec<i64>,
+    /// Close, scaled.
     pub close: Vec<i64>,
+    /// Shares traded.
     pub volume: Vec<i64>,
+    /// Volume-weighted average price, scaled.
     pub vwap: Vec<i64>,
+    /// Trades.
     pub trade_count: Vec<i64>,
 }
 

@@ -16,6 +16,7 @@ use crate::event::Kind;
 const VERSION: u8 = 1;
 
 /// Why packed records cannot be written or read.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PackedRecordsError {
     #[error("packed records are of version {0}, which this program does not know")]

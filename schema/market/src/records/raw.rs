@@ -16,7 +16,9 @@ pub struct RawObservation {
     pub id: Option<String>,
     /// Vendor's permanent id of the security.
     pub security_ref: Option<String>,
+    /// The vendor's revision.
     pub revision: i64,
+    /// Whether it takes the record back.
     pub retracted: bool,
     /// Microseconds since 1970, UTC.
     pub observed_at: i64,

@@ -9,6 +9,7 @@ pub struct Country {
     pub code: &'static str,
     /// The three-letter code.
     pub alpha3: &'static str,
+    /// Its English name.
     pub name: &'static str,
 }
 

@@ -7,6 +7,7 @@ use super::spelling::plain;
 pub struct Exchange {
     /// The code that is served, such as `XNYS`.
     pub mic: &'static str,
+    /// Its name for people.
     pub name: &'static str,
     /// What others call it, in plain letters.
     aliases: &'static [&'static str],

@@ -64,6 +64,7 @@ table_row! {
 
 table_row! {
     /// The table row of `stocks`: [`StockRow`], then the screeners' figures, then the snapshot's parts.
+    #[expect(missing_docs, reason = "its columns are documented where they are served")]
     pub struct Stock {
         "symbol" symbol: String,
         "name" name: String,

@@ -26,6 +26,7 @@ fn month_ends(life: &Life) -> Vec<NaiveDate> {
 }
 
 /// Asks at every month end and holds what holds for all; `paused` are the days, bounds included, without payments due.
+#[track_caller]
 fn check(life: &Life, paused: &[(&str, &str)]) {
     let is_paused = |day: NaiveDate| paused.iter().any(|(from, to)| date(from) <= day && day <= date(to));
     let mut before: Option<DividendState> = None;

@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::entry::ExplainedObservation;
-use crate::event::Kind;
+use crate::event::{Kind, line_column};
 use crate::history::Observation;
 use crate::measure::arithmetic;
 use crate::measure::class::Class;
@@ -83,7 +83,7 @@ pub(super) fn of_bar(measured: &Measured<'_>, index: usize) -> Vec<ExplainedObse
             currency: Some(basis.currency.clone()),
             source: prices.source.clone(),
             revision: version.revision,
-            line: i64::try_from(version.line).unwrap_or(i64::MAX),
+            line: line_column(version.line),
             outcome: outcome.to_owned(),
             reason: reason.to_owned(),
         })
@@ -163,7 +163,7 @@ fn observation<T>(
         currency: None,
         source: row.source.clone(),
         revision: row.revision,
-        line: i64::try_from(row.line).unwrap_or(i64::MAX),
+        line: line_column(row.line),
         outcome: outcome.to_owned(),
         reason,
     }

@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::basis::Basis;
-use crate::measure::arithmetic::{percent_of, settle};
+use crate::measure::arithmetic::{count, percent_of, settle};
 use crate::measure::merge::Payment;
 use crate::measure::risk::last_month;
 use crate::measure::safety::is_suspect;
@@ -64,7 +64,7 @@ pub(crate) fn income(basis: &Basis<'_>, flags: &mut Flags) -> Income {
         mixed,
         dps_ttm,
         dps_ttm_total,
-        ttm_payment_count: i32::try_from(trailing_rates.len()).unwrap_or(i32::MAX),
+        ttm_payment_count: count(trailing_rates.len()),
         forward,
         yield_ttm,
         yield_ttm_total: yield_of(dps_ttm_total),

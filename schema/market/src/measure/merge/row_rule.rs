@@ -66,11 +66,17 @@ pub fn price_fault(bar: &PriceValues) -> Option<RowFault> {
 /// The values of one bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriceValues {
+    /// Open.
     pub open: Option<Decimal>,
+    /// High.
     pub high: Option<Decimal>,
+    /// Low.
     pub low: Option<Decimal>,
+    /// Close.
     pub close: Decimal,
+    /// Volume-weighted average price.
     pub vwap: Option<Decimal>,
+    /// Shares traded.
     pub volume: Option<i64>,
 }
 

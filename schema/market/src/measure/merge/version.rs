@@ -134,7 +134,9 @@ pub enum Fate {
 pub struct Held {
     /// Position among the history's observations of the kind.
     pub index: usize,
+    /// Why.
     pub reason: HoldReason,
+    /// The same as a sentence.
     pub message: String,
 }
 

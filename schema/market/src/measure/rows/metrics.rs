@@ -4,7 +4,7 @@ use chrono::Datelike;
 
 use super::next::next;
 use super::rounded::{amount, percent};
-use crate::measure::arithmetic::{self, quotient};
+use crate::measure::arithmetic::{self, count, quotient};
 use crate::measure::lists::{is_king, tier};
 use crate::measure::market::METHOD_VERSION;
 use crate::measure::measured::Measured;
@@ -57,7 +57,7 @@ pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> M
         last_cut_date: measured.progress.changes.last_cut,
         cuts_10y: measured.progress.changes.cuts_10y,
         first_payment_date: measured.basis.rates.first().map(|rate| rate.ex_date),
-        payment_count: i32::try_from(gone_ex).unwrap_or(i32::MAX),
+        payment_count: count(gone_ex),
         is_dividend_aristocrat: measured.verdicts.is_aristocrat,
         is_dividend_king: is_king(measured.progress.streak.years),
         tier: tier(measured.progress.streak.years),

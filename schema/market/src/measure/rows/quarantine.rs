@@ -1,7 +1,7 @@
 //! Held rows of every kind.
 
 use crate::bars::date_of;
-use crate::event::Kind;
+use crate::event::{Kind, line_column};
 use crate::history::Observation;
 use crate::measure::measured::Measured;
 use crate::measure::merge::Held;
@@ -34,7 +34,7 @@ pub(crate) fn quarantined(measured: &Measured<'_>) -> Vec<Quarantined> {
         reason: held.reason.to_string(),
         message: held.message.clone(),
         source: held.source.clone(),
-        line: i64::try_from(held.line).unwrap_or(i64::MAX),
+        line: line_column(held.line),
     }));
     let key = |row: &Quarantined| (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.line);
     rows.sort_by_cached_key(key);
@@ -56,6 +56,6 @@ fn row<T>(
         reason: held.reason.to_string(),
         message: held.message.clone(),
         source: observation.source.clone(),
-        line: i64::try_from(observation.line).unwrap_or(i64::MAX),
+        line: line_column(observation.line),
     }
 }
