@@ -4,6 +4,8 @@ use anyhow::Result;
 use harness::{TestApp, fixture};
 use serde_json::{Value, json};
 
+use crate::api_world::check;
+
 /// An app that has loaded the first fixture and serves it as of its own dates.
 async fn loaded() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2019-08-12").start().await?;
@@ -11,13 +13,6 @@ async fn loaded() -> Result<TestApp> {
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     app.catch_up().await?;
     Ok(app)
-}
-
-/// The members of `actual` that `expected` names, compared as exact JSON text.
-fn check(actual: &Value, expected: Value) {
-    for (name, value) in expected.as_object().into_iter().flatten() {
-        assert_eq!(actual.get(name), Some(value), "{name} in {actual}");
-    }
 }
 
 #[tokio::test]

@@ -17,14 +17,9 @@ struct Lists {
 impl Lists {
     async fn start(records: &[Value]) -> Result<Self> {
         let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
-        let feed = app.folder().join("feed.ndjson");
         let session = json!({ "kind": "session", "date": TODAY });
         let lines: String = records.iter().chain([&session]).map(|record| format!("{record}\n")).collect();
-        std::fs::write(&feed, lines)?;
-        app.ingest(&["load", &feed.to_string_lossy(), "--source", "vendor", "--today", TODAY])
-            .await?
-            .success()?;
-        app.catch_up().await?;
+        app.feed("feed.ndjson", lines).source("vendor").today(TODAY).apply().await?;
         let (api, key) = (app.api_serve().await?, app.key("professional").await?);
         Ok(Self { _app: app, api, key })
     }
