@@ -34,6 +34,7 @@ pub fn frames(bytes: &[u8]) {
         if let Some((name, value)) = line.split_once(": ")
             && !name.is_empty()
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !value.contains('\r')
         {
             headers.insert(name, value);
         }

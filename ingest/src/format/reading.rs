@@ -10,7 +10,7 @@ use market::event::Kind;
 use market::symbol::Symbol;
 
 use super::head::Head;
-use super::mapped::Map;
+use super::mapped::map::Map;
 use super::symbol_from::SymbolFrom;
 use crate::collect::Collector;
 use crate::normalize::Currency;

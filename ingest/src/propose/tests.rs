@@ -76,7 +76,7 @@ fn doubts_are_said() {
 #[test]
 fn titles_times_and_shipped_layouts_are_seen() {
     let text = "Report;Fondskurse;;\n\nDatum;ISIN;Kurs;Schluss\n15.01.2024;DE1;a;241,50\nSumme;;;\n";
-    check("e.csv", text.as_bytes(), &["first_line = 3", "DD.MM.YYYY", "With --symbol SYMBOL"]);
+    check("fund prices.csv", text.as_bytes(), &["first_line = 3", "DD.MM.YYYY", "With --symbol SYMBOL"]);
     let sheet = "Date,Close\n1/2/2014 16:00:00,554.48\n1/13/2014 16:00:00,550\n";
     check("GOOG.csv", sheet.as_bytes(), &["MM/DD/YYYY 16:00:00", "\"date\":\"2014-01-02\""]);
     let stooq = "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>\nAAPL.US,D,20240102,000000,187,188,183,185,1\n";

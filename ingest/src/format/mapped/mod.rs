@@ -22,7 +22,7 @@ mod check;
 mod dates;
 mod definition;
 mod encoding;
-mod map;
+pub(super) mod map;
 mod names;
 mod numbers;
 mod plan;

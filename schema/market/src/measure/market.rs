@@ -6,7 +6,7 @@ use super::month_ends::MonthEnds;
 use crate::history::SourcePolicy;
 
 /// Version of the rules: changes whenever the same facts would give another number.
-pub const METHOD_VERSION: &str = "2026.3";
+pub const METHOD_VERSION: &str = "2026.4";
 
 /// What every security is measured against.
 #[derive(Debug, Clone, Copy)]

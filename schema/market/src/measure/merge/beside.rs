@@ -26,7 +26,8 @@ impl<'a> Beside<'a> {
     pub(crate) fn of(observations: &'a [Observation<Dividend>]) -> Self {
         let mut pairs = BTreeSet::new();
         for record in observations.iter().map(|observation| &observation.record) {
-            for other in &record.beside {
+            // Equal amounts are one payment seen twice, whatever a file says.
+            for other in record.beside.iter().filter(|other| **other != record.amount) {
                 pairs.insert((natural_key(record), record.amount, *other));
                 pairs.insert((natural_key(record), *other, record.amount));
             }
