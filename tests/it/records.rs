@@ -121,7 +121,7 @@ async fn tables_of_an_older_program_are_served_on_and_written_anew() -> Result<(
 
     // The next session derives every security: the tables are those that a rebuild makes.
     market.load_all(&app, 2..3).await?;
-    app.feed("next.csv", "symbol,date,close\nNEXT,2024-06-28,10\n").today(TODAY).apply().await?;
+    app.feed("prices.csv", "symbol,date,close\nNEXT,2024-06-28,10\n").today(TODAY).apply().await?;
     ensure!(app.sql_value::<i64>(projected).await? > 0, "payments are projected again");
     Fold::check(&app, 1).await?;
     answer(&app, &["rebuild", "--from", "log"]).await?;
