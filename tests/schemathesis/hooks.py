@@ -27,6 +27,14 @@ def map_case(context, case):
     return case
 
 
+@schemathesis.hook
+def before_add_examples(context, examples):
+    """The document has an example of every parameter; some exclude each other."""
+    for case in examples:
+        if case.query:
+            keep_relations(case.path, case.query)
+
+
 def keep_relations(path, query):
     # A cursor is what the page before gave: nobody can make one up.
     query.pop("cursor", None)

@@ -123,6 +123,7 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
     document["components"]["responses"] = refusals.into();
     document["components"]["headers"] =
         HEADERS.iter().map(|header| header_of(*header)).collect::<Map<_, _>>().into();
+    name_flags(&mut document["components"]["schemas"]);
     refer(&mut document["components"]["schemas"]);
     for body in bodies {
         let row = followed(&document, &body)["properties"]["data"].clone();
@@ -130,6 +131,18 @@ pub(crate) fn complete(document: &utoipa::openapi::OpenApi) -> Value {
     }
     flatten(&mut document);
     document
+}
+
+/// Puts the words of `Flag` where flags are served. They are an open list, since a withdrawn record's id is part of its
+/// flag, so `Flag` is no type of them.
+fn name_flags(schemas: &mut Value) {
+    let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
+    for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        if let Some(flags) = schema.pointer_mut("/properties/flags") {
+            flags["description"] = flag["description"].clone();
+            flags["items"]["x-extensible-enum"] = flag["enum"].clone();
+        }
+    }
 }
 
 /// Adds what every endpoint with data answers besides what its own code says.

@@ -1141,7 +1141,31 @@ export interface components {
              * @description Market date the metrics are for.
              */
             as_of: string;
-            /** @description Flags: what to know before trusting a figure. */
+            /**
+             * @description Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
+             *     - `amount_held`: The newest regular amount is held until the next one shows what it was (R28).
+             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date's (R13).
+             *     - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts (R29).
+             *     - `currency_mismatch`: Dividends and prices are in different currencies, so there is no yield (R4).
+             *     - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists what was dropped (R29).
+             *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
+             *     - `ex_date_unexpected`: An ex-date is not the one its record date implies (R1).
+             *     - `factor_skipped`: A distribution of the close before it or more, or in another currency, has no price factor (R11).
+             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed: the forward dividend rests on the payment before it (R8).
+             *     - `no_prev_close`: A distribution has no close before it, so no price factor (R11).
+             *     - `overdue`: The expected ex-date passed without a declaration (R19).
+             *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
+             *     - `provisional`: Nothing is known of the security but its rows.
+             *     - `special_by_price`: A regular amount was a special, as the price shows (R28).
+             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
+             *     - `split_not_in_price`: A split left the price where it was (R30).
+             *     - `streak_seeded`: The increase streak contains years an operator vouches for; the payment streak counts the data alone (R14).
+             *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
+             *     - `ttm_payment_count_unusual`: The trailing year holds another number of payments than the frequency says (R7).
+             *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
+             *     - `yield_suspect`: The headline yield is above 25 % (R18).
+             */
             flags: string[];
             /** @description Where the frequency came from: `inferred` or `vendor`; null without regular dividends. */
             frequency_source?: string | null;
@@ -1458,6 +1482,18 @@ export interface components {
         };
         /**
          * @description Why a row is held back from every figure (R28, R30).
+         *     - `amount_exceeds_price`: Cash of at least the close before its ex-date.
+         *     - `amount_outlier`: An isolated regular amount of at least 10 times the median before it.
+         *     - `far_future_ex_date`: An ex-date more than 400 days ahead of the newest session.
+         *     - `high_below_low`: A high below its low.
+         *     - `negative_price`: A negative open, high, low or average price.
+         *     - `negative_volume`: A negative volume.
+         *     - `no_ex_date`: Neither an ex-date nor a record date.
+         *     - `no_share_change`: A split that changes nothing.
+         *     - `non_positive_amount`: An amount of 0 or less.
+         *     - `non_positive_close`: A close of 0 or less.
+         *     - `non_positive_ratio`: A split of or into 0 shares or less.
+         *     - `price_unit_error`: A bar 100 times away from the sessions on both sides.
          * @enum {string}
          */
         HoldReason: "amount_exceeds_price" | "amount_outlier" | "far_future_ex_date" | "high_below_low" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error";
@@ -1762,7 +1798,31 @@ export interface components {
              * @description First regular ex-date known.
              */
             first_payment_date: string | null;
-            /** @description Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:` with an id. */
+            /**
+             * @description Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
+             *     - `amount_held`: The newest regular amount is held until the next one shows what it was (R28).
+             *     - `boundary_shift`: A payment was counted in the year before or after its ex-date's (R13).
+             *     - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts (R29).
+             *     - `currency_mismatch`: Dividends and prices are in different currencies, so there is no yield (R4).
+             *     - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists what was dropped (R29).
+             *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
+             *     - `ex_date_unexpected`: An ex-date is not the one its record date implies (R1).
+             *     - `factor_skipped`: A distribution of the close before it or more, or in another currency, has no price factor (R11).
+             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed: the forward dividend rests on the payment before it (R8).
+             *     - `no_prev_close`: A distribution has no close before it, so no price factor (R11).
+             *     - `overdue`: The expected ex-date passed without a declaration (R19).
+             *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
+             *     - `provisional`: Nothing is known of the security but its rows.
+             *     - `special_by_price`: A regular amount was a special, as the price shows (R28).
+             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
+             *     - `split_not_in_price`: A split left the price where it was (R30).
+             *     - `streak_seeded`: The increase streak contains years an operator vouches for; the payment streak counts the data alone (R14).
+             *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
+             *     - `ttm_payment_count_unusual`: The trailing year holds another number of payments than the frequency says (R7).
+             *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
+             *     - `yield_suspect`: The headline yield is above 25 % (R18).
+             */
             flags?: string[];
             /** @description How dps_forward was found. */
             forward_basis: components["schemas"]["ForwardBasis"];

@@ -183,7 +183,7 @@ table_row! {
         /// Split-adjusted regular dividends by calendar year, of the years that begin within the tier's depth.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: Json<Vec<AnnualTotal>>,
-        /// Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:` with an id.
+        /// Flags: what to know before trusting a figure; a withdrawn record is flagged `cancelled:` and its id.
         #[schema(value_type = Vec<String>)]
         "flags" flags: Json<Vec<String>>,
         /// Rows held back from the figures, with the reason, within the tier's depth.

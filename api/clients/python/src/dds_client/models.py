@@ -503,7 +503,29 @@ class Explanation(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date the metrics are for."""
     flags: list[str]
-    """Flags: what to know before trusting a figure."""
+    """Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its
+    id. - `amount_held`: The newest regular amount is held until the next one shows what it was
+    (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date's
+    (R13). - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts
+    (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so there is no
+    yield (R4). - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists
+    what was dropped (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
+    `ex_date_unexpected`: An ex-date is not the one its record date implies (R1). -
+    `factor_skipped`: A distribution of the close before it or more, or in another currency, has no
+    price factor (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
+    vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times the median
+    before it and unconfirmed: the forward dividend rests on the payment before it (R8). -
+    `no_prev_close`: A distribution has no close before it, so no price factor (R11). - `overdue`:
+    The expected ex-date passed without a declaration (R19). - `price_jump_without_split`: A price
+    moved by a known split ratio without a split (R30). - `provisional`: Nothing is known of the
+    security but its rows. - `special_by_price`: A regular amount was a special, as the price shows
+    (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it
+    (R14). - `split_not_in_price`: A split left the price where it was (R30). - `streak_seeded`: The
+    increase streak contains years an operator vouches for; the payment streak counts the data alone
+    (R14). - `ttm_incomplete`: The trailing year is only partly covered (R7). -
+    `ttm_payment_count_unusual`: The trailing year holds another number of payments than the
+    frequency says (R7). - `unknown_type`: A distribution of unknown type counts as regular (R3). -
+    `yield_suspect`: The headline yield is above 25 % (R18)."""
     frequency_source: str | None = None
     """Where the frequency came from: `inferred` or `vendor`; null without regular dividends."""
     method_version: str
@@ -1128,8 +1150,29 @@ class Metrics(Struct, frozen=True, kw_only=True):
     """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
     depth."""
     flags: list[str] = field(default_factory=list)
-    """Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:`
-    with an id."""
+    """Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its
+    id. - `amount_held`: The newest regular amount is held until the next one shows what it was
+    (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date's
+    (R13). - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts
+    (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so there is no
+    yield (R4). - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists
+    what was dropped (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
+    `ex_date_unexpected`: An ex-date is not the one its record date implies (R1). -
+    `factor_skipped`: A distribution of the close before it or more, or in another currency, has no
+    price factor (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
+    vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times the median
+    before it and unconfirmed: the forward dividend rests on the payment before it (R8). -
+    `no_prev_close`: A distribution has no close before it, so no price factor (R11). - `overdue`:
+    The expected ex-date passed without a declaration (R19). - `price_jump_without_split`: A price
+    moved by a known split ratio without a split (R30). - `provisional`: Nothing is known of the
+    security but its rows. - `special_by_price`: A regular amount was a special, as the price shows
+    (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it
+    (R14). - `split_not_in_price`: A split left the price where it was (R30). - `streak_seeded`: The
+    increase streak contains years an operator vouches for; the payment streak counts the data alone
+    (R14). - `ttm_incomplete`: The trailing year is only partly covered (R7). -
+    `ttm_payment_count_unusual`: The trailing year holds another number of payments than the
+    frequency says (R7). - `unknown_type`: A distribution of unknown type counts as regular (R3). -
+    `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows held back from the figures, with the reason, within the tier's depth."""
     method_version: str
@@ -1271,8 +1314,29 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     """Split-adjusted regular dividends by calendar year, of the years that begin within the tier's
     depth."""
     flags: list[str] = field(default_factory=list)
-    """Flags: what to know before trusting a figure; the words are those of `Flag`, and `cancelled:`
-    with an id."""
+    """Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its
+    id. - `amount_held`: The newest regular amount is held until the next one shows what it was
+    (R28). - `boundary_shift`: A payment was counted in the year before or after its ex-date's
+    (R13). - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts
+    (R29). - `currency_mismatch`: Dividends and prices are in different currencies, so there is no
+    yield (R4). - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists
+    what was dropped (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
+    `ex_date_unexpected`: An ex-date is not the one its record date implies (R1). -
+    `factor_skipped`: A distribution of the close before it or more, or in another currency, has no
+    price factor (R11). - `frequency_conflict`: The frequency inferred from ex-dates overruled the
+    vendor's (R5). - `latest_amount_unusual`: The latest amount is at least 3 times the median
+    before it and unconfirmed: the forward dividend rests on the payment before it (R8). -
+    `no_prev_close`: A distribution has no close before it, so no price factor (R11). - `overdue`:
+    The expected ex-date passed without a declaration (R19). - `price_jump_without_split`: A price
+    moved by a known split ratio without a split (R30). - `provisional`: Nothing is known of the
+    security but its rows. - `special_by_price`: A regular amount was a special, as the price shows
+    (R28). - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it
+    (R14). - `split_not_in_price`: A split left the price where it was (R30). - `streak_seeded`: The
+    increase streak contains years an operator vouches for; the payment streak counts the data alone
+    (R14). - `ttm_incomplete`: The trailing year is only partly covered (R7). -
+    `ttm_payment_count_unusual`: The trailing year holds another number of payments than the
+    frequency says (R7). - `unknown_type`: A distribution of unknown type counts as regular (R3). -
+    `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows held back from the figures, with the reason, within the tier's depth."""
     method_version: str
