@@ -85,6 +85,8 @@ impl<T> Waiting<T> {
 /// Collects the rows of one file.
 pub(crate) struct Collector {
     label: String,
+    /// The header of the table that is read.
+    columns: Option<String>,
     observed_at: DateTime<Utc>,
     today: NaiveDate,
     newest_day: i32,
@@ -140,6 +142,7 @@ impl Collector {
     ) -> Self {
         Self {
             label: label.to_owned(),
+            columns: None,
             observed_at,
             today,
             newest_day: day_number(latest_session_date(today)),
@@ -161,6 +164,11 @@ impl Collector {
             sessions: Waiting::default(),
             rejects: Waiting::default(),
         }
+    }
+
+    /// The header of the table that is read, which refused rows are kept with.
+    pub(crate) fn table(&mut self, header: &str) {
+        self.columns = Some(header.to_owned());
     }
 
     /// When rows that do not say so were observed.
@@ -311,6 +319,7 @@ impl Collector {
             reason: fault.reason.to_owned(),
             message: fault.message,
             row: raw,
+            columns: self.columns.clone(),
         };
         self.stats.reject(fault.reason, &reject);
         let bytes = reject.row.len() + reject.message.len();

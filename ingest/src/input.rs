@@ -3,11 +3,13 @@
 //! An input's digest is of its unpacked content, and of what its format adds to the reading (a CSV file's kind, the
 //! symbol a file's name gives): the same rows have the same digest, however the file is packed and wherever it lies.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::format::{Format, Head, Options};
+use crate::rejects;
 use crate::source::FeedFile;
 use crate::unpack;
 
@@ -22,6 +24,8 @@ pub(crate) struct Input {
     pub content: blake3::Hash,
     /// Unpacked size.
     pub bytes: u64,
+    /// Ids of rows refused before that it holds mended.
+    pub mends: BTreeSet<String>,
 }
 
 /// Looks at every file, in their order: an input, or why it is refused.
@@ -72,7 +76,11 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
     } else {
         blake3::Hasher::new().update(content.as_bytes()).update(reading.as_bytes()).finalize()
     };
-    Ok(Input { file: file.clone(), format, digest: digest.to_hex().to_string(), content, bytes })
+    let mends = match head.has(&["rejectid"]) {
+        true => unpack::read(file, rejects::ids_in).map_err(unreadable)?,
+        false => BTreeSet::new(),
+    };
+    Ok(Input { file: file.clone(), format, digest: digest.to_hex().to_string(), content, bytes, mends })
 }
 
 /// Hashes what is read through it.

@@ -27,6 +27,7 @@ mod publication;
 mod publish;
 pub mod pull;
 mod records;
+pub mod rejects;
 pub mod report;
 mod run;
 pub mod show;

@@ -12,8 +12,9 @@ use ingest::load::{LoadArgs, load};
 use ingest::log::LogError;
 use ingest::propose::{MapArgs, propose};
 use ingest::pull::{PullArgs, Pulled, pull};
+use ingest::rejects::{RejectsArgs, RejectsError, rejects};
 use ingest::report::print;
-use ingest::show::{RejectsArgs, RunsArgs, ShowArgs};
+use ingest::show::{RunsArgs, ShowArgs};
 use ingest::undo::{UndoArgs, Undone, undo};
 use ingest::verify::{ResumeArgs, Resumed, VerifyArgs};
 use ingest::watch::{WatchArgs, watch};
@@ -72,7 +73,7 @@ async fn main() -> ExitCode {
         Command::Export(args) => copied(archive::export(&args, &stream).await, args.json),
         Command::Import(args) => copied(archive::import(&args, &stream).await, args.json),
         Command::Runs(args) => read(ingest::show::runs(&args, &stream).await),
-        Command::Rejects(args) => read(ingest::show::rejects(&args, &stream).await),
+        Command::Rejects(args) => listed(rejects(&args, &stream).await),
         Command::Freshness(args) => judged(freshness(&args, &stream).await, args.json),
         Command::Show(args) => read(ingest::show::show(&args, &stream).await),
         Command::Generate(args) => match ingest::generate::run(&args) {
@@ -183,6 +184,14 @@ fn read(result: Result<(), LogError>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ LogError::NoMessage(_)) => failed(format_args!("{error}"), 2),
         Err(error) => failed(format_args!("{error}"), 3),
+    }
+}
+
+fn listed(result: Result<(), RejectsError>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(RejectsError::Log(error)) => failed(format_args!("{error}"), 3),
+        Err(error) => failed(format_args!("{error}"), 2),
     }
 }
 

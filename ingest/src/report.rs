@@ -181,6 +181,11 @@ pub struct Summary {
     pub frames: u64,
     /// Frames that were in the log already.
     pub frames_in_log: u64,
+    /// Rows refused before that are closed by this run.
+    pub mended: u64,
+    /// Refused rows of the source that nobody mended; absent when the log was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_rejects: Option<u64>,
     pub seconds: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
@@ -295,6 +300,16 @@ impl Summary {
             writeln!(text, "  {reason}: {count}")?;
         }
         write_examples(text, &self.examples)?;
+        if self.mended > 0 {
+            writeln!(text, "mended: {} rows refused before are closed", self.mended)?;
+        }
+        if let Some(open) = self.open_rejects.filter(|open| *open > 0) {
+            let source = &self.source;
+            writeln!(
+                text,
+                "open rejects of source {source}: {open} (ingest rejects --source {source} --export FILE.ndjson)"
+            )?;
+        }
         let resumed = if self.resumed { ", resumed" } else { "" };
         writeln!(
             text,

@@ -4,7 +4,7 @@
 //! frame ids; the completion comes last, when everything before it is on disk. Both name the inputs by digest, by
 //! which a later load finds what it need not publish again.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,6 +27,7 @@ use crate::load::args::LoadArgs;
 use crate::log::{Known, Log, LogError, known};
 use crate::produce::{Event, Producer};
 use crate::publication::Publication;
+use crate::rejects::OpenRejects;
 use crate::report::{FileReport, Progress, Summary};
 use crate::stats::Stats;
 use crate::undo::standing::Standing;
@@ -125,6 +126,7 @@ impl Run {
         let manifests = log.manifests().await?;
         let before = Before::of(manifests.iter().map(|(_, run)| run));
         let standing = Standing::of(manifests.iter().map(|(_, run)| run));
+        let mut open_rejects = OpenRejects::of(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
         let Known { completed, started, earlier } = known(manifests, &self.id, &self.source, &digests);
         let undone = |run: &String| Some((run.clone(), standing.undone_by(run)?.to_owned()));
@@ -133,6 +135,7 @@ impl Run {
         }
         if let Some(completed) = completed.as_ref().filter(|_| !self.repair) {
             summary.loaded_before(completed);
+            summary.open_rejects = Some(open_rejects.of_source(&self.source));
             return Ok(());
         }
         let in_log = match earlier {
@@ -163,6 +166,9 @@ impl Run {
         failpoint!("ingest.completed");
         summary.total(&loading.total);
         summary.compare(&loading.total, Some(&loading.before));
+        open_rejects.add(&loading.publication.manifest);
+        summary.mended = loading.publication.manifest.mends.len() as u64;
+        summary.open_rejects = Some(open_rejects.of_source(&self.source));
         Ok(())
     }
 
@@ -306,6 +312,8 @@ impl<'a> Loading<'a> {
         manifest.inputs = loaded.iter().map(|input| input.digest.clone()).collect();
         (manifest.rows, manifest.rejects) = (self.total.accepted(), self.total.rejected());
         manifest.rounded = self.total.rounded;
+        let mends: BTreeSet<String> = loaded.iter().flat_map(|input| input.mends.iter().cloned()).collect();
+        manifest.mends = mends.into_iter().collect();
         manifest.newest = self.total.coverage.newest();
         manifest.new_symbols = self.before.new_symbols(&self.total.coverage);
         self.publication.announce(RunState::Completed).await

@@ -1,4 +1,4 @@
-//! Reading the log for people: runs, refused rows, and any frame as JSON.
+//! Reading the log for people: runs, and any frame as JSON.
 
 use clap::Args;
 use event_log::frame::{Frame, FrameError};
@@ -16,20 +16,6 @@ pub struct RunsArgs {
     #[arg(long)]
     pub all: bool,
     /// Print each manifest as one JSON object a line
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Lists the rows that could not be used
-#[derive(Debug, Clone, Args)]
-pub struct RejectsArgs {
-    /// Only those of this run
-    #[arg(long)]
-    pub run: Option<String>,
-    /// Only those with this reason code
-    #[arg(long)]
-    pub reason: Option<String>,
-    /// Print each as one JSON object a line
     #[arg(long)]
     pub json: bool,
 }
@@ -70,34 +56,6 @@ fn with_sequence(sequence: u64, run: &market::event::Run) -> Value {
     let mut value = serde_json::to_value(run).unwrap_or_default();
     value["sequence"] = sequence.into();
     value
-}
-
-/// Prints refused rows.
-pub async fn rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    Log::open(settings)
-        .await?
-        .rejects(|frame, reject| {
-            let wanted =
-                |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-            if !wanted(&args.run, &frame.run) || !wanted(&args.reason, &reject.reason) {
-                return;
-            }
-            if args.json {
-                let mut value = serde_json::to_value(reject).unwrap_or_default();
-                (value["run"], value["source"]) = (frame.run.as_str().into(), frame.source.as_str().into());
-                outln!("{value}");
-            } else {
-                outln!(
-                    "{}:{}: {} ({})\n    {}",
-                    reject.file,
-                    reject.line,
-                    reject.message,
-                    reject.reason,
-                    reject.row
-                );
-            }
-        })
-        .await
 }
 
 /// Prints one frame.

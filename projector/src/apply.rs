@@ -258,6 +258,7 @@ mod tests {
             reason: "r".to_owned(),
             message: "m".to_owned(),
             row: String::new(),
+            columns: None,
         };
         let frame = Frame {
             id: FrameId::default(),

@@ -36,6 +36,7 @@ mod mapped;
 mod market_prices;
 mod mcp;
 mod memory;
+mod mended;
 mod method;
 mod outage;
 mod physical;

@@ -15,6 +15,8 @@ pub(super) const NONE: usize = usize::MAX;
 pub(super) struct Table<R> {
     records: Records<R>,
     header: Vec<String>,
+    /// The header as it stands in the file.
+    text: String,
 }
 
 impl<R: Read> Table<R> {
@@ -22,11 +24,12 @@ impl<R: Read> Table<R> {
     pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, ReadError> {
         let mut records = Records::new(reader)?;
         let header = records.next_record()?.map(|header| {
-            header.fields().map(|name| spelling(String::from_utf8_lossy(name).trim())).collect()
+            let names = header.fields().map(|name| spelling(String::from_utf8_lossy(name).trim()));
+            (names.collect(), String::from_utf8_lossy(header.raw).trim_end().to_owned())
         });
-        let header =
+        let (header, text) =
             header.ok_or_else(|| ReadError::Refused("is empty: a header row is needed".to_owned()))?;
-        Ok(Self { records, header })
+        Ok(Self { records, header, text })
     }
 
     /// The columns' names.
@@ -45,6 +48,7 @@ impl<R: Read> Table<R> {
         rows: &mut Collector,
         mut row: impl FnMut(&Record<'_>, &mut Collector) -> Result<(), Fault>,
     ) -> Result<(), ReadError> {
+        rows.table(&self.text);
         while let Some(record) = self.records.next_record()? {
             rows.stats.records += 1;
             let accepted = check_shape(self.header.len(), &record).and_then(|()| row(&record, rows));

@@ -8,6 +8,7 @@ use market::event::Kind;
 use super::layout::{LISTS, Layout};
 use crate::format::json::{Members, string};
 use crate::normalize::{Cells, Fault};
+use crate::rejects::{ID_FIELD, REASON_FIELD};
 
 /// Reads a record: its kind, and its cells in that kind's columns.
 pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_>), Fault> {
@@ -25,7 +26,7 @@ pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_
     let mut cells = Cells::new(layout.names);
     for (name, value) in members {
         let Some(index) = layout.names.iter().position(|known| *known == name) else {
-            if ignore_unknown {
+            if ignore_unknown || [ID_FIELD, REASON_FIELD].contains(&name.as_ref()) {
                 continue;
             }
             let message =

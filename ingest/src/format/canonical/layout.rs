@@ -2,6 +2,8 @@
 
 use market::event::Kind;
 
+use crate::rejects::{ID_FIELD, REASON_FIELD};
+
 /// One kind's columns.
 pub(crate) struct Layout {
     pub(crate) kind: Kind,
@@ -126,7 +128,7 @@ impl Layout {
             if index.is_some() && columns.contains(&index) {
                 return Err(format!("has the column {column} twice: keep one"));
             }
-            if index.is_none() {
+            if index.is_none() && ![ID_FIELD, REASON_FIELD].contains(&column.as_str()) {
                 unknown.push(if column.is_empty() { "(no name)" } else { column.as_str() });
             }
             columns.push(index);

@@ -55,6 +55,11 @@ pub(super) fn expectation(head: &Head) -> &'static str {
     }
 }
 
+/// The kind a file's name says, with its path and its endings.
+pub(crate) fn kind_named(file: &str) -> Option<Kind> {
+    kind_of(file.rsplit(['/', '\\']).next().unwrap_or(file))
+}
+
 /// The kind a file's name says: up to the first `.` or `-`, in singular or plural.
 fn kind_of(stem: &str) -> Option<Kind> {
     let name = stem.split(['.', '-']).next().unwrap_or(stem).to_ascii_lowercase();

@@ -43,6 +43,9 @@ pub struct Reject {
     pub message: String,
     /// The row itself, cut at 4 KiB.
     pub row: String,
+    /// The header of the table it stood in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<String>,
 }
 
 /// Reads the number of a line. One that no column can hold is refused, so that [`line_column`] loses nothing.

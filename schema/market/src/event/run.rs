@@ -54,6 +54,9 @@ pub struct Run {
     /// The newest date of its rows, by kind.
     #[serde(default)]
     pub newest: BTreeMap<Kind, NaiveDate>,
+    /// Ids of rows refused before that its inputs hold mended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mends: Vec<String>,
     /// What a pull noted instead of loading anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
@@ -79,6 +82,7 @@ impl Run {
             command: Vec::new(),
             new_symbols: None,
             newest: BTreeMap::new(),
+            mends: Vec::new(),
             pull: None,
         }
     }

@@ -1,0 +1,136 @@
+//! Refused rows as a feed to mend: each as it came, with its id and the reason beside it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use market::event::Reject;
+use serde_json::{Map, Value, json};
+
+use super::open::{ID_FIELD, REASON_FIELD};
+use crate::format::canonical::kind_named;
+
+/// A refused row and what is known of it.
+#[derive(Debug, Clone)]
+pub(super) struct Refused {
+    pub id: String,
+    pub run: String,
+    pub source: String,
+    pub open: bool,
+    pub reject: Reject,
+}
+
+/// Why rows cannot be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("{path} cannot be written: {source}")]
+    File { path: String, source: io::Error },
+    #[error("{0}: name the file .ndjson, which takes every row, or .csv, for rows of one table")]
+    Ending(String),
+    #[error(
+        "the rows are of {0} tables with other columns: name the file .ndjson, or choose rows with --run or --reason"
+    )]
+    Tables(usize),
+}
+
+/// Writes rows to a new file.
+pub(super) fn export(path: &Path, rows: &[Refused]) -> Result<(), ExportError> {
+    let name = path.display().to_string();
+    let lines = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("ndjson" | "jsonl") => rows.iter().map(|row| record(row).to_string()).collect(),
+        Some("csv") => table(rows)?,
+        _ => return Err(ExportError::Ending(name)),
+    };
+    let failed = |source| ExportError::File { path: name.clone(), source };
+    // What somebody has begun to mend is not written over.
+    let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);
+    lines.iter().try_for_each(|line| writeln!(file, "{line}")).map_err(failed)?;
+    file.flush().map_err(failed)
+}
+
+/// The rows under the header they stood under.
+fn table(rows: &[Refused]) -> Result<Vec<String>, ExportError> {
+    let mut headers: Vec<&str> =
+        rows.iter().map(|row| row.reject.columns.as_deref().unwrap_or_default()).collect();
+    headers.sort_unstable();
+    headers.dedup();
+    let [header] = headers.as_slice() else { return Err(ExportError::Tables(headers.len())) };
+    if header.is_empty() {
+        return Err(ExportError::Tables(0));
+    }
+    let mut lines = vec![format!("{header},{ID_FIELD},{REASON_FIELD}")];
+    lines.extend(rows.iter().map(|row| {
+        let reason = row.reject.message.replace('"', "\"\"");
+        format!("{},{},\"{reason}\"", row.reject.row.trim_end_matches(['\r', '\n']), row.id)
+    }));
+    Ok(lines)
+}
+
+/// A row as an object; one that cannot be taken apart stands in it whole.
+fn record(row: &Refused) -> Value {
+    let Refused { id, reject, .. } = row;
+    let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
+        (None, Ok(Value::Object(members))) => members,
+        (Some(columns), _) => cells(columns, reject).unwrap_or_else(|| whole(reject)),
+        _ => whole(reject),
+    };
+    members.insert(ID_FIELD.to_owned(), json!(id));
+    members.insert(REASON_FIELD.to_owned(), json!(reject.message));
+    Value::Object(members)
+}
+
+fn whole(reject: &Reject) -> Map<String, Value> {
+    Map::from_iter([("row".to_owned(), json!(reject.row))])
+}
+
+/// The cells of a table's row under their columns, with the kind that the table's name says.
+fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
+    let [columns, row] = [columns, reject.row.as_str()].map(|text| {
+        let mut reader =
+            csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+        reader.records().next().and_then(Result::ok)
+    });
+    let (columns, row) = (columns?, row?);
+    if columns.len() != row.len() {
+        return None;
+    }
+    let kind = kind_named(&reject.file).map(|kind| ("kind".to_owned(), json!(kind)));
+    let filled = columns.iter().zip(&row).filter(|(_, cell)| !cell.is_empty());
+    Some(kind.into_iter().chain(filled.map(|(column, cell)| (column.to_owned(), json!(cell)))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(file: &str, columns: Option<&str>, row: &str) -> Refused {
+        let [reason, message] = ["bad_date", "date \"x\" is no date"].map(str::to_owned);
+        let (file, row, columns) = (file.to_owned(), row.to_owned(), columns.map(str::to_owned));
+        let reject = Reject { file, line: 2, reason, message, row, columns };
+        let [id, run, source] = ["rj-1", "r", "eod"].map(str::to_owned);
+        Refused { id, run, source, open: true, reject }
+    }
+
+    #[test]
+    fn rows_become_records_to_mend() {
+        let row = refused("2024/prices.csv.gz", Some("symbol,date,close"), "KO,x,58.10");
+        let expected = json!({ "kind": "price", "symbol": "KO", "date": "x", "close": "58.10",
+            "reject_id": "rj-1", "reject_reason": "date \"x\" is no date" });
+        assert_eq!(record(&row), expected);
+        let json = refused("feed.ndjson", None, r#"{"kind":"split","to":2}"#);
+        assert_eq!((&record(&json)["to"], &record(&json)["reject_id"]), (&json!(2), &json!("rj-1")));
+        let broken = refused("prices.csv", Some("symbol,date,close"), "KO,\"x");
+        assert_eq!(record(&broken)["row"], "KO,\"x");
+    }
+
+    #[test]
+    fn a_table_keeps_its_header() {
+        let row = refused("prices.csv", Some("symbol,date,close"), "KO,x,58.10");
+        let lines = table(std::slice::from_ref(&row)).unwrap();
+        let expected =
+            ["symbol,date,close,reject_id,reject_reason", "KO,x,58.10,rj-1,\"date \"\"x\"\" is no date\""];
+        assert_eq!(lines, expected);
+        let other = refused("splits.csv", Some("symbol,ex_date,from,to"), "KO,x,1,2");
+        assert!(matches!(table(&[row, other]), Err(ExportError::Tables(2))));
+    }
+}

@@ -1,0 +1,76 @@
+//! Rows that were refused are written as a feed, mended, and closed by loading it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use harness::{TestApp, fixture};
+use serde_json::{Value, json};
+
+async fn load(app: &TestApp, path: &str) -> Result<(i32, Value)> {
+    let load = ["load", path, "--source", "test", "--today", "2024-03-15", "--json"];
+    let output = app.ingest(&load).await?;
+    Ok((output.code, output.json().with_context(|| output.stderr.clone())?))
+}
+
+async fn rejects(app: &TestApp, more: &[&str]) -> Result<Vec<Value>> {
+    let output = app.ingest(&[&["rejects", "--json"], more].concat()).await?.success()?;
+    output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+/// Exports the open rows and mends each.
+async fn mend(app: &TestApp, path: &Path, mended: &[(&str, &str)]) -> Result<String> {
+    let name = path.display().to_string();
+    app.ingest(&["rejects", "--open", "--source", "test", "--export", &name]).await?.success()?;
+    let mut text = std::fs::read_to_string(path)?;
+    for (wrong, right) in mended {
+        assert!(text.contains(wrong), "{wrong} in {text}");
+        text = text.replacen(wrong, right, 1);
+    }
+    std::fs::write(path, text)?;
+    Ok(name)
+}
+
+const MENDED: [(&str, &str); 2] = [("2024-02-30", "2024-02-29"), ("2024-01-02T10:00:00", "2024-01-02")];
+
+#[tokio::test]
+async fn mended_rows_close_what_was_refused() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (_, refused) = load(&app, &fixture("feeds/rejects")).await?;
+    assert_eq!(refused["open_rejects"], 3, "{refused}");
+    // One row is not worth it, and one stays wrong.
+    let path = app.folder().join("mend.ndjson");
+    let name = mend(&app, &path, &MENDED).await?;
+    let text = std::fs::read_to_string(&path)?;
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() == 3 && lines[0].contains("reject_reason"), "{text}");
+    std::fs::write(&path, lines[..2].join("\n") + "\n")?;
+    let (code, mended) = load(&app, &name).await?;
+    let figures = ["mended", "open_rejects"].map(|figure| mended[figure].as_u64());
+    assert_eq!((code, &mended["rows"], figures), (0, &json!({ "price": 2 }), [Some(2), Some(1)]), "{mended}");
+    let open = rejects(&app, &[]).await?;
+    assert_eq!((open.len(), &open[0]["reason"]), (1, &json!("non_positive_close")), "{open:?}");
+    assert_eq!(rejects(&app, &["--all"]).await?.len(), 3);
+    // Nothing is doubled, and what was begun to be mended is not written over.
+    assert_eq!(load(&app, &name).await?.1["already_loaded"], true);
+    let again = app.ingest(&["rejects", "--export", &name]).await?;
+    assert!(again.code == 2 && again.stderr.contains("mend.ndjson cannot be written"), "{}", again.stderr);
+    // Taken back, they are open again; the run that refused them taken back, they concern nobody.
+    app.ingest(&["undo", mended["run"].as_str().unwrap_or_default()]).await?.success()?;
+    assert_eq!(rejects(&app, &["--open"]).await?.len(), 3);
+    app.ingest(&["undo", refused["run"].as_str().unwrap_or_default()]).await?.success()?;
+    assert_eq!(rejects(&app, &[]).await?.len(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_table_is_mended_as_a_table() -> Result<()> {
+    let app = TestApp::start().await?;
+    load(&app, &fixture("feeds/rejects")).await?;
+    let path = app.folder().join("prices-mended.csv");
+    let mended = [&MENDED[..], &[(",-1,", ",58.3,")]].concat();
+    let name = mend(&app, &path, &mended).await?;
+    let (code, summary) = load(&app, &name).await?;
+    assert_eq!((code, &summary["mended"], &summary["open_rejects"]), (0, &json!(3), &json!(0)), "{summary}");
+    assert_eq!(rejects(&app, &[]).await?.len(), 0);
+    Ok(())
+}
