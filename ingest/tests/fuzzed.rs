@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-#[path = "../../fuzz/src/lib.rs"]
+#[path = "../../tests/fuzz/src/lib.rs"]
 pub mod fuzz;
 
 type Target = fn(&[u8]);
@@ -20,7 +20,7 @@ const TARGETS: [(&str, Target); 5] = [
 
 /// The corpus of a target.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus").join(target);
     let files = std::fs::read_dir(folder).expect("a corpus lies beside its target");
     let read = |file: std::io::Result<std::fs::DirEntry>| std::fs::read(file?.path());
     files.map(|file| read(file).expect("a file of the corpus")).collect()
