@@ -14,8 +14,8 @@ pub fn date_of(day: i32) -> NaiveDate {
     NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
-/// The day numbers of a year.
-pub(super) fn days_of(year: i32) -> RangeInclusive<i32> {
-    let day = |month, day| NaiveDate::from_ymd_opt(year, month, day).map(day_number);
-    day(1, 1).unwrap_or(i32::MIN)..=day(12, 31).unwrap_or(i32::MAX)
+/// The day numbers of a date's calendar year.
+pub(super) fn days_of_year(date: NaiveDate) -> RangeInclusive<i32> {
+    let first = day_number(date) - date.ordinal0().cast_signed();
+    first..=first + if date.leap_year() { 365 } else { 364 }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use chrono::Datelike;
 
 use super::columns::Bars;
-use super::day::{date_of, days_of};
+use super::day::{date_of, days_of_year};
 
 impl Bars {
     /// The bars of each calendar year, in order of first appearance.
@@ -24,12 +24,12 @@ impl Bars {
     pub fn years(&self) -> Vec<(i32, Range<usize>)> {
         let (mut years, mut start) = (Vec::new(), 0);
         while let Some(day) = self.day.get(start) {
-            let year = date_of(*day).year();
-            let days = days_of(year);
+            let date = date_of(*day);
+            let days = days_of_year(date);
             let same = self.day[start..].iter().take_while(|day| days.contains(day)).count();
             // A day beyond the calendar is of no year's days, but moves on all the same.
             let end = start + same.max(1);
-            years.push((year, start..end));
+            years.push((date.year(), start..end));
             start = end;
         }
         years
