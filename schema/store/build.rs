@@ -4,16 +4,20 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-#[expect(clippy::disallowed_methods, reason = "Cargo tells a build script its folder in no other way")]
+#[expect(clippy::disallowed_methods, reason = "Cargo tells a build script its output folder in no other way")]
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=migrations");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
+    // Cargo starts a build script in its package's folder. The list names the folder anew, so that a checkout can be moved.
+    let mut files: Vec<PathBuf> = fs::read_dir("migrations")?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
     files.sort();
     let list: String = files
         .iter()
-        .map(|file| format!("({:?}, include_str!({file:?})),\n", file.file_stem().unwrap_or_default()))
+        .map(|file| {
+            let name = file.file_stem().unwrap_or_default();
+            format!("({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/\", {file:?}))),\n")
+        })
         .collect();
     let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?;
     fs::write(Path::new(&out).join("migrations.rs"), format!("&[\n{list}]"))
