@@ -63,7 +63,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
         }
         // A least value that leaves something over, and a greatest above it.
         (Some("number"), ..) if name.starts_with("min_") => {
-            schema["minimum"].as_i64().unwrap_or(0).max(2).into()
+            schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into()
         }
         (Some("number"), ..) => 80.into(),
         _ => schema["minimum"].clone(),
