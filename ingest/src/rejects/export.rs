@@ -7,8 +7,8 @@ use std::path::Path;
 use market::event::Reject;
 use serde_json::{Map, Value, json};
 
-use super::open::{ID_FIELD, REASON_FIELD};
 use crate::format::canonical::kind_named;
+use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
 
 /// A refused row and what is known of it.
 #[derive(Debug, Clone)]

@@ -13,7 +13,7 @@ mod open;
 
 pub use export::ExportError;
 use export::{Refused, export};
-pub(crate) use open::{ID_FIELD, OpenRejects, REASON_FIELD, id_of, ids_in};
+pub(crate) use open::{OpenRejects, id_of, ids_in};
 
 /// Lists the rows that could not be used and that nobody mended, and writes them as a feed to mend.
 ///

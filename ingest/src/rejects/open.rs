@@ -11,9 +11,6 @@ use memchr::memmem;
 
 use crate::undo::standing::Standing;
 
-/// The fields that an exported row has beside its own.
-pub(crate) const ID_FIELD: &str = "reject_id";
-pub(crate) const REASON_FIELD: &str = "reject_reason";
 /// An id is this, the run's id, `-`, and a hash of where the row stood.
 const MARK: &str = "rj-";
 const RUN_DIGITS: usize = 32;

@@ -5,10 +5,9 @@ use std::fmt;
 
 use market::event::Kind;
 
-use super::layout::{LISTS, Layout};
+use super::layout::{ID_FIELD, LISTS, Layout, REASON_FIELD};
 use crate::format::json::{Members, string};
 use crate::normalize::{Cells, Fault};
-use crate::rejects::{ID_FIELD, REASON_FIELD};
 
 /// Reads a record: its kind, and its cells in that kind's columns.
 pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_>), Fault> {

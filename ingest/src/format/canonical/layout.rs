@@ -2,7 +2,9 @@
 
 use market::event::Kind;
 
-use crate::rejects::{ID_FIELD, REASON_FIELD};
+/// The fields that a refused row has beside its own when it is exported to be mended.
+pub(crate) const ID_FIELD: &str = "reject_id";
+pub(crate) const REASON_FIELD: &str = "reject_reason";
 
 /// One kind's columns.
 pub(crate) struct Layout {
@@ -62,7 +64,7 @@ pub(crate) enum ColumnType {
 
 /// What a column's values are, by its name.
 pub(crate) fn column_type(name: &str) -> ColumnType {
-    const TEXTS: [&str; 34] = [
+    const TEXTS: [&str; 35] = [
         "kind",
         "id",
         "action",
@@ -71,6 +73,7 @@ pub(crate) fn column_type(name: &str) -> ColumnType {
         "symbol",
         "name",
         "type",
+        "type_text",
         "exchange",
         "currency",
         "sector",

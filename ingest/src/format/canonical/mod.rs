@@ -15,7 +15,7 @@ use crate::source::{Encoding, FeedFile};
 mod cells;
 mod draft;
 mod json;
-pub(super) mod layout;
+pub(crate) mod layout;
 mod price;
 mod rows;
 

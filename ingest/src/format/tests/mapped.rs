@@ -122,6 +122,20 @@ fn aliases_constants_and_passed_over_rows_shape_dividends() {
 }
 
 #[test]
+fn a_vendors_word_for_the_type_tells_payments_of_a_day_apart() {
+    let map = "kind = \"dividend\"\n[columns]\nsymbol = \"Stock\"\nex_date = \"Ex\"\namount = \"Cash\"\ntype_text = \"What\"\n\
+        [constants]\ncurrency = \"USD\"\n";
+    let text = "Stock,Ex,Cash,What\nKO,2024-01-02,0.10,Income\nKO,2024-01-02,0.12,Capital gain\n";
+    assert_eq!(
+        read_with("x.csv", text, &under(map)),
+        [
+            "dividend KO 2024-01-02 0.1 USD regular raw",
+            "dividend KO 2024-01-02 0.12 USD regular raw beside 0.1"
+        ]
+    );
+}
+
+#[test]
 fn json_is_read_by_names_and_paths() {
     let map = "kind = \"price\"\n[columns]\nsymbol = \"sym\"\ndate = \"t\"\nclose = \"quote.c\"\n[dates]\nformat = \"unix\"\n";
     let expected = ["price KO 2024-01-02 o=- h=- l=- c=60.10 v=- raw"];
