@@ -135,8 +135,8 @@ impl Derived {
     }
 }
 
-/// Derives a chunk. Securities whose closes alone do not suffice are read again, whole; those of which that will be so
-/// the next time are given beside.
+/// Derives a chunk. Securities that need more than closes are read again, whole. Also gives the symbols that will need
+/// it the next time too.
 async fn derive_chunk(
     reader: &impl GenericClient,
     read: Option<Chunk>,

@@ -42,7 +42,7 @@ pub struct Deriver {
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
-    /// The transaction that derived last; another's has made all of this untrue.
+    /// The transaction that this deriver last wrote `version` in; when the row has another, all of this is stale.
     writer: Option<i64>,
     rows: Known,
 }

@@ -1,4 +1,4 @@
-//! Facts that stay in memory between batches, so that a day reads none again: packed as they are stored, within a budget.
+//! Facts that stay in memory between batches, so that deriving a day seldom reads any: packed as they are stored, within a budget.
 //!
 //! What is held is what the tables hold as of this projector's last statement. Whoever else writes facts takes the lease
 //! from it (`dead-letters retry` does), and what it held is gone with the lease. A day visits every symbol in the same

@@ -32,7 +32,7 @@ pub async fn retry(settings: &ProjectorSettings, letters: &[Held]) -> anyhow::Re
         client.batch_execute(STAGING).await?;
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;
-        // What a projector has of the facts in memory is not what they are from here on: it begins anew.
+        // This changes facts that a running projector holds in memory: without its lease it begins anew.
         transaction.execute(TAKE, &[&fact_set]).await?;
         let failed = apply_again(&mut transaction, fact_set, &message(&stream, sequence).await?).await?;
         let failed: Vec<i32> = failed.iter().map(|letter| letter.item).collect();

@@ -34,7 +34,7 @@ pub(crate) struct Known {
 pub(crate) struct Subject {
     pub identity: Identity,
     pub served: Served,
-    /// Years of its prices of which the closes suffice where they are served as they are.
+    /// Years whose closes suffice, as long as they are served unchanged.
     pub closes: Range<i32>,
 }
 
@@ -58,7 +58,7 @@ impl Subject {
         }
     }
 
-    /// The years that are served and of which the closes suffice where they are served as they are.
+    /// The served years among those, with their digests.
     pub(crate) fn closes_served(&self) -> impl Iterator<Item = ServedYear<'_>> {
         let symbol = self.identity.symbol.as_str();
         self.served.years.range(self.closes.clone()).map(move |(year, digest)| (symbol, *year, *digest))
@@ -66,7 +66,7 @@ impl Subject {
 }
 
 impl Known {
-    /// The years of a security's own symbol of which its closes may suffice: those that lie wholly in the days it held it.
+    /// Years whose closes may suffice: the security held its own symbol on all their days.
     pub(crate) fn closes(&self, identity: &Identity, market: &MarketNow) -> Range<i32> {
         let none = 0..0;
         if self.whole.contains(&identity.symbol) {

@@ -132,7 +132,10 @@ impl Writer {
         derivers: &mut Derivers,
     ) -> Result<Vec<Plan>, RunError> {
         let mut plans = Vec::new();
-        for generation in Generation::tailing(transaction, &self.lease.fact_set).await? {
+        let tailing = Generation::tailing(transaction, &self.lease.fact_set).await?;
+        // Nothing is remembered of generations that were dropped.
+        derivers.retain(|id, _| tailing.iter().any(|generation| generation.id == *id));
+        for generation in tailing {
             generation.enter(transaction).await?;
             let deriver = derivers.remove(&generation.id).unwrap_or_default();
             let (deriver, touched) = deriver.touched(transaction, &generation).await?;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use chrono::NaiveDate;
 use harness::{Program, TestApp, eventually};
+use market::measure::calendar::is_session;
 use rust_decimal::Decimal;
 
 use crate::generations::answer;
@@ -161,6 +163,29 @@ async fn a_projector_that_goes_on_learns_of_new_securities_and_of_new_names() ->
     names(&[("AAA", "First Corporation"), ("BBB", "BBB")]).await?;
     publish(&app, "test", "securities-2.csv", "symbol,name,type\nBBB,Second Corporation,stock\n").await?;
     names(&[("AAA", "First Corporation"), ("BBB", "Second Corporation")]).await
+}
+
+#[tokio::test]
+async fn bars_of_a_former_name_change_an_old_year_that_is_served() -> Result<()> {
+    let app = TestApp::start().await?;
+    let mut bars = "symbol,date,close\n".to_owned();
+    let from = |text: &str| text.parse::<NaiveDate>();
+    let old = from("2020-01-06")?.iter_days().take(40);
+    for date in old.chain(from("2023-03-01")?.iter_days().take(485)).filter(|date| is_session(*date)) {
+        bars += &format!("NEWN,{date},10\n");
+    }
+    load(&app, "test", "prices.csv", &bars).await?;
+    load(&app, "test", "prices-day.csv", "symbol,date,close\nNEWN,2024-07-01,10.1\n").await?;
+    let served = old_years(&app).await?;
+    // The former name's bar lies in a year whose closes alone are read, on a day of which the new name says nothing.
+    let named = r#"{"kind":"security","symbol":"NEWN","name":"New Name","type":"stock","former_symbols":[{"symbol":"OLDN"}]}"#;
+    load(&app, "test", "securities.ndjson", named).await?;
+    load(&app, "test", "prices-old.csv", "symbol,date,close\nOLDN,2020-03-02,11\n").await?;
+    assert_eq!(moved(&served, &old_years(&app).await?), [("NEWN", 2020)]);
+    answer(&app, &["rebuild", "--from", "log"]).await?;
+    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    assert_eq!(diff["identical"], true, "{diff}");
+    Ok(())
 }
 
 /// The served rows that a projector says it changed.

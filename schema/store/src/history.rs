@@ -23,7 +23,7 @@ const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 /// Facts by symbol; a symbol that nobody said anything of has empty ones.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// A year of a symbol's bars by its digest, of which the closes suffice.
+/// Symbol, year and digest of bars whose closes suffice.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
 /// Reads the facts of some symbols.
@@ -116,17 +116,17 @@ pub fn whole_history(identity: &Identity, facts: &FactsBySymbol) -> Result<Histo
     history(identity, facts, |_, _| false)
 }
 
-/// The history of a security with no more than the closes of those years of its symbol of which `closes` says that they
-/// suffice, by year and digest.
+/// The history of a security. Where `closes` accepts a year and digest of its own symbol, only the closes are unpacked.
 ///
 /// # Errors
-/// When the facts are damaged, and [`FactsError::ClosesOnly`] when they have the closes only of another year.
+/// When the facts are damaged, and [`FactsError::ClosesOnly`] when they have the closes only of another year, or of one in
+/// which another symbol has bars too.
 pub fn history(
     identity: &Identity,
     facts: &FactsBySymbol,
     closes: impl Fn(i32, i64) -> bool,
 ) -> Result<History, FactsError> {
-    let mut history = empty(identity);
+    let (mut history, mut of_others) = (empty(identity), BTreeSet::new());
     for symbol in symbols_of([identity]) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {
@@ -138,10 +138,18 @@ pub fn history(
         let own = symbol == identity.symbol.as_str();
         for (source, year, of_year) in facts.years() {
             let closes = own && closes(year, of_year.digest);
-            add_year(&mut history, identity, symbol, (source, year, of_year), closes)?;
+            if add_year(&mut history, identity, symbol, (source, year, of_year), closes)? && !own {
+                of_others.insert(year);
+            }
         }
     }
-    Ok(history)
+    // Bars of another symbol may change such a year: it has to be written anew, from every column.
+    let mixed =
+        history.prices.iter().flat_map(|prices| &prices.closes_only).find(|year| of_others.contains(*year));
+    match mixed.copied() {
+        Some(year) => Err(FactsError::ClosesOnly { symbol: identity.symbol.to_string(), year }),
+        None => Ok(history),
+    }
 }
 
 fn empty(identity: &Identity) -> History {
@@ -159,13 +167,14 @@ fn empty(identity: &Identity) -> History {
 }
 
 /// Appends one year of one source, restricted to the days the security held the symbol. They come by source and year.
+/// Gives whether it had any.
 fn add_year(
     history: &mut History,
     identity: &Identity,
     symbol: &str,
     (source, year, of_year): (&str, i32, &Year),
     closes: bool,
-) -> Result<(), FactsError> {
+) -> Result<bool, FactsError> {
     let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
     let columns = &of_year.columns;
     let bars = if closes { columns.unpack_closes() } else { columns.unpack() }.map_err(damaged)?;
@@ -177,7 +186,7 @@ fn add_year(
     });
     let bars = if whole { bars } else { restrict(&bars, |day| identity.owns(symbol, date_of(day))) };
     if bars.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     if !closes && matches!(columns, Columns::Closes { .. }) {
         return Err(FactsError::ClosesOnly { symbol: symbol.to_owned(), year });
@@ -196,7 +205,7 @@ fn add_year(
         prices.closes_only.push(year);
     }
     prices.bars = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
-    Ok(())
+    Ok(true)
 }
 
 fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {

@@ -74,17 +74,12 @@ impl SymbolFacts {
         self.bars.get(&(source.into(), year))
     }
 
-    /// What a source said in one kind, packed.
-    pub fn record(&self, kind: Kind, source: &str) -> Option<&[u8]> {
-        self.records.get(&(kind, source.into())).map(AsRef::as_ref)
-    }
-
     /// Whether any year has more than its closes and needs them alone.
     pub fn can_shrink(&self, closes: impl Fn(i32, i64) -> bool) -> bool {
         self.years().any(|(_, year, of)| matches!(of.columns, Columns::All(_)) && closes(year, of.digest))
     }
 
-    /// Leaves only the closes of the years of which `closes` says that they suffice, by year and digest.
+    /// Leaves only the closes of years that `closes` accepts, by year and digest.
     pub fn shrink(&mut self, closes: impl Fn(i32, i64) -> bool) {
         for ((_, year), of) in &mut self.bars {
             if let (Columns::All(packed), true) = (&of.columns, closes(*year, of.digest)) {
