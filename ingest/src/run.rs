@@ -162,11 +162,11 @@ impl Run {
         // A repaired run has its manifest already.
         if completed.is_none() {
             loading.complete().await?;
+            open_rejects.add(&loading.publication.manifest);
         }
         failpoint!("ingest.completed");
         summary.total(&loading.total);
         summary.compare(&loading.total, Some(&loading.before));
-        open_rejects.add(&loading.publication.manifest);
         summary.mended = loading.publication.manifest.mends.len() as u64;
         summary.open_rejects = Some(open_rejects.of_source(&self.source));
         Ok(())
@@ -259,7 +259,9 @@ impl<'a> Loading<'a> {
     /// Publishes the frames of all inputs.
     async fn everything(&mut self, summary: &mut Summary) -> Result<(), LoadError> {
         let mut events = self.run.produce(self.publication.manifest.observed_at);
+        let mut ended = 0;
         while let Some(event) = self.run.next(&mut events).await? {
+            ended += usize::from(matches!(event, Event::Loaded { .. } | Event::Refused { .. }));
             match event {
                 Event::Frame { input, frame } => {
                     let input = &self.run.inputs[input];
@@ -279,6 +281,10 @@ impl<'a> Loading<'a> {
                 }
                 Event::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
+        }
+        // A reader that died says nothing: what it did not reach is not loaded.
+        if ended < self.run.inputs.len() {
+            return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
         }
         self.collected_holdings().await
     }

@@ -51,7 +51,7 @@ pub struct LoadArgs {
     /// Currency of amounts in vendor files, which do not name it (ISO 4217, or a minor unit such as GBX)
     #[arg(long, default_value = "USD", value_parser = checked_currency)]
     pub currency: String,
-    /// Parse everything and print the summary, contact nothing
+    /// Parse everything and print the summary, publish nothing
     #[arg(long)]
     pub dry_run: bool,
     /// When rows that do not say so were observed (RFC 3339); default: the time of the load

@@ -126,8 +126,14 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let format = Format::recognise(file, &head, &options)?;
     let (sender, pieces) = sync_channel(64);
     let mut rows = Collector::new(&file.label, DateTime::UNIX_EPOCH, today, sender, sync_channel(0).1);
-    format.read(&mut &*bytes, &options, &mut rows).map_err(|error| error.to_string())?;
-    let (stats, _) = rows.finish();
+    // Whoever collects waits until what it gives away is taken.
+    let (read, stats, pieces) = std::thread::scope(|scope| {
+        let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<Piece>>());
+        let read = format.read(&mut &*bytes, &options, &mut rows);
+        let (stats, _) = rows.finish();
+        (read, stats, taken.join().unwrap_or_default())
+    });
+    read.map_err(|error| error.to_string())?;
     let mut lines = String::new();
     for piece in pieces {
         let bodies = match piece {

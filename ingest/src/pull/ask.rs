@@ -40,6 +40,8 @@ pub(super) struct Stop {
 pub(super) enum Asked {
     Answer(Answer),
     Failed(String),
+    /// The vendor itself does not answer.
+    Silent(String),
     Stop(Stop),
 }
 
@@ -80,7 +82,7 @@ impl Asker<'_> {
             tried += 1;
             if tried >= TRIES || pause > self.args.patience {
                 let stop = Stop { reason: reason.clone(), wait: Some(pause) };
-                return Ok(if wait.is_some() { Asked::Stop(stop) } else { Asked::Failed(reason) });
+                return Ok(if wait.is_some() { Asked::Stop(stop) } else { Asked::Silent(reason) });
             }
             tracing::info!("{}: {reason}; asks again in {} s", self.connector.name, pause.as_secs());
             self.sleep(pause).await?;

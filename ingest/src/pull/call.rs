@@ -106,6 +106,10 @@ impl<'a> Caller<'a> {
         }
         if self.connector.trusts(url) {
             self.credential.apply(&mut asked, &mut headers).map_err(CallError::Failed)?;
+        } else if self.credential.is_quoted_in(url.as_str().as_bytes()) {
+            let said =
+                "leads, with the credential in its address, to a host that may not see it: name it in hosts";
+            return Err(CallError::Failed(said.to_owned()));
         }
         let sent = self.client.get(asked).headers(headers).send().await;
         let response = sent.map_err(|error| CallError::Transient(self.told(error)))?;
@@ -174,8 +178,10 @@ impl<'a> Caller<'a> {
         let wait = asked.and_then(|value| retry_after(value, Utc::now()));
         // The first piece of the body is enough for a person.
         let body = response.chunk().await.ok().flatten().unwrap_or_default();
-        let body = String::from_utf8_lossy(&body[..body.len().min(300)]).trim().to_owned();
-        let said = self.credential.redact(&format!("{status} {body}"));
+        // Redacted before it is cut: half a secret would not be found.
+        let body = self.credential.redact(&String::from_utf8_lossy(&body));
+        let body: String = body.trim().chars().take(300).collect();
+        let said = format!("{status} {body}");
         match status {
             StatusCode::UNAUTHORIZED => CallError::Unauthorised(said),
             StatusCode::TOO_MANY_REQUESTS => CallError::Throttled { said, wait },

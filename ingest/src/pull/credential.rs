@@ -75,7 +75,12 @@ impl Credential {
         match self {
             Self::None => {}
             Self::Query { parameter, secret } => {
-                url.query_pairs_mut().append_pair(parameter, secret.expose_secret());
+                // An address that the vendor names may have the parameter already.
+                let pairs = url.query_pairs().filter(|(name, _)| name != parameter);
+                let others: Vec<(String, String)> =
+                    pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
+                let secret = secret.expose_secret();
+                url.query_pairs_mut().clear().extend_pairs(others).append_pair(parameter, secret);
             }
             Self::Header { header, value, .. } => {
                 let mut value = HeaderValue::from_str(value.expose_secret())
@@ -122,6 +127,9 @@ mod tests {
         let (mut url, mut headers) = (Url::parse("https://example.com/q?a=1").unwrap(), HeaderMap::new());
         credential.apply(&mut url, &mut headers).unwrap();
         assert_eq!(url.query(), Some("a=1&apikey=s3cret"));
+        let mut named = Url::parse("https://example.com/q?apikey=***&page=2").unwrap();
+        credential.apply(&mut named, &mut headers).unwrap();
+        assert_eq!(named.query(), Some("page=2&apikey=s3cret"));
         assert_eq!(credential.redact("your key s3cret has …"), "your key *** has …");
         assert!(credential.is_quoted_in(b"xs3cretx") && !credential.is_quoted_in(b"s3cre"));
         assert!(Credential::None.redact("s3cret").contains("s3cret"));

@@ -40,7 +40,7 @@ pub use report::Pulled;
 use round::Round;
 use wanted::would_ask;
 
-/// The pause after the log could not be reached.
+/// The least pause between rounds, and after the log could not be reached.
 const AWAY: Duration = Duration::from_secs(5);
 
 /// Pulls as the command line says; each round is reported as it ends. The exit code.
@@ -180,7 +180,7 @@ impl Pulling<'_> {
                 again.format("%Y-%m-%d %H:%M:%S UTC")
             );
             let mut shutdown = self.shutdown.clone();
-            let wait = (again - Utc::now()).to_std().unwrap_or_default();
+            let wait = (again - Utc::now()).to_std().unwrap_or_default().max(AWAY);
             tokio::select! { () = tokio::time::sleep(wait) => {}, () = shutdown.wait() => return Ok(()) }
         }
     }

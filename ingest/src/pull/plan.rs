@@ -104,7 +104,14 @@ fn days(connector: &Connector, request: &Request, scope: &Scope<'_>, key: &str) 
     let last = session_on_or_before(scope.today);
     let recent = recent(request, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
-    let days = first_day(connector, scope).iter_days().take_while(|day| *day <= last);
+    // A pull that stood still goes on where it stopped, however long ago that is.
+    let prefix = format!("{key}/");
+    let oldest = scope.bookmarks.range(prefix.clone()..).next().filter(|(name, _)| name.starts_with(&prefix));
+    let first = match oldest.filter(|_| scope.since.is_none()) {
+        Some((_, bookmark)) => first_day(connector, scope).min(bookmark.through),
+        None => first_day(connector, scope),
+    };
+    let days = first.iter_days().take_while(|day| *day <= last);
     days.filter(|day| is_session(*day))
         .filter(|day| scope.since.is_some() || *day > recent || !fetched(*day))
         .collect()

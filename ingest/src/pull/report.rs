@@ -66,6 +66,10 @@ pub struct Planned {
 impl Pulled {
     /// Takes over what a load came to.
     pub(super) fn add(&mut self, summary: &Summary) {
+        // Files that are all refused at first sight make no run.
+        if summary.run.is_empty() {
+            return;
+        }
         self.runs.push(summary.run.clone());
         if !summary.already_loaded {
             self.rejects += summary.rejects_total;
@@ -78,7 +82,8 @@ impl Pulled {
     /// 0 all fetched and loaded, 1 not all, 2 nothing.
     pub fn exit_code(&self) -> u8 {
         let whole = self.failed.is_empty() && self.refused.is_empty() && self.stopped.is_none();
-        let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0;
+        let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0
+            || !self.rows.is_empty();
         match (whole && self.rejects == 0, something) {
             (true, _) => 0,
             (false, true) => 1,

@@ -18,9 +18,9 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// The pause after a try, counted from 0.
+/// The pause after a try, counted from 0; a vendor that names none, or no time at all, is not asked at once.
 pub(super) fn pause(tried: u32, asked: Option<Duration>) -> Duration {
-    asked.unwrap_or(FIRST_PAUSE * 2u32.saturating_pow(tried))
+    asked.map_or(FIRST_PAUSE * 2u32.saturating_pow(tried), |asked| asked.max(FIRST_PAUSE))
 }
 
 #[cfg(test)]
@@ -40,5 +40,6 @@ mod tests {
     fn pauses_double_unless_the_vendor_says() {
         assert_eq!([0, 1, 2, 3].map(|tried| pause(tried, None).as_secs()), [1, 2, 4, 8]);
         assert_eq!(pause(3, Some(Duration::from_secs(7))).as_secs(), 7);
+        assert_eq!(pause(0, Some(Duration::ZERO)).as_secs(), 1);
     }
 }

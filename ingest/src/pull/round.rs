@@ -16,7 +16,7 @@ use reqwest::Url;
 use super::ask::{Asked, Asker, Stop};
 use super::batch::{Batch, Fetched};
 use super::call::Answer;
-use super::connector::Request;
+use super::connector::{Paging, Request};
 use super::error::PullError;
 use super::paging;
 use super::plan::{Missing, Scope, Unit, newest_day};
@@ -29,7 +29,7 @@ use crate::run::now;
 
 /// Pages of one answer.
 const MOST_PAGES: usize = 10_000;
-/// Requests that fail one after another before the vendor is left alone.
+/// Requests without an answer, one after another, before the vendor is left alone.
 const MOST_FAILURES: u32 = 3;
 
 /// A connector at work.
@@ -47,6 +47,8 @@ enum Outcome {
     Fetched(Fetched),
     Missing,
     Failed(String),
+    /// The vendor itself does not answer.
+    Silent(String),
     /// No further request is made in this round.
     Stop(Stop),
 }
@@ -85,21 +87,23 @@ impl Round<'_> {
         let mut failures = 0;
         for (index, unit) in units.iter().enumerate() {
             let outcome = self.fetch(request, unit, &batch).await?;
-            failures = if matches!(outcome, Outcome::Failed(_)) { failures + 1 } else { 0 };
+            failures = if matches!(outcome, Outcome::Silent(_)) { failures + 1 } else { 0 };
             match outcome {
                 Outcome::Fetched(answer) => {
                     batch.add(answer).map_err(|error| self.unusable(error))?;
                     failpoint!("pull.fetched");
                 }
                 Outcome::Missing => self.pulled.missing += 1,
-                Outcome::Failed(reason) => self.pulled.failed.push(Failed { what: unit.key.clone(), reason }),
+                Outcome::Failed(reason) | Outcome::Silent(reason) => {
+                    self.pulled.failed.push(Failed { what: unit.key.clone(), reason })
+                }
                 Outcome::Stop(stop) => {
                     self.stop(stop, units.len() - index);
                     break;
                 }
             }
             if failures >= MOST_FAILURES && index + 1 < units.len() {
-                let reason = format!("{MOST_FAILURES} requests failed one after another");
+                let reason = format!("{MOST_FAILURES} requests one after another got no answer");
                 self.stop(Stop { reason, wait: None }, units.len() - index - 1);
                 break;
             }
@@ -142,6 +146,7 @@ impl Round<'_> {
             let answer = match self.asker.ask(request, &url, known, &path).await? {
                 Asked::Answer(answer) => answer,
                 Asked::Failed(reason) => return Ok(Outcome::Failed(reason)),
+                Asked::Silent(reason) => return Ok(Outcome::Silent(reason)),
                 Asked::Stop(stop) => return Ok(Outcome::Stop(stop)),
             };
             match answer {
@@ -155,7 +160,13 @@ impl Round<'_> {
                     let bookmark = Bookmark { through: unit.through, fetched: bookmark.fetched, ..as_before };
                     return Ok(Outcome::Fetched(Fetched { key: unit.key.clone(), files, bookmark }));
                 }
-                Answer::Missing if page > 1 => break,
+                // Numbered pages end so; a page that the one before named has to be there.
+                Answer::Missing if page > 1 && matches!(request.paging, Some(Paging::Number(_))) => break,
+                Answer::Missing if page > 1 => {
+                    return Ok(Outcome::Failed(format!(
+                        "page {page} is not there, though the page before names it"
+                    )));
+                }
                 Answer::Missing => return Ok(self.missing(unit, bookmark)),
                 Answer::Elsewhere(to) => {
                     return Ok(Outcome::Failed(format!("leads in circles, to {}", host(&to))));
@@ -168,8 +179,8 @@ impl Round<'_> {
             files.push(file);
             let next = request.paging.as_ref().map(|paging| paging::next(paging, &url, page, &path));
             match next.transpose() {
-                Ok(Some(Some(next))) if page == MOST_PAGES => {
-                    return Ok(Outcome::Failed(format!("has more than {MOST_PAGES} pages, up to {next}")));
+                Ok(Some(Some(_))) if page == MOST_PAGES => {
+                    return Ok(Outcome::Failed(format!("has more than {MOST_PAGES} pages")));
                 }
                 Ok(Some(Some(next))) => url = next,
                 Ok(_) => break,

@@ -68,8 +68,8 @@ impl NumberFormat {
 
     /// The number without the signs between its thousands; `None` when they do not stand there.
     fn without_thousands(&self, sign: char, text: &str) -> Option<String> {
-        let whole = text.find(self.decimal).unwrap_or(text.len());
-        let (whole, fraction) = text.trim().split_at(whole.min(text.trim().len()));
+        let trimmed = text.trim();
+        let (whole, fraction) = trimmed.split_at(trimmed.find(self.decimal).unwrap_or(trimmed.len()));
         let mut groups = whole.split(|c| is_thousands(sign, c));
         let first = groups.next()?.trim_start_matches(['-', '+']);
         let grouped = (1..=3).contains(&first.len()) && groups.all(|group| group.len() == 3);
@@ -115,6 +115,7 @@ mod tests {
         check(&german, "1.234.567,89 ", None, "1234567.89 ");
         check(&german, "-1.234,5", None, "-1234.5");
         check(&german, "0,1", None, "0.1");
+        check(&german, "€ 1.234,50", None, " 1234.50");
         let english = format('.', Some(','));
         check(&english, "$1,234.56", None, "1234.56");
         check(&english, "45.23M", None, "45230000");
@@ -131,6 +132,7 @@ mod tests {
         check(&german, "1,234.567", None, "by threes");
         check(&format(',', None), "1.5", None, "has a point");
         check(&german, "abc", Some("2"), "is no number");
+        check(&format('.', Some(',')), "$  1,234.é", Some("2"), "is no number");
         check(&german, "0,12345678901", Some("2"), "is no number");
     }
 }
