@@ -185,7 +185,10 @@ impl<H> Reader<H> {
         let parts: Option<Vec<&Bytes>> = state.waiting.iter().map(Segment::plain).collect();
         match parts.filter(|_| is_plain)?.as_slice() {
             [one] => Some((*one).clone()),
-            several => Some(several.iter().flat_map(|part| part.iter().copied()).collect()),
+            several => {
+                let parts: Vec<&[u8]> = several.iter().map(|part| &part[..]).collect();
+                Some(parts.concat().into())
+            }
         }
     }
 }

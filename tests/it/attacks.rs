@@ -339,6 +339,25 @@ async fn secrets_stay_out_of_logs_and_answers() -> Result<()> {
             reply.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(random));
         assert!(!told, "{path}: {:?}", reply.headers);
     }
+    let told = serde_json::json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "security", "arguments": { "symbol": key } },
+    });
+    let greeting = serde_json::json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": key, "version": "1" },
+        },
+    });
+    for message in [told, greeting] {
+        let headers = [
+            ("x-api-key", key.clone()),
+            ("content-type", "application/json".to_owned()),
+            ("accept", "application/json, text/event-stream".to_owned()),
+        ];
+        let reply = api.send_body(Method::POST, "/mcp", &headers, message.to_string().into_bytes()).await?;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        assert!(!reply.text().contains(random), "{}", reply.text());
+    }
     let dead = app.spawn_with(
         harness::Program::Api,
         &["serve", "--listen", "127.0.0.1:0"],

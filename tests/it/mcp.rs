@@ -287,7 +287,8 @@ async fn attacks_on_the_tools_are_refused() -> Result<()> {
         ("a batch", fine.clone(), batch, 400, json!("BAD_REQUEST")),
         ("no message", fine.clone(), b"{}".to_vec(), 400, json!("BAD_REQUEST")),
         ("no JSON", fine.clone(), b"\xff{".to_vec(), 400, json!("BAD_REQUEST")),
-        ("a huge body", fine.clone(), huge, 413, json!("BODY_TOO_LARGE")),
+        ("a huge body", fine.clone(), huge.clone(), 413, json!("BODY_TOO_LARGE")),
+        ("a huge body without a key", fine[1..].to_vec(), huge, 413, json!("BODY_TOO_LARGE")),
         (
             "another type",
             with("content-type", "text/plain"),

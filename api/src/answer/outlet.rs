@@ -48,13 +48,13 @@ impl Body {
     pub(crate) fn write(&mut self, bytes: impl Into<Bytes>) -> Result<(), Gone> {
         let bytes = bytes.into();
         self.length += bytes.len();
-        self.writer.write(bytes)?;
+        // Before the bytes, so that the client takes them while they are written.
         if self.length > PLAIN
             && let Some(is_long) = self.is_long.take()
         {
             is_long.send(self.version).map_err(|_| Gone)?;
         }
-        Ok(())
+        self.writer.write(bytes)
     }
 
     /// Ends the answer, behind which another page may follow.

@@ -80,14 +80,16 @@ impl Answer {
     fn nothing(envelope: &Envelope<'_>, body: &str) -> Self {
         let names_something =
             |name: &str| envelope.meta.get(name).is_some_and(|value| !matches!(value.get(), "[]" | "null"));
-        if names_something("missing") || names_something("warnings") {
+        // Rows that are held back are warned of too, and their symbols are known.
+        let warnings = envelope.meta.get("warnings").map_or("", |warnings| warnings.get());
+        if names_something("missing") || warnings.contains("\"unknown_symbol\"") {
             let known: Map<String, Value> = ["missing", "warnings"]
                 .into_iter()
                 .filter_map(|name| {
                     Some((name.to_owned(), serde_json::from_str(envelope.meta.get(name)?.get()).ok()?))
                 })
                 .collect();
-            let body = json!({ "error": "Nothing is known of what was asked for", "code": "UNKNOWN_SYMBOL", "details": known });
+            let body = json!({ "error": "There are no rows, and nothing is known of the symbols in details", "code": "UNKNOWN_SYMBOL", "details": known });
             return Self::refusal(StatusCode::NOT_FOUND, &body.to_string());
         }
         Self { text: body.to_owned(), is_error: false }
@@ -108,9 +110,9 @@ impl Answer {
         Self { text: Value::Object(error).to_string(), is_error: true }
     }
 
-    fn too_large() -> Self {
+    pub(super) fn too_large() -> Self {
         let what_to_do = "Ask for less: name the fields you need, or give fewer symbols.";
-        Self::error("ANSWER_TOO_LARGE", "The answer is larger than a tool may give", what_to_do)
+        Self::error("ANSWER_TOO_LARGE", "The call or its answer is larger than a tool may give", what_to_do)
     }
 
     fn error(code: &str, error: &str, what_to_do: &str) -> Self {
@@ -224,6 +226,8 @@ mod tests {
         let unknown = r#"{"data":[],"meta":{"warnings":[{"code":"unknown_symbol"}]}}"#;
         let answer = Answer::of(&call(0, None), StatusCode::OK, unknown);
         assert!(answer.is_error && answer.text.contains("search tool"));
+        let held = r#"{"data":[],"meta":{"warnings":[{"code":"held_rows"}]}}"#;
+        assert!(!Answer::of(&call(0, None), StatusCode::OK, held).is_error);
         let none = r#"{"data":[],"meta":{"warnings":[],"missing":[]}}"#;
         assert!(!Answer::of(&call(0, None), StatusCode::OK, none).is_error);
     }

@@ -100,6 +100,9 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(match value {
         Value::Null => None,
         Value::String(text) if text.trim().is_empty() => return Err(mistake(name, "is empty", None)),
+        Value::String(text) if name == "limit" => {
+            Some(text.parse::<u64>().map_or_else(|_| text.clone(), |rows| rows.min(MOST_ROWS).to_string()))
+        }
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Number(number) if name == "limit" => {
@@ -158,6 +161,7 @@ mod tests {
             target("security", json!({ "symbol": "SPY", "view": "holdings", "limit": 5_000 })),
             "/v1/etfs/SPY/holdings?limit=200"
         );
+        assert_eq!(target("search", json!({ "q": "x", "limit": "5000" })), "/v1/search?limit=200&q=x");
         assert_eq!(target("sectors", json!({ "fields": ["sector"] })), "/v1/sectors?fields=sector");
         assert_eq!(
             target("screener", json!({ "preset": "kings", "min_yield": 2.5, "fields": ["symbol"] })),

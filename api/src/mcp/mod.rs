@@ -1,8 +1,8 @@
 //! `/mcp`: the API as tools for language models, over the Model Context Protocol's streamable HTTP.
 //!
 //! Invariants: a tool's call is one call of the API through its own router, with the caller's key, so access, depth and
-//! limits are the API's own; whatever made no such call costs one of the minute's calls; nothing is remembered between
-//! two requests.
+//! limits are the API's own; any other message costs one of the minute's calls, and what is no message one of its
+//! address's; nothing is remembered between two requests.
 
 mod answer;
 mod call;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use bytes::Bytes;
+use futures::StreamExt;
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -36,6 +36,8 @@ use server::Server;
 pub(crate) const PATH: &str = "/mcp";
 /// The largest message, bytes.
 const MESSAGE_BYTES: usize = 64 * 1024;
+/// Of a larger one so many bytes are passed over, not kept: a client that still sends does not read its refusal.
+const PASSED_OVER_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<Server, NeverSessionManager>;
 
@@ -56,7 +58,7 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     let handler = async move |State(app): State<App>, request: Request| {
         converse(app, service, request).await.unwrap_or_else(IntoResponse::into_response)
     };
-    Router::new().route(PATH, post(handler)).layer(DefaultBodyLimit::max(MESSAGE_BYTES))
+    Router::new().route(PATH, post(handler))
 }
 
 /// Answers one message. The answer is handed out once somebody was charged for it.
@@ -95,11 +97,9 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 /// The body, when it is one message of the protocol. Batches are none.
-async fn message(app: &App, body: Body) -> Result<Bytes, ApiError> {
-    let reading = Bytes::from_request(Request::new(body), &());
-    let body = match tokio::time::timeout(app.settings.client_patience().head, reading).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(rejection)) => return Err(refused(rejection.status(), &rejection.body_text())),
+async fn message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
+    let body = match tokio::time::timeout(app.settings.client_patience().head, read(body)).await {
+        Ok(read) => read?,
         Err(_) => return Err(refused(StatusCode::REQUEST_TIMEOUT, "The body took too long")),
     };
     match serde_json::from_slice::<ClientJsonRpcMessage>(&body) {
@@ -108,6 +108,26 @@ async fn message(app: &App, body: Body) -> Result<Bytes, ApiError> {
             Err(refused(StatusCode::BAD_REQUEST, "The body is not one JSON-RPC message of the protocol"))
         }
     }
+}
+
+/// The bytes of a body that is no larger than a message may be.
+async fn read(body: Body) -> Result<Vec<u8>, ApiError> {
+    let (mut pieces, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| refused(StatusCode::BAD_REQUEST, "The body broke off"))?;
+        length += piece.len();
+        if length > PASSED_OVER_BYTES {
+            break;
+        }
+        if length <= MESSAGE_BYTES {
+            bytes.extend_from_slice(&piece);
+        }
+    }
+    if length > MESSAGE_BYTES {
+        let message = format!("The body is larger than {MESSAGE_BYTES} bytes");
+        return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, &message));
+    }
+    Ok(bytes)
 }
 
 fn refused(status: StatusCode, message: &str) -> ApiError {

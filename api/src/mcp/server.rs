@@ -1,8 +1,12 @@
 //! What the protocol asks of a server: who it is, which tools it has, and the call of one.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::response::IntoResponse;
+use futures::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as Described,
@@ -17,6 +21,7 @@ use super::passage::Passage;
 use super::tools;
 use crate::access::Ledger;
 use crate::app::App;
+use crate::error::ApiError;
 use crate::request_id;
 
 /// What the model reads before the tools.
@@ -38,18 +43,34 @@ impl Server {
 
     /// Makes the one call of the API that a tool's call is.
     async fn ask(&self, call: &Call, caller: &Parts, passage: &Passage) -> Result<Answer, ErrorData> {
-        let request = call.request(caller).map_err(|error| internal(&error))?;
-        let Ok(response) = self.data.clone().oneshot(request).await;
+        // An address has room for 64 KiB.
+        let Ok(request) = call.request(caller) else { return Ok(Answer::too_large()) };
+        // The protocol's task would die of a panic, and its client wait.
+        let answering = AssertUnwindSafe(self.data.clone().oneshot(request)).catch_unwind();
+        let response = match answering.await {
+            Ok(Ok(response)) => response,
+            Err(_) => ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response(),
+        };
         let status = response.status();
         if status == StatusCode::UNAUTHORIZED {
             passage.refuse_key();
         }
-        if let Some(ledger) = caller.extensions.get::<Ledger>().filter(|_| status.is_server_error()) {
-            self.app.admission.refund_failed(ledger);
+        if status.is_server_error() {
+            self.refund(caller);
         }
         let body = axum::body::to_bytes(response.into_body(), ANSWER_BYTES).await;
-        let body = body.map_err(|error| internal(&error))?;
+        let body = body.map_err(|error| {
+            self.refund(caller);
+            internal(&error)
+        })?;
         Ok(Answer::of(call, status, &String::from_utf8_lossy(&body)))
+    }
+
+    /// Gives back what a call that failed was charged.
+    fn refund(&self, caller: &Parts) {
+        if let Some(ledger) = caller.extensions.get::<Ledger>() {
+            self.app.admission.refund_failed(ledger);
+        }
     }
 }
 

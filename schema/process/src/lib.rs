@@ -13,6 +13,11 @@ use tracing_subscriber::EnvFilter;
 /// Starts logging to standard error. `LOG_FORMAT=json` writes one JSON object a line; `RUST_LOG` filters.
 pub fn init_logging(default_filter: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter));
+    // The tools' protocol logs what its clients send, keys in arguments included.
+    let filter = match "rmcp=error".parse() {
+        Ok(directive) => filter.add_directive(directive),
+        Err(_) => filter,
+    };
     #[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]
     let json = std::env::var("LOG_FORMAT").is_ok_and(|format| format == "json");
     let terminal = std::io::stderr().is_terminal();
