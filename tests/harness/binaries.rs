@@ -1,7 +1,7 @@
 //! The service's programs, built when first needed: `cargo test` does not build a sibling package's binaries.
 //!
-//! Invariant: they are built in the profile of the program that asks, so a release benchmark never measures
-//! debug code.
+//! Invariant: what is built here is optimized if the program that asks is, so a benchmark never measures debug code.
+//! Programs in `SERVICE_PROGRAMS`, or beside the program `stack`, are taken as they are.
 
 use std::ffi::OsString;
 use std::fmt;

@@ -83,15 +83,18 @@ impl Servers {
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
-    /// The variables that make another process use these servers, their template and the same programs.
+    /// The variables that make another process use these servers and the same programs, and the template where the server
+    /// is our own.
     pub async fn environment(&self) -> Result<[(&'static str, String); 4]> {
         let programs = Binaries::shared().await?;
         let folder = programs.projector.parent().context("the programs are in a folder")?;
+        let template =
+            if self.postgres.is_own() { self.own_template().await?.clone() } else { String::new() };
         Ok([
             ("DATABASE_URL", self.postgres.url("postgres")),
             ("NATS_URL", self.nats.url().to_owned()),
             ("SERVICE_PROGRAMS", folder.display().to_string()),
-            (TEMPLATE_DATABASE, self.own_template().await?.to_owned()),
+            (TEMPLATE_DATABASE, template),
         ])
     }
 

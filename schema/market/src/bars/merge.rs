@@ -55,7 +55,8 @@ impl Bars {
         Ok(self)
     }
 
-    /// Smallest scale and version dictionary in order of first use: equal bars have equal bytes.
+    /// Smallest scale, and no optional column without a value. With versions in order of first use, as merging leaves them,
+    /// equal bars have equal bytes.
     pub fn canonicalize(&mut self) {
         let prices = || [&self.open, &self.high, &self.low, &self.close, &self.vwap].into_iter().flatten();
         let mut divisor = 1i64;

@@ -155,7 +155,7 @@ fn sums(deltas: &[i32]) -> Vec<i32> {
         .collect()
 }
 
-/// A retracted bar has no close; its delta repeats the previous one and the version says it is void.
+/// Differences wrap, so that [`MISSING`], the close of a retracted bar, is a value like any other.
 fn close_deltas(values: &[i64]) -> Vec<i64> {
     let mut previous = 0i64;
     values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()

@@ -111,7 +111,8 @@ pub(crate) fn currency(history: &History) -> &str {
 /// Where a symbol stands among those that the security held; `None` where its rows are another's.
 fn held_place(history: &History, symbol: &Symbol) -> Option<usize> {
     let mut former: Vec<&FormerSymbol> = history.former_symbols.iter().collect();
-    former.sort_by_key(|former| (former.from, former.to));
+    // A former symbol without a last day was held up to the current one.
+    former.sort_by_key(|former| (former.to.unwrap_or(NaiveDate::MAX), former.from));
     let held = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
     let spellings = symbol.spellings();
     held.into_iter().position(|held| spellings.contains(held))

@@ -2,9 +2,9 @@
 //!
 //! `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` where the vendor gives none: a corrected
 //! date is then another record, and the one at the old date is cancelled. The symbol is the one that the record was filed
-//! under, of several the one that the security held first: neither a new ticker nor a former one that becomes known later
-//! changes an id. A second payment of a day without vendor's id has `.2`, a third `.3`, by amount, so that any cut and order
-//! of the files gives the same ids. Symbols and source names hold neither sign.
+//! under, of several known ones the one that the security held first: a record filed under one symbol keeps its id whatever
+//! tickers become known. A second payment of a day without vendor's id has `.2`, a third `.3`, by amount: once a file has
+//! named all of them, no other file and no other order changes their ids. Symbols and source names hold no `/` and no `@`.
 
 use crate::event::{Dividend, Split};
 use crate::measure::merge::Payment;
