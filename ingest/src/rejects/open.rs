@@ -18,7 +18,8 @@ const HASH_DIGITS: usize = 16;
 
 /// The id of a row that a run refused.
 pub(crate) fn id_of(run: &str, reject: &Reject) -> String {
-    let place = format!("{}\n{}\n{}", reject.file, reject.line, reject.reason);
+    // A row of a wide table is refused for each of its cells that is wrong.
+    let place = format!("{}\n{}\n{}\n{}", reject.file, reject.line, reject.reason, reject.message);
     format!("{MARK}{run}-{}", &blake3::hash(place.as_bytes()).to_hex()[..HASH_DIGITS])
 }
 
