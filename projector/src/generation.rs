@@ -12,6 +12,7 @@ use tokio_postgres::{Client, Row, Transaction};
 use crate::error::DeriveError;
 
 const TAILING: &str = include_str!("../queries/generations_tailing.sql");
+const POLICY: &str = include_str!("../queries/generation_policy.sql");
 const AS_OF: &str = include_str!("../queries/as_of.sql");
 
 /// A generation and what it is derived with.
@@ -22,7 +23,7 @@ pub struct Generation {
     pub benchmark: Symbol,
     /// Market date it is frozen at; `None` follows the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Source policy of its own; `None` follows the live one.
+    /// Source policy of its own; `None` follows the live one, or the one before a change that waits.
     pub policy: Option<SourcePolicy>,
 }
 
@@ -62,10 +63,12 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// The policy it is derived with.
+    /// The policy it is derived with: its own, else the one it goes on with while a change waits, else the live one.
     pub async fn source_policy(&self, transaction: &Transaction<'_>) -> Result<SourcePolicy, DeriveError> {
-        Ok(match &self.policy {
-            Some(policy) => policy.clone(),
+        let policy: Option<Json<SourcePolicy>> =
+            transaction.query_one(POLICY, &[&self.id]).await?.try_get("policy")?;
+        Ok(match policy {
+            Some(Json(policy)) => policy,
             None => load_policy(transaction).await?,
         })
     }

@@ -21,6 +21,7 @@ mod loads;
 pub mod message;
 pub mod policy;
 pub mod prices;
+pub mod progress;
 pub mod promote;
 pub mod read_tables;
 pub mod rebuild;

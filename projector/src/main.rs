@@ -6,10 +6,10 @@ use clap::{Parser, Subcommand};
 use market::symbol::Symbol;
 use process::{Shutdown, init_logging};
 use projector::audit::audit;
-use projector::diff::diff;
+use projector::diff::{self, DiffArgs};
 use projector::error::RunError;
 use projector::explain::explain;
-use projector::policy::PolicyLine;
+use projector::policy::{PolicyChange, PolicyLine, Taking};
 use projector::rebuild::{RebuildArgs, rebuild};
 use projector::run::run;
 use projector::settings::{LIVE_FACTS, ProjectorSettings};
@@ -54,15 +54,10 @@ enum Command {
     /// List the generations
     List(Output),
     /// Show what differs between two generations, and why
-    Diff {
-        a: i32,
-        b: i32,
-        /// Differing rows to show per table
-        #[arg(long, default_value_t = 20)]
-        limit: i64,
-        #[command(flatten)]
-        output: Output,
-    },
+    ///
+    /// The summary ranks what matters: securities, statuses, list memberships, streaks and yields, the greatest change
+    /// first. Ctrl-C ends it in Postgres too.
+    Diff(DiffArgs),
     /// Say why a figure is what it is: observations, winners, formula
     Explain {
         #[arg(value_parser = Symbol::parse)]
@@ -122,16 +117,26 @@ enum PolicyCommand {
     /// Show the policy
     List(Output),
     /// Rank a source for a kind and date range; the lower rank wins
+    ///
+    /// Says which securities change. The served tables stay as they are: the next generation follows the change
+    /// (projector rebuild, diff, promote), unless it is asked for now.
     Set {
         #[command(flatten)]
         line: PolicyLine,
         #[arg(long)]
         rank: i32,
+        /// Take a source of which nothing was loaded yet
+        #[arg(long)]
+        unknown_ok: bool,
+        #[command(flatten)]
+        taking: Taking,
     },
-    /// Remove a line
+    /// Remove a line; like a new one, that waits for the next generation unless it is asked for now
     Remove {
         #[command(flatten)]
         line: PolicyLine,
+        #[command(flatten)]
+        taking: Taking,
     },
 }
 
@@ -188,6 +193,10 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 report::json(&serde_json::json!({ "generation": generation }))?;
             }
         }
+        Command::Diff(args) => {
+            let found = diff::diff(&settings, &args, Shutdown::listen()?).await?;
+            if args.json { report::json(&found)? } else { diff::print(&found, &args) }
+        }
         Command::Audit(output) => return audited(&settings, &output).await,
         command => steer(&settings, command).await?,
     }
@@ -213,10 +222,6 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
             let listed = promote::list(&client).await?;
             if output.json { report::json(&listed)? } else { report::generations(&listed) }
         }
-        Command::Diff { a, b, limit, output } => {
-            let found = diff(&mut client, a, b, limit).await?;
-            if output.json { report::json(&found)? } else { report::diff(&found) }
-        }
         Command::Explain { symbol, metric, generation, output } => {
             let found = explain(&mut client, &symbol, metric.as_deref(), generation).await?;
             if output.json { report::json(&found)? } else { report::explanation(&found) }
@@ -241,6 +246,7 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
         | Command::Run { .. }
         | Command::Status(_)
         | Command::Rebuild(_)
+        | Command::Diff(_)
         | Command::Audit(_) => {}
     }
     Ok(())
@@ -256,9 +262,24 @@ async fn policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::
             report::policy(&found);
             Ok(())
         }
-        PolicyCommand::Set { line, rank } => policy::set(client, &line, rank).await,
-        PolicyCommand::Remove { line } => policy::remove(client, &line).await,
+        PolicyCommand::Set { line, rank, unknown_ok, taking } => {
+            let change = policy::set(client, &line, rank, unknown_ok, &taking).await?;
+            policy_changed(&change, taking.json)
+        }
+        PolicyCommand::Remove { line, taking } => {
+            let change = policy::remove(client, &line, &taking).await?;
+            policy_changed(&change, taking.json)
+        }
     }
+}
+
+fn policy_changed(change: &PolicyChange, json: bool) -> anyhow::Result<()> {
+    if json {
+        report::json(change)?
+    } else {
+        report::policy_change(change)
+    }
+    Ok(())
 }
 
 async fn dead_letter_command(

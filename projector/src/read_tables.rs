@@ -60,6 +60,11 @@ const TABLES: [Table; 11] = [
     table("factors", &["symbol", "factors"]),
 ];
 
+/// Where the digest of a table's rows stands among a security's digests.
+pub fn digest_place(table: &str) -> Option<usize> {
+    TABLES.iter().position(|known| known.name == table)
+}
+
 impl Table {
     async fn delete(&self, transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(), DbError> {
         let statement = format!("delete from {} where {} = any ($1)", self.name, self.owner);

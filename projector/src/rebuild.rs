@@ -12,7 +12,6 @@ use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, ValueEnum};
 use event_log::sequence::Sequence;
-use indicatif::{ProgressBar, ProgressStyle};
 use market::history::SourcePolicy;
 use market::measure::METHOD_VERSION;
 use market::row::Json;
@@ -24,6 +23,7 @@ use tokio_postgres::Client;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
+use crate::progress::Progress;
 use crate::resident::Resident;
 use crate::run::{UNTIL, fold};
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
@@ -232,7 +232,7 @@ async fn derive(
     failpoint!("rebuild.prepared");
     let left: Vec<Symbol> =
         symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
-    let bar = progress(left.len());
+    let mut progress = Progress::new("derived", "securities", left.len() as u64);
     for chunk in left.chunks(commit_every.get()) {
         if shutdown.requested() {
             break;
@@ -250,15 +250,10 @@ async fn derive(
         transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
         transaction.commit().await?;
         failpoint!("rebuild.committed");
-        bar.inc(chunk.len() as u64);
+        progress.add(chunk.len() as u64);
     }
-    bar.finish();
+    progress.finish();
     Ok(left.len())
-}
-
-fn progress(length: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} securities {per_sec} eta {eta}");
-    ProgressBar::new(length as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Derives what changed meanwhile and lets the generation follow the log, or freezes it.

@@ -1,14 +1,17 @@
 //! What the analyst's and operator's commands print: for people, or JSON with `--json`.
 
-use market::history::SourcePolicy;
 use market::measure::{ExplainedObservation, Explanation};
+use market::symbol::Symbol;
 use process::outln;
 use serde::Serialize;
 
 use crate::audit::{Audit, Finding};
 use crate::dead_letters::Held;
-use crate::diff::Diff;
+use crate::policy::{self, PolicyChange, Standing};
 use crate::promote::{Listed, Switched};
+
+/// Securities named in a sentence.
+const NAMED: usize = 12;
 
 /// Prints one JSON document.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
@@ -42,40 +45,6 @@ pub fn generations(listed: &[Listed]) {
             one.sequence,
             one.lag_events
         );
-    }
-}
-
-/// `projector diff`.
-pub fn diff(diff: &Diff) {
-    outln!("generation {} against {}", diff.a.generation, diff.b.generation);
-    for reason in &diff.reasons {
-        outln!("  differs in {reason}");
-    }
-    outln!("table         rows        rows        differing");
-    for table in &diff.tables {
-        outln!("{:<13} {:<11} {:<11} {}", table.table, table.rows_a, table.rows_b, table.differing);
-    }
-    for table in &diff.tables {
-        for row in &table.rows {
-            let key: Vec<String> = row
-                .key
-                .values()
-                .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-                .collect();
-            outln!("{} {} {}", row.change, table.table, key.join(" "));
-            if row.change == "changed" {
-                for (column, (a, b)) in &row.columns {
-                    outln!("    {column}: {a} -> {b}");
-                }
-            }
-        }
-        let hidden = table.differing - i64::try_from(table.rows.len()).unwrap_or_default();
-        if hidden > 0 {
-            outln!("… and {hidden} more in {}; --limit N shows more", table.table);
-        }
-    }
-    if diff.identical {
-        outln!("identical");
     }
 }
 
@@ -120,20 +89,41 @@ pub fn switched(switched: &Switched) {
 }
 
 /// `projector policy list`.
-pub fn policy(policy: &SourcePolicy) {
-    if policy.rules.is_empty() {
+pub fn policy(listed: &[policy::Listed]) {
+    if listed.is_empty() {
         outln!("no policy: the newest source wins");
     }
-    for rule in &policy.rules {
+    for policy::Listed { rule, standing } in listed {
         let day = |date: Option<chrono::NaiveDate>| date.map_or("…".to_owned(), |date| date.to_string());
+        let standing = match standing {
+            Standing::Served => "",
+            Standing::Waits => "  waits for the next generation",
+            Standing::Ends => "  taken away with the next generation",
+        };
         outln!(
-            "{:<13} {:<20} {} to {}  rank {}",
+            "{:<13} {:<20} {} to {}  rank {}{standing}",
             rule.kind,
             rule.source,
             day(rule.from),
             day(rule.to),
             rule.rank
         );
+    }
+}
+
+/// `projector policy set` and `remove`.
+pub fn policy_change(change: &PolicyChange) {
+    let first: Vec<&str> = change.securities.iter().take(NAMED).map(Symbol::as_str).collect();
+    let more = if change.securities.len() > NAMED { ", …" } else { "" };
+    match (change.securities.len(), change.applied) {
+        (0, _) => tracing::warn!(
+            "no served figure changes: no security has such rows of several sources that differ"
+        ),
+        (count, true) => outln!("{count} securities change at once: {}{more}", first.join(", ")),
+        (count, false) => outln!("{count} securities would change: {}{more}", first.join(", ")),
+    }
+    if !change.applied && !change.dry_run {
+        outln!("it waits for the next generation: projector rebuild, diff, promote; or again with --now");
     }
 }
 

@@ -97,7 +97,7 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
     assert_eq!(moved(&now, &old_years(&app).await?), [(c.as_str(), 2020)]);
     for (from, generation) in [("facts", "2"), ("log", "3")] {
         answer(&app, &["rebuild", "--from", from]).await?;
-        let diff = answer(&app, &["diff", "1", generation]).await?;
+        let diff = answer(&app, &["diff", "--whole", "1", generation]).await?;
         assert_eq!(diff["identical"], true, "from {from}: {diff}");
     }
     Ok(())
@@ -130,7 +130,7 @@ async fn a_security_that_changes_its_sector_counts_in_the_new_one_only() -> Resu
     load(&app, "test", "securities-2.csv", &[header, &security("BBB", "UTILITIES", 1)].concat()).await?;
     assert_eq!(counts().await?, [("utilities".to_owned(), 3)]);
     answer(&app, &["rebuild"]).await?;
-    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    let diff = answer(&app, &["diff", "--whole", "1", "2"]).await?;
     assert_eq!(diff["identical"], true, "{diff}");
     Ok(())
 }
@@ -183,7 +183,7 @@ async fn bars_of_a_former_name_change_an_old_year_that_is_served() -> Result<()>
     load(&app, "test", "prices-old.csv", "symbol,date,close\nOLDN,2020-03-02,11\n").await?;
     assert_eq!(moved(&served, &old_years(&app).await?), [("NEWN", 2020)]);
     answer(&app, &["rebuild", "--from", "log"]).await?;
-    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    let diff = answer(&app, &["diff", "--whole", "1", "2"]).await?;
     assert_eq!(diff["identical"], true, "{diff}");
     Ok(())
 }

@@ -65,7 +65,7 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
             let built = answer(&app, &rebuild).await?;
             ensure!(built["generation"] == generation, "{built} after {step}");
         }
-        let differences = answer(&app, &["diff", "1", &generation.to_string()]).await?;
+        let differences = answer(&app, &["diff", "--whole", "1", &generation.to_string()]).await?;
         ensure!(differences["tables"].to_string().contains("[20,10]"), "{step}: {differences}");
     }
     for step in failpoints("switch.")? {
@@ -124,7 +124,7 @@ async fn a_rebuild_raced_by_live_writes_is_the_live_generation_and_what_the_log_
     market.load_all(&app, 6..8).await?;
     for generation in [1, 2, 3] {
         follows(&app, generation).await?;
-        let differences = answer(&app, &["diff", "1", &generation.to_string()]).await?;
+        let differences = answer(&app, &["diff", "--whole", "1", &generation.to_string()]).await?;
         ensure!(differences["identical"] == json!(true), "{differences}");
     }
     answer(&app, &["promote", "2"]).await?;

@@ -139,7 +139,7 @@ async fn rebuilt_from_facts_or_from_the_log_the_tables_are_the_same() -> Result<
     for (from, generation) in [("facts", 2), ("log", 3)] {
         let built = answer(&app, &["rebuild", "--from", from]).await?;
         assert_eq!(built["generation"], generation);
-        let diff = answer(&app, &["diff", "1", &generation.to_string()]).await?;
+        let diff = answer(&app, &["diff", "--whole", "1", &generation.to_string()]).await?;
         assert_eq!(diff["identical"], true, "from {from}: {diff}");
         assert!(diff["tables"].as_array().is_some_and(|tables| {
             tables.iter().any(|table| table["table"] == "metrics" && table["rows_a"].as_i64() > Some(30))
@@ -151,7 +151,7 @@ async fn rebuilt_from_facts_or_from_the_log_the_tables_are_the_same() -> Result<
     // The new ones follow the log like the served one.
     load(&app, "prices.csv", "late", "symbol,date,close\nNEWC,2024-06-28,7\n").await?;
     app.catch_up().await?;
-    assert_eq!(answer(&app, &["diff", "1", "3"]).await?["identical"], true);
+    assert_eq!(answer(&app, &["diff", "--whole", "1", "3"]).await?["identical"], true);
     assert_eq!(app.sql_value::<i64>("select count(*) from read_g3.stocks where symbol = 'NEWC'").await?, 1);
     app.projector(&["drop", "3"]).await?.success()?;
     assert_eq!(
@@ -181,7 +181,7 @@ async fn a_killed_rebuild_goes_on_where_it_was() -> Result<()> {
         }
         let built = answer(&app, &["rebuild", "--from", from]).await?;
         let generation = built["generation"].as_i64().context("a generation")?;
-        let diff = answer(&app, &["diff", "1", &generation.to_string()]).await?;
+        let diff = answer(&app, &["diff", "--whole", "1", &generation.to_string()]).await?;
         assert_eq!(diff["identical"], true, "{diff}");
     }
     Ok(())
@@ -196,7 +196,7 @@ async fn promotion_and_rollback_under_load_fail_no_request_and_mix_no_generation
     answer(&app, &["rebuild", "--policy", &policy]).await?;
     let refused = app.projector(&["promote", "2"]).await?;
     assert!(refused.code != 0 && refused.stderr.contains("projector diff 1 2"), "{}", refused.stderr);
-    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    let diff = answer(&app, &["diff", "--whole", "1", "2"]).await?;
     assert!(diff["reasons"][0].as_str().is_some_and(|reason| reason.contains("source policy")), "{diff}");
     let quotes = diff["tables"].as_array().into_iter().flatten().find(|table| table["table"] == "quotes");
     assert_eq!(quotes.context("quotes")?["rows"][0]["columns"]["price"], json!([20, 10]));
@@ -226,7 +226,7 @@ async fn a_changed_rule_shows_exactly_which_figures_move() -> Result<()> {
     app.sql("update read_g1.metrics set increase_streak_years = 1 where symbol = $1", &[&symbol]).await?;
     app.sql("update control.generations set method_version = '2025.9' where id = 1", &[]).await?;
     answer(&app, &["rebuild"]).await?;
-    let diff = answer(&app, &["diff", "1", "2"]).await?;
+    let diff = answer(&app, &["diff", "--whole", "1", "2"]).await?;
     assert!(
         diff["reasons"][0].as_str().is_some_and(|reason| reason.starts_with("rules: version 2025.9")),
         "{diff}"
@@ -291,7 +291,7 @@ async fn a_policy_decides_between_sources_and_a_retraction_brings_the_runner_up_
         .await
     };
     becomes("20", "the later observation wins").await?;
-    app.projector(&["policy", "set", "price", "right", "--rank", "1"]).await?.success()?;
+    app.projector(&["policy", "set", "price", "right", "--rank", "1", "--now"]).await?.success()?;
     becomes("10", "the policy prefers the other").await?;
     load(&app, "prices-retracted.csv", "right", "symbol,date,action\nTWIN,2024-06-28,retract\n").await?;
     becomes("20", "its price is retracted").await?;
@@ -354,7 +354,7 @@ async fn a_policy_waits_for_the_projectors_transaction() -> Result<()> {
         transaction.execute("delete from control.dirty", &[]).await?;
         Ok::<_, anyhow::Error>(transaction.commit().await?)
     };
-    let sets = app.projector(&["policy", "set", "price", "right", "--rank", "1"]);
+    let sets = app.projector(&["policy", "set", "price", "right", "--rank", "1", "--now"]);
     let (set, cleared) = tokio::join!(sets, clears);
     cleared?;
     set?.success()?;

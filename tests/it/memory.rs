@@ -26,7 +26,7 @@ pub(crate) async fn settled(app: &TestApp, generation: u32) -> Result<()> {
 /// Fails where the tables of a generation are not those of a fresh rebuild.
 async fn as_rebuilt(app: &TestApp, generation: u32) -> Result<()> {
     let fresh = answer(app, &["rebuild"]).await?["generation"].to_string();
-    let diff = answer(app, &["diff", &generation.to_string(), &fresh]).await?;
+    let diff = answer(app, &["diff", "--whole", &generation.to_string(), &fresh]).await?;
     ensure!(diff["identical"] == true, "{diff}");
     Ok(())
 }
@@ -75,10 +75,10 @@ async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Resul
     let other = if first { "right" } else { "left" };
 
     app.projector(&["pause"]).await?.success()?;
-    app.projector(&["policy", "set", "price", other, "--rank", "1"]).await?.success()?;
+    app.projector(&["policy", "set", "price", other, "--rank", "1", "--now"]).await?.success()?;
     app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
     ensure!(app.sql_value::<bool>(of_left).await? != first, "the promotion derived nothing");
-    app.projector(&["policy", "remove", "price", other]).await?.success()?;
+    app.projector(&["policy", "remove", "price", other, "--now"]).await?.success()?;
     app.projector(&["resume"]).await?.success()?;
     settled(&app, 2).await?;
     ensure!(app.sql_value::<bool>(of_left).await? == first, "what the promotion wrote is still served");

@@ -123,7 +123,9 @@ async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<()> {
     let kind = ["price", "dividend", "split"].choose(random).copied().unwrap_or("price");
     let source = SOURCES.choose(random).copied().unwrap_or("left");
     let rank = random.random_range(1..4).to_string();
-    app.projector(&["policy", "set", kind, source, "--rank", &rank]).await?.success()?;
+    app.projector(&["policy", "set", kind, source, "--rank", &rank, "--unknown-ok", "--now"])
+        .await?
+        .success()?;
     Ok(())
 }
 
@@ -171,7 +173,7 @@ async fn random_sequence(seed: u64) -> Result<()> {
     app.catch_up().await?;
     for (from, generation) in [("facts", "2"), ("log", "3")] {
         answer(&app, &["rebuild", "--from", from]).await?;
-        let diff = answer(&app, &["diff", "1", generation]).await?;
+        let diff = answer(&app, &["diff", "--whole", "1", generation]).await?;
         ensure!(diff["identical"] == true, "rebuilt from {from}: {diff}");
     }
     Ok(())

@@ -55,7 +55,7 @@ use rust_decimal::Decimal;
 
 pub use adjust::Factor;
 pub use derived::Derived;
-pub use explain::{ExplainedObservation, Explanation, explain};
+pub use explain::{ExplainedMetric, ExplainedObservation, Explanation, explain};
 pub use market::{METHOD_VERSION, Market};
 pub use month_ends::MonthEnds;
 pub use total_return::{Closes, total_return};

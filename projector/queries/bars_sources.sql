@@ -1,0 +1,1 @@
+select distinct symbol, source from bars

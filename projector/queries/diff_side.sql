@@ -1,4 +1,0 @@
-select g.method_version, g.fact_set, g.projections, a.generation as active
-from control.generations g
-cross join control.active a
-where g.id = $1

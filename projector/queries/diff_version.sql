@@ -1,0 +1,1 @@
+select sequence, as_of, policy from version

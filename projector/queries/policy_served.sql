@@ -1,0 +1,3 @@
+select coalesce(g.policy, g.held_policy) as policy
+from generations g
+join active a on a.generation = g.id

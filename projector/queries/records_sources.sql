@@ -1,0 +1,1 @@
+select symbol, source from records where kind = $1

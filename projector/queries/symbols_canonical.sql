@@ -1,0 +1,1 @@
+select canonical from symbols where symbol = $1

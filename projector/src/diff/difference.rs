@@ -1,0 +1,77 @@
+//! One row that differs.
+
+use std::fmt;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::cell::Cell;
+
+/// How a row differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    Added,
+    Removed,
+    Changed,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Changed => "changed",
+        })
+    }
+}
+
+/// One differing row: what identifies it, and the columns that differ with both values.
+#[derive(Debug, Clone, Serialize)]
+pub struct Difference {
+    #[serde(skip)]
+    pub table: &'static str,
+    #[serde(serialize_with = "as_object")]
+    pub key: Vec<(&'static str, Cell)>,
+    pub change: Change,
+    #[serde(serialize_with = "as_pairs")]
+    pub columns: Vec<Changed>,
+}
+
+/// A column of a differing row.
+#[derive(Debug, Clone)]
+pub struct Changed {
+    pub column: String,
+    pub a: Cell,
+    pub b: Cell,
+}
+
+impl Difference {
+    /// A column that differs.
+    pub(super) fn column(&self, name: &str) -> Option<&Changed> {
+        self.columns.iter().find(|changed| changed.column == name)
+    }
+
+    /// The first part of the key: whose row it is.
+    pub(super) fn owner(&self) -> String {
+        self.key.first().map(|(_, cell)| cell.to_string()).unwrap_or_default()
+    }
+
+    /// The other parts of the key, for people.
+    pub(super) fn rest_of_key(&self) -> String {
+        let rest = self.key.iter().skip(1).map(|(_, cell)| cell.to_string());
+        rest.collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn as_object<S: Serializer>(key: &[(&'static str, Cell)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(key.iter().map(|(name, cell)| (name, cell)))
+}
+
+fn as_pairs<S: Serializer>(columns: &[Changed], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(columns.len()))?;
+    for Changed { column, a, b } in columns {
+        map.serialize_entry(column, &(a, b))?;
+    }
+    map.end()
+}

@@ -1,0 +1,55 @@
+//! What a comparison found.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::ranking::Ranked;
+use super::side::Side;
+use super::tally::TableDiff;
+
+/// What two generations differ in.
+#[derive(Debug, Serialize)]
+pub struct Diff {
+    pub a: Side,
+    pub b: Side,
+    /// Why they can differ at all.
+    pub reasons: Vec<String>,
+    /// What matters: the greatest differences of each topic.
+    #[serde(rename = "summary")]
+    pub ranked: Vec<Ranked>,
+    pub tables: Vec<TableDiff>,
+    /// Days of differing prices, by year.
+    pub price_days: BTreeMap<i32, u64>,
+    pub identical: bool,
+    /// Whether all was compared, so that a promotion may follow.
+    pub reviewed: bool,
+}
+
+impl Diff {
+    /// With so many rows of each table and topic.
+    pub(super) fn shortened(mut self, limit: usize) -> Self {
+        self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
+        self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));
+        self
+    }
+}
+
+/// Why two generations can differ.
+pub(super) fn reasons(a: &Side, b: &Side) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let mut note = |differ: bool, text: String| {
+        if differ {
+            reasons.push(text);
+        }
+    };
+    note(
+        a.method_version != b.method_version,
+        format!("rules: version {} against {}", a.method_version, b.method_version),
+    );
+    note(a.policy != b.policy, format!("source policy: {} against {}", a.policy, b.policy));
+    note(a.as_of != b.as_of, format!("market date: {:?} against {:?}", a.as_of, b.as_of));
+    note(a.fact_set != b.fact_set, format!("facts: {} against {}", a.fact_set, b.fact_set));
+    note(a.sequence != b.sequence, format!("log: applied to {} against {}", a.sequence, b.sequence));
+    reasons
+}

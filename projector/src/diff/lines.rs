@@ -1,0 +1,45 @@
+//! `--csv`: every differing value as a line of a file, written as they are found.
+
+use std::fs::File;
+use std::io::BufWriter;
+
+use anyhow::Context;
+
+use super::difference::Difference;
+use super::unfinished::Unfinished;
+
+const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
+
+/// The file while it is written.
+#[derive(Debug)]
+pub(super) struct Lines {
+    writer: csv::Writer<BufWriter<File>>,
+    file: Unfinished,
+}
+
+impl Lines {
+    pub(super) fn begin(file: Unfinished) -> anyhow::Result<Self> {
+        let mut writer = csv::Writer::from_writer(BufWriter::new(file.create()?));
+        writer.write_record(HEADER).with_context(|| file.to_string())?;
+        Ok(Self { writer, file })
+    }
+
+    /// Writes one line for each differing column.
+    pub(super) fn write(&mut self, difference: &Difference) -> anyhow::Result<()> {
+        let (symbol, key) = (difference.owner(), difference.rest_of_key());
+        let change = difference.change.to_string();
+        for changed in &difference.columns {
+            let (a, b) = (changed.a.to_string(), changed.b.to_string());
+            let line = [difference.table, &symbol, &key, &change, &changed.column, &a, &b];
+            self.writer.write_record(line).with_context(|| self.file.to_string())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        let Self { writer, file } = self;
+        let inner = writer.into_inner().map_err(csv::IntoInnerError::into_error);
+        inner.with_context(|| file.to_string())?;
+        file.finish()
+    }
+}

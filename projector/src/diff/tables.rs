@@ -1,0 +1,41 @@
+//! The read tables that are compared, and what identifies their rows.
+
+/// A read table and what identifies its rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Table {
+    pub name: &'static str,
+    pub(super) key: &'static [&'static str],
+    /// The column that says whose row it is.
+    pub(super) owner: &'static str,
+    /// The day a row is of, where it is of one.
+    pub(super) day: Option<&'static str>,
+}
+
+const fn table(name: &'static str, key: &'static [&'static str]) -> Table {
+    Table { name, key, owner: "symbol", day: None }
+}
+
+/// Every read table that is compared.
+pub const TABLES: [Table; 13] = [
+    table("stocks", &["symbol"]),
+    table("quotes", &["symbol"]),
+    table("fundamentals", &["symbol"]),
+    table("metrics", &["symbol"]),
+    Table { day: Some("ex_date"), ..table("dividends", &["symbol", "ex_date", "type", "id"]) },
+    Table { day: Some("ex_date"), ..table("splits", &["symbol", "ex_date", "id"]) },
+    Table { day: Some("date"), ..table("quarantine", &["symbol", "kind", "date", "source", "line"]) },
+    Table { day: Some("date"), ..table(PRICES, &["symbol", "date"]) },
+    table("factors", &["symbol"]),
+    Table { owner: "canonical", ..table("symbols", &["symbol"]) },
+    table("etfs", &["symbol"]),
+    Table { owner: "etf_symbol", day: Some("as_of"), ..table("holdings", &["etf_symbol", "as_of", "rank"]) },
+    Table { owner: "slug", ..table(SECTORS, &["slug"]) },
+];
+
+/// Compared by day and field, out of their packed years.
+pub(super) const PRICES: &str = "prices";
+/// Has rows of the market, not of securities.
+pub(super) const SECTORS: &str = "sectors";
+
+/// The column that says by which rules a row was made: a reason, not a figure.
+pub(super) const METHOD_VERSION: &str = "method_version";

@@ -1,0 +1,108 @@
+//! What becomes of each difference: it is counted, ranked, shown as long as there is room, and written out.
+
+use std::collections::BTreeMap;
+
+use chrono::Datelike;
+use serde::Serialize;
+
+use super::difference::{Change, Difference};
+use super::lines::Lines;
+use super::prices::Day;
+use super::ranking::{Ranked, Ranking};
+use super::tables::PRICES;
+
+/// The table whose figures are ranked.
+const METRICS: &str = "metrics";
+
+/// One table of the comparison.
+#[derive(Debug, Default, Serialize)]
+pub struct TableDiff {
+    pub table: String,
+    /// Rows of the first generation; of prices, years of a security.
+    pub rows_a: u64,
+    pub rows_b: u64,
+    /// The sum of its rows' digests; null where rows have none.
+    pub checksum_a: Option<String>,
+    pub checksum_b: Option<String>,
+    /// Differing rows in all, of prices days; `rows` lists the first of them.
+    pub differing: u64,
+    /// How many of these differ in each column.
+    pub columns: BTreeMap<String, u64>,
+    pub rows: Vec<Difference>,
+}
+
+/// Everything that is found.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Rows kept of each table.
+    keep: usize,
+    pub(super) tables: Vec<TableDiff>,
+    ranking: Ranking,
+    /// Days of differing prices, by year.
+    pub(super) years: BTreeMap<i32, u64>,
+    lines: Option<Lines>,
+}
+
+impl Tally {
+    /// Keeps so many rows of each table and topic, and writes all of them where there is a file.
+    pub(super) fn new(keep: usize, lines: Option<Lines>) -> Self {
+        Self { keep, tables: Vec::new(), ranking: Ranking::new(keep), years: BTreeMap::new(), lines }
+    }
+
+    /// What follows is of another table.
+    pub(super) fn begin(&mut self, table: TableDiff) {
+        self.tables.push(table);
+    }
+
+    /// A row that differs.
+    pub(super) fn note(&mut self, difference: Difference) -> anyhow::Result<()> {
+        if difference.table == METRICS {
+            self.ranking.note(&difference);
+        }
+        if let Some(table) = self.tables.last_mut() {
+            table.differing += 1;
+            if difference.change == Change::Changed {
+                difference.columns.iter().for_each(|changed| count(&mut table.columns, &changed.column));
+            }
+        }
+        self.keep(difference)
+    }
+
+    /// A day of prices that differs.
+    pub(super) fn note_day(&mut self, day: &Day<'_>) -> anyhow::Result<()> {
+        *self.years.entry(day.date.year()).or_default() += 1;
+        let Some(table) = self.tables.last_mut().filter(|table| table.table == PRICES) else { return Ok(()) };
+        table.differing += 1;
+        if day.change == Change::Changed {
+            day.fields().for_each(|field| count(&mut table.columns, field));
+        }
+        // A market has many days: they become rows only where somebody looks at them.
+        if self.lines.is_some() || table.rows.len() < self.keep { self.keep(day.row()) } else { Ok(()) }
+    }
+
+    /// The topics, and how many values were written to a file.
+    pub(super) fn finish(self) -> anyhow::Result<(Vec<TableDiff>, Vec<Ranked>)> {
+        if let Some(lines) = self.lines {
+            lines.finish()?;
+        }
+        Ok((self.tables, self.ranking.finish()))
+    }
+
+    fn keep(&mut self, difference: Difference) -> anyhow::Result<()> {
+        if let Some(lines) = &mut self.lines {
+            lines.write(&difference)?;
+        }
+        if let Some(table) = self.tables.last_mut().filter(|table| table.rows.len() < self.keep) {
+            table.rows.push(difference);
+        }
+        Ok(())
+    }
+}
+
+/// Counts a column, which is named once.
+fn count(columns: &mut BTreeMap<String, u64>, name: &str) {
+    match columns.get_mut(name) {
+        Some(count) => *count += 1,
+        None => drop(columns.insert(name.to_owned(), 1)),
+    }
+}

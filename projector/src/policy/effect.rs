@@ -1,0 +1,160 @@
+//! What another policy would change: the securities of which anything served would be another, found by deriving them
+//! under both. Only those with rows of several sources can differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
+use chrono::NaiveDate;
+use market::event::Kind;
+use market::history::{History, PolicyRule, SourcePolicy};
+use market::identity::{Directory, Identity};
+use market::measure::fund::{Fund, fund};
+use market::measure::{self, Derived, Market, MonthEnds};
+use market::row::Json;
+use market::symbol::Symbol;
+use rayon::prelude::*;
+use store::facts::{load_known_symbols, load_securities};
+use store::history::load_histories;
+use tokio_postgres::{Client, IsolationLevel, Transaction};
+
+use crate::generation::Generation;
+use crate::progress::Progress;
+
+const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
+const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
+const RECORDS: &str = include_str!("../../queries/records_sources.sql");
+const BARS: &str = include_str!("../../queries/bars_sources.sql");
+
+/// Histories in memory at a time.
+const CHUNK: usize = 100;
+
+/// The securities whose served rows another policy than the served one would change, in the order of their symbols.
+pub(super) async fn changed_by(client: &mut Client, after: &SourcePolicy) -> anyhow::Result<Vec<Symbol>> {
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()
+        .await?;
+    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
+    generation.enter(&transaction).await?;
+    let row = transaction.query_one(DERIVED_WITH, &[]).await?;
+    let (as_of, Json(before)): (Option<NaiveDate>, Json<SourcePolicy>) =
+        (row.try_get("as_of")?, row.try_get("policy")?);
+    // Without a session nothing is served yet.
+    let Some(as_of) = as_of else { return Ok(Vec::new()) };
+    Policies { before: &before, after, as_of }.changed(&transaction, &generation.benchmark).await
+}
+
+/// Two policies for one market.
+struct Policies<'a> {
+    before: &'a SourcePolicy,
+    after: &'a SourcePolicy,
+    as_of: NaiveDate,
+}
+
+impl Policies<'_> {
+    async fn changed(
+        &self,
+        transaction: &Transaction<'_>,
+        benchmark: &Symbol,
+    ) -> anyhow::Result<Vec<Symbol>> {
+        let kinds = self.kinds();
+        if kinds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (records, known) = (load_securities(transaction).await?, load_known_symbols(transaction).await?);
+        let [directory, other] =
+            [self.before, self.after].map(|policy| Directory::resolve(&records, &known, policy));
+        let is_other = |symbol: &&Symbol| directory.identities.get(*symbol) != other.identities.get(*symbol);
+        let all: BTreeSet<&Symbol> = directory.identities.keys().chain(other.identities.keys()).collect();
+        let mut changed: BTreeSet<Symbol> = all.into_iter().filter(is_other).cloned().collect();
+        let months = self.month_ends(transaction, directory.identities.get(benchmark)).await?;
+        let candidates = match months[0] == months[1] {
+            true => self.contested(transaction, &directory, &kinds).await?,
+            // Every beta is measured against the benchmark.
+            false => directory.identities.keys().cloned().collect(),
+        };
+        let left = candidates.iter().filter(|symbol| !changed.contains(*symbol));
+        let left: Vec<&Identity> = left.filter_map(|symbol| directory.identities.get(symbol)).collect();
+        let mut progress = Progress::new("looked at", "securities of several sources", left.len() as u64);
+        for chunk in left.chunks(CHUNK) {
+            let histories = load_histories(transaction, chunk).await?;
+            let differ =
+                |history: &&History| self.served(history, &months, 0) != self.served(history, &months, 1);
+            changed.extend(tokio::task::block_in_place(|| {
+                let differing = histories.par_iter().filter(differ).map(|history| history.symbol.clone());
+                differing.collect::<Vec<_>>()
+            }));
+            progress.add(chunk.len() as u64);
+        }
+        progress.finish();
+        Ok(changed.into_iter().collect())
+    }
+
+    /// Kinds of which the policies say different things.
+    fn kinds(&self) -> Vec<Kind> {
+        let rules = |policy: &SourcePolicy, kind: Kind| -> Vec<PolicyRule> {
+            let mut rules: Vec<PolicyRule> =
+                policy.rules.iter().filter(|rule| rule.kind == kind).cloned().collect();
+            rules.sort_by(|a, b| (&a.source, a.from, a.to, a.rank).cmp(&(&b.source, b.from, b.to, b.rank)));
+            rules
+        };
+        Kind::ALL
+            .iter()
+            .copied()
+            .filter(|kind| rules(self.before, *kind) != rules(self.after, *kind))
+            .collect()
+    }
+
+    /// Securities that several sources tell the same kind of.
+    async fn contested(
+        &self,
+        transaction: &Transaction<'_>,
+        directory: &Directory,
+        kinds: &[Kind],
+    ) -> anyhow::Result<BTreeSet<Symbol>> {
+        let mut contested = BTreeSet::new();
+        for kind in kinds {
+            let rows = match kind {
+                Kind::Price => transaction.query(BARS, &[]).await?,
+                kind => transaction.query(RECORDS, &[kind]).await?,
+            };
+            let mut sources: BTreeMap<&Symbol, BTreeSet<&str>> = BTreeMap::new();
+            for row in &rows {
+                let Ok(symbol) = row.try_get::<_, &str>("symbol")?.parse::<Symbol>() else { continue };
+                for holder in directory.holders(&symbol) {
+                    sources.entry(holder).or_default().insert(row.try_get("source")?);
+                }
+            }
+            contested
+                .extend(sources.into_iter().filter(|(_, of)| of.len() > 1).map(|(symbol, _)| symbol.clone()));
+        }
+        Ok(contested)
+    }
+
+    async fn month_ends(
+        &self,
+        transaction: &Transaction<'_>,
+        benchmark: Option<&Identity>,
+    ) -> anyhow::Result<[Option<MonthEnds>; 2]> {
+        let Some(benchmark) = benchmark else { return Ok([None, None]) };
+        let histories = load_histories(transaction, &[benchmark]).await?;
+        let history = histories.first().context("the benchmark has no history")?;
+        Ok([self.before, self.after].map(|policy| Some(measure::benchmark(history, self.as_of, policy))))
+    }
+
+    /// What would be served of a security under either policy.
+    fn served(
+        &self,
+        history: &History,
+        months: &[Option<MonthEnds>; 2],
+        side: usize,
+    ) -> (Derived, Option<Fund>) {
+        let (as_of, policy) = (self.as_of, [self.before, self.after][side]);
+        let market = Market { as_of, newest: as_of, benchmark: months[side].as_ref(), policy };
+        let derived = measure::derive(history, &market);
+        let fund = fund(history, &market, &derived.stock, &derived.metrics);
+        (derived, fund)
+    }
+}

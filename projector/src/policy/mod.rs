@@ -1,0 +1,124 @@
+//! The source policy: which source wins. It is outside the log, so it changes without loading anything again.
+//!
+//! Invariant: all rows of a generation follow one policy. A change waits for the next generation, unless it is asked for
+//! now: then every generation that follows the log is derived again, each whole in one transaction.
+
+mod effect;
+mod line;
+mod listed;
+
+use anyhow::bail;
+use clap::Args;
+use market::event::Kind;
+use market::history::SourcePolicy;
+use market::row::Json;
+use market::symbol::Symbol;
+use serde::Serialize;
+use store::facts::load_policy;
+use tokio_postgres::Client;
+
+use effect::changed_by;
+
+pub use line::PolicyLine;
+pub use listed::{Listed, Standing, list};
+
+const SET: &str = include_str!("../../queries/policy_set.sql");
+const REMOVE: &str = include_str!("../../queries/policy_remove.sql");
+const HOLD: &str = include_str!("../../queries/policy_hold.sql");
+const APPLY: &str = include_str!("../../queries/policy_apply.sql");
+const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
+const LOCK: &str = include_str!("../../queries/fact_sets_lock.sql");
+const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
+
+/// When a change of the policy takes effect.
+#[derive(Debug, Clone, Args)]
+pub struct Taking {
+    /// Change the served tables too, with whatever changes wait: the projector derives all of them in one transaction
+    #[arg(long, conflicts_with = "dry_run")]
+    pub now: bool,
+    /// Say what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a change of the policy comes to.
+#[derive(Debug, Serialize)]
+pub struct PolicyChange {
+    /// Securities of which served rows change, or would.
+    pub securities: Vec<Symbol>,
+    /// Whether the served tables follow it: otherwise it waits for the next generation.
+    pub applied: bool,
+    pub dry_run: bool,
+}
+
+/// Sets a source's rank: the lower wins. `unknown_ok` takes a source that nothing was loaded of.
+pub async fn set(
+    client: &mut Client,
+    line: &PolicyLine,
+    rank: i32,
+    unknown_ok: bool,
+    taking: &Taking,
+) -> anyhow::Result<PolicyChange> {
+    if !unknown_ok {
+        check_source(client, line.kind, &line.source).await?;
+    }
+    change(client, line, Some(rank), taking).await
+}
+
+/// Removes a line.
+pub async fn remove(client: &mut Client, line: &PolicyLine, taking: &Taking) -> anyhow::Result<PolicyChange> {
+    change(client, line, None, taking).await
+}
+
+async fn check_source(client: &Client, kind: Kind, source: &str) -> anyhow::Result<()> {
+    let rows = client.query(SOURCES, &[&kind]).await?;
+    let known: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    if known.iter().any(|known| known == source) {
+        return Ok(());
+    }
+    match known.as_slice() {
+        [] => bail!("no rows of kind {kind} were loaded yet; --unknown-ok sets a policy before the load"),
+        _ => bail!(
+            "no source {source:?} has rows of kind {kind}; there are {}; --unknown-ok sets a policy before the load",
+            known.join(", ")
+        ),
+    }
+}
+
+async fn change(
+    client: &mut Client,
+    line: &PolicyLine,
+    rank: Option<i32>,
+    taking: &Taking,
+) -> anyhow::Result<PolicyChange> {
+    let Some(after) = line.put(&load_policy(client).await?, rank) else {
+        bail!("there is no such line in the policy; see: projector policy list")
+    };
+    let securities = changed_by(client, &after).await?;
+    if !taking.dry_run {
+        write(client, line, rank, taking.now).await?;
+    }
+    Ok(PolicyChange { securities, applied: taking.now, dry_run: taking.dry_run })
+}
+
+async fn write(client: &mut Client, line: &PolicyLine, rank: Option<i32>, now: bool) -> anyhow::Result<()> {
+    let transaction = client.transaction().await?;
+    transaction.query(LOCK, &[]).await?;
+    let before: SourcePolicy = load_policy(&transaction).await?;
+    let PolicyLine { kind, source, from, to } = line;
+    match rank {
+        Some(rank) => transaction.execute(SET, &[kind, source, from, to, &rank]).await?,
+        None => transaction.execute(REMOVE, &[kind, source, from, to]).await?,
+    };
+    if now {
+        transaction.execute(APPLY, &[]).await?;
+        transaction.execute(RECOMPUTE, &[]).await?;
+    } else {
+        transaction.execute(HOLD, &[&Json(&before)]).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
