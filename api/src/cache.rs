@@ -78,15 +78,12 @@ impl Answers {
     }
 
     /// The answer, made by `fill` unless it is there or being made. Failures are not kept.
-    pub(crate) async fn get<E: Send + Sync + 'static>(
+    pub(crate) async fn fill<E: Send + Sync + 'static>(
         &self,
         key: Key,
         fill: impl Future<Output = Result<Answer, E>>,
     ) -> Result<Arc<Answer>, Arc<E>> {
-        match self.0.get(&key).await {
-            Some(answer) => Ok(answer),
-            None => self.0.try_get_with(key, async { fill.await.map(Arc::new) }).await,
-        }
+        self.0.try_get_with(key, async { fill.await.map(Arc::new) }).await
     }
 
     /// The answer, if it is there.

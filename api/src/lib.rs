@@ -9,6 +9,7 @@ mod address;
 mod answer;
 mod app;
 mod cache;
+pub mod cli;
 mod connection;
 mod cursor;
 mod envelope;

@@ -5,6 +5,7 @@
 
 pub mod archive;
 mod bar;
+pub mod cli;
 mod collect;
 mod coverage;
 mod encode;

@@ -9,6 +9,7 @@ pub mod audit;
 pub mod bookkeeping;
 pub mod changes;
 mod chunk;
+pub mod cli;
 pub mod consume;
 pub mod dead_letters;
 pub mod derive;

@@ -7,6 +7,7 @@
 mod api;
 mod app;
 mod binaries;
+pub mod cli;
 mod endpoints;
 mod environment;
 mod eventually;

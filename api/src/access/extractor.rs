@@ -49,8 +49,9 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let today = app.today();
-        let read = read::<P>(parts, app, today).await;
-        let admitted = admit::<G, P>(parts, app, today, &read).await?;
+        let path = path_values(parts, app).await;
+        let read = read::<P>(path, parts, app, today);
+        let admitted = admit(parts, app, &read.asks::<G>(today)).await?;
         read.mistakes?;
         Ok(Self {
             app: app.clone(),
@@ -76,9 +77,35 @@ struct Read<P> {
     mistakes: Result<(), Mistakes>,
 }
 
-/// Reads the parameters; does no I/O and charges nothing.
-async fn read<P: Parameters>(parts: &mut Parts, app: &App, today: NaiveDate) -> Read<P> {
-    let path = match RawPathParams::from_request_parts(parts, app).await {
+/// What a request asks for, as far as its admission depends on it.
+struct Asks {
+    /// The endpoint's least tier, and what it is called.
+    endpoint: (Tier, &'static str),
+    /// The tier that a parameter needs, and what it asks for.
+    needs: Option<(Tier, &'static str)>,
+    /// The oldest day that is asked for.
+    oldest: Option<NaiveDate>,
+    /// Whether the call is one of an endpoint, without a mistake.
+    is_call: bool,
+    today: NaiveDate,
+}
+
+impl<P: Parameters> Read<P> {
+    fn asks<G: Gate>(&self, today: NaiveDate) -> Asks {
+        let valid = self.mistakes.is_ok();
+        Asks {
+            endpoint: (G::TIER, P::FEATURE),
+            needs: self.parameters.needs().filter(|_| valid),
+            oldest: self.parameters.oldest().filter(|_| valid),
+            is_call: valid && P::ROUTED,
+            today,
+        }
+    }
+}
+
+/// The values in the path, by name.
+async fn path_values(parts: &mut Parts, app: &App) -> Vec<(String, String)> {
+    match RawPathParams::from_request_parts(parts, app).await {
         Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         // Not UTF-8, so no name of anything; shown as it can be.
         Err(_) => {
@@ -86,7 +113,11 @@ async fn read<P: Parameters>(parts: &mut Parts, app: &App, today: NaiveDate) -> 
                 percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
             vec![("symbol".to_owned(), shown.clone()), ("sector".to_owned(), shown)]
         }
-    };
+    }
+}
+
+/// Reads the parameters; does no I/O and charges nothing.
+fn read<P: Parameters>(path: Vec<(String, String)>, parts: &Parts, app: &App, today: NaiveDate) -> Read<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
     let mut reader = Reader::new(path, query, &parts.headers, &app.signer, route, today);
     let parameters = P::read(&mut reader);
@@ -96,12 +127,7 @@ async fn read<P: Parameters>(parts: &mut Parts, app: &App, today: NaiveDate) -> 
 }
 
 /// The one place where a request is let in: credential, tier and depth, rate, quota, charged exactly as due.
-async fn admit<G: Gate, P: Parameters>(
-    parts: &Parts,
-    app: &App,
-    today: NaiveDate,
-    read: &Read<P>,
-) -> Result<Admitted, ApiError> {
+async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiError> {
     let client =
         parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
     let hash = credential::read(&parts.headers, &parts.uri);
@@ -115,12 +141,11 @@ async fn admit<G: Gate, P: Parameters>(
         ApiError::InvalidKey
     };
     let hash = hash.ok_or_else(failed)?;
-    let (tiers, valid) = (app.projection.tiers(), read.mistakes.is_ok());
-    let depth =
-        read.parameters.oldest().filter(|_| valid).map_or(0, |oldest| tiers.rank_reaching(oldest, today));
-    let counted = valid && P::ROUTED && app.settings.quota_check.covers(G::TIER);
-    let needs = read.parameters.needs().filter(|_| valid);
-    let asked = needs.map_or(G::TIER.rank(), |(tier, _)| tier.rank().max(G::TIER.rank()));
+    let tiers = app.projection.tiers();
+    let depth = asks.oldest.map_or(0, |oldest| tiers.rank_reaching(oldest, asks.today));
+    let (tier, _) = asks.endpoint;
+    let counted = asks.is_call && app.settings.quota_check.covers(tier);
+    let asked = asks.needs.map_or(tier.rank(), |(needed, _)| needed.rank().max(tier.rank()));
     let call = Call { hash, need: depth.max(asked), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
     app.throttle.succeed(hash);
@@ -130,7 +155,7 @@ async fn admit<G: Gate, P: Parameters>(
     ledger.enter(&admitted);
     match admitted.verdict {
         Verdict::Passed => Ok(admitted),
-        Verdict::Tier => Err(not_available::<G, P>(needs, &tiers, admitted.tier, today)),
+        Verdict::Tier => Err(not_available(asks, &tiers, admitted.tier)),
         Verdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after() }),
         Verdict::Quota => Err(quota_exceeded(&admitted.usage)),
     }
@@ -145,18 +170,12 @@ fn quota_exceeded(usage: &Usage) -> ApiError {
 }
 
 /// The first reason why the tier does not suffice: the endpoint, a feature of it, the depth.
-fn not_available<G: Gate, P: Parameters>(
-    needs: Option<(Tier, &'static str)>,
-    tiers: &Tiers,
-    current: Tier,
-    today: NaiveDate,
-) -> ApiError {
-    let endpoint = (G::TIER, P::FEATURE);
+fn not_available(asks: &Asks, tiers: &Tiers, current: Tier) -> ApiError {
     if let Some((_, feature)) =
-        [Some(endpoint), needs].into_iter().flatten().find(|(tier, _)| current < *tier)
+        [Some(asks.endpoint), asks.needs].into_iter().flatten().find(|(tier, _)| current < *tier)
     {
         return ApiError::FeatureNotAvailable { current, feature, earliest: None };
     }
-    let earliest = Some(years_before(today, tiers.depth_years(current)));
+    let earliest = Some(years_before(asks.today, tiers.depth_years(current)));
     ApiError::FeatureNotAvailable { current, feature: "historical_depth", earliest }
 }

@@ -4,49 +4,44 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
+use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
-use super::context::Context;
 use super::named::{Asked, Named};
 use super::outlet::{Outlet, Written};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::pipe::{Reader, pipe};
+use crate::read::projection::Generation;
 use crate::request_id::request_id;
 use crate::turns::{Place, Rendering, Turn};
 
 type Outcome = Result<Written, ApiError>;
 
+/// A handler that writes from this generation.
+type Write = Box<dyn FnOnce(Arc<Generation>, Outlet) -> LocalBoxFuture<'static, Outcome> + Send>;
+
 /// Answers with what `write` writes, whole when it is short, in parts when it is long.
-pub(super) async fn answer<P, F>(
-    asked: Asked<P>,
-    write: impl FnOnce(Context<P>, Outlet) -> F + Send + 'static,
-) -> Result<Response, ApiError>
-where
-    P: Send + 'static,
-    F: Future<Output = Outcome>,
-{
-    let Asked { named, mut context, account, takes_parts } = asked;
-    let app = context.app.clone();
-    if let Some(kept) = app.answers.kept(named.key).await {
-        return Ok(named.whole(&kept));
+pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiError> {
+    if let Some(kept) = asked.kept().await {
+        return Ok(kept);
     }
-    let Turn { rendering, place } = app.turns.wait(account).await?;
+    let Turn { rendering, place } = asked.app.turns.wait(asked.account).await?;
     // Others may have asked for the same meanwhile.
-    if let Some(kept) = app.answers.kept(named.key).await {
-        return Ok(named.whole(&kept));
+    if let Some(kept) = asked.kept().await {
+        return Ok(kept);
     }
-    let generation = context.generation.clone();
-    context.generation = generation.apart();
+    let Asked { named, app, generation, takes_parts, .. } = asked;
+    let apart = generation.apart();
     let (is_long, mut told) = oneshot::channel();
     let (writer, reader) = pipe(Arc::clone(&place));
     let outlet = Outlet::new(writer, takes_parts.then_some(is_long));
     let limit = app.settings.request_timeout();
     let writing = async move || {
         let late = |_| ApiError::Unavailable("the request took too long".to_owned());
-        tokio::time::timeout(limit, write(context, outlet)).await.map_err(late)?
+        tokio::time::timeout(limit, write(apart, outlet)).await.map_err(late)?
     };
-    let mut finished = apart(writing, rendering, place);
+    let mut finished = on_own_thread(writing, rendering, place);
     let outcome = tokio::select! {
         biased;
         outcome = &mut finished => outcome,
@@ -63,7 +58,7 @@ where
 
 /// Runs a handler on a thread of its own, so that those that answer everybody else stay free. It renders until it is done
 /// there, whether the client still waits or not.
-fn apart<F: Future<Output = Outcome>>(
+fn on_own_thread<F: Future<Output = Outcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
     rendering: Rendering,
     place: Arc<Place>,

@@ -1,5 +1,8 @@
 //! How an answer leaves: from memory or made anew, one resource or a page, 304 when the client has it, with its headers.
 //!
+//! A handler's own code ends at the boxes that it is put in here; whatever comes after is the same for all of them, and
+//! compiled once.
+//!
 //! Invariant: a body and the version it names come from the same snapshot.
 
 mod context;
@@ -7,16 +10,18 @@ mod long;
 mod named;
 mod outlet;
 mod response;
+mod short;
 
 pub(crate) use context::{Context, Rendered};
 pub(crate) use outlet::{Body, Outlet, Written};
 
 use axum::response::{IntoResponse, Response};
+use futures::future::LocalBoxFuture;
 
 use crate::access::{Access, Gate};
 use crate::error::ApiError;
 use crate::parameters::Parameters;
-use named::{Asked, asked};
+use named::asked;
 
 impl<G: Gate, P: Parameters> Access<G, P> {
     /// Answers from memory, or with what `render` renders, or with 304 when the client has it already.
@@ -28,23 +33,12 @@ impl<G: Gate, P: Parameters> Access<G, P> {
             let write = async |context, outlet| outlet_all(outlet, render(context).await?);
             return self.answer_in_parts(write).await;
         }
-        let Asked { named, context, .. } = match asked(self) {
-            Ok(asked) => asked,
-            Err(response) => return response,
-        };
-        let app = context.app.clone();
-        let generation = context.generation.clone();
-        let fill = async {
-            // On the heap, and only where it is needed: it is large, and passed through several others.
-            let rendered = Box::pin(render(context)).await?;
-            generation.observe(rendered.version);
-            Ok::<_, ApiError>(named.answer(rendered.body, &rendered.version, rendered.next_cursor.as_deref()))
-        };
-        let filled = app.answers.get(named.key, fill);
-        match tokio::time::timeout(app.settings.request_timeout(), filled).await {
-            Ok(Ok(answer)) => named.whole(&answer),
-            Ok(Err(error)) => error.response(),
-            Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
+        match asked(self) {
+            Ok((asked, context)) => match asked.kept().await {
+                Some(kept) => kept,
+                None => short::answer(asked, Box::pin(render(context))).await,
+            },
+            Err(response) => response,
         }
     }
 
@@ -55,10 +49,16 @@ impl<G: Gate, P: Parameters> Access<G, P> {
         write: impl FnOnce(Context<P>, Outlet) -> F + Send + 'static,
     ) -> Response
     where
-        F: Future<Output = Result<Written, ApiError>>,
+        F: Future<Output = Result<Written, ApiError>> + 'static,
     {
         match asked(self) {
-            Ok(asked) => long::answer(asked, write).await.unwrap_or_else(IntoResponse::into_response),
+            Ok((asked, mut context)) => {
+                let write = Box::new(move |generation, outlet| -> LocalBoxFuture<'static, _> {
+                    context.generation = generation;
+                    Box::pin(write(context, outlet))
+                });
+                long::answer(asked, write).await.unwrap_or_else(IntoResponse::into_response)
+            }
             Err(response) => response,
         }
     }

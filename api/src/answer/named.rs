@@ -1,5 +1,7 @@
 //! A request that may be answered, and the name of its answer.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
@@ -8,16 +10,18 @@ use bytes::Bytes;
 use super::context::Context;
 use super::response;
 use crate::access::{Access, Gate};
+use crate::app::App;
 use crate::cache::{Answer, Key, Representation};
 use crate::error::ApiError;
 use crate::parameters::{Format, Parameters};
-use crate::read::projection::Version;
+use crate::read::projection::{Generation, Version};
 
 /// A request that its client has no answer to yet.
 #[derive(Debug)]
-pub(super) struct Asked<P> {
+pub(super) struct Asked {
     pub(super) named: Named,
-    pub(super) context: Context<P>,
+    pub(super) app: App,
+    pub(super) generation: Arc<Generation>,
     pub(super) account: i64,
     /// Whether the client may be sent an answer before it is known that there is an end to it.
     pub(super) takes_parts: bool,
@@ -33,7 +37,7 @@ pub(super) struct Named {
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
 /// Pins the generation and names the answer; 304 when the client has it, 503 when there is nothing to serve.
-pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<Asked<P>, Response> {
+pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Asked, Context<P>), Response> {
     let Access { app, account, tier, today, parameters, format, knows_ends, target, if_none_match, .. } =
         access;
     let generation = app.projection.pin().map_err(|error| ApiError::from(error).into_response())?;
@@ -45,7 +49,15 @@ pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<Aske
     // A sheet is as well-formed without its end as with it, and its next page is named before it.
     let takes_parts = knows_ends && format == Format::Json;
     let named = Named { key, representation, if_none_match };
-    Ok(Asked { named, context: Context { app, generation, tier, today, parameters }, account, takes_parts })
+    let asked = Asked { named, app: app.clone(), generation: Arc::clone(&generation), account, takes_parts };
+    Ok((asked, Context { app, generation, tier, today, parameters }))
+}
+
+impl Asked {
+    /// The response from memory, if the answer is there.
+    pub(super) async fn kept(&self) -> Option<Response> {
+        self.app.answers.kept(self.named.key).await.map(|kept| self.named.whole(&kept))
+    }
 }
 
 impl Named {

@@ -23,11 +23,13 @@ pub(crate) struct Described<P>(PhantomData<P>);
 
 impl<P: Parameters + IntoParams> IntoParams for Described<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let query = || Some(ParameterIn::Query);
+        // Plain functions, so that each list of words is compiled once and not for every endpoint.
+        let query: fn() -> Option<ParameterIn> = || Some(ParameterIn::Query);
+        let path: fn() -> Option<ParameterIn> = || Some(ParameterIn::Path);
         let mut told = P::into_params(query);
         told.extend(PagingParameters::into_params(query));
         told.extend(OutputParameters::into_params(query));
-        told.extend(SymbolPath::into_params(|| Some(ParameterIn::Path)));
+        told.extend(SymbolPath::into_params(path));
         accepted::<P>().into_iter().map(|accepted| accepted.told_by(&told)).collect()
     }
 }

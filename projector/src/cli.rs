@@ -1,28 +1,29 @@
-//! `projector`: arguments, logging, shutdown and exit codes.
+//! Command line of the projector: arguments, logging, shutdown and exit codes.
+//!
+//! It stands in the library, and not beside `main`, because the code of an `async fn` is generated where it is awaited:
+//! beside `main` the whole program would be compiled a second time.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use market::symbol::Symbol;
 use process::{Shutdown, init_logging};
-use projector::audit::audit;
-use projector::diff::{self, DiffArgs};
-use projector::error::RunError;
-use projector::explain::explain;
-use projector::policy::{PolicyChange, PolicyLine, Taking};
-use projector::rebuild::{RebuildArgs, rebuild};
-use projector::run::run;
-use projector::settings::{LIVE_FACTS, ProjectorSettings};
-use projector::status::status;
-use projector::{dead_letters, policy, promote, report, retry};
 use store::db::{self, DbError};
 use tokio_postgres::Client;
 
+use crate::audit::audit;
+use crate::diff::{self, DiffArgs};
+use crate::error::RunError;
+use crate::explain::explain;
+use crate::policy::{PolicyChange, PolicyLine, Taking};
+use crate::rebuild::{RebuildArgs, rebuild};
+use crate::run::run;
+use crate::settings::{LIVE_FACTS, ProjectorSettings};
+use crate::status::status;
+use crate::{dead_letters, policy, promote, report, retry};
+
 /// Exit code of an audit that found something to look at.
 const LOOK: u8 = 4;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Folds the market log into facts and read tables.
 ///
@@ -158,7 +159,8 @@ enum DeadLetterCommand {
     Export,
 }
 
-fn main() -> ExitCode {
+/// Runs the program.
+pub fn main() -> ExitCode {
     init_logging("info,async_nats=warn,refinery_core=warn");
     let arguments = Arguments::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {

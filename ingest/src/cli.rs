@@ -1,28 +1,29 @@
 //! Command line of the ingest: arguments, logging and exit codes.
+//!
+//! It stands in the library, and not beside `main`, because the code of an `async fn` is generated where it is awaited:
+//! beside `main` the whole program would be compiled a second time.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
-use ingest::archive::{ArchiveError, Copied, ExportArgs, ImportArgs};
-use ingest::error::LoadError;
-use ingest::freshness::{Freshness, FreshnessArgs, freshness};
-use ingest::generate::GenerateArgs;
-use ingest::load::{LoadArgs, load};
-use ingest::log::LogError;
-use ingest::propose::{MapArgs, propose};
-use ingest::pull::{PullArgs, Pulled, pull};
-use ingest::rejects::{RejectsArgs, RejectsError, rejects};
-use ingest::report::print;
-use ingest::show::{RunsArgs, ShowArgs};
-use ingest::undo::{UndoArgs, Undone, undo};
-use ingest::verify::{ResumeArgs, Resumed, VerifyArgs};
-use ingest::watch::{WatchArgs, watch};
-use ingest::{archive, verify};
 use process::{Shutdown, init_logging};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use crate::archive::{ArchiveError, Copied, ExportArgs, ImportArgs};
+use crate::error::LoadError;
+use crate::freshness::{Freshness, FreshnessArgs, freshness};
+use crate::generate::{self, GenerateArgs};
+use crate::load::{LoadArgs, load};
+use crate::log::LogError;
+use crate::propose::{MapArgs, propose};
+use crate::pull::{PullArgs, Pulled, pull};
+use crate::rejects::{RejectsArgs, RejectsError, rejects};
+use crate::report::print;
+use crate::show::{self, RunsArgs, ShowArgs};
+use crate::undo::{UndoArgs, Undone, undo};
+use crate::verify::{ResumeArgs, Resumed, VerifyArgs};
+use crate::watch::{WatchArgs, watch};
+use crate::{archive, verify};
 
 /// Brings market data feeds into the log.
 ///
@@ -55,10 +56,17 @@ enum Command {
     Generate(GenerateArgs),
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+/// Runs the program.
+pub fn main() -> ExitCode {
     init_logging("warn,ingest=info");
-    let Cli { stream, command } = Cli::parse();
+    let cli = Cli::parse();
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(run(cli)),
+        Err(error) => failed(format_args!("cannot start the runtime: {error}"), 2),
+    }
+}
+
+async fn run(Cli { stream, command }: Cli) -> ExitCode {
     match command {
         Command::Load(args) => interruptible(run_load(&args, &stream)).await,
         Command::Map(args) => match propose(&args) {
@@ -72,11 +80,11 @@ async fn main() -> ExitCode {
         Command::Verify(args) => interruptible(run_verify(&args, &stream)).await,
         Command::Export(args) => copied(archive::export(&args, &stream).await, args.json),
         Command::Import(args) => copied(archive::import(&args, &stream).await, args.json),
-        Command::Runs(args) => read(ingest::show::runs(&args, &stream).await),
+        Command::Runs(args) => read(show::runs(&args, &stream).await),
         Command::Rejects(args) => listed(rejects(&args, &stream).await),
         Command::Freshness(args) => judged(freshness(&args, &stream).await, args.json),
-        Command::Show(args) => read(ingest::show::show(&args, &stream).await),
-        Command::Generate(args) => match ingest::generate::run(&args) {
+        Command::Show(args) => read(show::show(&args, &stream).await),
+        Command::Generate(args) => match generate::run(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(format_args!("{error:#}"), 2),
         },

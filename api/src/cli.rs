@@ -1,14 +1,16 @@
-//! `api`: serves the read tables, and administers accounts and keys.
+//! Command line of the API: arguments, logging and exit codes.
+//!
+//! It stands in the library, and not beside `main`, because the code of an `async fn` is generated where it is awaited:
+//! beside `main` the whole program would be compiled a second time.
 
 use std::process::ExitCode;
 
-use api::account::{AccountCommand, Audit, KeyCommand, Usage};
-use api::settings::ServeSettings;
 use clap::{Parser, Subcommand};
 use store::db::DatabaseSettings;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+use crate::account::{self, AccountCommand, Audit, KeyCommand, Usage};
+use crate::server::serve;
+use crate::settings::ServeSettings;
 
 /// Serves dividend data over HTTP, and administers accounts and keys.
 #[derive(Debug, Parser)]
@@ -36,7 +38,8 @@ enum Command {
     Audit(Audit),
 }
 
-fn main() -> ExitCode {
+/// Runs the program.
+pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     process::init_logging("info");
     let outcome = tokio::runtime::Builder::new_multi_thread()
@@ -55,12 +58,10 @@ fn main() -> ExitCode {
 
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
-        Command::Serve(settings) => {
-            api::serve(*settings, &arguments.database, process::Shutdown::listen()?).await
-        }
-        Command::Account(command) => api::account::run_account(command, &arguments.database).await,
-        Command::Key(command) => api::account::run_key(command, &arguments.database).await,
-        Command::Usage(usage) => api::account::run_usage(usage, &arguments.database).await,
-        Command::Audit(audit) => api::account::run_audit(audit, &arguments.database).await,
+        Command::Serve(settings) => serve(*settings, &arguments.database, process::Shutdown::listen()?).await,
+        Command::Account(command) => account::run_account(command, &arguments.database).await,
+        Command::Key(command) => account::run_key(command, &arguments.database).await,
+        Command::Usage(usage) => account::run_usage(usage, &arguments.database).await,
+        Command::Audit(audit) => account::run_audit(audit, &arguments.database).await,
     }
 }
