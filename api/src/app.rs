@@ -8,6 +8,7 @@ use crate::access::Admission;
 use crate::access::throttle::Throttle;
 use crate::cache::Answers;
 use crate::cursor::Signer;
+use crate::dashboard::Dashboard;
 use crate::read::lag::Lag;
 use crate::read::projection::Projection;
 use crate::read::universe::Universes;
@@ -26,6 +27,8 @@ pub struct Shared {
     pub(crate) universes: Universes,
     pub(crate) signer: Signer,
     pub(crate) lag: Lag,
+    /// `None` where it is switched off.
+    pub(crate) dashboard: Option<Arc<Dashboard>>,
 }
 
 /// A handle to [`Shared`].

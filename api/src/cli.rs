@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use store::db::DatabaseSettings;
 
-use crate::account::{self, AccountCommand, Audit, KeyCommand, Usage};
+use crate::command::{self, AccountCommand, Audit, KeyCommand, Usage};
 use crate::server::serve;
 use crate::settings::ServeSettings;
 
@@ -59,9 +59,9 @@ pub fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Serve(settings) => serve(*settings, &arguments.database, process::Shutdown::listen()?).await,
-        Command::Account(command) => account::run_account(command, &arguments.database).await,
-        Command::Key(command) => account::run_key(command, &arguments.database).await,
-        Command::Usage(usage) => account::run_usage(usage, &arguments.database).await,
-        Command::Audit(audit) => account::run_audit(audit, &arguments.database).await,
+        Command::Account(command) => command::run_account(command, &arguments.database).await,
+        Command::Key(command) => command::run_key(command, &arguments.database).await,
+        Command::Usage(usage) => command::run_usage(usage, &arguments.database).await,
+        Command::Audit(audit) => command::run_audit(audit, &arguments.database).await,
     }
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -62,6 +62,7 @@ async fn answer(app: App, mut request: Request, next: Next, id: String) -> Respo
     // The line is only for those who debug; a path is copied for nobody else.
     let asked = tracing::enabled!(tracing::Level::DEBUG)
         .then(|| (request.method().clone(), scrub(request.uri().path()).into_owned()));
+    let endpoint = request.extensions().get::<MatchedPath>().cloned();
     let (ledger, client) = (Ledger::default(), client_of(&request, &app));
     request.extensions_mut().insert(ledger.clone());
     request.extensions_mut().insert(Client(client));
@@ -72,6 +73,7 @@ async fn answer(app: App, mut request: Request, next: Next, id: String) -> Respo
         }
     };
     finish(&app, &mut response, &ledger, left, &id);
+    app.admission.count(&ledger, response.status(), endpoint.as_ref());
     if let Some((method, path)) = asked {
         let (status, elapsed) = (response.status().as_u16(), started.elapsed().as_micros());
         tracing::debug!(request_id = id, %method, path, status, elapsed_us = elapsed, "answered");

@@ -4,19 +4,22 @@
 //! every handler's signature; nothing a client sends makes a 500; clients never see internals.
 
 mod access;
-pub mod account;
+mod account;
 mod address;
 mod answer;
 mod app;
 mod cache;
 pub mod cli;
+mod command;
 mod connection;
 mod cursor;
+mod dashboard;
 mod envelope;
 mod error;
 mod layers;
 mod malformed;
 mod mcp;
+mod moments;
 mod parameters;
 mod pipe;
 mod read;

@@ -21,7 +21,7 @@ use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
     bulk, compare, dividends, docs, document, etfs, health, prices, search, sectors, stocks,
 };
-use crate::{layers, mcp};
+use crate::{dashboard, layers, mcp};
 
 /// Headers that scripts of allowed origins may read.
 const EXPOSED: [&str; 11] = [
@@ -81,9 +81,11 @@ pub fn document() -> serde_json::Value {
 /// The routes with everything around them.
 pub(crate) fn router(app: App) -> Router {
     let (routes, document) = documented().split_for_parts();
-    let tools = mcp::routes(&app, routes.clone().with_state(app.clone()));
+    let data = routes.clone().with_state(app.clone());
+    let tools = mcp::routes(&app, data.clone());
     let routes = routes
         .merge(tools)
+        .merge(dashboard::routes(&app, data))
         .merge(docs::routes(&document::complete(&document)))
         .fallback(unrouted)
         .method_not_allowed_fallback(method_not_allowed);

@@ -14,7 +14,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use process::Shutdown;
 use socket2::SockRef;
-use store::db::{API_ROLE, DatabaseSettings, config_for, replicas_config};
+use store::db::{API_ROLE, DASHBOARD_ROLE, DatabaseSettings, config_for, replicas_config};
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
@@ -24,6 +24,8 @@ use crate::app::{App, Shared};
 use crate::cache::Answers;
 use crate::connection::{Guarded, Registry, Tracked};
 use crate::cursor::Signer;
+use crate::dashboard::Dashboard;
+use crate::dashboard::settings::Switch;
 use crate::malformed;
 use crate::read::lag::Lag;
 use crate::read::projection::{self, Connecting, Projection};
@@ -109,7 +111,9 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
             Arc::clone(&projection),
         ));
     }
+    let dashboard = dashboard(&settings, database)?;
     Ok(App(Arc::new(Shared {
+        dashboard,
         throttle: Throttle::new(settings.calls_by_address(), settings.failures_by_address()),
         admission: Admission::start(config, settings.admission_timeout(), tasks),
         turns: Turns::new(settings.costly_connections, settings.turn_timeout()),
@@ -120,6 +124,25 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
         lag,
         settings,
     })))
+}
+
+/// The dashboard, unless it is switched off.
+fn dashboard(
+    settings: &ServeSettings,
+    database: &DatabaseSettings,
+) -> anyhow::Result<Option<Arc<Dashboard>>> {
+    let settings = &settings.dashboard;
+    if settings.dashboard == Switch::Off {
+        return Ok(None);
+    }
+    let config = config_for(
+        settings.dashboard_database_url.as_deref(),
+        database.database_url.as_deref(),
+        DASHBOARD_ROLE,
+        "DASHBOARD_DATABASE_URL",
+    )
+    .context("the dashboard has no database; DASHBOARD=off serves without it")?;
+    Ok(Some(Arc::new(Dashboard::new(settings.clone(), config)?)))
 }
 
 /// The connections that are open, and the tasks that serve them.

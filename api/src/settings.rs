@@ -11,6 +11,7 @@ use secrecy::SecretString;
 
 use crate::access::throttle::Allowance;
 use crate::connection::{Caps, Patience};
+use crate::dashboard::settings::DashboardSettings;
 use crate::tier::Tier;
 
 /// The largest request head, bytes: a thousand of the longest symbols, percent-encoded, fit.
@@ -121,6 +122,8 @@ pub struct ServeSettings {
     /// Longest time in which a client takes 64 KiB of an answer, or all of a smaller one, in milliseconds
     #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
     pub write_timeout_ms: u64,
+    #[command(flatten)]
+    pub dashboard: DashboardSettings,
 }
 
 impl ServeSettings {

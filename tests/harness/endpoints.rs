@@ -12,6 +12,7 @@ pub struct Endpoints {
     pub database_url: String,
     pub projector_database_url: String,
     pub api_database_url: String,
+    pub dashboard_database_url: String,
     pub nats_url: String,
     pub stream: String,
     pub subject_prefix: String,
@@ -28,6 +29,7 @@ impl Endpoints {
         Ok(Endpoints {
             projector_database_url: role_url("PROJECTOR_DATABASE_URL", "dds_projector")?,
             api_database_url: role_url("API_DATABASE_URL", "dds_api")?,
+            dashboard_database_url: role_url("DASHBOARD_DATABASE_URL", "dds_dashboard")?,
             nats_url: servers.nats.url().to_owned(),
             stream: stream.to_owned(),
             subject_prefix: subject_prefix.to_owned(),
@@ -41,6 +43,7 @@ impl Endpoints {
             ("DATABASE_URL", &self.database_url),
             ("PROJECTOR_DATABASE_URL", &self.projector_database_url),
             ("API_DATABASE_URL", &self.api_database_url),
+            ("DASHBOARD_DATABASE_URL", &self.dashboard_database_url),
             ("NATS_URL", &self.nats_url),
             ("NATS_STREAM", &self.stream),
             ("NATS_SUBJECT_PREFIX", &self.subject_prefix),

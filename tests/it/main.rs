@@ -12,6 +12,7 @@ mod architecture;
 mod attacks;
 mod audit;
 mod daily;
+mod dashboard;
 mod depth;
 mod differences;
 mod doors;

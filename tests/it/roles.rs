@@ -45,6 +45,10 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
         "delete from accounts.audit",
         "truncate accounts.audit",
         "alter table accounts.audit disable trigger append_only",
+        "select * from accounts.passwords",
+        "select * from accounts.sessions",
+        "select * from accounts.links",
+        "select * from accounts.spent",
         "create schema mine",
         "create table public.mine (n int)",
     ] {
@@ -61,12 +65,47 @@ async fn the_projector_cannot_touch_accounts() -> Result<()> {
         "select * from accounts.api_keys",
         "select * from accounts.limiter",
         "select * from accounts.audit",
+        "select * from accounts.passwords",
+        "select * from accounts.calls",
         "insert into accounts.audit (account_id, action) values (1, 'x')",
         "update accounts.tiers set rate_per_minute = 1",
         "insert into accounts.accounts (email) values ('a@b.c')",
         "drop schema accounts cascade",
     ] {
         refused(&app, "dds_projector", statement).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
+    let app = TestApp::start().await?;
+    for statement in [
+        "select * from read_g1.stocks",
+        "select * from read_g1.quotes",
+        "select * from facts.records",
+        "select * from facts.bars",
+        "select * from control.active",
+        "select * from control.generations",
+        "update accounts.tiers set monthly_quota = 1",
+        "delete from accounts.accounts",
+        "update accounts.accounts set disabled_at = null",
+        "insert into accounts.accounts (email, disabled_at) values ('a@b.c', null)",
+        "update accounts.limiter set used = 0",
+        "update accounts.limiter set tokens = 1",
+        "insert into accounts.limiter (account_id, tokens, cap) values (1, 1, 1)",
+        "delete from accounts.api_keys",
+        "update accounts.api_keys set hash = 'x'",
+        "update accounts.api_keys set account_id = 1",
+        "insert into accounts.links (hash, purpose, email, expires_at) values ('x', 'reset', 'a@b.c', now())",
+        "select * from accounts.spent",
+        "update accounts.calls set calls = 0",
+        "update accounts.audit set action = 'x'",
+        "delete from accounts.audit",
+        "create schema mine",
+        "create table public.mine (n int)",
+    ] {
+        refused(&app, "dds_dashboard", statement).await?;
     }
     Ok(())
 }

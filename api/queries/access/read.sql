@@ -1,13 +1,14 @@
 -- What the store holds of some keys and their accounts, as of one moment. $1 key hashes.
--- Unknown, expired and deleted keys, and keys of deleted accounts, give no row.
+-- Unknown, expired and deleted keys, and keys of deleted or disabled accounts, give no row.
 select r.place, k.id as key_id, k.expires_at, k.rate_per_minute as key_rate, k.tokens as key_tokens, k.at as key_at,
   l.account_id, a.paid_until, t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
   l.tokens, l.cap, l.at, l.month, l.used, l.xmin::text::bigint as version, clock_timestamp() as now
 from unnest($1::bytea[]) with ordinality as r (hash, place)
 join accounts.api_keys k on k.hash = r.hash
 join accounts.accounts a on a.id = k.account_id
--- After the paid period the account counts as free; no job has to run for that.
+-- After the paid period the account counts as what comes next; no job has to run for that.
 join accounts.tiers t
-  on t.tier = case when a.paid_until is null or a.paid_until > clock_timestamp() then a.tier else 'free' end
+  on t.tier = case when a.paid_until is null or a.paid_until > clock_timestamp() then a.tier else a.next_tier end
 join accounts.limiter l on l.account_id = a.id
-where k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp()) and a.deleted_at is null
+where k.revoked_at is null and (k.expires_at is null or k.expires_at > clock_timestamp())
+  and a.deleted_at is null and a.disabled_at is null

@@ -1,5 +1,5 @@
 -- Both rows are locked before any key is touched, in the order in which admission locks account and key.
-select a.id, a.tier, a.paid_until,
+select a.id, a.email, a.tier, a.paid_until, a.next_tier,
   (select count(*) from accounts.api_keys k
    where k.account_id = a.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())) as active_keys
 from accounts.accounts a join accounts.limiter l on l.account_id = a.id

@@ -9,7 +9,7 @@ select t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
       + t.rate_per_minute / 60.0::double precision * greatest(0, extract(epoch from now() - l.at)::double precision)
   ) + 1e-6)::bigint as available
 from accounts.accounts a
-join accounts.tiers t on t.tier = case when a.paid_until is null or a.paid_until > now() then a.tier else 'free' end
+join accounts.tiers t on t.tier = case when a.paid_until is null or a.paid_until > now() then a.tier else a.next_tier end
 join accounts.limiter l on l.account_id = a.id
 cross join (select date_trunc('month', now() at time zone 'utc')::date as month) m
 where lower(a.email) = $1 and a.deleted_at is null

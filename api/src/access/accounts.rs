@@ -15,7 +15,7 @@ pub(super) struct Account {
     pub(super) version: i64,
     /// Begins anew with every change by others, and ends what was read of its keys before.
     pub(super) epoch: u64,
-    /// End of the paid period, when the tier falls to free; `None` when it has none or has ended.
+    /// End of the paid period, when the tier falls to the next one; `None` when it has none or has ended.
     pub(super) paid_until: Option<DateTime<Utc>>,
     /// Whether it was read and not charged since.
     pub(super) fresh: bool,
@@ -26,6 +26,7 @@ pub(super) struct Account {
 /// A valid key.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
+    pub(super) id: i64,
     pub(super) account: i64,
     /// The account's epoch when the key was read; in another one it has to be read again.
     pub(super) epoch: u64,
@@ -55,7 +56,8 @@ impl Accounts {
     pub(super) fn decide(&mut self, call: &Call, place: usize) -> Option<Admitted> {
         let (account, key) = self.keys.get_mut(place)?.as_mut()?;
         let own = key.own.as_mut().map(|own| &mut own.limiter);
-        Some(self.list.get_mut(*account)?.limiter.decide(call, own))
+        let admitted = self.list.get_mut(*account)?.limiter.decide(call, own);
+        Some(Admitted { key: key.id, ..admitted })
     }
 
     /// The buckets of keys that have a rate of their own.
@@ -102,7 +104,8 @@ impl Key {
             None => None,
         };
         let expires_at = row.try_get("expires_at")?;
-        Ok(Self { account: account.limiter.account, epoch: account.epoch, expires_at, own })
+        let id = row.try_get("key_id")?;
+        Ok(Self { id, account: account.limiter.account, epoch: account.epoch, expires_at, own })
     }
 }
 

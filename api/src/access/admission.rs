@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use axum::extract::MatchedPath;
+use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot};
@@ -12,6 +14,7 @@ use tokio::time::timeout;
 use tokio_postgres::Config;
 
 use super::connection::Connection;
+use super::counts::Counts;
 use super::decision::{AdmissionError, Admitted, Call, Outcome};
 use super::ledger::{Charge, Entry, Ledger};
 use super::memory::Memory;
@@ -47,6 +50,7 @@ struct Refund {
 pub(crate) struct Admission {
     calls: mpsc::Sender<Waiting>,
     refunds: mpsc::Sender<Refund>,
+    counts: Counts,
 }
 
 impl Admission {
@@ -65,7 +69,8 @@ impl Admission {
         tasks.spawn(decide_queues(connection(), waiting));
         let (refunds, refunding) = mpsc::channel(1_024);
         tasks.spawn(give_back(connection(), refunding));
-        Self { calls, refunds }
+        let counts = Counts::start(connection(), tasks);
+        Self { calls, refunds, counts }
     }
 
     /// Decides on one call; `None` for a key that is not valid.
@@ -75,6 +80,13 @@ impl Admission {
         self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
         // The worker keeps the time: a queue is answered within the patience after the one before it.
         decided.await.map_err(|_| AdmissionError::Ended)?
+    }
+
+    /// Adds a call to its account's statistics.
+    pub(crate) fn count(&self, ledger: &Ledger, status: StatusCode, endpoint: Option<&MatchedPath>) {
+        if let Some(Entry::Account(charge)) = ledger.entry() {
+            self.counts.count(charge, status, endpoint);
+        }
     }
 
     /// Gives an account back what a failed request was counted, best effort.

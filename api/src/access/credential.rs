@@ -12,6 +12,8 @@ use sha2::{Digest, Sha256};
 
 /// What every key begins with, so that leaked ones can be found by scanners.
 const PREFIX: &str = "dds_live_";
+/// What the path of a one-time link begins with; the rest of it is a secret too.
+const LINK: &str = "/link/";
 const RANDOM: usize = 30;
 const CHECKSUM: usize = 6;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -107,9 +109,13 @@ fn names_a_key(query: &str) -> bool {
     })
 }
 
-/// A path or a message for logs and answers, without anything that looks like a key, percent-encoded or not.
+/// A path or a message for logs and answers, without anything that looks like a key or a one-time link, percent-encoded or
+/// not.
 pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+    if let Some(start) = decoded.find(LINK) {
+        return format!("{}{LINK}***", &decoded[..start]).into();
+    }
     match decoded.find(PREFIX) {
         Some(start) => format!("{}dds_***", &decoded[..start]).into(),
         None => text.into(),
@@ -181,6 +187,7 @@ mod tests {
         assert_eq!(scrub("/v1/dds_live_abc"), "/v1/dds_***");
         assert_eq!(scrub("/v1/dds%5flive%5Fabc"), "/v1/dds_***");
         assert_eq!(scrub("/v1/sectors/a%20b"), "/v1/sectors/a%20b");
+        assert_eq!(scrub("/link/0123abc"), "/link/***");
     }
 
     proptest! {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::bucket::Usage;
+use chrono::Utc;
+
+use super::bucket::{Bucket, Usage};
 use crate::tier::Tier;
 
 /// A call to decide on.
@@ -29,11 +31,22 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Admitted {
     pub(crate) account: i64,
+    /// The key's id; a limiter knows no keys, so whoever asks it fills this in.
+    pub(crate) key: i64,
     pub(crate) tier: Tier,
     pub(crate) verdict: Verdict,
     /// Whether the quota was charged.
     pub(crate) counted: bool,
     pub(crate) usage: Usage,
+}
+
+impl Admitted {
+    /// A call of the service itself, charged to nobody.
+    pub(super) fn own() -> Self {
+        let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
+        let usage = Usage { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
+        Self { account: 0, key: 0, tier: Tier::Free, verdict: Verdict::Passed, counted: false, usage }
+    }
 }
 
 /// What a round with the store brought for one call.

@@ -71,7 +71,7 @@ mod tests {
             used: 1,
             month: 0..2_678_400,
         };
-        let mut charge = Charge { account: 1, usage, counted: true, quota_refused: false };
+        let mut charge = Charge { account: 1, key: 1, usage, counted: true, quota_refused: false };
         let mut headers = HeaderMap::new();
         write(&mut headers, &charge);
         let expected = [

@@ -22,6 +22,7 @@ pub(crate) enum Entry {
 #[derive(Debug, Clone)]
 pub(crate) struct Charge {
     pub(crate) account: i64,
+    pub(crate) key: i64,
     pub(crate) usage: Usage,
     /// Whether the call was counted against the quota.
     pub(crate) counted: bool,
@@ -33,6 +34,7 @@ impl Ledger {
     pub(super) fn enter(&self, admitted: &Admitted) {
         self.set(Entry::Account(Charge {
             account: admitted.account,
+            key: admitted.key,
             usage: admitted.usage.clone(),
             counted: admitted.counted,
             quota_refused: admitted.verdict == Verdict::Quota,

@@ -66,7 +66,7 @@ impl Limiter {
             () => Verdict::Passed,
         };
         let usage = self.usage(key.as_deref());
-        Admitted { account: self.account, tier: self.tier, verdict, counted, usage }
+        Admitted { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
     }
 
     /// What is left, by the bucket that governs.

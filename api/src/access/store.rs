@@ -3,7 +3,7 @@
 //! Invariants: an account is charged only by whoever knows what its row holds and finds it unchanged; rows are locked in
 //! the order of their accounts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -11,6 +11,7 @@ use futures::future;
 use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
 
 use super::accounts::{Account, Accounts, OwnBucket};
+use super::counter::{Counter, Sum};
 use super::decision::{AdmissionError, Admitted, Call, Outcome};
 use super::limiter::Limiter;
 use super::memory::{Memory, Written};
@@ -19,6 +20,8 @@ use crate::tasks::Tasks;
 const READ: &str = include_str!("../../queries/access/read.sql");
 const CHARGE: &str = include_str!("../../queries/access/charge.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");
+const COUNT: &str = include_str!("../../queries/access/count.sql");
+const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
 /// An open connection with its statements.
 pub(super) struct Store {
@@ -122,6 +125,25 @@ impl Store {
     /// Gives a counted call back within the month it was counted in.
     pub(super) async fn refund(&self, account: i64, month: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(&self.refund, &[&account, &month]).await?;
+        Ok(())
+    }
+
+    /// Adds to the statistics, in the order of the rows, so that instances cannot wait for each other in a circle.
+    pub(super) async fn count(&self, sums: &BTreeMap<Counter, Sum>) -> Result<(), AdmissionError> {
+        let column = |field: fn(&Counter) -> i64| sums.keys().map(field).collect::<Vec<i64>>();
+        let (accounts, keys) = (column(|row| row.account), column(|row| row.key));
+        let days: Vec<NaiveDate> = sums.keys().map(|row| row.day).collect();
+        let endpoints: Vec<&str> = sums.keys().map(|row| row.endpoint.as_str()).collect();
+        let outcomes: Vec<&str> = sums.keys().map(|row| row.outcome.as_str()).collect();
+        let calls: Vec<i64> = sums.values().map(|sum| sum.calls).collect();
+        let last: Vec<DateTime<Utc>> = sums.values().map(|sum| sum.last_at).collect();
+        self.client.execute(COUNT, &[&accounts, &days, &endpoints, &keys, &outcomes, &calls, &last]).await?;
+        Ok(())
+    }
+
+    /// Removes statistics that are too old on this day.
+    pub(super) async fn forget_counts(&self, today: NaiveDate) -> Result<(), AdmissionError> {
+        self.client.execute(FORGET, &[&today]).await?;
         Ok(())
     }
 }

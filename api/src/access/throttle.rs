@@ -3,17 +3,12 @@
 //! Invariants: an address is an IPv4 address or an IPv6 /64, with ten times as much per /48; too many failed
 //! credentials never block a key that was valid within the last day, and leave an address one look-up a second.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::address::Place;
+use crate::moments::Moments;
 
-const SHARDS: usize = 64;
-/// Entries a shard keeps; about 64 bytes each.
-const SHARD_ENTRIES: usize = 2_048;
 /// How long a key that was valid is trusted to be no guess, in microseconds.
 const RECENT: u64 = 24 * 60 * 60 * SECOND;
 /// In the throttle's unit of time, microseconds.
@@ -52,47 +47,6 @@ pub(crate) struct Refused {
     pub(crate) left: Left,
     /// Seconds until the next call passes.
     pub(crate) retry_after: u64,
-}
-
-/// A bounded map from keys to a moment; forgets the earliest moments first.
-#[derive(Debug)]
-struct Moments<K> {
-    hasher: RandomState,
-    shards: Vec<Mutex<HashMap<K, u64>>>,
-}
-
-impl<K: Hash + Eq + Copy> Moments<K> {
-    fn new() -> Self {
-        Self { hasher: RandomState::new(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
-    }
-
-    /// Changes the moment of a key, 0 when it has none; `now` tells which moments may be forgotten.
-    fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
-        #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
-        let index = self.hasher.hash_one(key) as usize % SHARDS;
-        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
-        let (moment, outcome) = change(shard.get(&key).copied().unwrap_or(0));
-        if moment > now || shard.contains_key(&key) {
-            make_room(&mut shard, now);
-            shard.insert(key, moment);
-        }
-        outcome
-    }
-}
-
-fn make_room<K: Hash + Eq + Copy>(shard: &mut HashMap<K, u64>, now: u64) {
-    if shard.len() < SHARD_ENTRIES {
-        return;
-    }
-    shard.retain(|_, moment| *moment > now);
-    if shard.len() >= SHARD_ENTRIES {
-        // Those that owe least lose least.
-        let mut moments: Vec<u64> = shard.values().copied().collect();
-        let middle = moments.len() / 2;
-        let (_, median, _) = moments.select_nth_unstable(middle);
-        let median = *median;
-        shard.retain(|_, moment| *moment > median);
-    }
 }
 
 /// The throttle's memory.
@@ -251,8 +205,6 @@ mod tests {
         for number in 0..400_000u32 {
             let _ = throttle.call(IpAddr::from(number.to_be_bytes()));
         }
-        let kept: usize =
-            throttle.called.shards.iter().map(|shard| shard.lock().expect("a lock").len()).sum();
-        assert!(kept <= SHARDS * SHARD_ENTRIES, "{kept}");
+        assert!(throttle.called.len() <= crate::moments::MOST, "{}", throttle.called.len());
     }
 }

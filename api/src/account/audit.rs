@@ -1,54 +1,46 @@
 //! What was done to an account, kept for good.
-//!
-//! Invariant: a change and its entry commit together; an entry holds no secret.
 
 use chrono::{DateTime, Utc};
-use clap::Args;
-use serde_json::{Value, json};
-use store::db::DatabaseSettings;
-use tokio_postgres::{Row, Transaction};
+use serde::Serialize;
+use serde_json::Value;
+use tokio_postgres::{Client, Error, Row};
 
-use super::email::email;
-use super::owner::owner;
-use super::report;
+use super::error::AccountError;
 
-const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
+const LOG: &str = include_str!("../../queries/accounts/log.sql");
+/// Entries a holder is shown.
+const SHOWN: i64 = 200;
 
-/// The audit log of an account.
-#[derive(Debug, Args)]
-pub struct Audit {
-    /// Email address of the account, which may be deleted
-    email: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+/// One entry of the audit log.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Entry {
+    pub(crate) at: DateTime<Utc>,
+    /// A role of the database, or the account itself.
+    pub(crate) actor: String,
+    pub(crate) action: String,
+    pub(crate) details: Value,
 }
 
-/// Notes what the transaction does to an account.
-pub(super) async fn record(
-    transaction: &Transaction<'_>,
-    account: i64,
-    action: &str,
-    details: Value,
-) -> Result<(), tokio_postgres::Error> {
-    transaction.execute(RECORD, &[&account, &action, &details]).await?;
-    Ok(())
+impl Entry {
+    fn read(row: &Row) -> Result<Self, Error> {
+        Ok(Self {
+            at: row.try_get("at")?,
+            actor: row.try_get("actor")?,
+            action: row.try_get("action")?,
+            details: row.try_get("details")?,
+        })
+    }
 }
 
-/// Runs `api audit`.
-pub async fn run_audit(it: Audit, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let rows = owner(database).await?.query(HISTORY, &[&email(&it.email)?]).await?;
-    let rows = rows.iter().map(object).collect::<Result<Vec<_>, _>>()?;
-    report::rows(&rows, &["at", "actor", "action", "details"], it.json);
-    Ok(())
+/// What was done to all accounts an address ever had, oldest first.
+pub(crate) async fn history(client: &Client, email: &str) -> Result<Vec<Entry>, AccountError> {
+    let rows = client.query(HISTORY, &[&email]).await?;
+    Ok(rows.iter().map(Entry::read).collect::<Result<_, _>>()?)
 }
 
-fn object(row: &Row) -> Result<Value, tokio_postgres::Error> {
-    Ok(json!({
-        "at": row.try_get::<_, DateTime<Utc>>("at")?,
-        "actor": row.try_get::<_, String>("actor")?,
-        "action": row.try_get::<_, String>("action")?,
-        "details": row.try_get::<_, Value>("details")?,
-    }))
+/// The newest entries of one account, newest first.
+pub(crate) async fn log(client: &Client, account: i64) -> Result<Vec<Entry>, AccountError> {
+    let rows = client.query(LOG, &[&account, &SHOWN]).await?;
+    Ok(rows.iter().map(Entry::read).collect::<Result<_, _>>()?)
 }

@@ -1,6 +1,6 @@
-//! Why an administration command was refused.
+//! Why an account was not changed.
 
-/// Why an administration command was refused.
+/// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
     #[error("{0} is not an email address")]
@@ -9,6 +9,9 @@ pub(crate) enum AccountError {
     NoAccount(String),
     #[error("there is an account {0} already")]
     Taken(String),
+    /// A sentence for whoever asked.
     #[error("{0}")]
     Refused(String),
+    #[error("{}", store::db::error_chain(.0))]
+    Database(#[from] tokio_postgres::Error),
 }

@@ -1,19 +1,14 @@
-//! `api key …`
+//! Keys: made, given a new secret, deleted.
 
 use chrono::{DateTime, Utc};
-use clap::{Args, Subcommand};
 use market::text_enum;
-use secrecy::ExposeSecret;
-use serde_json::{Value, json};
-use store::db::DatabaseSettings;
-use tokio_postgres::{Client, Row, Transaction};
+use secrecy::SecretString;
+use serde::Serialize;
+use serde_json::json;
+use tokio_postgres::{Client, Error, Row, Transaction};
 
-use super::accounts::{Locked, instant, lock};
-use super::audit::record;
-use super::email::email;
 use super::error::AccountError;
-use super::owner::owner;
-use super::report;
+use super::party::{Locked, Party};
 use crate::access::Secret;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
@@ -25,73 +20,36 @@ const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
 /// Keys an account may have that are neither deleted nor expired.
 const MOST_ACTIVE: i64 = 10;
 
-/// Keys: what requests are signed with.
-#[derive(Debug, Subcommand)]
-pub enum KeyCommand {
-    /// Makes a key and prints its secret, once
-    Create(Create),
-    /// Lists an account's keys, without their secrets
-    List(Listing),
-    /// Gives a key a new secret and prints it, once
-    ReRoll(ReRoll),
-    /// Deletes a key, from the next request on
-    Delete(Delete),
+/// A key as it is shown, without its secret.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Key {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    /// The end of its secret, to tell it by.
+    pub(crate) last_four: String,
+    /// active, expired or deleted.
+    pub(crate) status: String,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    pub(crate) rate_per_minute: Option<i32>,
+    /// When its last call was counted; a few seconds late.
+    pub(crate) last_used: Option<DateTime<Utc>>,
 }
 
-/// A new key.
-#[derive(Debug, Args)]
-pub struct Create {
-    /// Email address of the account
-    email: String,
-    /// Name of the key, 1 to 64 characters; no other active key of the account may have it
-    #[arg(long)]
-    name: String,
-    /// Last day of the key (to its end, UTC), or an instant; without it the key does not expire
-    #[arg(long, value_parser = instant)]
-    expires: Option<DateTime<Utc>>,
-    /// Calls a minute, and at once, of this key alone; it has its share of the account's as well
-    #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
-    rate_per_minute: Option<i32>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+/// A key with its secret, which nobody can read again.
+#[derive(Debug)]
+pub(crate) struct Drawn {
+    pub(crate) key: Key,
+    pub(crate) secret: SecretString,
 }
 
-/// The keys of an account.
-#[derive(Debug, Args)]
-pub struct Listing {
-    /// Email address of the account
-    email: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// A key to delete.
-#[derive(Debug, Args)]
-pub struct Delete {
-    /// Email address of the account
-    email: String,
-    /// Id or name of the key
-    key: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// A key to replace.
-#[derive(Debug, Args)]
-pub struct ReRoll {
-    /// Email address of the account
-    email: String,
-    /// Id or name of the key
-    key: String,
-    /// How long the old secret goes on to work: 0, 1h, 24h or 7d, never longer than it would have
-    #[arg(long, default_value = "0")]
-    overlap: Overlap,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+/// What a new key is made of, but for its secret.
+#[derive(Debug)]
+pub(crate) struct NewKey<'a> {
+    /// 1 to 64 characters, unlike those of the account's other active keys.
+    pub(crate) name: &'a str,
+    pub(crate) expires_at: Option<DateTime<Utc>>,
+    pub(crate) rate_per_minute: Option<i32>,
 }
 
 text_enum! {
@@ -110,166 +68,137 @@ impl Overlap {
     }
 }
 
-/// What a new key is made of, but for its secret.
-struct Plan<'a> {
-    name: &'a str,
-    expires_at: Option<DateTime<Utc>>,
-    rate_per_minute: Option<i32>,
-}
-
-/// Runs a key command.
-pub async fn run_key(command: KeyCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let mut client = owner(database).await?;
-    match command {
-        KeyCommand::Create(it) => create(&mut client, &it).await,
-        KeyCommand::List(it) => list(&mut client, &it).await,
-        KeyCommand::ReRoll(it) => re_roll(&mut client, &it).await,
-        KeyCommand::Delete(it) => delete(&mut client, &it).await,
+impl Key {
+    fn read(row: &Row) -> Result<Self, Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            name: row.try_get("name")?,
+            last_four: row.try_get("last_four")?,
+            status: row.try_get("status")?,
+            created_at: row.try_get("created_at")?,
+            expires_at: row.try_get("expires_at")?,
+            rate_per_minute: row.try_get("rate_per_minute")?,
+            last_used: row.try_get("last_used")?,
+        })
     }
 }
 
-async fn create(client: &mut Client, it: &Create) -> anyhow::Result<()> {
-    let (email, name) = (email(&it.email)?, it.name.trim());
-    if !(1..=64).contains(&name.chars().count()) {
-        return Err(AccountError::Refused("a key's name has 1 to 64 characters".to_owned()).into());
+/// Makes a key.
+pub(crate) async fn create(
+    client: &mut Client,
+    party: Party<'_>,
+    new: &NewKey<'_>,
+) -> Result<Drawn, AccountError> {
+    let name = new.name.trim();
+    let has_control = name.chars().any(char::is_control);
+    if !(1..=64).contains(&name.chars().count()) || has_control {
+        return Err(refused("a key's name has 1 to 64 characters"));
     }
-    if it.expires.is_some_and(|expires| expires <= Utc::now()) {
-        return Err(AccountError::Refused("the key would have expired already".to_owned()).into());
+    if new.expires_at.is_some_and(|expires| expires <= Utc::now()) {
+        return Err(refused("the key would have expired already"));
     }
     let transaction = client.transaction().await?;
-    let account = lock(&transaction, &email).await?;
-    account_has_room(&account, &email, "delete one first")?;
+    let account = party.lock(&transaction).await?;
+    has_room(&account, "delete one first")?;
     if transaction.query_one(IS_NAMED, &[&account.id, &name]).await?.try_get("named")? {
-        return Err(AccountError::Refused(format!("{email} has an active key named {name} already")).into());
+        return Err(refused(format!("{} has an active key named {name} already", account.email)));
     }
-    let plan = Plan { name, expires_at: it.expires, rate_per_minute: it.rate_per_minute };
-    let key = insert(&transaction, &account, &plan).await?;
-    record(&transaction, account.id, "key.create", without_secret(&key)).await?;
+    let drawn = insert(&transaction, &account, &NewKey { name, ..*new }).await?;
+    account.record(&transaction, "key.create", json!(drawn.key)).await?;
     transaction.commit().await?;
-    show_once(&email, key, it.json);
-    Ok(())
+    Ok(drawn)
 }
 
-/// Gives a key a new secret; the old one ends with the overlap.
-async fn re_roll(client: &mut Client, it: &ReRoll) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
+/// Gives the active key of this id or name a new secret; the old one ends with the overlap.
+pub(crate) async fn re_roll(
+    client: &mut Client,
+    party: Party<'_>,
+    key: &str,
+    overlap: Overlap,
+) -> Result<Drawn, AccountError> {
     let transaction = client.transaction().await?;
-    let account = lock(&transaction, &email).await?;
-    let old = find(&transaction, &account, &email, &it.key).await?;
+    let account = party.lock(&transaction).await?;
+    let old = find(&transaction, &account, key).await?;
     let (id, name): (i64, String) = (old.try_get("id")?, old.try_get("name")?);
-    let plan = Plan {
+    let new = NewKey {
         name: &name,
         expires_at: old.try_get("expires_at")?,
         rate_per_minute: old.try_get("rate_per_minute")?,
     };
-    if it.overlap == Overlap::None {
+    if overlap == Overlap::None {
         transaction.execute(DELETE, &[&id]).await?;
     } else {
-        account_has_room(&account, &email, "delete one first or use --overlap 0")?;
-        transaction.execute(EXPIRE, &[&id, &it.overlap.hours()]).await?;
+        has_room(&account, "delete one first, or let the old one end at once (--overlap 0)")?;
+        transaction.execute(EXPIRE, &[&id, &overlap.hours()]).await?;
     }
-    let key = insert(&transaction, &account, &plan).await?;
-    let mut details = without_secret(&key);
+    let drawn = insert(&transaction, &account, &new).await?;
+    let mut details = json!(drawn.key);
     details["replaces"] = id.into();
-    details["overlap"] = it.overlap.as_str().into();
-    record(&transaction, account.id, "key.re_roll", details).await?;
+    details["overlap"] = overlap.as_str().into();
+    account.record(&transaction, "key.re_roll", details).await?;
     transaction.commit().await?;
-    show_once(&email, key, it.json);
-    Ok(())
+    Ok(drawn)
 }
 
-fn account_has_room(account: &Locked, email: &str, otherwise: &str) -> Result<(), AccountError> {
+/// Deletes the active key of this id or name, from the next request on; gives its id and name.
+pub(crate) async fn delete(
+    client: &mut Client,
+    party: Party<'_>,
+    key: &str,
+) -> Result<(i64, String), AccountError> {
+    let transaction = client.transaction().await?;
+    let account = party.lock(&transaction).await?;
+    let key = find(&transaction, &account, key).await?;
+    let (id, name): (i64, String) = (key.try_get("id")?, key.try_get("name")?);
+    transaction.execute(DELETE, &[&id]).await?;
+    account.record(&transaction, "key.delete", json!({ "id": id, "name": name })).await?;
+    transaction.commit().await?;
+    Ok((id, name))
+}
+
+/// All keys of an account in the order in which they were made.
+pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Key>, AccountError> {
+    let rows = client.query(LIST, &[&account]).await?;
+    Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
+}
+
+fn refused(message: impl Into<String>) -> AccountError {
+    AccountError::Refused(message.into())
+}
+
+fn has_room(account: &Locked, otherwise: &str) -> Result<(), AccountError> {
     if account.active_keys < MOST_ACTIVE {
         return Ok(());
     }
-    Err(AccountError::Refused(format!("{email} has {MOST_ACTIVE} active keys: {otherwise}")))
+    Err(refused(format!("{} has {MOST_ACTIVE} active keys: {otherwise}", account.email)))
 }
 
-/// Draws a secret and stores its hash; gives the key as it is shown this once.
-async fn insert(transaction: &Transaction<'_>, account: &Locked, plan: &Plan<'_>) -> anyhow::Result<Value> {
+/// Draws a secret and stores its hash.
+async fn insert(
+    transaction: &Transaction<'_>,
+    account: &Locked,
+    new: &NewKey<'_>,
+) -> Result<Drawn, AccountError> {
     let secret = Secret::draw();
+    let hash = &secret.hash[..];
     let row = transaction
         .query_one(
             CREATE,
-            &[
-                &account.id,
-                &&secret.hash[..],
-                &plan.name,
-                &secret.last_four,
-                &plan.expires_at,
-                &plan.rate_per_minute,
-            ],
+            &[&account.id, &hash, &new.name, &secret.last_four, &new.expires_at, &new.rate_per_minute],
         )
         .await?;
-    let mut key = object(&row)?;
-    key["secret"] = secret.text.expose_secret().into();
-    Ok(key)
-}
-
-fn without_secret(key: &Value) -> Value {
-    let mut key = key.clone();
-    key.as_object_mut().map(|key| key.remove("secret"));
-    key
-}
-
-fn show_once(email: &str, mut key: Value, json: bool) {
-    key["account"] = email.into();
-    report::object(&key, json);
-    if !json {
-        tracing::info!("the secret cannot be shown again");
-    }
-}
-
-async fn list(client: &mut Client, it: &Listing) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let transaction = client.transaction().await?;
-    let account = lock(&transaction, &email).await?;
-    let rows = transaction.query(LIST, &[&account.id]).await?;
-    let rows = rows.iter().map(object).collect::<Result<Vec<_>, _>>()?;
-    let columns = ["id", "name", "last_four", "status", "created_at", "expires_at", "rate_per_minute"];
-    report::rows(&rows, &columns, it.json);
-    Ok(())
-}
-
-async fn delete(client: &mut Client, it: &Delete) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let transaction = client.transaction().await?;
-    let account = lock(&transaction, &email).await?;
-    let key = find(&transaction, &account, &email, &it.key).await?;
-    let (id, name): (i64, String) = (key.try_get("id")?, key.try_get("name")?);
-    transaction.execute(DELETE, &[&id]).await?;
-    record(&transaction, account.id, "key.delete", json!({ "id": id, "name": name })).await?;
-    transaction.commit().await?;
-    report::object(&json!({ "account": email, "id": id, "name": name, "deleted": true }), it.json);
-    Ok(())
+    Ok(Drawn { key: Key::read(&row)?, secret: secret.text })
 }
 
 /// The one active key that an id or a name names.
-async fn find(
-    transaction: &Transaction<'_>,
-    account: &Locked,
-    email: &str,
-    key: &str,
-) -> anyhow::Result<Row> {
+async fn find(transaction: &Transaction<'_>, account: &Locked, key: &str) -> Result<Row, AccountError> {
     let mut found = transaction.query(FIND, &[&account.id, &key]).await?;
     let by_id = found.first().map(|row| row.try_get::<_, i64>("id")).transpose()?;
-    let refused = match found.len() {
-        0 => format!("{email} has no active key {key}"),
-        1 => return Ok(found.remove(0)),
-        _ if by_id.is_some_and(|id| id.to_string() == key) => return Ok(found.remove(0)),
-        count => format!("{email} has {count} active keys named {key}: give the id"),
-    };
-    Err(AccountError::Refused(refused).into())
-}
-
-fn object(row: &Row) -> Result<Value, tokio_postgres::Error> {
-    Ok(json!({
-        "id": row.try_get::<_, i64>("id")?,
-        "name": row.try_get::<_, String>("name")?,
-        "last_four": row.try_get::<_, String>("last_four")?,
-        "status": row.try_get::<_, String>("status")?,
-        "created_at": row.try_get::<_, DateTime<Utc>>("created_at")?,
-        "expires_at": row.try_get::<_, Option<DateTime<Utc>>>("expires_at")?,
-        "rate_per_minute": row.try_get::<_, Option<i32>>("rate_per_minute")?,
-    }))
+    let email = &account.email;
+    match found.len() {
+        0 => Err(refused(format!("{email} has no active key {key}"))),
+        1 => Ok(found.remove(0)),
+        _ if by_id.is_some_and(|id| id.to_string() == key) => Ok(found.remove(0)),
+        count => Err(refused(format!("{email} has {count} active keys named {key}: give the id"))),
+    }
 }

@@ -1,18 +1,22 @@
-//! `api account …`, `api key …`, `api usage` and `api audit`: administration by the operator, as the owner of the database.
+//! What can be done to accounts and keys, once: the commands and the dashboard are two faces of it.
 //!
-//! Invariants: a secret is printed once, at creation; what is deleted stays in the table, unusable; every change is in
-//! the audit log.
+//! Invariants: a secret is shown once, at its creation, and stored as a hash; what is deleted stays in the table,
+//! unusable; every change is in the audit log, in the transaction that makes it.
 
-mod accounts;
-mod audit;
+pub(crate) mod accounts;
+pub(crate) mod audit;
 mod email;
 mod error;
-mod keys;
-mod owner;
-mod report;
-mod usage;
+pub(crate) mod keys;
+pub(crate) mod links;
+mod party;
+pub(crate) mod password;
+pub(crate) mod plan;
+pub(crate) mod sessions;
+pub(crate) mod statistics;
+mod token;
+pub(crate) mod usage;
 
-pub use accounts::{AccountCommand, run_account};
-pub use audit::{Audit, run_audit};
-pub use keys::{KeyCommand, run_key};
-pub use usage::{Usage, run_usage};
+pub(crate) use email::email;
+pub(crate) use error::AccountError;
+pub(crate) use party::{Locked, Party};

@@ -1,47 +1,42 @@
-//! `api usage`
+//! What an account has used of its month and its minute.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use clap::Args;
-use serde_json::json;
-use store::db::DatabaseSettings;
+use tokio_postgres::Client;
 
-use super::email::email;
 use super::error::AccountError;
-use super::owner::owner;
-use super::report;
-use crate::error::percentage;
 use crate::tier::Tier;
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 
-/// What an account has used.
-#[derive(Debug, Args)]
-pub struct Usage {
-    /// Email address of the account
-    email: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+/// An account's use of its limits.
+#[derive(Debug, Clone)]
+pub(crate) struct Usage {
+    pub(crate) tier: Tier,
+    /// First day of the month, UTC.
+    pub(crate) month: NaiveDate,
+    /// Calls counted in the month.
+    pub(crate) current: i64,
+    /// Calls a month.
+    pub(crate) limit: i64,
+    pub(crate) resets_at: DateTime<Utc>,
+    pub(crate) rate_per_minute: i32,
+    pub(crate) burst: i32,
+    /// Calls that would pass at once now.
+    pub(crate) available_now: i64,
 }
 
-/// Runs `api usage`.
-pub async fn run_usage(it: Usage, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let email = email(&it.email)?;
-    let row = owner(database).await?.query_opt(USAGE, &[&email]).await?;
-    let row = row.ok_or_else(|| AccountError::NoAccount(email.clone()))?;
-    let (current, limit): (i64, i64) = (row.try_get("used")?, row.try_get("monthly_quota")?);
-    let usage = json!({
-        "account": email,
-        "tier": row.try_get::<_, Tier>("tier")?,
-        "month": row.try_get::<_, NaiveDate>("month")?.format("%Y-%m").to_string(),
-        "current": current,
-        "limit": limit,
-        "percentage": percentage(current, limit),
-        "resets_at": row.try_get::<_, DateTime<Utc>>("resets_at")?,
-        "rate_per_minute": row.try_get::<_, i32>("rate_per_minute")?,
-        "burst": row.try_get::<_, i32>("burst")?,
-        "available_now": row.try_get::<_, i64>("available")?,
-    });
-    report::object(&usage, it.json);
-    Ok(())
+/// What the account of an address in lower case has used.
+pub(crate) async fn usage(client: &Client, email: &str) -> Result<Usage, AccountError> {
+    let row = client.query_opt(USAGE, &[&email]).await?;
+    let row = row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?;
+    Ok(Usage {
+        tier: row.try_get("tier")?,
+        month: row.try_get("month")?,
+        current: row.try_get("used")?,
+        limit: row.try_get("monthly_quota")?,
+        resets_at: row.try_get("resets_at")?,
+        rate_per_minute: row.try_get("rate_per_minute")?,
+        burst: row.try_get("burst")?,
+        available_now: row.try_get("available")?,
+    })
 }

@@ -16,6 +16,8 @@ pub use crate::error::{DbError, error_chain, is_for_room};
 pub const PROJECTOR_ROLE: &str = "dds_projector";
 /// Login role of the API: reads facts and read tables, writes only its own counters.
 pub const API_ROLE: &str = "dds_api";
+/// Login role of the dashboard: accounts, keys and sessions, nothing of the market.
+pub const DASHBOARD_ROLE: &str = "dds_dashboard";
 
 /// Where the database is.
 #[derive(Debug, Clone, Args)]

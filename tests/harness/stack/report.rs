@@ -37,7 +37,8 @@ pub(super) fn environment(endpoints: &Endpoints, api: &Api, keys: &Keys) -> Vec<
 pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     let key = keys.get("professional").map(String::as_str).unwrap_or_default();
     let calls = calls_to_try(api, key).await?;
-    println!("\nbase URL: {}/v1\n\nAPI keys:", api.base_url);
+    println!("\ndashboard: {}  (sign up there)", api.base_url);
+    println!("base URL:  {}/v1\n\nAPI keys:", api.base_url);
     for tier in TIERS {
         println!("  {tier:<13} {}", keys.get(tier).map(String::as_str).unwrap_or_default());
     }

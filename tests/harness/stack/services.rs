@@ -77,7 +77,8 @@ impl<'a> Services<'a> {
         self.progress.say(format_args!("starting projector and API"));
         let address = format!("127.0.0.1:{port}");
         let mut command = self.command(Program::Api);
-        command.args(["serve", "--listen", &address]);
+        // Whoever runs the stack is its operator and its visitors.
+        command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         let process = Daemon::start("the API", command, &self.folder.log("api"))?;
         Api::ready(format!("http://{address}"), process).await
     }

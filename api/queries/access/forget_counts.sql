@@ -1,0 +1,2 @@
+-- Statistics are kept for thirteen months.
+delete from accounts.calls where day < $1::date - interval '13 months'

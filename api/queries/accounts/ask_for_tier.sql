@@ -1,0 +1,1 @@
+update accounts.accounts set wanted_tier = $2, wanted_at = now() where id = $1

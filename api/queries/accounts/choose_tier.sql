@@ -1,0 +1,6 @@
+-- A tier that holds from now on, by the month.
+update accounts.accounts
+set tier = $2, paid_until = null, next_tier = 'free', wanted_tier = null, wanted_at = null,
+  period_start = case when $2 = tier then coalesce(period_start, now()) else now() end
+where id = $1
+returning tier, paid_until, next_tier

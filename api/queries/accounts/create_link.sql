@@ -1,0 +1,7 @@
+-- One link of a kind for an address: a new one ends those before it.
+with earlier as (
+  delete from accounts.links where purpose = $2 and email = $3 and used_at is null
+)
+insert into accounts.links (hash, purpose, email, account_id, tier, expires_at)
+values ($1, $2, $3, $4, $5, now() + $6::integer * interval '1 hour')
+returning expires_at

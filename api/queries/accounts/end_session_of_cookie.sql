@@ -1,0 +1,1 @@
+delete from accounts.sessions where hash = $1 returning account_id

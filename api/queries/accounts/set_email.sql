@@ -1,0 +1,1 @@
+update accounts.accounts set email = $2 where id = $1

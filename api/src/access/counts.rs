@@ -1,0 +1,182 @@
+//! Statistics of calls by account, day, endpoint, key and outcome, written beside the requests.
+//!
+//! Invariants: no request waits for them; memory is bounded, and what does not fit is missing in the statistics and said
+//! in the log; limits depend on none of it. A process that is killed loses what it counted within the last second.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::extract::MatchedPath;
+use axum::http::StatusCode;
+use chrono::{DateTime, NaiveDate, Utc};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::connection::Connection;
+use super::counter::{Counter, Sum};
+use super::decision::AdmissionError;
+use super::ledger::Charge;
+use crate::account::statistics::Outcome;
+use crate::tasks::Tasks;
+
+/// Calls that wait to be summed up.
+const QUEUE: usize = 32_768;
+/// Rows that wait to be written.
+const ROWS: usize = 16_384;
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// One call.
+#[derive(Debug)]
+struct Call {
+    account: i64,
+    key: i64,
+    endpoint: Option<MatchedPath>,
+    outcome: Outcome,
+    at: DateTime<Utc>,
+}
+
+/// The way to the statistics.
+#[derive(Debug, Clone)]
+pub(super) struct Counts {
+    calls: mpsc::Sender<Call>,
+    missing: Arc<AtomicU64>,
+}
+
+impl Counts {
+    /// Starts the worker, which ends when the last handle is gone and everything is written.
+    pub(super) fn start(connection: Connection, tasks: &Tasks) -> Self {
+        let (calls, waiting) = mpsc::channel(QUEUE);
+        let missing = Arc::new(AtomicU64::new(0));
+        let writer = Writer { connection, sums: BTreeMap::new(), missing: Arc::clone(&missing), day: None };
+        tasks.spawn(writer.run(waiting));
+        Self { calls, missing }
+    }
+
+    pub(super) fn count(&self, charge: &Charge, status: StatusCode, endpoint: Option<&MatchedPath>) {
+        let call = Call {
+            account: charge.account,
+            key: charge.key,
+            endpoint: endpoint.cloned(),
+            outcome: outcome(status, charge.quota_refused),
+            at: Utc::now(),
+        };
+        if self.calls.try_send(call).is_err() {
+            self.missing.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn outcome(status: StatusCode, quota_refused: bool) -> Outcome {
+    match status {
+        StatusCode::NOT_FOUND => Outcome::NotFound,
+        StatusCode::FORBIDDEN => Outcome::Plan,
+        StatusCode::TOO_MANY_REQUESTS if quota_refused => Outcome::Quota,
+        StatusCode::TOO_MANY_REQUESTS => Outcome::Rate,
+        status if status.is_client_error() => Outcome::Mistake,
+        status if status.is_server_error() => Outcome::Failed,
+        _ => Outcome::Answered,
+    }
+}
+
+/// Sums calls up and writes the sums.
+struct Writer {
+    connection: Connection,
+    sums: BTreeMap<Counter, Sum>,
+    missing: Arc<AtomicU64>,
+    /// When old statistics were last removed.
+    day: Option<NaiveDate>,
+}
+
+impl Writer {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Call>) {
+        let mut due = interval(PERIOD);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut calls = Vec::new();
+        loop {
+            tokio::select! {
+                count = waiting.recv_many(&mut calls, QUEUE) => {
+                    if count == 0 {
+                        break;
+                    }
+                    calls.drain(..).for_each(|call| self.add(call));
+                }
+                _ = due.tick() => self.write().await,
+            }
+        }
+        self.write().await;
+    }
+
+    fn add(&mut self, call: Call) {
+        let endpoint = call.endpoint.as_ref().map_or("other", MatchedPath::as_str).to_owned();
+        let Call { account, key, outcome, at, .. } = call;
+        let row = Counter { account, day: at.date_naive(), endpoint, key, outcome };
+        if self.sums.len() >= ROWS && !self.sums.contains_key(&row) {
+            self.missing.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let sum = self.sums.entry(row).or_insert(Sum { calls: 0, last_at: at });
+        sum.calls += 1;
+        sum.last_at = sum.last_at.max(at);
+    }
+
+    /// Writes the sums; those that cannot be written now are kept for the next time.
+    async fn write(&mut self) {
+        let missing = self.missing.swap(0, Ordering::Relaxed);
+        if missing > 0 {
+            tracing::warn!(
+                calls = missing,
+                "the statistics lack calls: they came faster than they were written"
+            );
+        }
+        if self.sums.is_empty() {
+            return;
+        }
+        let patience = self.connection.patience;
+        match timeout(patience, self.add_to_store()).await.unwrap_or(Err(AdmissionError::Silent)) {
+            Ok(()) => self.sums.clear(),
+            Err(error) => {
+                self.connection.close();
+                tracing::warn!("statistics: {error}");
+                return;
+            }
+        }
+        let today = Utc::now().date_naive();
+        if self.day.replace(today) != Some(today) && timeout(patience, self.forget(today)).await.is_err() {
+            // Another day tries again.
+            self.connection.close();
+        }
+    }
+
+    async fn add_to_store(&mut self) -> Result<(), AdmissionError> {
+        self.connection.store().await?.count(&self.sums).await
+    }
+
+    async fn forget(&mut self, today: NaiveDate) -> Result<(), AdmissionError> {
+        self.connection.store().await?.forget_counts(today).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_its_outcome() {
+        for (status, outcome_expected) in [
+            (200, Outcome::Answered),
+            (304, Outcome::Answered),
+            (400, Outcome::Mistake),
+            (403, Outcome::Plan),
+            (404, Outcome::NotFound),
+            (405, Outcome::Mistake),
+            (429, Outcome::Rate),
+            (500, Outcome::Failed),
+            (503, Outcome::Failed),
+        ] {
+            assert_eq!(outcome(StatusCode::from_u16(status).unwrap(), false), outcome_expected, "{status}");
+        }
+        assert_eq!(outcome(StatusCode::TOO_MANY_REQUESTS, true), Outcome::Quota);
+    }
+}

@@ -1,0 +1,191 @@
+//! Passwords: which are good enough, how they are kept, how one is compared.
+//!
+//! Invariants: a password is kept as Argon2id (19 MiB, two passes); an address without an account costs the same work as
+//! one with; few are hashed at once, so that sign-ins cannot starve the calls of the API.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, Version};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Transaction};
+
+use super::error::AccountError;
+use super::party::{Locked, Party};
+use super::sessions;
+
+const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
+const SET: &str = include_str!("../../queries/accounts/set_password.sql");
+/// Memory in KiB, passes, lanes.
+const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
+/// Characters of a password.
+const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
+/// Passwords of that length that are tried first by whoever guesses.
+const COMMON: &str = include_str!("common_passwords.txt");
+/// How long one waits for others to be hashed.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What an unknown address is compared with.
+static NOBODYS: LazyLock<String> = LazyLock::new(|| hash_now("no one's password").unwrap_or_default());
+
+/// Why a password was not hashed or compared.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PasswordError {
+    #[error("too many passwords are being checked")]
+    Busy,
+    #[error("passwords cannot be hashed: {0}")]
+    Broken(String),
+}
+
+/// Hashes passwords, a few at a time.
+#[derive(Debug, Clone)]
+pub(crate) struct Hashing(Arc<Semaphore>);
+
+/// The account of an address, with the hash of its password.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) account: i64,
+    hash: String,
+}
+
+impl Hashing {
+    /// With so many at once.
+    pub(crate) fn new(at_once: usize) -> Self {
+        Self(Arc::new(Semaphore::new(at_once)))
+    }
+
+    /// What is kept of a password.
+    pub(crate) async fn hash(&self, password: SecretString) -> Result<String, PasswordError> {
+        self.work(move || hash_now(password.expose_secret())).await?
+    }
+
+    /// Whether this is the password of the account, which takes as long when there is none.
+    pub(crate) async fn is_right(
+        &self,
+        password: SecretString,
+        known: Option<&Known>,
+    ) -> Result<bool, PasswordError> {
+        let hash = known.map(|known| known.hash.clone());
+        self.work(move || {
+            let right = compare(password.expose_secret(), hash.as_deref().unwrap_or(&NOBODYS));
+            right && hash.is_some()
+        })
+        .await
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PasswordError> {
+        let place = timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
+        let place = place.map_err(|_| PasswordError::Busy)?.map_err(|_| PasswordError::Busy)?;
+        let worked = tokio::task::spawn_blocking(move || {
+            // The place is taken until the work ends, even when nobody waits for it any more.
+            let _place = place;
+            work()
+        });
+        worked.await.map_err(|error| PasswordError::Broken(error.to_string()))
+    }
+}
+
+/// The account that an address in lower case may sign in to.
+pub(crate) async fn find(client: &Client, email: &str) -> Result<Option<Known>, AccountError> {
+    let Some(row) = client.query_opt(FIND, &[&email]).await? else { return Ok(None) };
+    Ok(Some(Known { account: row.try_get("id")?, hash: row.try_get("hash")? }))
+}
+
+/// Gives an account its password, in the caller's transaction.
+pub(crate) async fn set(
+    transaction: &Transaction<'_>,
+    account: &Locked,
+    hash: &str,
+) -> Result<(), AccountError> {
+    transaction.execute(SET, &[&account.id, &hash]).await?;
+    Ok(())
+}
+
+/// Gives an account another password and ends its sessions but the one it is changed in.
+pub(crate) async fn change(
+    client: &mut Client,
+    party: Party<'_>,
+    hash: &str,
+    session: i64,
+) -> Result<(), AccountError> {
+    let transaction = client.transaction().await?;
+    let account = party.lock(&transaction).await?;
+    set(&transaction, &account, hash).await?;
+    let ended = sessions::end_all_but(&transaction, account.id, Some(session)).await?;
+    account.record(&transaction, "password.change", json!({ "sessions": ended })).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// Refuses passwords that are guessed soon; any characters are welcome.
+pub(crate) fn check(password: &SecretString, email: &str) -> Result<(), AccountError> {
+    let refused = |message: &str| Err(AccountError::Refused(message.to_owned()));
+    let text = password.expose_secret();
+    if !LENGTH.contains(&text.chars().count()) {
+        return refused("a password has 12 to 128 characters; a few words in a row are good");
+    }
+    let lower = text.to_lowercase();
+    let name = email.split('@').next().unwrap_or_default();
+    if lower.contains(email) || (name.len() > 3 && lower.contains(name)) {
+        return refused("the password contains your address; take another");
+    }
+    let plain: String = lower.chars().filter(|c| c.is_alphanumeric()).collect();
+    let mut kinds: Vec<char> = lower.chars().collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    if kinds.len() < 5 || COMMON.lines().any(|common| common == lower || common == plain) {
+        return refused("that password is one of the first that are guessed; take another");
+    }
+    Ok(())
+}
+
+fn argon2() -> Result<Argon2<'static>, String> {
+    let (memory, passes, lanes) = COST;
+    let parameters = Params::new(memory, passes, lanes, None).map_err(|error| error.to_string())?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, parameters))
+}
+
+fn hash_now(password: &str) -> Result<String, PasswordError> {
+    let hasher = argon2().map_err(PasswordError::Broken)?;
+    let hash = hasher.hash_password(password.as_bytes());
+    Ok(hash.map_err(|error| PasswordError::Broken(error.to_string()))?.to_string())
+}
+
+fn compare(password: &str, hash: &str) -> bool {
+    argon2().is_ok_and(|hasher| hasher.verify_password(password.as_bytes(), hash).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_that_are_guessed_soon_are_refused() {
+        let check = |text: &str| check(&SecretString::from(text), "someone@example.com").is_ok();
+        for bad in
+            ["short", "elevenchars", "aaaaaaaaaaaaaaa", "password1234", "Password-1234", "someone-2026!"]
+        {
+            assert!(!check(bad), "{bad}");
+        }
+        for good in ["correct horse battery", "ütf-8 ist auch gut", "7fa0-11cd-93be"] {
+            assert!(check(good), "{good}");
+        }
+        assert!(!check(&"ab1c2".repeat(26)), "130 characters");
+    }
+
+    #[tokio::test]
+    async fn a_password_is_told_from_another_and_from_none() {
+        let hashing = Hashing::new(1);
+        let hash = hashing.hash("correct horse battery".into()).await.unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        let known = Known { account: 1, hash };
+        assert!(hashing.is_right("correct horse battery".into(), Some(&known)).await.unwrap());
+        assert!(!hashing.is_right("correct horse".into(), Some(&known)).await.unwrap());
+        assert!(!hashing.is_right("no one's password".into(), None).await.unwrap());
+    }
+}

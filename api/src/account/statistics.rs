@@ -1,0 +1,115 @@
+//! An account's calls as they were counted beside its limits: by day, endpoint, key and outcome.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use market::text_enum;
+use tokio_postgres::{Client, Row};
+
+use super::error::AccountError;
+
+const BY_DAY: &str = include_str!("../../queries/accounts/calls_by_day.sql");
+const BY_ENDPOINT: &str = include_str!("../../queries/accounts/calls_by_endpoint.sql");
+const REFUSALS: &str = include_str!("../../queries/accounts/refusals.sql");
+
+text_enum! {
+    /// What came of a call, as statistics count it.
+    pub enum Outcome {
+        /// 2xx and 304
+        Answered = "answered",
+        /// 404
+        NotFound = "not_found",
+        /// Every other 4xx
+        Mistake = "mistake",
+        /// 403
+        Plan = "plan",
+        /// 429, of the minute
+        Rate = "rate",
+        /// 429, of the month
+        Quota = "quota",
+        /// 5xx
+        Failed = "failed",
+    }
+}
+
+/// Calls of a day.
+#[derive(Debug, Clone)]
+pub(crate) struct OfDay {
+    pub(crate) day: NaiveDate,
+    pub(crate) outcome: Outcome,
+    pub(crate) calls: i64,
+}
+
+/// Calls of an endpoint by a key.
+#[derive(Debug, Clone)]
+pub(crate) struct OfEndpoint {
+    pub(crate) endpoint: String,
+    pub(crate) key: String,
+    pub(crate) last_four: String,
+    pub(crate) calls: i64,
+    pub(crate) answered: i64,
+    pub(crate) last_at: DateTime<Utc>,
+}
+
+/// Calls of an endpoint that were not answered as asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub(crate) outcome: Outcome,
+    pub(crate) endpoint: String,
+    pub(crate) calls: i64,
+    pub(crate) last_at: DateTime<Utc>,
+}
+
+/// Calls a day and outcome, from a day on.
+pub(crate) async fn by_day(
+    client: &Client,
+    account: i64,
+    since: NaiveDate,
+) -> Result<Vec<OfDay>, AccountError> {
+    let rows = client.query(BY_DAY, &[&account, &since]).await?;
+    let read = |row: &Row| {
+        Ok(OfDay { day: row.try_get("day")?, outcome: outcome(row)?, calls: row.try_get("calls")? })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Calls an endpoint and key, from a day on, the most first.
+pub(crate) async fn by_endpoint(
+    client: &Client,
+    account: i64,
+    since: NaiveDate,
+) -> Result<Vec<OfEndpoint>, AccountError> {
+    let rows = client.query(BY_ENDPOINT, &[&account, &since]).await?;
+    let read = |row: &Row| {
+        Ok(OfEndpoint {
+            endpoint: row.try_get("endpoint")?,
+            key: row.try_get("key")?,
+            last_four: row.try_get("last_four")?,
+            calls: row.try_get("calls")?,
+            answered: row.try_get("answered")?,
+            last_at: row.try_get("last_at")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// What was refused from a day on, the newest first.
+pub(crate) async fn refusals(
+    client: &Client,
+    account: i64,
+    since: NaiveDate,
+) -> Result<Vec<Refusal>, AccountError> {
+    let rows = client.query(REFUSALS, &[&account, &since]).await?;
+    let read = |row: &Row| {
+        Ok(Refusal {
+            outcome: outcome(row)?,
+            endpoint: row.try_get("endpoint")?,
+            calls: row.try_get("calls")?,
+            last_at: row.try_get("last_at")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+fn outcome(row: &Row) -> Result<Outcome, AccountError> {
+    let word: &str = row.try_get("outcome")?;
+    word.parse().map_err(|reason| AccountError::Refused(format!("an outcome in the statistics {reason}")))
+}

@@ -1,0 +1,29 @@
+//! Secrets of sessions and one-time links: drawn at random, kept as hashes.
+
+use rand::RngExt;
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+
+/// Bytes of randomness: 256 bits.
+const RANDOM: usize = 32;
+
+/// A new secret and the hash it is known by.
+#[derive(Debug)]
+pub(crate) struct Token {
+    /// In hexadecimal digits.
+    pub(crate) text: SecretString,
+    pub(crate) hash: [u8; 32],
+}
+
+impl Token {
+    pub(crate) fn draw() -> Self {
+        let random: [u8; RANDOM] = rand::rng().random();
+        let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { hash: Self::hash(&text), text: text.into() }
+    }
+
+    /// The hash of a secret that somebody shows.
+    pub(crate) fn hash(text: &str) -> [u8; 32] {
+        Sha256::digest(text.as_bytes()).into()
+    }
+}

@@ -1,0 +1,14 @@
+//! Moments as they are written on the command line.
+
+use chrono::{DateTime, Utc};
+
+/// A day stands for its end, UTC; an instant for itself.
+pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, String> {
+    if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+        return Ok(instant.to_utc());
+    }
+    let day: chrono::NaiveDate =
+        text.parse().map_err(|_| "is neither YYYY-MM-DD nor an RFC 3339 instant".to_owned())?;
+    let next = day.succ_opt().and_then(|next| next.and_hms_opt(0, 0, 0)).ok_or("is out of range")?;
+    Ok(next.and_utc())
+}

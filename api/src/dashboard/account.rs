@@ -1,0 +1,206 @@
+//! `/dashboard/account`: sessions, password, address, and the end of the account.
+//!
+//! Invariant: whoever changes the password or the address, or deletes the account, shows the password once more.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+use super::cookie;
+use super::entry::{check, new_password_field};
+use super::error::{PageError, mistake};
+use super::form::{Form, Sent};
+use super::layout::{Section, alert, done, moment};
+use super::notice::Notice;
+use super::visitor::Holder;
+use crate::account::sessions::{self, Shown};
+use crate::account::{accounts, email, password};
+
+const PATH: &str = "/dashboard/account";
+const WRONG: &str = "That is not your present password.";
+
+/// The forms of the page, so that a mistake is told where it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Password,
+    Address,
+    End,
+}
+
+pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
+    page(&holder, None).await
+}
+
+async fn page(holder: &Holder, mistaken: Option<(Place, String)>) -> Result<Response, PageError> {
+    let open = sessions::list(&*holder.client().await?, holder.account()).await?;
+    let message = |place| mistaken.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
+    let body = html! {
+        h1 { "Account" }
+        (done(Notice::told(&holder.visitor.query)))
+        (open_sessions(holder, &open))
+        div.columns {
+            (password_form(holder, message(Place::Password)))
+            (address_form(holder, message(Place::Address)))
+        }
+        (end_form(holder, message(Place::End)))
+    };
+    let page = holder.page("Account", Section::Account, &body);
+    let status = if mistaken.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    Ok((status, page).into_response())
+}
+
+fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
+    let this = holder.signed.session.id;
+    html! {
+        section.panel aria-labelledby="sessions" {
+            h2 id="sessions" { "Sessions" }
+            div.scroll tabindex="0" role="region" aria-label="Sessions" {
+                table {
+                    thead { tr { th scope="col" { "Browser" } th scope="col" { "Address" } th scope="col" { "Since" } th scope="col" { "Last seen" } th scope="col" { "Change" } } }
+                    tbody {
+                        @for session in open {
+                            tr {
+                                th scope="row" { (browser(&session.agent)) @if session.id == this { " " span.tag { "this one" } } }
+                                td { (session.address) }
+                                td { (moment(session.created_at)) }
+                                td { (moment(session.seen_at)) }
+                                td.actions {
+                                    @if session.id != this {
+                                        form method="post" action="/dashboard/sessions/end" {
+                                            (holder.token())
+                                            input type="hidden" name="id" value=(session.id);
+                                            button.quiet.danger type="submit" aria-label={ "End the session from " (session.address) } { "End" }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            p.hint { "A session ends after 30 minutes without use, and after 12 hours." }
+        }
+    }
+}
+
+/// A browser's name out of what it calls itself.
+fn browser(agent: &str) -> &str {
+    const KNOWN: [(&str, &str); 6] = [
+        ("Edg/", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+        ("curl/", "curl"),
+    ];
+    KNOWN.iter().find(|(sign, _)| agent.contains(sign)).map_or("Another program", |(_, name)| name)
+}
+
+fn password_form(holder: &Holder, message: Option<&str>) -> Markup {
+    html! {
+        section.panel aria-labelledby="password" {
+            h2 id="password" { "Password" }
+            (alert(message))
+            form method="post" action="/dashboard/password" {
+                (holder.token())
+                (present_field("present-1"))
+                (new_password_field("New password"))
+                button type="submit" { "Change password" }
+            }
+            p.hint { "Every other session ends." }
+        }
+    }
+}
+
+fn address_form(holder: &Holder, message: Option<&str>) -> Markup {
+    html! {
+        section.panel aria-labelledby="address" {
+            h2 id="address" { "Address" }
+            (alert(message))
+            p { "You sign in as " strong { (holder.email()) } "." }
+            form method="post" action="/dashboard/address" {
+                (holder.token())
+                (present_field("present-2"))
+                label for="email" { "New email address" }
+                input type="email" id="email" name="email" required maxlength="254" autocomplete="off";
+                button type="submit" { "Change address" }
+            }
+        }
+    }
+}
+
+fn end_form(holder: &Holder, message: Option<&str>) -> Markup {
+    html! {
+        section.panel aria-labelledby="end" {
+            h2 id="end" { "Delete the account" }
+            (alert(message))
+            p { "All keys are refused from the next call on, every session ends, and a paid plan is lost. This cannot be undone. What was used of this month stays with the address." }
+            form method="post" action="/dashboard/delete" {
+                (holder.token())
+                (present_field("present-3"))
+                button.danger type="submit" { "Delete the account" }
+            }
+        }
+    }
+}
+
+fn present_field(id: &str) -> Markup {
+    html! {
+        label for=(id) { "Present password" }
+        input type="password" id=(id) name="present" required autocomplete="current-password" maxlength="128";
+    }
+}
+
+/// Whether the form carries the present password; it is throttled like signing in.
+async fn is_confirmed(holder: &Holder, form: &Form) -> Result<bool, PageError> {
+    let known = check(&holder.visitor, holder.email(), form.secret("present")).await?;
+    Ok(known.is_some_and(|known| known.account == holder.account()))
+}
+
+pub(crate) async fn end_session(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let id: i64 = form.text("id").parse().map_err(|_| PageError::NotFound)?;
+    sessions::end(&mut *holder.client().await?, holder.party(), id).await?;
+    Ok(Redirect::to(&Notice::SessionEnded.after(PATH)).into_response())
+}
+
+pub(crate) async fn change_password(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let again = |message: String| Some((Place::Password, message));
+    if !is_confirmed(&holder, &form).await? {
+        return page(&holder, again(WRONG.to_owned())).await;
+    }
+    let chosen = form.secret("password");
+    if let Err(error) = password::check(&chosen, holder.email()) {
+        return page(&holder, again(mistake(error)?)).await;
+    }
+    let hash = holder.visitor.dashboard.hashing.hash(chosen).await?;
+    let session = holder.signed.session.id;
+    password::change(&mut *holder.client().await?, holder.party(), &hash, session).await?;
+    Ok(Redirect::to(&Notice::PasswordChanged.after(PATH)).into_response())
+}
+
+pub(crate) async fn change_address(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let again = |message: String| Some((Place::Address, message));
+    if !is_confirmed(&holder, &form).await? {
+        return page(&holder, again(WRONG.to_owned())).await;
+    }
+    let renamed = match email(form.text("email")) {
+        Ok(address) => accounts::rename(&mut *holder.client().await?, holder.party(), &address).await,
+        Err(error) => Err(error),
+    };
+    match renamed {
+        Ok(()) => Ok(Redirect::to(&Notice::AddressChanged.after(PATH)).into_response()),
+        Err(error) => page(&holder, again(mistake(error)?)).await,
+    }
+}
+
+pub(crate) async fn delete(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    if !is_confirmed(&holder, &form).await? {
+        return page(&holder, Some((Place::End, WRONG.to_owned()))).await;
+    }
+    accounts::delete(&mut *holder.client().await?, holder.party()).await?;
+    let mut response = Redirect::to("/").into_response();
+    if let Some(cookie) = cookie::set(None, holder.visitor.site.is_local) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}

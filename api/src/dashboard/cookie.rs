@@ -1,0 +1,95 @@
+//! The cookie of a session, and the token that its forms carry.
+//!
+//! Invariants: over a network the cookie is Secure and bound to this host; scripts never see it; a token is of one
+//! session, and looks different on every page, so that compression tells nothing about it.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Over HTTPS the prefix makes browsers refuse the cookie from other hosts and paths.
+const SECURE_NAME: &str = "__Host-session";
+/// On this machine's own addresses, where there is no HTTPS.
+const LOCAL_NAME: &str = "session";
+const NONCE: usize = 16;
+
+fn name(is_local: bool) -> &'static str {
+    if is_local { LOCAL_NAME } else { SECURE_NAME }
+}
+
+/// The session's secret in a request's cookies.
+pub(crate) fn read(headers: &HeaderMap, is_local: bool) -> Option<String> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let value = pairs.find(|(given, _)| *given == name(is_local))?.1;
+    let is_formed = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_formed.then(|| value.to_owned())
+}
+
+/// The header that gives a browser its session, or takes it away.
+pub(crate) fn set(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
+    let (name, secure) = (name(is_local), if is_local { "" } else { "; Secure" });
+    let age = if secret.is_some() { "" } else { "; Max-Age=0" };
+    let secret = secret.unwrap_or_default();
+    let mut value: HeaderValue =
+        format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax{secure}{age}").parse().ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// A token for a form of a session.
+pub(crate) fn token(secret: &str) -> String {
+    let nonce = format!("{:016x}", rand::random::<u64>());
+    let proof: String = keyed(secret, &nonce)
+        .map(|mac| mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+        .unwrap_or_default();
+    nonce + &proof
+}
+
+/// Whether a token is of this session.
+pub(crate) fn is_token(secret: &str, token: &str) -> bool {
+    let Some((nonce, proof)) = token.split_at_checked(NONCE) else { return false };
+    let digits = |at: usize| proof.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    let Some(proof) = (0..proof.len()).step_by(2).map(digits).collect::<Option<Vec<u8>>>() else {
+        return false;
+    };
+    keyed(secret, nonce).is_some_and(|mac| mac.verify_slice(&proof).is_ok())
+}
+
+fn keyed(secret: &str, nonce: &str) -> Option<Hmac<Sha256>> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).ok()?;
+    mac.update(b"form ");
+    mac.update(nonce.as_bytes());
+    Some(mac)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_of_one_session() {
+        let (one, two) = ("a".repeat(64), "b".repeat(64));
+        let token = token(&one);
+        assert!(is_token(&one, &token));
+        assert!(!is_token(&two, &token));
+        assert_ne!(token, super::token(&one));
+        for bad in ["", "ä", "0123456789abcdef", &token[..token.len() - 2], &format!("{token}00")] {
+            assert!(!is_token(&one, bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_bound_to_the_host() {
+        let secret = "c".repeat(64);
+        let far = set(Some(&secret), false).unwrap();
+        let text = far.to_str().unwrap();
+        assert!(
+            text.starts_with("__Host-session=") && text.ends_with("Path=/; HttpOnly; SameSite=Lax; Secure")
+        );
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, format!("other=1; __Host-session={secret}").parse().unwrap());
+        assert_eq!(read(&headers, false), Some(secret));
+        assert_eq!(read(&headers, true), None);
+    }
+}

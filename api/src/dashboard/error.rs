@@ -1,0 +1,137 @@
+//! Why a page was not shown, as a page.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use deadpool_postgres::PoolError;
+use maud::html;
+
+use super::attempts::TooMany;
+use super::layout::{self, Section};
+use crate::account::AccountError;
+use crate::account::password::PasswordError;
+use crate::request_id::request_id;
+
+/// Why a page was not shown.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PageError {
+    /// Nobody is signed in; the page that was asked for.
+    #[error("nobody is signed in")]
+    SignIn(String),
+    #[error("nothing is here")]
+    NotFound,
+    /// The form is not one of this session's pages.
+    #[error("the form was not sent from a page of this session")]
+    Forged,
+    #[error("the form is too long")]
+    TooLong,
+    /// A sentence for whoever asked.
+    #[error("{0}")]
+    Refused(String),
+    /// Seconds until another attempt is heard.
+    #[error("too many attempts")]
+    TooMany(u64),
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl PageError {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::SignIn(_) => StatusCode::SEE_OTHER,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Forged => StatusCode::FORBIDDEN,
+            Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// What happened, and what to do.
+    fn told(&self) -> (&'static str, String) {
+        match self {
+            Self::NotFound | Self::SignIn(_) => {
+                ("Nothing is here", "The address may be mistyped, or what was here is gone.".to_owned())
+            }
+            Self::Forged => (
+                "That form is out of date",
+                "It was not sent from a page of this session. Open the page again and repeat it there."
+                    .to_owned(),
+            ),
+            Self::TooLong => ("That was too long", "Go back and shorten what you typed.".to_owned()),
+            Self::Refused(sentence) => ("That did not work", layout::sentence(sentence)),
+            Self::TooMany(seconds) => (
+                "Too many attempts",
+                format!("Wait {seconds} seconds, then try again. Whoever is signed in already stays so."),
+            ),
+            Self::Unavailable(_) => (
+                "Not now",
+                format!("The service cannot do this now; try again shortly. Request {}.", request_id()),
+            ),
+        }
+    }
+}
+
+/// The sentence that a mistake of the person's own is answered with; every other failure stays one.
+pub(crate) fn mistake(error: AccountError) -> Result<String, PageError> {
+    match error {
+        AccountError::Database(_) => Err(error.into()),
+        error => Ok(layout::sentence(&error.to_string())),
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        if let Self::SignIn(path) = &self {
+            let query = form_urlencoded::Serializer::new(String::new()).append_pair("next", path).finish();
+            return Redirect::to(&format!("/sign-in?{query}")).into_response();
+        }
+        if let Self::Unavailable(cause) = &self {
+            tracing::warn!(request_id = request_id(), "dashboard: {cause}");
+        }
+        let (title, text) = self.told();
+        let body = html! {
+            h1 { (title) }
+            p { (text) }
+            p { a.button href="/dashboard" { "To the dashboard" } }
+        };
+        let mut response = (self.status(), layout::page(title, None, Section::Other, &body)).into_response();
+        if let Self::TooMany(seconds) = self {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<AccountError> for PageError {
+    fn from(error: AccountError) -> Self {
+        match error {
+            AccountError::Database(_) => Self::Unavailable(error.to_string()),
+            error => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for PageError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        AccountError::from(error).into()
+    }
+}
+
+impl From<PoolError> for PageError {
+    fn from(error: PoolError) -> Self {
+        Self::Unavailable(store::db::error_chain(&error))
+    }
+}
+
+impl From<PasswordError> for PageError {
+    fn from(error: PasswordError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+impl From<TooMany> for PageError {
+    fn from(TooMany(seconds): TooMany) -> Self {
+        Self::TooMany(seconds)
+    }
+}

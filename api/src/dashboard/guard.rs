@@ -1,0 +1,43 @@
+//! What every page says to the browser that shows it, and the answer to forms from elsewhere.
+
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tower_http::csrf::ProtectionError;
+
+use super::error::PageError;
+
+/// Own files only; no frame, no script or style in a page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    // With no referrer at all, browsers would hide the origin of the forms too.
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+];
+
+/// Adds the headers to a page.
+pub(crate) async fn headers(request: Request, next: Next) -> Response {
+    let forwarded = request.headers().get("x-forwarded-proto");
+    let is_secure = forwarded.is_some_and(|scheme| scheme == "https");
+    let mut response = next.run(request).await;
+    let target = response.headers_mut();
+    for (name, value) in HEADERS {
+        target.insert(name, HeaderValue::from_static(value));
+    }
+    if is_secure {
+        target.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
+    response
+}
+
+/// The answer to a form that another site sent.
+pub(crate) fn foreign(_: ProtectionError) -> Response {
+    PageError::Forged.into_response()
+}

@@ -1,0 +1,58 @@
+//! A moment for each of very many keys, in bounded memory: what throttles remember.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Mutex, PoisonError};
+
+const SHARDS: usize = 64;
+/// Entries a shard keeps; about 64 bytes each.
+const SHARD_ENTRIES: usize = 2_048;
+/// Entries there can be.
+#[cfg(test)]
+pub(crate) const MOST: usize = SHARDS * SHARD_ENTRIES;
+
+/// A bounded map from keys to a moment; forgets the earliest moments first.
+#[derive(Debug)]
+pub(crate) struct Moments<K> {
+    hasher: RandomState,
+    shards: Vec<Mutex<HashMap<K, u64>>>,
+}
+
+impl<K: Hash + Eq + Copy> Moments<K> {
+    pub(crate) fn new() -> Self {
+        Self { hasher: RandomState::new(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+    }
+
+    /// Changes the moment of a key, 0 when it has none; `now` tells which moments may be forgotten.
+    pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
+        #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
+        let index = self.hasher.hash_one(key) as usize % SHARDS;
+        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let (moment, outcome) = change(shard.get(&key).copied().unwrap_or(0));
+        if moment > now || shard.contains_key(&key) {
+            make_room(&mut shard, now);
+            shard.insert(key, moment);
+        }
+        outcome
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+    }
+}
+
+fn make_room<K: Hash + Eq + Copy>(shard: &mut HashMap<K, u64>, now: u64) {
+    if shard.len() < SHARD_ENTRIES {
+        return;
+    }
+    shard.retain(|_, moment| *moment > now);
+    if shard.len() >= SHARD_ENTRIES {
+        // Those that owe least lose least.
+        let mut moments: Vec<u64> = shard.values().copied().collect();
+        let middle = moments.len() / 2;
+        let (_, median, _) = moments.select_nth_unstable(middle);
+        let median = *median;
+        shard.retain(|_, moment| *moment > median);
+    }
+}

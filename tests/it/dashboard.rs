@@ -1,0 +1,19 @@
+//! The account dashboard as a browser without scripts sees it: what a person can do, and what nobody can.
+
+mod account;
+mod counts;
+mod keys;
+mod person;
+mod plans;
+mod security;
+mod sign_in;
+
+use anyhow::Result;
+use harness::{Api, TestApp};
+
+/// An app whose dashboard is open to everybody, and one process that serves it.
+pub(crate) async fn open() -> Result<(TestApp, Api)> {
+    let app = TestApp::builder().env("SIGN_UP", "open").env("BILLING", "self_service").start().await?;
+    let api = app.api_serve().await?;
+    Ok((app, api))
+}

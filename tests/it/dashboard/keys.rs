@@ -1,0 +1,108 @@
+//! Keys in the owner's own hands.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::open;
+use super::person::Person;
+
+const WHO: &str = "keys@example.com";
+const CALL: &str = "/v1/stocks?limit=1";
+
+#[tokio::test]
+async fn a_person_makes_a_key_and_calls_with_it() -> Result<()> {
+    let (_app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let empty = person.get("/dashboard").await?;
+    assert!(empty.has("Create your first key"), "{}", empty.text);
+    let page = person.fill("/dashboard", "/dashboard/keys", &[("name", "laptop"), ("life", "never")]).await?;
+    let secret = page.between("<code id=\"secret\">", "</code>")?.to_owned();
+    assert_eq!(page.header("cache-control"), "no-store");
+    let curl = page.between("<code id=\"call\">", "</code>")?;
+    assert!(curl.contains(&secret) && curl.contains(&api.base_url), "{curl}");
+    assert_eq!(api.get(CALL, Some(&secret)).await?.status, 200);
+
+    // The secret is on no other page.
+    for path in ["/dashboard", "/dashboard/keys", "/dashboard/usage", "/dashboard/log"] {
+        let page = person.get(path).await?;
+        assert!(!page.has(&secret), "{path}");
+    }
+    let listed = person.get("/dashboard/keys").await?;
+    let last_four = &secret[secret.len() - 4..];
+    assert!(listed.has("laptop") && listed.has(&format!("dds_live_…{last_four}")), "{}", listed.text);
+    harness::eventually(Duration::from_secs(10), async || {
+        let used = person.get("/dashboard/keys").await?;
+        ensure!(!used.has("not yet"), "{}", used.text);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_key_is_replaced_with_an_overlap_and_deleted() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let old = person.create_key("nightly").await?;
+    let id: i64 = app.sql_value("select id from accounts.api_keys").await?;
+    let path = format!("/dashboard/keys/{id}/replace");
+    let page = person.fill(&path, &path, &[("overlap", "1h")]).await?;
+    let new = page.between("<code id=\"secret\">", "</code>")?.to_owned();
+    for secret in [&old, &new] {
+        assert_eq!(api.get(CALL, Some(secret)).await?.status, 200);
+    }
+    let hours: f64 = app
+        .sql_value("select extract(epoch from expires_at - now())::float8 / 3600 from accounts.api_keys order by id limit 1")
+        .await?;
+    assert!((0.9..=1.0).contains(&hours), "{hours}");
+
+    let newest: i64 = app.sql_value("select max(id) from accounts.api_keys").await?;
+    let path = format!("/dashboard/keys/{newest}/delete");
+    assert!(person.get(&path).await?.has("This cannot be undone"));
+    let page = person.fill(&path, &path, &[]).await?;
+    assert_eq!((page.status, page.location()), (303, "/dashboard/keys?done=key-deleted"));
+    assert_eq!(api.get(CALL, Some(&new)).await?.status, 401);
+    assert_eq!(api.get(CALL, Some(&old)).await?.status, 200);
+    assert_eq!(person.get(&path).await?.status, 404, "what is deleted has no page");
+    Ok(())
+}
+
+#[tokio::test]
+async fn keys_end_when_they_should_and_mistakes_are_said() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    for (life, date, days) in [("90", "", 90.0), ("30", "", 30.0), ("365", "", 365.0)] {
+        person
+            .fill("/dashboard/keys", "/dashboard/keys", &[("name", life), ("life", life), ("date", date)])
+            .await?;
+        let lasts: f64 = app
+            .sql_value("select extract(epoch from expires_at - now())::float8 / 86400 from accounts.api_keys order by id desc limit 1")
+            .await?;
+        assert!((days - 0.1..=days).contains(&lasts), "{life}: {lasts}");
+    }
+    let made = person
+        .fill(
+            "/dashboard/keys",
+            "/dashboard/keys",
+            &[("name", "day"), ("life", "date"), ("date", "2999-12-31")],
+        )
+        .await?;
+    assert_eq!(made.status, 200);
+    let ends: String = app
+        .sql_value("select expires_at::date::text from accounts.api_keys order by id desc limit 1")
+        .await?;
+    assert_eq!(ends, "3000-01-01");
+    for (fields, said) in [
+        ([("name", "30"), ("life", "90"), ("date", "")], "has an active key named 30 already"),
+        ([("name", " "), ("life", "90"), ("date", "")], "1 to 64 characters"),
+        ([("name", "x"), ("life", "date"), ("date", "2020-01-01")], "expired already"),
+        ([("name", "x"), ("life", "date"), ("date", "soon")], "Choose the key&#39;s last day"),
+        ([("name", "x"), ("life", ""), ("date", "")], "Choose how long"),
+    ] {
+        let page = person.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;
+        let alert = page.between("role=\"alert\">", "</p>").context("an alert")?;
+        let said = said.replace("&#39;", "'");
+        assert!(page.status == 422 && alert.contains(&said), "{fields:?}: {} {alert}", page.status);
+    }
+    Ok(())
+}

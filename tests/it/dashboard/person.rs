@@ -1,0 +1,142 @@
+//! A person with a browser that keeps cookies, follows nothing by itself, and runs no script.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::Api;
+use reqwest::header::{HeaderMap, LOCATION, SET_COOKIE};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder};
+
+pub(crate) const PASSWORD: &str = "correct horse battery";
+
+/// One person in front of one process of the service.
+#[derive(Debug, Clone)]
+pub(crate) struct Person {
+    client: Client,
+    base: String,
+    /// Name and value of the session's cookie.
+    pub(crate) cookie: Option<String>,
+}
+
+/// A page, or a redirect.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Page {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Where it leads.
+    pub(crate) fn location(&self) -> &str {
+        self.header(LOCATION.as_str())
+    }
+
+    /// What stands between two texts, the first time.
+    pub(crate) fn between(&self, before: &str, after: &str) -> Result<&str> {
+        let found = self.text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
+        Ok(found.with_context(|| format!("no {before:?} in {}", self.text))?.0)
+    }
+
+    /// The proof of origin in its forms.
+    pub(crate) fn token(&self) -> Result<String> {
+        Ok(self.between("name=\"token\" value=\"", "\"")?.to_owned())
+    }
+
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.text.contains(text)
+    }
+}
+
+impl Person {
+    pub(crate) fn at(api: &Api) -> Result<Self> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client =
+            Client::builder().no_proxy().redirect(Policy::none()).timeout(Duration::from_secs(60)).build()?;
+        Ok(Self { client, base: api.base_url.clone(), cookie: None })
+    }
+
+    /// A person who just signed up.
+    pub(crate) async fn signed_up(api: &Api, email: &str) -> Result<Self> {
+        let mut person = Self::at(api)?;
+        let page = person.post("/sign-up", &[("email", email), ("password", PASSWORD)]).await?;
+        ensure!((page.status, page.location()) == (303, "/dashboard"), "{} {}", page.status, page.text);
+        Ok(person)
+    }
+
+    /// The same person in front of another process.
+    pub(crate) fn before(&self, api: &Api) -> Self {
+        Self { base: api.base_url.clone(), ..self.clone() }
+    }
+
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Page> {
+        self.send(self.client.get(format!("{}{path}", self.base))).await
+    }
+
+    /// Sends a form as it is given.
+    pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
+        self.post_with(path, fields, &[]).await
+    }
+
+    pub(crate) async fn post_with(
+        &mut self,
+        path: &str,
+        fields: &[(&str, &str)],
+        headers: &[(&str, &str)],
+    ) -> Result<Page> {
+        let body: String = fields
+            .iter()
+            .map(|(name, value)| format!("{name}={}", encoded(value)))
+            .collect::<Vec<_>>()
+            .join("&");
+        let mut request = self.client.post(format!("{}{path}", self.base)).body(body);
+        request = request.header("content-type", "application/x-www-form-urlencoded");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request).await
+    }
+
+    /// Sends a form of a page, as that page made it.
+    pub(crate) async fn fill(&mut self, page: &str, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
+        let token = self.get(page).await?.token()?;
+        let with_token: Vec<(&str, &str)> =
+            [("token", token.as_str())].into_iter().chain(fields.iter().copied()).collect();
+        self.post(path, &with_token).await
+    }
+
+    /// Makes a key and gives its secret.
+    pub(crate) async fn create_key(&mut self, name: &str) -> Result<String> {
+        let fields = [("name", name), ("life", "90")];
+        let page = self.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;
+        ensure!(page.status == 200, "{} {}", page.status, page.text);
+        Ok(page.between("<code id=\"secret\">", "</code>")?.to_owned())
+    }
+
+    async fn send(&mut self, mut request: RequestBuilder) -> Result<Page> {
+        if let Some(cookie) = &self.cookie {
+            request = request.header("cookie", cookie);
+        }
+        let response = request.send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        if let Some(set) = headers.get(SET_COOKIE) {
+            let pair = set.to_str()?.split(';').next().unwrap_or_default().to_owned();
+            self.cookie = Some(pair).filter(|pair| !pair.ends_with('='));
+        }
+        Ok(Page { status, headers, text: response.text().await? })
+    }
+}
+
+fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        })
+        .collect()
+}

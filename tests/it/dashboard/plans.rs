@@ -1,0 +1,135 @@
+//! Plans: taken, asked for, cancelled; and what a deleted account leaves behind.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::open;
+use super::person::{PASSWORD, Person};
+use crate::api_world::check;
+use harness::TestApp;
+
+const WHO: &str = "plans@example.com";
+const CALL: &str = "/v1/stocks?limit=1";
+const PLAN: &str = "/dashboard/plan";
+
+async fn shown(app: &TestApp) -> Result<Value> {
+    app.api(&["account", "show", WHO, "--json"]).await?.success()?.json()
+}
+
+#[tokio::test]
+async fn the_free_limit_is_explained_and_an_upgrade_holds_at_once() -> Result<()> {
+    let (app, api) = open().await?;
+    app.sql("update accounts.tiers set monthly_quota = 3 where tier = 'free'", &[]).await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let key = person.create_key("k").await?;
+    let mut statuses = vec![];
+    for _ in 0..5 {
+        statuses.push(api.get(CALL, Some(&key)).await?.status.as_u16());
+    }
+    assert_eq!(statuses, [200, 200, 200, 429, 429]);
+    let refused = api.get(CALL, Some(&key)).await?.json()?;
+    let upgrade_url = refused["upgrade_url"].as_str().unwrap_or_default().to_owned();
+    assert!(person.get(&upgrade_url).await?.has("href=\"/dashboard/plan\""));
+
+    let usage = person.get("/dashboard/usage").await?;
+    assert!(
+        usage.has("The month's calls are used up") && usage.has("Upgrade to go on now"),
+        "{}",
+        usage.text
+    );
+    let page = person.fill(PLAN, PLAN, &[("tier", "starter")]).await?;
+    assert_eq!((page.status, page.location()), (303, "/dashboard/plan?done=upgraded"));
+    let next = api.get(CALL, Some(&key)).await?;
+    assert_eq!((next.status.as_u16(), next.header("x-ratelimit-limit")), (200, Some("30")));
+    // What was used stays used.
+    assert_eq!(next.header("x-quota-remaining"), Some("49996"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn less_holds_when_the_paid_month_ends() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let key = person.create_key("k").await?;
+    let rate = async || -> Result<String> {
+        let reply = api.get(CALL, Some(&key)).await?;
+        Ok(reply.header("x-ratelimit-limit").unwrap_or_default().to_owned())
+    };
+    person.fill(PLAN, PLAN, &[("tier", "professional")]).await?;
+    assert_eq!(rate().await?, "300");
+    person.fill(PLAN, PLAN, &[("tier", "starter")]).await?;
+    assert_eq!(rate().await?, "300", "the month is paid");
+    assert!(person.get(PLAN).await?.has("then Starter"));
+    check(&shown(&app).await?, json!({ "tier": "professional", "next_tier": "starter" }));
+    app.sql("update accounts.accounts set paid_until = now() - interval '1 second'", &[]).await?;
+    assert_eq!(rate().await?, "30", "and then it is over, without a job or a restart");
+    // The lower plan has months of its own, and can be cancelled too.
+    let page = person.fill(PLAN, "/dashboard/plan/cancel", &[]).await?;
+    assert_eq!(page.location(), "/dashboard/plan?done=cancelled");
+    assert!(person.get(PLAN).await?.has("Paid until"));
+    check(
+        &shown(&app).await?,
+        json!({ "tier": "starter", "effective_tier": "starter", "next_tier": "free" }),
+    );
+    assert_eq!(rate().await?, "30");
+    // Until then it can be kept.
+    person.fill(PLAN, PLAN, &[("tier", "starter")]).await?;
+    check(&shown(&app).await?, json!({ "tier": "starter", "paid_until": null }));
+    Ok(())
+}
+
+/// The months that a subscription is paid for, against the calendar's ends.
+#[tokio::test]
+async fn a_paid_month_ends_on_the_day_it_began() -> Result<()> {
+    let app = TestApp::start().await?;
+    for (start, now, end) in [
+        ("2024-01-15 10:00", "2024-01-15 10:00", "2024-02-15 10:00"),
+        ("2024-01-15 10:00", "2024-02-15 09:59", "2024-02-15 10:00"),
+        ("2024-01-15 10:00", "2024-02-15 10:00", "2024-03-15 10:00"),
+        ("2024-01-31 00:00", "2024-02-28 12:00", "2024-02-29 00:00"),
+        ("2023-01-31 00:00", "2023-02-28 12:00", "2023-03-31 00:00"),
+        ("2023-12-31 23:00", "2024-12-31 22:59", "2024-12-31 23:00"),
+        ("2024-02-29 00:00", "2025-02-28 12:00", "2025-03-29 00:00"),
+    ] {
+        let query = format!(
+            "select to_char(accounts.period_end('{start} UTC', '{now} UTC') at time zone 'utc', 'YYYY-MM-DD HH24:MI')"
+        );
+        assert_eq!(app.sql_value::<String>(&query).await?, end, "{start} {now}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_the_operator_changes_plans_one_asks() -> Result<()> {
+    let app = TestApp::builder().env("SIGN_UP", "open").start().await?;
+    let api = app.api_serve().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let page = person.fill(PLAN, PLAN, &[("tier", "premium")]).await?;
+    assert_eq!(page.location(), "/dashboard/plan?done=asked");
+    assert!(person.get(PLAN).await?.has("You asked for"));
+    check(&shown(&app).await?, json!({ "tier": "free", "effective_tier": "free", "wanted_tier": "premium" }));
+    app.api(&["account", "set-tier", WHO, "premium"]).await?.success()?;
+    check(&shown(&app).await?, json!({ "effective_tier": "premium", "wanted_tier": null }));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_deleted_account_gets_no_month_back() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let key = person.create_key("k").await?;
+    app.sql("update accounts.limiter set used = 4998", &[]).await?;
+    assert_eq!(api.get(CALL, Some(&key)).await?.status, 200);
+    let wrong = person.fill("/dashboard/account", "/dashboard/delete", &[("present", "wrong")]).await?;
+    assert!(wrong.status == 422 && wrong.has("not your present password"));
+    let page = person.fill("/dashboard/account", "/dashboard/delete", &[("present", PASSWORD)]).await?;
+    assert_eq!((page.status, page.location()), (303, "/"));
+    assert_eq!(api.get(CALL, Some(&key)).await?.status, 401);
+    assert_eq!(person.get("/dashboard").await?.status, 303, "the session ended");
+
+    let mut again = Person::signed_up(&api, WHO).await?;
+    let key = again.create_key("k").await?;
+    assert_eq!(api.get(CALL, Some(&key)).await?.header("x-quota-remaining"), Some("0"));
+    assert_eq!(api.get(CALL, Some(&key)).await?.status, 429);
+    Ok(())
+}

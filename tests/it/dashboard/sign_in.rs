@@ -1,0 +1,140 @@
+//! Ways in: signing up and in, one-time links, and how long a session lasts.
+
+use anyhow::{Context, Result, ensure};
+use harness::TestApp;
+
+use super::open;
+use super::person::{PASSWORD, Person};
+
+const WHO: &str = "who@example.com";
+
+async fn link(app: &TestApp, arguments: &[&str]) -> Result<String> {
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+    let made = app.api(&arguments).await?.success()?.json()?;
+    let link = made["link"].as_str().context("a link")?;
+    Ok(link.split_once("8080").context("a path")?.1.to_owned())
+}
+
+#[tokio::test]
+async fn a_person_signs_up_out_and_in() -> Result<()> {
+    let (_app, api) = open().await?;
+    let mut person = Person::signed_up(&api, "Who@Example.com").await?;
+    let overview = person.get("/dashboard").await?;
+    assert!(overview.status == 200 && overview.has(WHO), "{}", overview.text);
+    let out = person.fill("/dashboard", "/sign-out", &[]).await?;
+    assert_eq!((out.status, out.location()), (303, "/"));
+    assert_eq!(person.cookie, None);
+    let asked = person.get("/dashboard/usage").await?;
+    assert_eq!(asked.location(), "/sign-in?next=%2Fdashboard%2Fusage");
+    assert!(person.get(asked.location()).await?.has("value=\"/dashboard/usage\""));
+    let fields = [("email", WHO), ("password", PASSWORD), ("next", "/dashboard/usage")];
+    assert_eq!(person.post("/sign-in", &fields).await?.location(), "/dashboard/usage");
+    assert_eq!(person.get("/sign-up").await?.location(), "/dashboard", "who is in need not sign up");
+    Ok(())
+}
+
+#[tokio::test]
+async fn mistakes_in_signing_up_are_said() -> Result<()> {
+    let (_app, api) = open().await?;
+    Person::signed_up(&api, WHO).await?;
+    let mut person = Person::at(&api)?;
+    for (email, password, said) in [
+        ("nobody", PASSWORD, "not an email address"),
+        ("new@example.com", "short", "12 to 128 characters"),
+        ("new@example.com", "password1234", "first that are guessed"),
+        ("newcomer@example.com", "newcomer's own", "contains your address"),
+        (WHO, PASSWORD, "an account with this address already"),
+    ] {
+        let page = person.post("/sign-up", &[("email", email), ("password", password)]).await?;
+        assert!(
+            page.status == 422 && page.between("role=\"alert\">", "</p>")?.contains(said),
+            "{said}: {}",
+            page.text
+        );
+        assert!(
+            page.has(&format!("value=\"{email}\"")) && !page.has(password),
+            "what was typed stays, but the password"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_sign_up_is_closed_the_operator_invites() -> Result<()> {
+    let app = TestApp::start().await?;
+    let closed = app.api_serve().await?;
+    let mut person = Person::at(&closed)?;
+    let fields = [("email", WHO), ("password", PASSWORD)];
+    assert_eq!(person.post("/sign-up", &fields).await?.status, 422);
+    assert!(person.get("/sign-up").await?.has("ask for an invitation"));
+    let path = link(&app, &["account", "invite", WHO, "--tier", "starter"]).await?;
+    assert_eq!(person.get(&path).await?.status, 404, "closed is closed");
+
+    let invited = app.api_serve_with(&[("SIGN_UP", "invited")]).await?;
+    let mut person = Person::at(&invited)?;
+    assert_eq!(person.post("/sign-up", &fields).await?.status, 422);
+    // Whatever reads mail before people do uses nothing up.
+    for _ in 0..3 {
+        assert!(person.get(&path).await?.has("You are invited"));
+    }
+    assert_eq!(person.post(&path, &[("password", "short")]).await?.status, 422);
+    assert_eq!(person.post(&path, &[("password", PASSWORD)]).await?.location(), "/dashboard");
+    assert!(person.get("/dashboard").await?.has("Starter plan"));
+    assert_eq!(Person::at(&invited)?.post(&path, &[("password", PASSWORD)]).await?.status, 404, "once");
+    let again = app.api(&["account", "invite", WHO]).await?;
+    assert!(again.code != 0 && again.stderr.contains("already"), "{}", again.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reset_link_sets_a_password_and_ends_every_session() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut lost = Person::signed_up(&api, WHO).await?;
+    let first = link(&app, &["account", "reset", WHO]).await?;
+    let path = link(&app, &["account", "reset", WHO, "--hours", "1"]).await?;
+    let mut person = Person::at(&api)?;
+    assert_eq!(person.get(&first).await?.status, 404, "a new link ends the one before");
+    assert!(person.get(&path).await?.has("Choose a new password"));
+    assert_eq!(person.post(&path, &[("password", "another horse battery")]).await?.location(), "/dashboard");
+    assert_eq!(lost.get("/dashboard").await?.status, 303);
+    let fields = [("email", WHO), ("password", PASSWORD)];
+    assert_eq!(Person::at(&api)?.post("/sign-in", &fields).await?.status, 422, "the old one is gone");
+
+    let late = link(&app, &["account", "reset", WHO]).await?;
+    app.sql("update accounts.links set expires_at = now()", &[]).await?;
+    assert_eq!(person.get(&late).await?.status, 404);
+    // An account of the operator's making has no password until then.
+    app.create_account("made@example.com", "free").await?;
+    let path = link(&app, &["account", "reset", "made@example.com"]).await?;
+    assert_eq!(Person::at(&api)?.post(&path, &[("password", PASSWORD)]).await?.location(), "/dashboard");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_ends_by_itself() -> Result<()> {
+    let (app, api) = open().await?;
+    for ended in ["seen_at = now() - interval '31 minutes'", "created_at = now() - interval '721 minutes'"] {
+        let email = format!("{}@example.com", &ended[..4].replace(' ', ""));
+        let mut person = Person::signed_up(&api, &email).await?;
+        app.sql("update accounts.sessions set seen_at = now() - interval '29 minutes'", &[]).await?;
+        assert_eq!(person.get("/dashboard").await?.status, 200);
+        let seen: bool = app.sql_value("select seen_at > now() - interval '1 minute' from accounts.sessions order by id desc limit 1").await?;
+        ensure!(seen, "use keeps it open");
+        app.sql(&format!("update accounts.sessions set {ended}"), &[]).await?;
+        assert_eq!(person.get("/dashboard").await?.status, 303, "{ended}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_dashboard_there_are_the_plans_alone() -> Result<()> {
+    let app = TestApp::builder().env("DASHBOARD", "off").start().await?;
+    let api = app.api_serve().await?;
+    let mut person = Person::at(&api)?;
+    for path in ["/", "/dashboard", "/sign-in", "/sign-up", "/link/x"] {
+        let page = person.get(path).await?;
+        assert!(page.status == 404 && page.text.starts_with("{\"error\""), "{path}: {}", page.text);
+    }
+    assert!(person.get("/plans").await?.has("Ask the operator"));
+    Ok(())
+}
