@@ -18,3 +18,8 @@ pub(crate) fn text(variable: &str) -> Option<String> {
 pub fn number(variable: &str) -> Option<u64> {
     text(variable)?.parse().ok()
 }
+
+/// A folder that a developer wants a test's pictures in.
+pub fn given_folder(variable: &str) -> Option<std::path::PathBuf> {
+    given(variable).map(std::path::PathBuf::from)
+}

@@ -7,6 +7,7 @@
 mod api;
 mod app;
 mod binaries;
+mod browser;
 pub mod cli;
 mod endpoints;
 mod environment;
@@ -28,8 +29,9 @@ mod system_calls;
 pub use api::{Api, Reply, client};
 pub use app::{TestApp, TestAppBuilder};
 pub use binaries::{Binaries, Program};
+pub use browser::{Browser, BrowserOptions, Screen, accessibility_rules};
 pub use endpoints::Endpoints;
-pub use environment::number;
+pub use environment::{given_folder, number};
 pub use eventually::eventually;
 pub use feed::Feed;
 pub use nats::{NatsCluster, NatsServer};

@@ -54,7 +54,7 @@ fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
     html! {
         section.panel aria-labelledby="sessions" {
             h2 id="sessions" { "Sessions" }
-            div.scroll tabindex="0" role="region" aria-label="Sessions" {
+            div.scroll tabindex="0" role="region" aria-label="Table of sessions" {
                 table {
                     thead { tr { th scope="col" { "Browser" } th scope="col" { "Address" } th scope="col" { "Since" } th scope="col" { "Last seen" } th scope="col" { "Change" } } }
                     tbody {

@@ -221,7 +221,7 @@ async fn own(holder: &Holder, id: i64) -> Result<Key, PageError> {
 /// Keys in a table; with what can be done to them, where asked for.
 pub(crate) fn table<'a>(keys: impl Iterator<Item = &'a Key>, with_actions: bool) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Keys" {
+        div.scroll tabindex="0" role="region" aria-label="Table of keys" {
             table {
                 thead {
                     tr {

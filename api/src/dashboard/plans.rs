@@ -64,7 +64,7 @@ fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
 /// The plans side by side.
 pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Plans" {
+        div.scroll tabindex="0" role="region" aria-label="Table of plans" {
             table {
                 thead {
                     tr { th scope="col" { "Plan" } th.number scope="col" { "Calls a minute" } th.number scope="col" { "At once" } th.number scope="col" { "Calls a month" } th.number scope="col" { "History" } }

@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::HeaderMap;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 
 /// The service's address as one request used it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,14 +10,17 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
+/// What is logged of some libraries at most, whoever asks for more. The tools' protocol shows what its clients send, keys in
+/// arguments included; the database shows the parameters of statements, hashes of passwords included.
+const QUIET: [&str; 2] = ["rmcp=error", "tokio_postgres=info"];
+
 /// Starts logging to standard error. `LOG_FORMAT=json` writes one JSON object a line; `RUST_LOG` filters.
 pub fn init_logging(default_filter: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter));
-    // The tools' protocol logs what its clients send, keys in arguments included.
-    let filter = match "rmcp=error".parse() {
+    let filter = QUIET.iter().fold(filter, |filter, quiet| match quiet.parse() {
         Ok(directive) => filter.add_directive(directive),
         Err(_) => filter,
-    };
+    });
     #[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]
     let json = std::env::var("LOG_FORMAT").is_ok_and(|format| format == "json");
     let terminal = std::io::stderr().is_terminal();

@@ -69,11 +69,6 @@ impl Person {
         Ok(person)
     }
 
-    /// The same person in front of another process.
-    pub(crate) fn before(&self, api: &Api) -> Self {
-        Self { base: api.base_url.clone(), ..self.clone() }
-    }
-
     pub(crate) async fn get(&mut self, path: &str) -> Result<Page> {
         self.send(self.client.get(format!("{}{path}", self.base))).await
     }

@@ -1,0 +1,260 @@
+//! A real browser, driven over the WebDriver protocol: Debian's Chromium with its driver.
+//!
+//! The protocol is JSON over HTTP, so the harness speaks it itself. The client crates for it switch on features of
+//! `serde_json` that change how the service's own programs write JSON.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::{Client, Method};
+use rustix::process::{Pid, kill_process};
+use serde_json::{Value, json};
+
+use crate::api::client;
+use crate::eventually;
+use crate::port;
+use crate::process::{Daemon, Signal, leashed};
+
+/// The version of the accessibility rules that pages are held against.
+const AXE: &str = "axe-core@4.11.0";
+/// How the protocol names an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// A browser with a profile of its own. Dropping it ends it.
+#[derive(Debug)]
+pub struct Browser {
+    client: Client,
+    session: String,
+    process: Option<Pid>,
+    _driver: Daemon,
+}
+
+/// How a browser is started.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BrowserOptions {
+    /// Runs no script of any page.
+    pub without_scripts: bool,
+}
+
+/// What a page is shown on.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    pub width: u32,
+    pub height: u32,
+    pub dark: bool,
+}
+
+impl Browser {
+    /// Starts a browser with its profile in a folder; says on standard error that its tests skip where there is none.
+    pub async fn start(folder: &Path, options: BrowserOptions) -> Result<Option<Browser>> {
+        if which("chromedriver").is_none() || which("chromium").is_none() {
+            eprintln!(
+                "skipped: Chromium and its driver are not here (apt-get install chromium chromium-driver)"
+            );
+            return Ok(None);
+        }
+        let port = port::free()?;
+        let mut command = leashed("chromedriver", "KILL");
+        command.arg(format!("--port={port}"));
+        let driver = Daemon::start("chromedriver", command, &folder.join(format!("driver-{port}.log")))?;
+        let client = client(Duration::from_secs(60))?;
+        let base = format!("http://127.0.0.1:{port}");
+        eventually(Duration::from_secs(20), async || {
+            let status: Value = client.get(format!("{base}/status")).send().await?.json().await?;
+            ensure!(status["value"]["ready"] == true, "{status}");
+            Ok(())
+        })
+        .await?;
+        let profile = folder.join(format!("profile-{port}"));
+        let asked = json!({ "capabilities": { "alwaysMatch": capabilities(&profile, options) } });
+        let answer = client.post(format!("{base}/session")).json(&asked).send().await?.json().await?;
+        let value: Value = value(answer)?;
+        let id = value["sessionId"].as_str().context("no session")?;
+        let process =
+            value["capabilities"]["goog:processID"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+        let process = process.and_then(Pid::from_raw);
+        Ok(Some(Browser { client, session: format!("{base}/session/{id}"), process, _driver: driver }))
+    }
+
+    /// Opens an address and waits until it is there.
+    pub async fn open(&self, url: &str) -> Result<()> {
+        self.command(Method::POST, "/url", json!({ "url": url })).await?;
+        Ok(())
+    }
+
+    /// The address of the page that is shown.
+    pub async fn url(&self) -> Result<String> {
+        let url = self.command(Method::GET, "/url", Value::Null).await?;
+        Ok(url.as_str().context("no address")?.to_owned())
+    }
+
+    pub async fn back(&self) -> Result<()> {
+        self.command(Method::POST, "/back", json!({})).await?;
+        Ok(())
+    }
+
+    /// The text of the first element of a CSS selector, as it is seen.
+    pub async fn text(&self, selector: &str) -> Result<String> {
+        let element = self.find(selector).await?;
+        let text = self.command(Method::GET, &format!("/element/{element}/text"), Value::Null).await?;
+        Ok(text.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Whether there is such an element.
+    pub async fn has(&self, selector: &str) -> Result<bool> {
+        let asked = json!({ "using": "css selector", "value": selector });
+        let found = self.command(Method::POST, "/elements", asked).await?;
+        Ok(found.as_array().is_some_and(|found| !found.is_empty()))
+    }
+
+    pub async fn click(&self, selector: &str) -> Result<()> {
+        let element = self.find(selector).await?;
+        self.command(Method::POST, &format!("/element/{element}/click"), json!({})).await?;
+        Ok(())
+    }
+
+    /// Types into a field, in place of what is there.
+    pub async fn fill(&self, selector: &str, text: &str) -> Result<()> {
+        let element = self.find(selector).await?;
+        self.command(Method::POST, &format!("/element/{element}/clear"), json!({})).await?;
+        self.command(Method::POST, &format!("/element/{element}/value"), json!({ "text": text })).await?;
+        Ok(())
+    }
+
+    /// Presses keys one after the other on whatever has the focus.
+    pub async fn press(&self, keys: &str) -> Result<()> {
+        let strokes: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| {
+                ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key.to_string() }))
+            })
+            .collect();
+        let asked = json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] });
+        self.command(Method::POST, "/actions", asked).await?;
+        Ok(())
+    }
+
+    /// What a function's body returns in the page; a promise is waited for.
+    pub async fn run(&self, body: &str) -> Result<Value> {
+        self.command(Method::POST, "/execute/sync", json!({ "script": body, "args": [] })).await
+    }
+
+    /// Shows pages as on this screen.
+    pub async fn show_on(&self, screen: Screen) -> Result<()> {
+        let size = json!({ "width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": false });
+        self.devtools("Emulation.setDeviceMetricsOverride", size).await?;
+        let scheme = if screen.dark { "dark" } else { "light" };
+        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        self.devtools("Emulation.setEmulatedMedia", features).await?;
+        Ok(())
+    }
+
+    /// Writes the whole page into a file, beyond what the screen shows too.
+    pub async fn photograph(&self, file: &Path) -> Result<()> {
+        let asked = json!({ "format": "png", "captureBeyondViewport": true });
+        let picture = self.devtools("Page.captureScreenshot", asked).await?;
+        let bytes = STANDARD.decode(picture["data"].as_str().context("no picture")?)?;
+        std::fs::write(file, bytes).with_context(|| file.display().to_string())
+    }
+
+    /// What the accessibility rules (WCAG 2.2 A and AA, and the best practices) find on the page that is shown.
+    pub async fn accessibility(&self, rules: &str) -> Result<Vec<String>> {
+        self.run(rules).await?;
+        let found = self
+            .run(
+                "return axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
+                   .then(found => found.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html + ' ' + n.failureSummary).join(' | ')))",
+            )
+            .await?;
+        let found = found.as_array().context("no findings")?;
+        Ok(found.iter().filter_map(|finding| finding.as_str().map(str::to_owned)).collect())
+    }
+
+    async fn find(&self, selector: &str) -> Result<String> {
+        let asked = json!({ "using": "css selector", "value": selector });
+        let found =
+            self.command(Method::POST, "/element", asked).await.with_context(|| selector.to_owned())?;
+        Ok(found[ELEMENT].as_str().context("no element")?.to_owned())
+    }
+
+    async fn devtools(&self, command: &str, parameters: Value) -> Result<Value> {
+        let asked = json!({ "cmd": command, "params": parameters });
+        self.command(Method::POST, "/goog/cdp/execute", asked).await
+    }
+
+    async fn command(&self, method: Method, path: &str, body: Value) -> Result<Value> {
+        let mut request = self.client.request(method, format!("{}{path}", self.session));
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        value(request.send().await?.json().await?)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The driver gives the browser a process group of its own, which outlives the driver's.
+        if let Some(process) = self.process {
+            let _ = kill_process(process, Signal::KILL);
+        }
+    }
+}
+
+/// The accessibility rules as a script, fetched from npm once; none without npm.
+pub fn accessibility_rules() -> Result<Option<String>> {
+    let Some(npm) = which("npm") else {
+        eprintln!("skipped: npm is not here, so the accessibility rules cannot be fetched");
+        return Ok(None);
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");
+    let script = folder.join("node_modules/axe-core/axe.min.js");
+    if !script.is_file() {
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("package.json"), "{\"private\": true}")?;
+        let arguments = ["install", "--silent", "--no-audit", "--no-fund", "--save-exact", AXE];
+        let ended = Command::new(npm).args(arguments).current_dir(&folder).status()?;
+        ensure!(ended.success(), "npm install {AXE}: {ended}");
+    }
+    Ok(Some(std::fs::read_to_string(script)?))
+}
+
+fn capabilities(profile: &Path, options: BrowserOptions) -> Value {
+    let mut arguments: Vec<String> = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        "--no-proxy-server",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    arguments.push(format!("--user-data-dir={}", profile.display()));
+    let scripts = if options.without_scripts { 2 } else { 1 };
+    let preferences = json!({ "profile.managed_default_content_settings.javascript": scripts });
+    json!({
+        "browserName": "chrome",
+        "goog:chromeOptions": { "args": arguments, "prefs": preferences },
+        "timeouts": { "pageLoad": 30_000, "script": 30_000 },
+    })
+}
+
+fn value(mut answer: Value) -> Result<Value> {
+    if let Some(error) = answer["value"]["error"].as_str() {
+        bail!("{error}: {}", answer["value"]["message"].as_str().unwrap_or_default());
+    }
+    Ok(answer["value"].take())
+}
+
+fn which(program: &str) -> Option<std::path::PathBuf> {
+    let path = crate::environment::text("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}

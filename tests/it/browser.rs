@@ -1,0 +1,57 @@
+//! The dashboard in a real browser: every sentence of what a person can do, the accessibility of every page, and how they
+//! look.
+//!
+//! Where Chromium or its driver is missing these tests say so and skip.
+
+mod journey;
+mod pages;
+
+use anyhow::Result;
+use harness::{Browser, BrowserOptions};
+
+use crate::api_world::World;
+
+const PASSWORD: &str = "correct horse battery";
+const CALL: &str = "/v1/stocks?limit=1";
+
+/// A market with an open dashboard, and a browser in front of it.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) browser: Browser,
+}
+
+impl Stage {
+    async fn set(options: BrowserOptions) -> Result<Option<Self>> {
+        let world = World::start_with(&[("SIGN_UP", "open"), ("BILLING", "self_service")]).await?;
+        let browser = Browser::start(world.app.folder(), options).await?;
+        Ok(browser.map(|browser| Self { world, browser }))
+    }
+
+    pub(crate) async fn open(&self, path: &str) -> Result<()> {
+        self.browser.open(&format!("{}{path}", self.world.api.base_url)).await
+    }
+
+    /// The path of the page that is shown.
+    pub(crate) async fn path(&self) -> Result<String> {
+        let url = self.browser.url().await?;
+        Ok(url.strip_prefix(&self.world.api.base_url).unwrap_or(&url).to_owned())
+    }
+
+    pub(crate) async fn sign_up(&self, email: &str) -> Result<()> {
+        self.open("/sign-up").await?;
+        self.browser.fill("#email", email).await?;
+        self.browser.fill("#new-password", PASSWORD).await?;
+        self.browser.click("main button[type=submit]").await
+    }
+
+    /// Makes a key from the page that is shown, and gives its secret.
+    pub(crate) async fn create_key(&self, name: &str) -> Result<String> {
+        self.browser.fill("#name", name).await?;
+        self.browser.click("form[action='/dashboard/keys'] button[type=submit]").await?;
+        self.browser.text("#secret").await
+    }
+
+    pub(crate) async fn status(&self, key: &str) -> Result<u16> {
+        Ok(self.world.api.get(CALL, Some(key)).await?.status.as_u16())
+    }
+}

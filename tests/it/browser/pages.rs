@@ -1,0 +1,142 @@
+//! Every page: its accessibility, how it looks, the keyboard, and that the reference still works under its policy.
+
+use anyhow::{Result, ensure};
+use chrono::{TimeDelta, Utc};
+use harness::{BrowserOptions, Screen, accessibility_rules};
+
+use super::{PASSWORD, Stage};
+
+const WHO: &str = "person@example.com";
+/// A page's name and path; the second list is of those who are signed in.
+const PUBLIC: [(&str, &str); 4] =
+    [("landing", "/"), ("plans", "/plans"), ("sign-up", "/sign-up"), ("sign-in", "/sign-in")];
+const OWN: [(&str, &str); 8] = [
+    ("overview", "/dashboard"),
+    ("keys", "/dashboard/keys"),
+    ("usage", "/dashboard/usage"),
+    ("plan", "/dashboard/plan"),
+    ("account", "/dashboard/account"),
+    ("log", "/dashboard/log"),
+    ("plans-signed-in", "/plans"),
+    ("nothing-here", "/dashboard/nowhere"),
+];
+const DESKTOP: (u32, u32) = (1280, 900);
+const PHONE: (u32, u32) = (360, 740);
+
+/// Looks at the page that is shown on every screen: findings of the rules, sideways scrolling, and a picture where a
+/// folder for them is named in `SCREENSHOTS`.
+async fn look(stage: &Stage, rules: &str, name: &str) -> Result<Vec<String>> {
+    let mut found = vec![];
+    for (size, (width, height)) in [("desktop", DESKTOP), ("phone", PHONE)] {
+        for (scheme, dark) in [("light", false), ("dark", true)] {
+            stage.browser.show_on(Screen { width, height, dark }).await?;
+            let findings = stage.browser.accessibility(rules).await?;
+            found.extend(findings.into_iter().map(|finding| format!("{name} {size} {scheme}: {finding}")));
+            let wide = stage.browser.run("return document.documentElement.scrollWidth - innerWidth").await?;
+            if wide.as_i64().is_some_and(|wide| wide > 0) {
+                found.push(format!("{name} {size}: {wide} px wider than the screen"));
+            }
+            if let Some(folder) = harness::given_folder("SCREENSHOTS") {
+                std::fs::create_dir_all(&folder)?;
+                stage.browser.photograph(&folder.join(format!("{name}-{size}-{scheme}.png"))).await?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A fortnight of calls with every outcome.
+async fn fill(stage: &Stage) -> Result<()> {
+    let today = Utc::now().date_naive();
+    for (outcome, base) in [("answered", 180i64), ("not_found", 9), ("rate", 14), ("plan", 3), ("failed", 1)]
+    {
+        for back in 0..14i64 {
+            let calls = base * (17 - back) / 10 + (back * 37) % (base / 2 + 1);
+            stage
+                .world
+                .app
+                .sql(
+                    "insert into accounts.calls select k.account_id, $1::date, e.endpoint, k.id, $2::text, $3::bigint, now()
+                     from accounts.api_keys k join accounts.accounts a on a.id = k.account_id
+                     cross join (values ('/v1/stocks'), ('/v1/stocks/{symbol}/quote')) e (endpoint)
+                     where a.email = $4 and k.name = 'laptop'",
+                    &[&(today - TimeDelta::days(back)), &outcome, &calls, &WHO],
+                )
+                .await?;
+        }
+    }
+    stage.world.app.sql("update accounts.limiter set used = 4321 where account_id = (select id from accounts.accounts where email = $1)", &[&WHO]).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_page_is_accessible_on_every_screen() -> Result<()> {
+    let Some(rules) = accessibility_rules()? else { return Ok(()) };
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    let mut found = vec![];
+    for (name, path) in PUBLIC {
+        stage.open(path).await?;
+        found.extend(look(&stage, &rules, name).await?);
+    }
+    stage.sign_up(WHO).await?;
+    found.extend(look(&stage, &rules, "empty").await?);
+    stage.create_key("laptop").await?;
+    found.extend(look(&stage, &rules, "secret").await?);
+    stage.open("/dashboard/keys").await?;
+    stage.create_key("A nightly report with a rather long name for a key").await?;
+    fill(&stage).await?;
+    for (name, path) in OWN {
+        stage.open(path).await?;
+        found.extend(look(&stage, &rules, name).await?);
+    }
+    for (name, selector) in [("replace", "td.actions a"), ("delete", "td.actions a.danger")] {
+        stage.open("/dashboard/keys").await?;
+        stage.browser.click(selector).await?;
+        found.extend(look(&stage, &rules, name).await?);
+    }
+    stage.open("/dashboard/keys").await?;
+    stage.create_key("laptop").await.expect_err("the name is taken, so no secret is shown");
+    found.extend(look(&stage, &rules, "mistake").await?);
+    assert!(found.is_empty(), "{found:#?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_keyboard_is_enough() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    let (tab, enter) = ('\u{e004}', '\u{e007}');
+    stage.open("/sign-up").await?;
+    // The first stop leads past the menu.
+    stage.browser.press(&format!("{tab}{enter}")).await?;
+    stage.browser.press(&format!("{tab}{WHO}{tab}{PASSWORD}{enter}")).await?;
+    harness::eventually(std::time::Duration::from_secs(10), async || {
+        ensure!(stage.path().await? == "/dashboard", "{}", stage.path().await?);
+        Ok(())
+    })
+    .await?;
+    let outline = stage
+        .browser
+        .run("document.querySelector('main button').focus({ focusVisible: true }); return getComputedStyle(document.activeElement).outlineStyle")
+        .await?;
+    assert_eq!(outline, "solid", "what has the focus is seen");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_reference_works_under_its_policy() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    stage.open("/docs").await?;
+    harness::eventually(std::time::Duration::from_secs(20), async || {
+        let shown = stage.browser.run("return document.querySelectorAll('.opblock').length").await?;
+        ensure!(shown.as_i64().is_some_and(|shown| shown >= 30), "{shown} endpoints");
+        Ok(())
+    })
+    .await?;
+    // Opening an endpoint shows its parameters.
+    stage.browser.click(".opblock-summary-control").await?;
+    harness::eventually(std::time::Duration::from_secs(10), async || {
+        ensure!(stage.browser.has(".opblock.is-open .responses-wrapper").await?);
+        Ok(())
+    })
+    .await
+}
