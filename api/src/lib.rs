@@ -10,7 +10,7 @@ mod answer;
 mod app;
 mod cache;
 pub mod cli;
-mod command;
+pub mod command;
 mod connection;
 mod cursor;
 mod dashboard;

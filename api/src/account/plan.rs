@@ -44,6 +44,18 @@ pub(crate) async fn cancel(
     Ok(transaction.commit().await?)
 }
 
+/// Notes which tier follows when the paid period ends.
+pub(crate) async fn follow_with(
+    client: &mut Client,
+    party: Party<'_>,
+    tier: Tier,
+) -> Result<(), AccountError> {
+    let transaction = client.transaction().await?;
+    let account = settled(&transaction, party).await?;
+    change(&transaction, &account, "account.next_tier", CHOOSE_NEXT, &[&tier]).await?;
+    Ok(transaction.commit().await?)
+}
+
 /// Takes a tier by the month: a higher one, or the present one again, from the next request on; a lower one when the
 /// paid month ends.
 pub(crate) async fn choose(client: &mut Client, party: Party<'_>, tier: Tier) -> Result<(), AccountError> {
@@ -53,7 +65,7 @@ pub(crate) async fn choose(client: &mut Client, party: Party<'_>, tier: Tier) ->
     let (action, statement) = match () {
         () if tier > present => ("account.upgrade", CHOOSE),
         () if tier == present => ("account.resume", CHOOSE),
-        () => ("account.downgrade", CHOOSE_NEXT),
+        () => ("account.next_tier", CHOOSE_NEXT),
     };
     change(&transaction, &account, action, statement, &[&tier]).await?;
     Ok(transaction.commit().await?)

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use market::text_enum;
+use serde::Serialize;
 use tokio_postgres::{Client, Row};
 
 use super::error::AccountError;
@@ -31,7 +32,7 @@ text_enum! {
 }
 
 /// Calls of a day.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct OfDay {
     pub(crate) day: NaiveDate,
     pub(crate) outcome: Outcome,
@@ -39,7 +40,7 @@ pub(crate) struct OfDay {
 }
 
 /// Calls of an endpoint by a key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct OfEndpoint {
     pub(crate) endpoint: String,
     pub(crate) key: String,

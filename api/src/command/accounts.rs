@@ -25,7 +25,7 @@ pub enum AccountCommand {
     Reset(Linking),
     /// Shows an account: tier, keys, use of the month, which tier its holder asks for
     Show(Named),
-    /// Changes the tier from the next request on; what is used stays used
+    /// Changes the tier from the next request on, or after the paid period; what is used stays used
     SetTier(SetTier),
     /// Ends the subscription: the paid tier holds until the end of the period, then free
     Cancel(Cancel),
@@ -82,6 +82,9 @@ pub struct Invite {
 /// A change of tier.
 #[derive(Debug, Args)]
 pub struct SetTier {
+    /// When the paid period ends, instead of now
+    #[arg(long, conflicts_with = "paid_until")]
+    after_period: bool,
     /// Email address of the account
     email: String,
     /// free, starter, premium or professional (or pro)
@@ -143,7 +146,11 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
         AccountCommand::Show(it) => show(&client, &it.email, it.json).await,
         AccountCommand::SetTier(it) => {
             let email = email(&it.email)?;
-            plan::set_tier(&mut client, Party::Operator(&email), it.tier, it.paid_until).await?;
+            let party = Party::Operator(&email);
+            match it.after_period {
+                true => plan::follow_with(&mut client, party, it.tier).await?,
+                false => plan::set_tier(&mut client, party, it.tier, it.paid_until).await?,
+            }
             show(&client, &email, it.json).await
         }
         AccountCommand::Cancel(it) => {

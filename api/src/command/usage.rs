@@ -1,13 +1,16 @@
 //! `api usage`
 
+use chrono::{TimeDelta, Utc};
 use clap::Args;
 use serde_json::json;
 use store::db::DatabaseSettings;
+use tokio_postgres::Client;
 
 use super::owner::owner;
 use super::report;
-use crate::account::email;
+use crate::account::statistics::by_endpoint;
 use crate::account::usage::usage;
+use crate::account::{accounts, email};
 use crate::error::percentage;
 
 /// What an account has used.
@@ -15,6 +18,9 @@ use crate::error::percentage;
 pub struct Usage {
     /// Email address of the account
     email: String,
+    /// List the calls of so many days by endpoint and key instead, as they were counted
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=400))]
+    calls: Option<i64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -23,7 +29,11 @@ pub struct Usage {
 /// Runs `api usage`.
 pub async fn run_usage(it: Usage, database: &DatabaseSettings) -> anyhow::Result<()> {
     let email = email(&it.email)?;
-    let used = usage(&owner(database).await?, &email).await?;
+    let client = owner(database).await?;
+    if let Some(days) = it.calls {
+        return calls(&client, &email, days, it.json).await;
+    }
+    let used = usage(&client, &email).await?;
     let object = json!({
         "account": email,
         "tier": used.tier,
@@ -37,5 +47,14 @@ pub async fn run_usage(it: Usage, database: &DatabaseSettings) -> anyhow::Result
         "available_now": used.available_now,
     });
     report::object(&object, it.json);
+    Ok(())
+}
+
+async fn calls(client: &Client, email: &str, days: i64, json: bool) -> anyhow::Result<()> {
+    let account = accounts::show(client, email).await?;
+    let since = Utc::now().date_naive() - TimeDelta::days(days - 1);
+    let rows = by_endpoint(client, account.id, since).await?;
+    let rows: Vec<_> = rows.iter().map(|row| json!(row)).collect();
+    report::rows(&rows, &["endpoint", "key", "last_four", "calls", "answered", "last_at"], json);
     Ok(())
 }

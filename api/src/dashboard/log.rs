@@ -43,7 +43,7 @@ fn said(action: &str) -> &str {
         "account.create" => "Account made",
         "account.set_tier" => "Plan set",
         "account.upgrade" => "Upgraded",
-        "account.downgrade" => "Downgrade noted",
+        "account.next_tier" => "Next plan noted",
         "account.resume" => "Plan kept",
         "account.cancel" => "Plan cancelled",
         "account.ask" => "Plan asked for",

@@ -88,6 +88,12 @@ async fn calls_over_three_processes_are_counted_as_they_were_sent() -> Result<()
     // The quota is exact: every answered or unknown call, those of the killed process too.
     assert_eq!(app.sql_value::<i64>("select used from accounts.limiter").await?, 30 + 12 + 9 + 10 + 20 + 10);
 
+    let told =
+        app.api(&["usage", "counts@example.com", "--calls", "1", "--json"]).await?.success()?.json()?;
+    let quote =
+        told.as_array().into_iter().flatten().find(|row| row["endpoint"] == "/v1/stocks/{symbol}/quote");
+    assert_eq!(quote.map(|row| (&row["calls"], &row["key"])), Some((&9.into(), &"one".into())), "{told}");
+
     let usage = person.get("/dashboard/usage").await?;
     let row =
         usage.text.split("<tr>").find(|row| row.contains("/v1/stocks/{symbol}/quote")).context("a row")?;

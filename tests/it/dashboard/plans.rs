@@ -75,6 +75,9 @@ async fn less_holds_when_the_paid_month_ends() -> Result<()> {
     // Until then it can be kept.
     person.fill(PLAN, PLAN, &[("tier", "starter")]).await?;
     check(&shown(&app).await?, json!({ "tier": "starter", "paid_until": null }));
+    // The operator's twin.
+    app.api(&["account", "set-tier", WHO, "free", "--after-period"]).await?.success()?;
+    check(&shown(&app).await?, json!({ "effective_tier": "starter", "next_tier": "free" }));
     Ok(())
 }
 
