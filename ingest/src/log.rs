@@ -1,6 +1,6 @@
 //! What is in the log already: manifests, the ids of frames, refused rows, single messages.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
@@ -106,8 +106,8 @@ impl Log {
         mut each: impl FnMut(u64, DateTime<Utc>, Run),
     ) -> Result<(), LogError> {
         self.scan(vec![self.subject(Kind::Run)], from, false, |sequence, message| {
-            let frame = decode(sequence, message)?;
-            if let Body::Run(run) = frame.body {
+            for frame in decode(sequence, message)? {
+                let Body::Run(run) = frame.body else { continue };
                 let info = message.info().map_err(|error| LogError::Read(error.to_string()))?;
                 let taken =
                     DateTime::from_timestamp(info.published.unix_timestamp(), 0).ok_or_else(|| {
@@ -120,23 +120,22 @@ impl Log {
         .await
     }
 
-    /// The ids of all frames of some runs, from a sequence on.
-    pub async fn frame_ids(&self, from: u64, runs: &HashSet<String>) -> Result<HashSet<FrameId>, LogError> {
-        let mut ids = HashSet::new();
+    /// What the log has of some runs from a sequence on.
+    pub(crate) async fn in_log(&self, from: u64, runs: &HashSet<String>) -> Result<InLog, LogError> {
+        let mut found = InLog::default();
         let kinds =
             Kind::ALL.iter().filter(|kind| **kind != Kind::Run).map(|kind| self.subject(*kind)).collect();
         self.scan(kinds, from, true, |_, message| {
             // A damaged message is the verification's business; here it is only no reason not to publish.
-            let envelope = Envelope::read(message.headers.as_ref());
-            if let Ok(envelope) = envelope
-                && runs.contains(&envelope.run)
-            {
-                ids.insert(envelope.id);
+            let envelopes = Envelope::read_all(message.headers.as_ref()).unwrap_or_default();
+            if let Some(first) = envelopes.first().filter(|first| runs.contains(&first.run)) {
+                *found.messages.entry(first.run.clone()).or_default() += 1;
+                found.frames.extend(envelopes.iter().map(|envelope| envelope.id));
             }
             Ok(())
         })
         .await?;
-        Ok(ids)
+        Ok(found)
     }
 
     /// The envelope of every frame of some kinds before a sequence.
@@ -149,14 +148,15 @@ impl Log {
         let subjects = kinds.iter().map(|kind| self.subject(*kind)).collect();
         self.scan(subjects, 1, true, |sequence, message| {
             if sequence < before {
-                each(&envelope(sequence, message)?);
+                envelopes(sequence, message)?.iter().for_each(&mut each);
             }
             Ok(())
         })
         .await
     }
 
-    /// Every frame of a kind before a sequence whose envelope is wanted.
+    /// Every frame of a kind before a sequence whose envelope is wanted, by its run or source: those that share a message
+    /// have these in common.
     pub(crate) async fn frames(
         &self,
         kind: Kind,
@@ -165,8 +165,8 @@ impl Log {
         mut each: impl FnMut(Frame),
     ) -> Result<(), LogError> {
         self.scan(vec![self.subject(kind)], 1, false, |sequence, message| {
-            if sequence < before && wanted(&envelope(sequence, message)?) {
-                each(decode(sequence, message)?);
+            if sequence < before && envelopes(sequence, message)?.iter().any(&wanted) {
+                decode(sequence, message)?.into_iter().for_each(&mut each);
             }
             Ok(())
         })
@@ -176,9 +176,10 @@ impl Log {
     /// Every refused row, with the run and source that refused it.
     pub async fn rejects(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
         self.scan(vec![self.subject(Kind::Reject)], 1, false, |sequence, message| {
-            let frame = decode(sequence, message)?;
-            if let Body::Rejects(rejects) = &frame.body {
-                rejects.iter().for_each(|reject| each(&frame, reject));
+            for frame in decode(sequence, message)? {
+                if let Body::Rejects(rejects) = &frame.body {
+                    rejects.iter().for_each(|reject| each(&frame, reject));
+                }
             }
             Ok(())
         })
@@ -205,8 +206,8 @@ impl Log {
         self.scan(subjects, 1, false, each).await
     }
 
-    /// The frame at a sequence.
-    pub async fn frame(&self, sequence: u64) -> Result<Frame, LogError> {
+    /// The frames of the message at a sequence.
+    pub async fn frames_at(&self, sequence: u64) -> Result<Vec<Frame>, LogError> {
         let message =
             self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
         Frame::decode(Some(&message.headers), &message.payload)
@@ -308,13 +309,21 @@ impl Log {
     }
 }
 
-fn envelope(sequence: u64, message: &Message) -> Result<Envelope, LogError> {
-    Envelope::read(message.headers.as_ref()).map_err(|error| LogError::Frame { sequence, error })
+fn envelopes(sequence: u64, message: &Message) -> Result<Vec<Envelope>, LogError> {
+    Envelope::read_all(message.headers.as_ref()).map_err(|error| LogError::Frame { sequence, error })
 }
 
-fn decode(sequence: u64, message: &Message) -> Result<Frame, LogError> {
+fn decode(sequence: u64, message: &Message) -> Result<Vec<Frame>, LogError> {
     Frame::decode(message.headers.as_ref(), &message.payload)
         .map_err(|error| LogError::Frame { sequence, error })
+}
+
+/// What the log has of some runs.
+#[derive(Debug, Default)]
+pub(crate) struct InLog {
+    pub frames: HashSet<FrameId>,
+    /// Messages of each run.
+    pub messages: HashMap<String, u64>,
 }
 
 /// What the log's manifests say about the inputs of a load.

@@ -6,17 +6,20 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::frame::{Body, Envelope, Frame, FrameId, body_version, schema_name};
+use event_log::shared::Shared;
 use market::event::{InputFrames, Kind, Run, RunState};
 
 use crate::encode::Encoded;
 use crate::error::LoadError;
-use crate::log::Log;
+use crate::log::{InLog, Log};
 use crate::publish::{Outgoing, Publisher};
 
 /// A run that is being published.
 pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
+    /// Frames that wait to share a message, by kind.
+    waiting: BTreeMap<Kind, Shared>,
     /// What its next manifest says, but for what is counted here.
     pub manifest: Run,
     /// Ids of frames that are in the log.
@@ -28,14 +31,19 @@ pub(crate) struct Publication<'a> {
     pub published: u64,
     /// Frames that were in the log already.
     pub found: u64,
+    /// Messages of this run, those of earlier attempts included.
+    messages: u64,
 }
 
 impl<'a> Publication<'a> {
     /// A run that begins as `manifest` says, of which some frames are in the log.
-    pub(crate) fn new(log: &'a Log, manifest: Run, in_log: HashSet<FrameId>) -> Self {
+    pub(crate) fn new(log: &'a Log, manifest: Run, in_log: InLog) -> Self {
+        let InLog { frames: in_log, messages } = in_log;
         Self {
             log,
             publisher: log.publisher(),
+            waiting: BTreeMap::new(),
+            messages: messages.get(&manifest.run).copied().unwrap_or_default(),
             manifest,
             in_log,
             digest: blake3::Hasher::new(),
@@ -45,7 +53,7 @@ impl<'a> Publication<'a> {
         }
     }
 
-    /// Publishes a frame, unless it is in the log.
+    /// Publishes a frame, unless it is in the log; a small one waits for others of its kind to share a message with.
     pub(crate) async fn frame(
         &mut self,
         input_digest: &str,
@@ -76,12 +84,28 @@ impl<'a> Publication<'a> {
             file: label.to_owned(),
             line,
         };
-        let message = Outgoing { subject: self.log.subject(kind), headers: envelope.headers(), body };
-        Ok(self.publisher.send(message).await?)
+        let waiting = self.waiting.entry(kind).or_default();
+        waiting.add(envelope, body)?;
+        if waiting.is_full() {
+            self.send_waiting(kind).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what waits of a kind.
+    async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
+        if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(Shared::take) {
+            self.messages += 1;
+            self.publisher.send(Outgoing { subject: self.log.subject(kind), headers, body }).await?;
+        }
+        Ok(())
     }
 
     /// Waits until everything published is on disk.
     pub(crate) async fn drain(&mut self) -> Result<(), LoadError> {
+        for kind in self.waiting.keys().copied().collect::<Vec<_>>() {
+            self.send_waiting(kind).await?;
+        }
         Ok(self.publisher.drain().await?)
     }
 
@@ -91,6 +115,7 @@ impl<'a> Publication<'a> {
         manifest.state = state;
         manifest.digest = self.digest.finalize().to_hex().to_string();
         manifest.frames = self.input_frames();
+        manifest.messages = Some(self.messages);
         let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
         // A run completed once more, with a file that was refused before, is another message.
         let identity = format!("{run}/{}", manifest.digest);

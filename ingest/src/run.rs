@@ -4,7 +4,7 @@
 //! frame ids; the completion comes last, when everything before it is on disk. Both name the inputs by digest, by
 //! which a later load finds what it need not publish again.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +24,7 @@ use crate::format::Options;
 use crate::holdings::Holdings;
 use crate::input::Input;
 use crate::load::args::LoadArgs;
-use crate::log::{Known, Log, LogError, known};
+use crate::log::{InLog, Known, Log, LogError, known};
 use crate::produce::{Event, Producer};
 use crate::publication::Publication;
 use crate::rejects::OpenRejects;
@@ -139,8 +139,8 @@ impl Run {
             return Ok(());
         }
         let in_log = match earlier {
-            Some((sequence, runs)) => log.frame_ids(sequence, &runs).await?,
-            None => HashSet::new(),
+            Some((sequence, runs)) => log.in_log(sequence, &runs).await?,
+            None => InLog::default(),
         };
         summary.resumed = started.is_some();
         let observed_at =

@@ -58,11 +58,14 @@ fn with_sequence(sequence: u64, run: &market::event::Run) -> Value {
     value
 }
 
-/// Prints one frame.
+/// Prints the frames of one message.
 pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    let frame = Log::open(settings).await?.frame(args.sequence).await?;
-    let shown = frame_json(args.sequence, &frame);
-    let shown = shown.map_err(|error| LogError::Frame { sequence: args.sequence, error })?;
+    let frames = Log::open(settings).await?.frames_at(args.sequence).await?;
+    let shown: Result<Vec<Value>, FrameError> =
+        frames.iter().map(|frame| frame_json(args.sequence, frame)).collect();
+    let mut shown = shown.map_err(|error| LogError::Frame { sequence: args.sequence, error })?;
+    // A frame alone is one object, as it was before frames shared messages.
+    let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
     Ok(())
 }

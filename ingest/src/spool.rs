@@ -76,12 +76,7 @@ fn unnamed_file() -> io::Result<File> {
 }
 
 fn write_frame(disk: &mut impl Write, frame: &Encoded) -> io::Result<()> {
-    let codec = match frame.codec {
-        Codec::Columns => 0,
-        Codec::Json => 1,
-        Codec::JsonZstd => 2,
-    };
-    disk.write_all(&[frame.kind as u8, codec])?;
+    disk.write_all(&[frame.kind as u8, frame.codec as u8])?;
     for number in [frame.chunk, frame.rows, frame.line, frame.body.len() as u64] {
         disk.write_all(&number.to_le_bytes())?;
     }
@@ -99,7 +94,7 @@ fn read_frame(disk: &mut impl Read) -> io::Result<Encoded> {
     let (chunk, rows, line, length) = (number()?, number()?, number()?, number()?);
     let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)?];
     disk.read_exact(&mut body)?;
-    let codec = [Codec::Columns, Codec::Json, Codec::JsonZstd][usize::from(words[1]).min(2)];
+    let codec = Codec::ALL[usize::from(words[1]).min(Codec::ALL.len() - 1)];
     let kind = Kind::ALL[usize::from(words[0]).min(Kind::ALL.len() - 1)];
     Ok(Encoded { kind, codec, chunk, rows, line, body: body.into() })
 }

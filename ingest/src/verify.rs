@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use clap::Args;
 use event_log::frame::{Frame, FrameId, schema_names};
 use event_log::stream::StreamSettings;
-use market::event::{Run, RunState};
+use market::event::{Kind, Run, RunState};
 use process::Shutdown;
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ pub struct Findings {
     /// Runs that were begun and did not end.
     pub interrupted: Vec<String>,
     /// Lost messages that belong to no known frame: perhaps whole runs whose manifests are lost too.
-    pub unaccounted: usize,
+    pub unaccounted: u64,
     /// Nothing is missing now; gaps in the numbering stay.
     pub whole: bool,
 }
@@ -133,17 +133,24 @@ fn promised(run: &Run) -> impl Iterator<Item = Vec<FrameId>> {
 async fn examine(log: &Log) -> Result<Findings, LogError> {
     let mut findings = Findings::default();
     let manifests = log.manifests().await?;
-    let completed = last_of_runs(&manifests, RunState::Completed);
+    let completed = completions(&manifests);
+    let mut seen: HashMap<&str, u64> = HashMap::new();
     // A run that was taken back need not be ended.
     let standing = Standing::of(manifests.iter().map(|(_, run)| run));
-    let (mut ids, mut next, mut restored) = (HashSet::new(), 1, 0);
+    let (mut ids, mut next) = (HashSet::new(), 1);
     log.messages(|sequence, message| {
         findings.gaps.extend(next..sequence);
         (next, findings.messages) = (sequence + 1, findings.messages + 1);
         match Frame::decode(message.headers.as_ref(), &message.payload) {
-            Ok(frame) => {
-                restored += usize::from(completed.get(frame.run.as_str()).is_some_and(|end| *end < sequence));
-                ids.insert(frame.id);
+            Ok(frames) => {
+                let run = frames.first().filter(|frame| frame.body.kind() != Kind::Run);
+                if let Some((run, (end, _))) =
+                    run.and_then(|frame| completed.get_key_value(frame.run.as_str()))
+                {
+                    // What came after its end was published again.
+                    *seen.entry(*run).or_default() += u64::from(sequence < *end);
+                }
+                ids.extend(frames.iter().map(|frame| frame.id));
             }
             Err(error) => findings.damaged.push(Damaged { sequence, reason: error.to_string() }),
         }
@@ -153,7 +160,6 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
     if let Some(range) = log.range() {
         findings.gaps.extend(next..=*range.end());
     }
-    let mut all_missing = HashSet::new();
     for (_, run) in &manifests {
         let missing: Vec<FrameId> = promised(run)
             .filter(|versions| !versions.iter().any(|id| ids.contains(id)))
@@ -169,23 +175,34 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
                 reason: None,
                 command: run.command.clone(),
             });
-            all_missing.extend(missing);
         }
         let ended = completed.contains_key(run.run.as_str()) || standing.undone_by(&run.run).is_some();
         if run.state == RunState::Started && !ended {
             findings.interrupted.push(run.run.clone());
         }
     }
-    let started = last_of_runs(&manifests, RunState::Started);
-    let beginnings = completed.keys().filter(|run| !started.contains_key(*run)).count();
-    findings.unaccounted = findings.gaps.len().saturating_sub(all_missing.len() + restored + beginnings);
+    let begun: HashSet<&str> = manifests
+        .iter()
+        .filter(|(sequence, run)| {
+            let ended = completed.get(run.run.as_str()).is_some_and(|(end, _)| end > sequence);
+            ended && run.state == RunState::Started
+        })
+        .map(|(_, run)| run.run.as_str())
+        .collect();
+    let lost = completed.iter().map(|(name, (_, run))| {
+        let messages = run.messages.unwrap_or(run.chunks);
+        // What a pull notes begins nothing.
+        let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
+        beginning + messages.saturating_sub(seen.get(name).copied().unwrap_or_default())
+    });
+    findings.unaccounted = (findings.gaps.len() as u64).saturating_sub(lost.sum());
     Ok(findings)
 }
 
-/// The sequence of each run's last manifest of a state.
-fn last_of_runs(manifests: &[(u64, Run)], state: RunState) -> HashMap<&str, u64> {
-    let of_state = manifests.iter().filter(|(_, run)| run.state == state);
-    of_state.map(|(sequence, run)| (run.run.as_str(), *sequence)).collect()
+/// The last completion of each run, with its sequence.
+fn completions(manifests: &[(u64, Run)]) -> HashMap<&str, &(u64, Run)> {
+    let completed = manifests.iter().filter(|(_, run)| run.state == RunState::Completed);
+    completed.map(|manifest| (manifest.1.run.as_str(), manifest)).collect()
 }
 
 /// Verifies, and repairs unless told not to.
@@ -307,7 +324,7 @@ pub async fn resume(
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use market::event::{InputFrames, Kind};
+    use market::event::InputFrames;
 
     use super::*;
 

@@ -129,7 +129,7 @@ async fn apply_group(
 /// Decodes on all cores; damage becomes a dead letter, a newer version stops.
 fn decode(messages: &[Message]) -> Result<(Vec<Placed>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
-    let decoded: Vec<(&Message, Result<Frame, FrameError>)> = tokio::task::block_in_place(|| {
+    let decoded: Vec<(&Message, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
         messages
             .par_iter()
             .map(|message| (message, Frame::decode(message.headers.as_ref(), &message.payload)))
@@ -138,12 +138,15 @@ fn decode(messages: &[Message]) -> Result<(Vec<Placed>, Vec<DeadLetter>), ApplyE
     let (mut frames, mut letters) = (Vec::new(), Vec::new());
     for (message, outcome) in decoded {
         match outcome {
-            Ok(frame) => frames.push(Placed {
-                sequence: message.sequence,
-                subject: message.subject.clone(),
-                first_item: 1,
-                frame,
-            }),
+            Ok(decoded) => {
+                let mut first_item = 1;
+                for frame in decoded {
+                    let items = frame.body.items();
+                    let (sequence, subject) = (message.sequence, message.subject.clone());
+                    frames.push(Placed { sequence, subject, first_item, frame });
+                    first_item += items;
+                }
+            }
             Err(source) if source.stops_reader() => {
                 return Err(ApplyError::NewerVersion { sequence: message.sequence.number(), source });
             }

@@ -21,8 +21,8 @@ impl OpenLoads {
         let Ok(envelope) = Envelope::read(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {
             self.0.retain(|_, latest| now.saturating_duration_since(*latest) < PATIENCE);
-            let frame = Frame::decode(message.headers.as_ref(), &message.payload).map(|frame| frame.body);
-            let Ok(Body::Run(run)) = frame else { return };
+            let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();
+            let Some(Body::Run(run)) = frames.into_iter().next().map(|frame| frame.body) else { return };
             match run.state {
                 RunState::Started => drop(self.0.insert(run.run, now)),
                 RunState::Completed => drop(self.0.remove(&run.run)),

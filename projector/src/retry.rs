@@ -53,14 +53,24 @@ pub async fn export<'a>(
     let (mut records, mut unreadable) = (Vec::new(), Vec::new());
     for letter in letters {
         let message = message(&stream, letter.sequence).await?;
-        let frame = Frame::decode(message.headers.as_ref(), &message.payload).ok();
+        let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();
         let item = usize::try_from(letter.item).ok().and_then(|item| item.checked_sub(1));
-        match frame.zip(item) {
-            Some((frame, item)) => records.extend(rows(&frame.body, item)?),
+        match item.and_then(|item| place(&frames, item)) {
+            Some((body, item)) => records.extend(rows(body, item)?),
             None => unreadable.push(letter),
         }
     }
     Ok((records, unreadable))
+}
+
+/// The frame an item of a message stands in, and its number there, both from 0.
+fn place(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
+    let mut before = 0;
+    frames.iter().find_map(|frame| {
+        let here = item.checked_sub(before).filter(|here| *here < frame.body.items());
+        before += frame.body.items();
+        here.map(|here| (&frame.body, here))
+    })
 }
 
 /// What the item of a message stands for: a row, or all bars of one symbol.

@@ -64,7 +64,9 @@ impl Fold {
         let mut fold = Self::default();
         for ((_, headers, payload), sequence) in messages.iter().zip(1..) {
             match Frame::decode(Some(headers), payload) {
-                Ok(frame) => fold.frame(sequence, &frame).with_context(|| format!("message {sequence}"))?,
+                Ok(frames) => {
+                    fold.message(sequence, &frames).with_context(|| format!("message {sequence}"))?
+                }
                 Err(_) => {
                     fold.dead.insert((sequence, 0));
                 }
@@ -78,7 +80,17 @@ impl Fold {
         self.frames.keys().map(String::as_str).collect()
     }
 
-    fn frame(&mut self, sequence: i64, frame: &Frame) -> Result<()> {
+    fn message(&mut self, sequence: i64, frames: &[Frame]) -> Result<()> {
+        let mut before = 0;
+        for frame in frames {
+            self.frame(sequence, before, frame)?;
+            before += i32::try_from(frame.body.items())?;
+        }
+        Ok(())
+    }
+
+    /// Folds a frame that stands behind some items of its message.
+    fn frame(&mut self, sequence: i64, before: i32, frame: &Frame) -> Result<()> {
         if self.frames.contains_key(&frame.id.to_string()) {
             return Ok(());
         }
@@ -89,7 +101,7 @@ impl Fold {
         }
         for (row, place) in frame.body.rows_json()?.as_array().context("rows")?.iter().zip(0..) {
             if row.to_string().contains("\\u0000") {
-                self.dead.insert((sequence, i32::try_from(place)? + 1));
+                self.dead.insert((sequence, before + i32::try_from(place)? + 1));
             } else if kind == Kind::Price {
                 self.bar(frame, row, place)?;
             } else {

@@ -29,10 +29,9 @@ async fn frames(app: &TestApp) -> Result<Vec<Value>> {
     let last = runs.iter().filter_map(|run| run["sequence"].as_u64()).max().unwrap_or_default();
     let mut frames = Vec::new();
     for sequence in 1..=last {
-        let frame = app.ingest(&["show", &sequence.to_string()]).await?.success()?.json()?;
-        if frame["kind"] != "run" {
-            frames.push(frame);
-        }
+        let shown = app.ingest(&["show", &sequence.to_string()]).await?.success()?.json()?;
+        let shown = shown.as_array().cloned().unwrap_or_else(|| vec![shown]);
+        frames.extend(shown.into_iter().filter(|frame| frame["kind"] != "run"));
     }
     Ok(frames)
 }
@@ -179,7 +178,7 @@ async fn a_killed_load_is_resumed_by_the_same_command() -> Result<()> {
         .count();
     // Started once, completed once, and every frame once.
     assert_eq!(started, 1);
-    assert_eq!(resumed["sequence"].as_u64(), expected["chunks"].as_u64().map(|chunks| chunks + 2));
+    assert_eq!(Some(frames(&killed).await?.len() as u64), expected["chunks"].as_u64());
     Ok(())
 }
 

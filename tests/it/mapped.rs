@@ -1,9 +1,12 @@
 //! `ingest load --map`: tables of other layouts from a folder to the log, once, also after a kill.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, ensure};
 use harness::{Program, TestApp, fixture};
 use serde_json::{Value, json};
 
+use crate::fold::Fold;
 use crate::kills::killed_at;
 
 /// Loads the fixture's folder under a map; the exit code and the summary.
@@ -25,7 +28,9 @@ async fn a_folder_of_headerless_files_reaches_the_log_exactly() -> Result<()> {
     ensure!(loaded["files"][0]["format"] == "map", "{loaded}");
     app.catch_up().await?;
     let closes = app.ingest(&["show", "2"]).await?.success()?.json()?;
-    ensure!(closes["rows"][0]["close"] == "60.01005", "{closes}");
+    // Small files share a message, and keep a frame each.
+    ensure!(closes[0]["rows"][0]["close"] == "60.01005", "{closes}");
+    ensure!(closes[0]["file"] == "table_ko.csv" && closes[1]["file"] == "table_meta.csv", "{closes}");
     let (_, again) = load(&app, &map, &[]).await?;
     ensure!(again["already_loaded"] == true, "{again}");
     // Other comments are the same map; another scale gives other rows, which are another input.
@@ -45,7 +50,7 @@ async fn a_killed_load_is_resumed_under_its_map() -> Result<()> {
     let app = TestApp::start().await?;
     let (folder, map) = (fixture("feeds/mapped/daily"), fixture("feeds/mapped/broker.toml"));
     let arguments = ["load", &folder, "--map", &map, "--source", "broker", "--today", "2024-03-15"];
-    for step in ["ingest.begun", "ingest.sent", "ingest.acknowledged", "ingest.drained"] {
+    for step in ["ingest.begun", "ingest.sent", "ingest.drained"] {
         ensure!(killed_at(&app, Program::Ingest, &arguments, step, 1).await?, "{step}");
     }
     let resumed = app.ingest(&["resume", "--json"]).await?.success()?.json()?;
@@ -68,5 +73,54 @@ async fn a_mistake_in_a_map_is_told_with_its_line() -> Result<()> {
     for part in ["header = 0", "format = \"DD.MM.YYYY\"", "decimal = \",\"", "thousands = \".\""] {
         ensure!(proposed.stdout.contains(part), "{part} in {}", proposed.stdout);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn small_files_share_messages_and_are_known_one_by_one() -> Result<()> {
+    let app = TestApp::start().await?;
+    let folder = app.folder().join("small");
+    std::fs::create_dir_all(&folder)?;
+    for number in 0..300 {
+        let text = format!("date,close\n2024-03-13,{number}.5\n2024-03-14,{number}.25\n");
+        std::fs::write(folder.join(format!("S{number:03}.csv")), text)?;
+    }
+    let map = app.folder().join("map.toml");
+    std::fs::write(&map, "kind = \"price\"\n[columns]\ndate = \"date\"\nclose = \"close\"\n")?;
+    let (folder, map) = (folder.display().to_string(), map.display().to_string());
+    let load = async |path: &str| -> Result<Value> {
+        let arguments = ["load", path, "--map", &map, "--source", "small", "--today", "2024-03-15", "--json"];
+        let output = app.ingest(&arguments).await?;
+        output.json().with_context(|| output.stderr.clone())
+    };
+    // One file alone, then a kill amid all of them, then all of them.
+    let alone = load(&format!("{folder}/S007.csv")).await?;
+    ensure!(alone["frames"] == 1, "{alone}");
+    let all = ["load", &folder, "--map", &map, "--source", "small", "--today", "2024-03-15"];
+    for step in ["ingest.sent", "ingest.sent", "ingest.acknowledged", "ingest.drained"] {
+        ensure!(killed_at(&app, Program::Ingest, &all, step, 1).await?, "{step}");
+    }
+    let whole = load(&folder).await?;
+    ensure!(whole["rows_total"] == 600, "{whole}");
+    let figure = |name: &str| whole[name].as_u64().unwrap_or_default();
+    ensure!(figure("frames") + figure("frames_in_log") == 300 && figure("frames_in_log") > 1, "{whole}");
+    let again = load(&folder).await?;
+    ensure!(again["already_loaded"] == true, "{again}");
+    // What is in the log is known file by file, whatever shares a message now.
+    std::fs::write(Path::new(&folder).join("A.csv"), "date,close\n2024-03-14,1.5\n")?;
+    let more = load(&folder).await?;
+    ensure!((&more["frames"], &more["frames_in_log"]) == (&json!(1), &json!(300)), "{more}");
+    let runs = app.ingest(&["runs", "--json"]).await?.success()?;
+    let messages = runs.stdout.lines().filter_map(|run| serde_json::from_str::<Value>(run).ok());
+    let last = messages.filter_map(|run| run["sequence"].as_u64()).max().unwrap_or_default();
+    ensure!(last < 20, "{last} messages for 301 files");
+    let verified = app.ingest(&["verify", "--check-only"]).await?;
+    ensure!(verified.code == 0, "{}", verified.stdout);
+    // Every row still says which file it came from.
+    app.catch_up().await?;
+    let query = "select count(distinct file) from facts.frames where kind = 'price'";
+    let files: i64 = app.sql_value(query).await?;
+    ensure!(files == 301, "{files} files");
+    Fold::check(&app, 1).await?;
     Ok(())
 }

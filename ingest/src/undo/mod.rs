@@ -141,7 +141,7 @@ struct Undoing<'a> {
 
 impl Undoing<'_> {
     async fn publish(&self, started: Option<DateTime<Utc>>, completed: bool) -> Result<Undone, LoadError> {
-        let known = self.log.frame_ids(1, &[self.id.to_owned()].into()).await?;
+        let known = self.log.in_log(1, &[self.id.to_owned()].into()).await?;
         let manifest = self.manifest(started.unwrap_or_else(now));
         let mut publication = Publication::new(self.log, manifest, known);
         if started.is_none() {

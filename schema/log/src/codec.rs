@@ -22,23 +22,26 @@ pub enum Codec {
     Json,
     /// JSON compressed with zstd, for large ones.
     JsonZstd,
+    /// Several frames' bodies behind each other, each written as it says itself ([`crate::shared`]).
+    Shared,
 }
 
 impl Codec {
+    /// Every codec, in their order.
+    pub const ALL: [Self; 4] = [Self::Columns, Self::Json, Self::JsonZstd, Self::Shared];
+
     /// Its word in a header.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Columns => "columns",
             Self::Json => "json",
             Self::JsonZstd => "json+zstd",
+            Self::Shared => "shared",
         }
     }
     /// The codec of a header's word.
     pub(crate) fn parse(word: &str) -> Result<Self, FrameError> {
-        [Self::Columns, Self::Json, Self::JsonZstd]
-            .into_iter()
-            .find(|codec| codec.as_str() == word)
-            .ok_or(FrameError::Header(CODEC))
+        Self::ALL.into_iter().find(|codec| codec.as_str() == word).ok_or(FrameError::Header(CODEC))
     }
 }
 
@@ -56,7 +59,7 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     match codec {
         Codec::Json => Ok(serde_json::from_slice(bytes)?),
         Codec::JsonZstd => Ok(serde_json::from_slice(&decompress(bytes)?)?),
-        Codec::Columns => Err(FrameError::Header(CODEC)),
+        Codec::Columns | Codec::Shared => Err(FrameError::Header(CODEC)),
     }
 }
 

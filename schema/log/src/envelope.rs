@@ -116,6 +116,6 @@ impl Envelope {
 }
 
 /// Header values hold no control characters; anything else would break the message.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! A frame: one message of the log, holding many rows of one kind.
+//! A frame: many rows of one kind, one message of the log; small frames share one (`shared.rs`).
 //!
 //! Cutting a feed into frames is deterministic and a frame's id is a hash of where its rows came from, so loading
 //! a feed again gives the same ids. A stored frame is never edited: an older body version is brought to the newest when it is
@@ -17,7 +17,7 @@ pub use crate::error::FrameError;
 pub use crate::id::FrameId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
-/// One message of the log.
+/// Rows of one kind with their provenance: one message of the log, or one of several in a shared one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     /// Its identity, by which a repetition is known.
@@ -44,7 +44,7 @@ impl Frame {
         Ok((headers, body))
     }
 
-    fn envelope(&self, codec: Codec) -> Envelope {
+    pub(crate) fn envelope(&self, codec: Codec) -> Envelope {
         Envelope {
             id: self.id,
             kind: self.body.kind(),
@@ -59,9 +59,8 @@ impl Frame {
         }
     }
 
-    /// Reads a message, its body brought to the newest version. A newer one is [`FrameError::NewerVersion`].
-    pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Self, FrameError> {
-        let envelope = Envelope::read(headers)?;
+    /// The frame of an envelope and its body's bytes, brought to the newest version.
+    pub(crate) fn of(envelope: Envelope, payload: &[u8]) -> Result<Self, FrameError> {
         let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
         upcast(&mut body, envelope.version);
         if let Body::Prices(series) = &mut body {
@@ -105,7 +104,7 @@ mod tests {
     fn dividends_of_the_first_version_name_their_days_payments() {
         let payload = serde_json::json!([row("0.259"), row("0.526")]).to_string();
         let beside = |schema: &str| -> Vec<usize> {
-            let frame = Frame::decode(Some(&headers(schema)), payload.as_bytes()).unwrap();
+            let frame = Frame::decode(Some(&headers(schema)), payload.as_bytes()).unwrap().remove(0);
             let Body::Dividends(rows) = frame.body else { panic!("dividends") };
             rows.iter().map(|row| row.record.beside.len()).collect()
         };

@@ -13,5 +13,6 @@ pub mod frame;
 mod id;
 mod limits;
 pub mod sequence;
+pub mod shared;
 pub mod stream;
 mod upcast;

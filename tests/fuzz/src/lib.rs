@@ -40,8 +40,8 @@ pub fn frames(bytes: &[u8]) {
         }
     }
     let body = bytes.get(end + 2..).unwrap_or_default();
-    let _ = Envelope::read(Some(&headers));
-    if let Ok(frame) = Frame::decode(Some(&headers), body) {
+    let _ = Envelope::read_all(Some(&headers));
+    for frame in Frame::decode(Some(&headers), body).unwrap_or_default() {
         let _ = frame.body.rows_json();
         let _ = frame.body.observations(frame.id);
         let _ = frame.body.halves();

@@ -45,6 +45,9 @@ pub struct Run {
     /// The frames cut from each input, from which their ids follow; only a completed run knows them all.
     #[serde(default)]
     pub frames: Vec<InputFrames>,
+    /// Messages of the log they are in, small frames sharing one; absent where each frame had a message to itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
     /// Arguments of `ingest` that load the same again, with absolute paths; nothing secret.
     #[serde(default)]
     pub command: Vec<String>,
@@ -79,6 +82,7 @@ impl Run {
             rounded: 0,
             digest: String::new(),
             frames: Vec::new(),
+            messages: None,
             command: Vec::new(),
             new_symbols: None,
             newest: BTreeMap::new(),

@@ -1,0 +1,226 @@
+//! A message that holds several small frames of one kind: thousands of small files need few messages.
+//!
+//! Each frame keeps the id, file and line it would have alone, so a feed loaded again is recognised frame by frame,
+//! whatever its frames shared a message with. What their headers would say stands in one header, by which ids are read
+//! without bodies.
+
+use async_nats::HeaderMap;
+use bytes::{Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{Codec, unpacked_length};
+use crate::envelope::{Envelope, printable};
+use crate::error::FrameError;
+use crate::frame::Frame;
+use crate::id::FrameId;
+use crate::limits::TARGET_BYTES;
+
+/// What the headers of each frame would say, as a JSON array.
+const FRAMES: &str = "Dds-Frames";
+/// A message with this much in it is full, and still has room for a frame as large as frames aim at.
+const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
+/// Servers take 64 KiB of headers, of which a file's name may be some.
+const ENOUGH_HEADERS: usize = 32 * 1024;
+
+/// A frame of a shared message: what its own headers would say, and the length of its body.
+#[derive(Serialize, Deserialize)]
+struct Member {
+    id: String,
+    codec: String,
+    chunk: u64,
+    rows: u64,
+    file: String,
+    line: u64,
+    bytes: usize,
+}
+
+/// Frames of one kind and run that wait to leave in one message.
+#[derive(Debug, Default)]
+pub struct Shared {
+    frames: Vec<(Envelope, Bytes)>,
+    /// What their headers would say, each as JSON.
+    members: Vec<String>,
+    /// Bytes the bodies take once they are unpacked, and the members take as they are.
+    unpacked: usize,
+    headers: usize,
+}
+
+impl Shared {
+    /// Adds a frame.
+    ///
+    /// # Errors
+    /// Headers that JSON cannot hold, which no envelope has.
+    pub fn add(&mut self, envelope: Envelope, body: Bytes) -> Result<(), FrameError> {
+        let member = serde_json::to_string(&member(&envelope, &body))?;
+        self.unpacked += unpacked_length(&body);
+        self.headers += member.len() + 1;
+        self.members.push(member);
+        self.frames.push((envelope, body));
+        Ok(())
+    }
+
+    /// Whether no other frame is to be waited for.
+    pub fn is_full(&self) -> bool {
+        self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
+    }
+
+    /// The message's headers and body, after which nothing waits; a frame alone is written as ever. `None` without one.
+    pub fn take(&mut self) -> Option<(HeaderMap, Bytes)> {
+        let Self { mut frames, members, .. } = std::mem::take(self);
+        if frames.len() < 2 {
+            return frames.pop().map(|(envelope, body)| (envelope.headers(), body));
+        }
+        let (mut ids, mut whole, mut rows) = (blake3::Hasher::new(), BytesMut::new(), 0);
+        for (envelope, body) in &frames {
+            ids.update(&envelope.id.0);
+            whole.extend_from_slice(body);
+            rows += envelope.rows;
+        }
+        let mut id = FrameId::default();
+        id.0.copy_from_slice(&ids.finalize().as_bytes()[..16]);
+        let (first, _) = frames.swap_remove(0);
+        let mut headers = Envelope { id, rows, codec: Codec::Shared, ..first }.headers();
+        headers.insert(FRAMES, format!("[{}]", members.join(",")).as_str());
+        Some((headers, whole.freeze()))
+    }
+}
+
+fn member(envelope: &Envelope, body: &Bytes) -> Member {
+    Member {
+        id: envelope.id.to_string(),
+        codec: envelope.codec.as_str().to_owned(),
+        chunk: envelope.chunk,
+        rows: envelope.rows,
+        file: printable(&envelope.file),
+        line: envelope.line,
+        bytes: body.len(),
+    }
+}
+
+/// The frames of a shared message, by its own envelope and headers: each one's envelope and the length of its body.
+fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, FrameError> {
+    let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(FrameError::Header(FRAMES))?;
+    let members: Vec<Member> = serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
+    let envelope = |member: Member| -> Result<(Envelope, usize), FrameError> {
+        let Member { id, codec, chunk, rows, file, line, bytes } = member;
+        let codec = Codec::parse(&codec)?;
+        if codec == Codec::Shared {
+            return Err(FrameError::Header(FRAMES));
+        }
+        // Postgres counts no further than its bigint.
+        if [chunk, rows, line].iter().any(|number| i64::try_from(*number).is_err()) {
+            return Err(FrameError::Header(FRAMES));
+        }
+        Ok((Envelope { id: id.parse()?, codec, chunk, rows, file, line, ..whole.clone() }, bytes))
+    };
+    members.into_iter().map(envelope).collect()
+}
+
+impl Envelope {
+    /// The envelopes of all frames of a message.
+    ///
+    /// # Errors
+    /// Headers that are missing, malformed or of a newer version.
+    pub fn read_all(headers: Option<&HeaderMap>) -> Result<Vec<Self>, FrameError> {
+        let whole = Self::read(headers)?;
+        if whole.codec != Codec::Shared {
+            return Ok(vec![whole]);
+        }
+        Ok(members(&whole, headers)?.into_iter().map(|(envelope, _)| envelope).collect())
+    }
+}
+
+impl Frame {
+    /// Reads all frames of a message, their bodies brought to the newest version.
+    ///
+    /// # Errors
+    /// A message that is damaged, or of a newer version ([`FrameError::NewerVersion`]).
+    pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Vec<Self>, FrameError> {
+        let whole = Envelope::read(headers)?;
+        if whole.codec != Codec::Shared {
+            return Ok(vec![Self::of(whole, payload)?]);
+        }
+        let mut rest = payload;
+        let mut frames = Vec::new();
+        for (envelope, bytes) in members(&whole, headers)? {
+            let (body, after) = rest.split_at_checked(bytes).ok_or(FrameError::Header(FRAMES))?;
+            frames.push(Self::of(envelope, body)?);
+            rest = after;
+        }
+        if rest.is_empty() { Ok(frames) } else { Err(FrameError::Header(FRAMES)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::Body;
+
+    fn frame(number: u8) -> Frame {
+        let row = serde_json::json!({ "line": 2, "action": "put", "observed_at": "1970-01-01T00:00:00Z",
+            "record": { "date": format!("2024-01-{:02}", number + 1) } });
+        Frame {
+            id: FrameId([number; 16]),
+            source: "eod".to_owned(),
+            run: "r".to_owned(),
+            chunk: u64::from(number),
+            file: format!("é{number}.csv"),
+            line: 2,
+            body: Body::Sessions(vec![serde_json::from_value(row).unwrap()]),
+        }
+    }
+
+    fn shared(frames: &[Frame]) -> (HeaderMap, Bytes) {
+        let mut shared = Shared::default();
+        for frame in frames {
+            let (codec, body) = frame.body.encode().unwrap();
+            shared.add(frame.envelope(codec), body).unwrap();
+        }
+        shared.take().unwrap()
+    }
+
+    #[test]
+    fn frames_come_out_of_a_shared_message_as_they_would_alone() {
+        let frames: Vec<Frame> = (0..3).map(frame).collect();
+        let (headers, body) = shared(&frames);
+        assert_eq!(Frame::decode(Some(&headers), &body).unwrap(), frames);
+        let ids: Vec<FrameId> =
+            Envelope::read_all(Some(&headers)).unwrap().iter().map(|envelope| envelope.id).collect();
+        assert_eq!(ids, frames.iter().map(|frame| frame.id).collect::<Vec<_>>());
+        let (alone, body) = shared(&frames[..1]);
+        assert!(alone.get(FRAMES).is_none());
+        assert_eq!(Frame::decode(Some(&alone), &body).unwrap(), frames[..1]);
+        assert!(Shared::default().take().is_none());
+    }
+
+    #[test]
+    fn a_message_is_full_before_its_headers_or_its_body_are_too_large_for_the_server() {
+        let of = |frame: &Frame, body: Bytes| {
+            let mut shared = Shared::default();
+            let mut count = 0;
+            while !shared.is_full() {
+                shared.add(frame.envelope(Codec::Json), body.clone()).unwrap();
+                count += 1;
+            }
+            let (headers, body) = shared.take().unwrap();
+            let named: usize =
+                headers.iter().flat_map(|(_, values)| values).map(|value| value.as_str().len()).sum();
+            (count, named, body.len())
+        };
+        let (count, headers, _) =
+            of(&Frame { file: "\"".repeat(4000), ..frame(1) }, Bytes::from_static(b"[]"));
+        assert!(count > 2 && headers < 60_000, "{count} frames have {headers} bytes of headers");
+        let (count, _, bytes) = of(&frame(1), vec![b' '; TARGET_BYTES / 3].into());
+        assert_eq!((count, bytes), (2, TARGET_BYTES / 3 * 2));
+    }
+
+    #[test]
+    fn a_shared_message_that_is_cut_or_grown_is_no_frame() {
+        let (headers, body) = shared(&[frame(1), frame(2)]);
+        assert!(Frame::decode(Some(&headers), &body[..body.len() - 1]).is_err());
+        assert!(Frame::decode(Some(&headers), &[&body[..], b" "].concat()).is_err());
+        let mut without = headers.clone();
+        without.insert(FRAMES, "[{\"id\":\"x\"}]");
+        assert!(Frame::decode(Some(&without), &body).is_err());
+    }
+}
