@@ -117,6 +117,7 @@ macro_rules! collect {
         pub(crate) fn $name(&mut self, row: Row<$record>, bytes: usize) {
             *self.stats.rows.entry(Kind::$kind).or_default() += 1;
             self.stats.coverage.record(&row.record);
+            self.stats.retractions.note(&row);
             if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
                 self.send(Piece::Rows(Body::$body(rows), line));
             }
@@ -254,6 +255,9 @@ impl Collector {
         let symbol = self.intern(symbol)?;
         let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
         let extra = (vwap != MISSING || trade_count != MISSING).then_some(Extra { vwap, trade_count });
+        if version.retracted {
+            self.stats.retractions.note_price(self.symbols[symbol as usize].clone(), date);
+        }
         let row = PriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
         self.prices.push(row, extra, version);
         self.price_rows += 1;

@@ -86,6 +86,11 @@ impl Before {
         before
     }
 
+    /// The symbols of all runs; `None` when that cannot be told.
+    pub(crate) fn symbols(&self) -> Option<&HashSet<Symbol>> {
+        self.symbols.as_ref()
+    }
+
     /// The symbols no earlier run had; `None` when that cannot be told.
     pub(crate) fn new_symbols(&self, coverage: &Coverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;

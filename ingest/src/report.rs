@@ -12,6 +12,7 @@ use process::{out, outln};
 use serde::Serialize;
 
 use crate::coverage::{Before, Dates, Symbols};
+use crate::retractions::Untouching;
 use crate::stats::Stats;
 
 /// Prints a command's result: one JSON object for scripts, its text for people.
@@ -186,6 +187,9 @@ pub struct Summary {
     /// Refused rows of the source that nobody mended; absent when the log was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
+    /// Retractions that touch nothing of the source; absent when there are none, or the log was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untouching_retractions: Option<Untouching>,
     pub seconds: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
@@ -301,6 +305,9 @@ impl Summary {
         }
         write_examples(text, &self.examples)?;
         if self.mended > 0 {
+        if let Some(untouching) = &self.untouching_retractions {
+            untouching.write(&self.source, text)?;
+        }
             writeln!(text, "mended: {} rows refused before are closed", self.mended)?;
         }
         if let Some(open) = self.open_rejects.filter(|open| *open > 0) {

@@ -112,7 +112,26 @@ impl Run {
         }
         summary.total(&total);
         summary.compare(&total, before.as_ref());
+        if let (Some(before), false) = (&before, total.retractions.is_empty()) {
+            match Log::existing(settings).await {
+                Ok(log) => self.look_at_retractions(&log, &total, before, summary).await,
+                Err(error) => tracing::warn!("what retractions touch cannot be told: {error}"),
+            }
+        }
         Ok(())
+    }
+
+    /// Says which retractions touch nothing.
+    async fn look_at_retractions(&self, log: &Log, total: &Stats, before: &Before, summary: &mut Summary) {
+        if total.retractions.is_empty() {
+            return;
+        }
+        match total.retractions.untouching(log, &self.source, before).await {
+            Ok(untouching) => {
+                summary.untouching_retractions = Some(untouching).filter(|untouching| untouching.count > 0);
+            }
+            Err(error) => tracing::warn!("what retractions touch cannot be told: {error}"),
+        }
     }
 
     /// Publishes what the log has not.
@@ -167,6 +186,7 @@ impl Run {
         failpoint!("ingest.completed");
         summary.total(&loading.total);
         summary.compare(&loading.total, Some(&loading.before));
+        self.look_at_retractions(&log, &loading.total, &loading.before, summary).await;
         summary.mended = loading.publication.manifest.mends.len() as u64;
         summary.open_rejects = Some(open_rejects.of_source(&self.source));
         Ok(())

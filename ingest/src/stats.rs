@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use market::event::{Kind, Reject};
 
 use crate::coverage::Coverage;
+use crate::retractions::Retractions;
 
 /// Refused rows remembered for the summary.
 const EXAMPLES: usize = 10;
@@ -20,6 +21,8 @@ pub struct Stats {
     pub examples: Vec<Reject>,
     /// What the accepted rows are about.
     pub(crate) coverage: Coverage,
+    /// What they take back.
+    pub(crate) retractions: Retractions,
 }
 
 impl Stats {
@@ -46,6 +49,7 @@ impl Stats {
         self.records += other.records;
         self.rounded += other.rounded;
         self.coverage.add(&other.coverage);
+        self.retractions.add(&other.retractions);
         other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);
         other.rejects.iter().for_each(|(reason, rows)| *self.rejects.entry(reason).or_default() += rows);
         let room = EXAMPLES.saturating_sub(self.examples.len());

@@ -206,6 +206,9 @@ fn build(subject: &Subject, facts: &FactsBySymbol, market: &MarketNow) -> Result
         return Ok(Outcome::Unclear { again: true });
     }
     let (derived, fund) = derive_guarded(&history, market)?;
+    if history.security.is_none() && fund.is_none() && !derived.stands() {
+        return Ok(Outcome::Built(Box::new(Built::unlisted(&subject.identity))));
+    }
     let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
     Ok(Outcome::Built(Box::new(Built::of(&subject.identity, &derived, fund.as_ref(), kept)?)))
 }

@@ -151,7 +151,10 @@ impl Deriver {
         for symbol in gone {
             self.rows.served.remove(symbol);
         }
-        changes.extend(read_tables::replace_symbols(transaction, &directory.symbols, symbols).await?);
+        let served = &self.rows.served;
+        let unlisted = |symbol: &Symbol| served.get(symbol).is_some_and(|served| !served.is_listed());
+        changes
+            .extend(read_tables::replace_symbols(transaction, &directory.symbols, symbols, unlisted).await?);
         sectors.replace(transaction, symbols, as_of).await?;
         Ok(Outcome { securities: identities.len(), changes })
     }

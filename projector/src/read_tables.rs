@@ -95,6 +95,12 @@ struct Rows {
     digest: i64,
 }
 
+impl Rows {
+    fn of(encoded: Bytes) -> Self {
+        Self { digest: digest([encoded.as_ref()]), encoded }
+    }
+}
+
 /// One packed year of prices, encoded.
 struct Year {
     year: i32,
@@ -128,8 +134,13 @@ impl Built {
             encode_json(symbol.as_str(), identity)?,
             encode_json(symbol.as_str(), &derived.factors)?,
         ];
-        let tables = tables.map(|encoded| Rows { digest: digest([encoded.as_ref()]), encoded });
-        Ok(Self { symbol, tables, years, kept })
+        Ok(Self { symbol, tables: tables.map(Rows::of), years, kept })
+    }
+
+    /// A symbol of which no row stands: nothing of it is served.
+    pub fn unlisted(identity: &Identity) -> Self {
+        let tables = std::array::from_fn(|_| Rows::of(Bytes::new()));
+        Self { symbol: identity.symbol.clone(), tables, years: Vec::new(), kept: Vec::new() }
     }
 
     fn digests(&self) -> Vec<i64> {
@@ -292,14 +303,16 @@ pub async fn identities(transaction: &Transaction<'_>) -> Result<BTreeMap<Symbol
         .collect()
 }
 
-/// Points every spelling of the touched securities to their canonical symbol, and gives the securities whose spellings
-/// are others now.
+/// Points every spelling of the touched securities to their canonical symbol, but for those that are not listed, and gives
+/// the securities whose spellings are others now.
 pub async fn replace_symbols(
     transaction: &Transaction<'_>,
     symbols: &BTreeMap<Symbol, Symbol>,
     touched: &BTreeSet<Symbol>,
+    unlisted: impl Fn(&Symbol) -> bool,
 ) -> Result<Vec<Change>, DeriveError> {
-    let entries = symbols.iter().filter(|(_, canonical)| touched.contains(*canonical));
+    let listed = |canonical: &Symbol| touched.contains(canonical) && !unlisted(canonical);
+    let entries = symbols.iter().filter(|(_, canonical)| listed(canonical));
     let entries: BTreeSet<(&str, &str)> = entries.map(|(s, c)| (s.as_str(), c.as_str())).collect();
     let spellings: Vec<&str> = entries.iter().map(|(symbol, _)| *symbol).collect();
     let canonicals: Vec<&str> = touched.iter().map(Symbol::as_str).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use market::bars::digest;
 use market::symbol::Symbol;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -18,6 +19,14 @@ pub struct Served {
     pub tables: Vec<i64>,
     /// Of each year of prices.
     pub years: BTreeMap<i32, i64>,
+}
+
+impl Served {
+    /// Whether a security has any row in any table, or was never written.
+    pub fn is_listed(&self) -> bool {
+        let nothing = digest([b""]);
+        self.tables.is_empty() || self.tables.iter().any(|of_table| *of_table != nothing)
+    }
 }
 
 /// Reads the digests of some securities, of which each gets an entry.

@@ -156,3 +156,68 @@ async fn an_undo_killed_at_any_step_is_resumed_and_takes_back_once() -> Result<(
     assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
     Ok(())
 }
+
+/// Fails when a symbol of which nothing stands any more stays in the lists, or does not come back with its next row.
+#[tokio::test]
+async fn a_symbol_that_only_a_load_taken_back_had_is_listed_no_more() -> Result<()> {
+    let app = TestApp::start().await?;
+    let file = |name: &'static str, symbol: &str, columns: &str, rest: &str| {
+        vec![(name, format!("symbol,{columns}\n{symbol},{rest}\n"))]
+    };
+    let price = ("date,close", "2024-03-14,60");
+    load(&app, "right", &file("prices.csv", "KO", price.0, price.1)).await?;
+    let phantom = [
+        file("prices.csv", "DIV.BX", price.0, price.1),
+        file("dividends.csv", "DIV.BX", "ex_date,amount", "2024-03-14,0.485"),
+        file("securities.csv", "DIV.BX", "name,type", "Div,stock"),
+    ];
+    let run = load(&app, "wrong", &phantom.concat()).await?;
+    let listed = async || -> Result<Vec<String>> {
+        app.catch_up().await?;
+        let query =
+            "select symbol from read_g1.stocks union all select symbol from read_g1.symbols order by 1";
+        app.sql(query, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    };
+    assert_eq!(listed().await?, ["DIV.BX", "DIV.BX", "KO", "KO"]);
+    undo(&app, &run, &[]).await?;
+    assert_eq!(listed().await?, ["KO", "KO"]);
+    load(&app, "after", &file("prices.csv", "DIV.BX", price.0, "2024-03-14,61")).await?;
+    assert_eq!(listed().await?, ["DIV.BX", "DIV.BX", "KO", "KO"]);
+    Ok(())
+}
+
+/// Fails when a retraction or an undo that changes nothing is not told from one that does.
+#[tokio::test]
+async fn what_takes_nothing_back_is_said() -> Result<()> {
+    let app = TestApp::start().await?;
+    let dividends = |rows: &str| vec![("dividends.csv", format!("symbol,ex_date,amount,action\n{rows}"))];
+    let run = load(&app, "right", &dividends("KO,2024-03-14,0.485,put\n")).await?;
+    let retract = async |rows: &str, source: &str, more: &[&str]| -> Result<Value> {
+        let path = app.folder().join(format!("dividends-{}.csv", rows.len()));
+        std::fs::write(&path, format!("symbol,ex_date,amount,action\n{rows}"))?;
+        let path = path.display().to_string();
+        app.ingest(&[&["load", &path, "--source", source, "--json"], more].concat()).await?.success()?.json()
+    };
+    let wrong = "KOO,2024-03-14,,retract\nKO,2024-03-13,,retract\n";
+    for more in [&["--dry-run"][..], &[]] {
+        let told = retract(wrong, "test", more).await?;
+        let first = json!([
+            "dividend KOO 2024-03-14: known is KO",
+            "dividend KO 2024-03-13: the nearest known is of 2024-03-14"
+        ]);
+        assert_eq!(told["untouching_retractions"], json!({ "count": 2, "first": first }), "{told}");
+    }
+    let right = "KO,2024-03-14,,retract\n";
+    assert_eq!(retract(right, "test", &[]).await?["untouching_retractions"], Value::Null);
+    let other = retract(right, "tset", &[]).await?;
+    assert_eq!(
+        (&other["untouching_retractions"]["count"], &other["known_sources"]),
+        (&json!(1), &json!(["test"]))
+    );
+    // The put was retracted since, so that taking it back changes nothing; a run that is mistyped is asked for.
+    let undone = app.ingest(&["undo", &run, "--dry-run"]).await?.success()?;
+    assert!(undone.stdout.contains("warning: nothing changes"), "{}", undone.stdout);
+    let mistyped = app.ingest(&["undo", &run[..8]]).await?;
+    assert!(mistyped.code == 2 && mistyped.stderr.contains(&format!("perhaps {run}")), "{}", mistyped.stderr);
+    Ok(())
+}

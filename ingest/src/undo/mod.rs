@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::error::LoadError;
 use crate::log::Log;
+use crate::nearest::nearest;
 use crate::publication::Publication;
 use crate::run::now;
 
@@ -92,6 +93,11 @@ impl Undone {
         if self.kinds.is_empty() {
             writeln!(text, "  it put no rows into the log")?;
         }
+        if !self.kinds.is_empty()
+            && self.kinds.values().all(|changes| changes.restored + changes.retracted == 0)
+        {
+            writeln!(text, "  warning: nothing changes, for nothing of it counts any more")?;
+        }
         for (kind, changes) in &self.kinds {
             let Changes { restored, retracted, corrected_since, unchanged, examples } = changes;
             writeln!(
@@ -108,9 +114,12 @@ impl Undone {
 pub async fn undo(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> Result<Undone, LoadError> {
     let log = Log::existing(settings).await?;
     let manifests: Vec<Run> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
-    let Some(run) = manifests.iter().find(|run| run.run == args.run) else {
-        let message = format!("the log has no run {}; see: ingest runs", args.run);
-        return Err(LoadError::Failed(message));
+    let Some(run) = manifests.iter().find(|run| run.run == args.run && run.pull.is_none()) else {
+        let known = manifests.iter().filter(|run| run.pull.is_none()).map(|run| run.run.as_str());
+        let begun = known.clone().find(|run| args.run.len() > 3 && run.starts_with(&args.run));
+        let near = begun.or_else(|| nearest(&args.run, known));
+        let near = near.map(|run| format!(", perhaps {run}")).unwrap_or_default();
+        return Err(LoadError::Failed(format!("the log has no run {}{near}; see: ingest runs", args.run)));
     };
     let id = undo_id(&run.run);
     let of_undo = |state| manifests.iter().find(|run| run.run == id && run.state == state);

@@ -2,7 +2,7 @@
 
 use super::adjust::Factor;
 use crate::bars::Bars;
-use crate::row;
+use crate::row::{self, DividendStatus, SplitStatus};
 
 /// Everything served about one security.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,4 +25,16 @@ pub struct Derived {
     pub factors: Vec<Factor>,
     /// Rows held back, with the reason.
     pub quarantined: Vec<row::Quarantined>,
+}
+
+impl Derived {
+    /// Whether any row of the security stands, one that is held back included: what was withdrawn whole, as when a load
+    /// that invented a symbol is taken back, is nothing to list.
+    pub fn stands(&self) -> bool {
+        !self.bars.is_empty()
+            || self.fundamentals.is_some()
+            || !self.quarantined.is_empty()
+            || self.dividends.iter().any(|row| row.status != DividendStatus::Cancelled)
+            || self.splits.iter().any(|row| row.status != SplitStatus::Cancelled)
+    }
 }
