@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::format::{Format, Head, Options};
-use crate::rejects;
+use crate::rejects::IdSearch;
 use crate::source::FeedFile;
 use crate::unpack;
 
@@ -66,6 +66,7 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
             if read == 0 {
                 return Ok((hashing.hasher.finalize(), hashing.bytes));
             }
+    let mut mends = IdSearch::default();
             seen(read as u64);
         }
     })
@@ -74,13 +75,11 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
     let digest = if reading.is_empty() {
         content
     } else {
+            mends.look(&buffer[..read]);
         blake3::Hasher::new().update(content.as_bytes()).update(reading.as_bytes()).finalize()
     };
-    let mends = match head.has(&["rejectid"]) {
-        true => unpack::read(file, rejects::ids_in).map_err(unreadable)?,
-        false => BTreeSet::new(),
-    };
-    Ok(Input { file: file.clone(), format, digest: digest.to_hex().to_string(), content, bytes, mends })
+    let digest = digest.to_hex().to_string();
+    Ok(Input { file: file.clone(), format, digest, content, bytes, mends: mends.ids })
 }
 
 /// Hashes what is read through it.

@@ -125,6 +125,8 @@ pub(crate) struct Record<'a> {
     /// A quoted field was never closed.
     pub unclosed: bool,
 }
+    /// What stands between its fields.
+    pub delimiter: u8,
 
 impl<'a> Record<'a> {
     /// Number of fields.
@@ -195,11 +197,24 @@ impl<R: Read> Records<R> {
         }
         let unclosed = !self.read_quoted(delimiter)?;
         let raw = self.lines.current();
-        Ok(Some(Record { line: self.lines.line, raw, text: &self.unquoted, fields: &self.fields, unclosed }))
+        Ok(Some(Record {
+            line: self.lines.line,
+            raw,
+            text: &self.unquoted,
+            fields: &self.fields,
+            delimiter,
+            unclosed,
+        }))
+    }
+
+    /// What stands between fields; a comma until the first record tells.
+    pub(crate) fn delimiter(&self) -> u8 {
+        self.delimiter.unwrap_or(b',')
     }
 
     /// Reads a record with quotes, taking more lines while one is open; false when it is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
+                delimiter,
         /// Lines a quoted field may span; beyond, the quote is a mistake and its first line alone is refused.
         const MAX_LINES: usize = 1000;
         let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
@@ -219,7 +234,7 @@ impl<R: Read> Records<R> {
 }
 
 /// What stands between the names of a header: a comma, unless it has none and another of the usual signs.
-fn delimiter_of(header: &[u8]) -> u8 {
+pub(crate) fn delimiter_of(header: &[u8]) -> u8 {
     let count = |sign: u8| memchr_iter(sign, header).count();
     let other = [b';', b'\t', b'|'].into_iter().max_by_key(|sign| count(*sign));
     other.filter(|sign| count(b',') == 0 && count(*sign) > 0).unwrap_or(b',')

@@ -74,3 +74,48 @@ async fn a_table_is_mended_as_a_table() -> Result<()> {
     assert_eq!(rejects(&app, &[]).await?.len(), 0);
     Ok(())
 }
+
+const HEADER: &str = "columns = { symbol = \"Wert\", date = \"Datum\", close = \"Schluß\" }\n";
+const NO_HEADER: &str =
+    "columns = { symbol = 1, date = 2, close = 3 }\nfile.header = 0\nfile.first_line = 2\n";
+
+/// Fails when what a map read is written without its columns, or read again as if the map's header came first.
+#[tokio::test]
+async fn rows_of_a_map_are_mended_under_the_map() -> Result<()> {
+    let app = TestApp::start().await?;
+    for (number, (columns, first, ending)) in [
+        (HEADER, "Wert;Datum;Schlu\u{df}", "csv"),
+        (NO_HEADER, "Kurse", "csv"),
+        (NO_HEADER, "Kurse vom 15.", "ndjson"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let at = |name: String| app.folder().join(name).display().to_string();
+        let [map, feed, mended] = [
+            at(format!("{number}.toml")),
+            at(format!("kurse{number}.txt")),
+            at(format!("mend{number}.{ending}")),
+        ];
+        let said = "kind = \"price\"\ndates.format = \"DD.MM.YYYY\"\nnumbers.decimal = \",\"\nfile.delimiter = \";\"\nfile.encoding = \"windows-1252\"\n";
+        std::fs::write(&map, format!("{said}{columns}"))?;
+        let text = format!("{first}\nKO;13.03.2024;58,1{number}\nKO;32.03.2024;58,2\n");
+        std::fs::write(
+            &feed,
+            text.chars().map(|c| u8::try_from(u32::from(c))).collect::<Result<Vec<u8>, _>>()?,
+        )?;
+        let load = async |path: &str| -> Result<Value> {
+            let arguments =
+                ["load", path, "--map", &map, "--source", "test", "--today", "2024-03-15", "--json"];
+            let output = app.ingest(&[&arguments[..], &["--max-reject-percent", "60"]].concat()).await?;
+            output.json().with_context(|| output.stderr.clone())
+        };
+        let refused = load(&feed).await?;
+        assert_eq!((&refused["rows_total"], &refused["open_rejects"]), (&json!(1), &json!(1)), "{refused}");
+        mend(&app, Path::new(&mended), &[("32.03.2024", "12.03.2024")]).await?;
+        let loaded = load(&mended).await?;
+        let figures = ["rows_total", "mended", "open_rejects"].map(|figure| loaded[figure].as_u64());
+        assert_eq!(figures, [Some(1), Some(1), Some(0)], "{number}: {loaded}");
+    }
+    Ok(())
+}

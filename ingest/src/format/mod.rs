@@ -119,9 +119,10 @@ impl Format {
                 let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
                 (vendor.read)(Reading { source: reader, encoding, symbol, date, options }, rows)
             }
-            Self::Mapped { map, encoding, symbol } => {
+            Self::Mapped { map, encoding, symbol, mended } => {
                 let (encoding, symbol) = (*encoding, symbol.as_ref());
-                mapped::read(map, Reading { source: reader, encoding, symbol, date: None, options }, rows)
+                let reading = Reading { source: reader, encoding, symbol, date: None, options };
+                mapped::read(map, *mended, reading, rows)
             }
         }
     }

@@ -70,6 +70,8 @@ pub enum Format {
 
 impl Format {
     /// Name for people and manifests.
+        /// Refused rows that were written to be mended: UTF-8 under one line of names, whatever the map says.
+        mended: bool,
     pub fn name(&self) -> &'static str {
         match self {
             Self::CanonicalCsv(_) | Self::CanonicalNdjson => "canonical",

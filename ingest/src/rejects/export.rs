@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::format::canonical::kind_named;
 use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
+use crate::records::delimiter_of;
 
 /// A refused row and what is known of it.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub enum ExportError {
         "the rows are of {0} tables with other columns: name the file .ndjson, or choose rows with --run or --reason"
     )]
     Tables(usize),
+    #[error("the rows came from no table: name the file .ndjson")]
+    NoTable,
 }
 
 /// Writes rows to a new file.
@@ -56,12 +59,13 @@ fn table(rows: &[Refused]) -> Result<Vec<String>, ExportError> {
     headers.dedup();
     let [header] = headers.as_slice() else { return Err(ExportError::Tables(headers.len())) };
     if header.is_empty() {
-        return Err(ExportError::Tables(0));
+        return Err(ExportError::NoTable);
     }
-    let mut lines = vec![format!("{header},{ID_FIELD},{REASON_FIELD}")];
+    let sign = char::from(delimiter_of(header.as_bytes()));
+    let mut lines = vec![format!("{header}{sign}{ID_FIELD}{sign}{REASON_FIELD}")];
     lines.extend(rows.iter().map(|row| {
         let reason = row.reject.message.replace('"', "\"\"");
-        format!("{},{},\"{reason}\"", row.reject.row.trim_end_matches(['\r', '\n']), row.id)
+        format!("{}{sign}{}{sign}\"{reason}\"", row.reject.row.trim_end_matches(['\r', '\n']), row.id)
     }));
     Ok(lines)
 }
@@ -85,10 +89,11 @@ fn whole(reject: &Reject) -> Map<String, Value> {
 
 /// The cells of a table's row under their columns, with the kind that the table's name says.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
+    let sign = delimiter_of(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {
-        let mut reader =
-            csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-        reader.records().next().and_then(Result::ok)
+        let mut reader = csv::ReaderBuilder::new();
+        let reader = reader.has_headers(false).flexible(true).delimiter(sign);
+        reader.from_reader(text.as_bytes()).into_records().next().and_then(Result::ok)
     });
     let (columns, row) = (columns?, row?);
     if columns.len() != row.len() {
@@ -130,6 +135,11 @@ mod tests {
         let expected =
             ["symbol,date,close,reject_id,reject_reason", "KO,x,58.10,rj-1,\"date \"\"x\"\" is no date\""];
         assert_eq!(lines, expected);
+        let german = refused("kurse.csv", Some("Datum;Schluss"), "x;58,10");
+        let lines = table(std::slice::from_ref(&german)).unwrap();
+        assert_eq!(lines[0], "Datum;Schluss;reject_id;reject_reason");
+        assert_eq!(lines[1], "x;58,10;rj-1;\"date \"\"x\"\" is no date\"");
+        assert_eq!(record(&german)["Schluss"], "58,10");
         let other = refused("splits.csv", Some("symbol,ex_date,from,to"), "KO,x,1,2");
         assert!(matches!(table(&[row, other]), Err(ExportError::Tables(2))));
     }

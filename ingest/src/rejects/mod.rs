@@ -13,7 +13,8 @@ mod open;
 
 pub use export::ExportError;
 use export::{Refused, export};
-pub(crate) use open::{OpenRejects, id_of, ids_in};
+use open::id_of;
+pub(crate) use open::{IdSearch, OpenRejects};
 
 /// Lists the rows that could not be used and that nobody mended, and writes them as a feed to mend.
 ///

@@ -4,7 +4,6 @@
 //! so that the row is closed when the mended one is in the log, and open again when that run is taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufRead, BufReader, Read};
 
 use market::event::{Reject, Run, RunState};
 use memchr::memmem;
@@ -15,6 +14,7 @@ use crate::undo::standing::Standing;
 const MARK: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;
+const ID_LENGTH: usize = MARK.len() + RUN_DIGITS + 1 + HASH_DIGITS;
 
 /// The id of a row that a run refused.
 pub(crate) fn id_of(run: &str, reject: &Reject) -> String {
@@ -23,18 +23,28 @@ pub(crate) fn id_of(run: &str, reject: &Reject) -> String {
     format!("{MARK}{run}-{}", &blake3::hash(place.as_bytes()).to_hex()[..HASH_DIGITS])
 }
 
-/// The ids that a text bears.
-pub(crate) fn ids_in(text: &mut dyn Read) -> io::Result<BTreeSet<String>> {
-    let (mut lines, mut line, mut ids) = (BufReader::new(text), Vec::new(), BTreeSet::new());
-    while lines.read_until(b'\n', &mut line)? > 0 {
-        ids.extend(memmem::find_iter(&line, MARK).filter_map(|at| id_at(&line[at..])));
-        line.clear();
+/// Finds the ids that a text bears, piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct IdSearch {
+    pub ids: BTreeSet<String>,
+    /// The end of what was seen, which may be the beginning of an id.
+    seam: Vec<u8>,
+}
+
+impl IdSearch {
+    /// Looks at the next piece of the text.
+    pub(crate) fn look(&mut self, piece: &[u8]) {
+        self.seam.extend_from_slice(&piece[..piece.len().min(ID_LENGTH)]);
+        for text in [self.seam.as_slice(), piece] {
+            self.ids.extend(memmem::find_iter(text, MARK).filter_map(|at| id_at(&text[at..])));
+        }
+        let end = if piece.len() < ID_LENGTH { self.seam.as_slice() } else { piece };
+        self.seam = end[end.len().saturating_sub(ID_LENGTH - 1)..].to_vec();
     }
-    Ok(ids)
 }
 
 fn id_at(text: &[u8]) -> Option<String> {
-    let id = std::str::from_utf8(text.get(..MARK.len() + RUN_DIGITS + 1 + HASH_DIGITS)?).ok()?;
+    let id = std::str::from_utf8(text.get(..ID_LENGTH)?).ok()?;
     let (run, hash) = id.strip_prefix(MARK)?.split_once('-')?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     (run.len() == RUN_DIGITS && digits(run) && digits(hash)).then(|| id.to_owned())
@@ -108,8 +118,11 @@ mod tests {
         let (first, second) = (id_of(&a, &reject(2)), id_of(&a, &reject(3)));
         let text =
             format!("KO,2024-01-02,1,{first},\"why\"\n{{\"reject_id\":\"{second}\"}} rj-x {MARK}{a}-zz\n");
-        let ids = ids_in(&mut text.as_bytes()).unwrap();
-        assert_eq!(ids, BTreeSet::from([first.clone(), second.clone()]));
+        for pieces in [1, 7, ID_LENGTH - 1, ID_LENGTH, 1000] {
+            let mut search = IdSearch::default();
+            text.as_bytes().chunks(pieces).for_each(|piece| search.look(piece));
+            assert_eq!(search.ids, BTreeSet::from([first.clone(), second.clone()]), "in pieces of {pieces}");
+        }
         let mut log = vec![run(&a, 2, &[]), run(&b, 0, std::slice::from_ref(&first))];
         let open = OpenRejects::of(log.iter());
         assert!(!open.is_open(&a, &first) && open.is_open(&a, &second));

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::canonical::Draft;
+use super::canonical::layout::ID_FIELD;
 use super::file_symbol;
 use super::head::Head;
 use super::json::Json;
@@ -35,6 +36,7 @@ use encoding::Windows1252;
 pub use map::Map;
 use map::RATIO;
 use plan::{Plan, PlannedRow};
+pub(super) use shipped::shipped_for;
 pub use shipped::{MapFile, SHIPPED};
 
 /// Values of a row by their canonical names.
@@ -57,35 +59,64 @@ pub(super) fn recognise(
     if head.encoding != Encoding::Csv && map.wide.is_some() {
         return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
     }
-    Ok(Format::Mapped { map: map.clone(), encoding: head.encoding, symbol })
+    let mended = head.columns.iter().any(|name| name == ID_FIELD);
+    Ok(Format::Mapped { map: map.clone(), encoding: head.encoding, symbol, mended })
 }
 
 /// Reads all rows of a file.
-pub(super) fn read(map: &Map, reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+pub(super) fn read(
+    map: &Map,
+    mended: bool,
+    reading: Reading<'_>,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
     let owner = map.owner().zip(reading.symbol.map(ToString::to_string));
+    let beginning = if mended {
+        Beginning { line: 1, header: 1 }
+    } else {
+        Beginning { line: map.first_line, header: map.header }
+    };
     match reading.encoding {
-        Encoding::Csv if map.windows_1252 => read_table(map, owner, Windows1252::new(reading.source), rows),
-        Encoding::Csv => read_table(map, owner, reading.source, rows),
-        Encoding::Ndjson | Encoding::Json => read_json(map, owner, reading, rows),
+        Encoding::Csv if map.windows_1252 && !mended => {
+            read_table(map, beginning, owner, Windows1252::new(reading.source), rows)
+        }
+        Encoding::Csv => read_table(map, beginning, owner, reading.source, rows),
+        Encoding::Ndjson | Encoding::Json => read_json(map, mended, owner, reading, rows),
     }
+}
+
+/// Where a table begins.
+#[derive(Clone, Copy)]
+struct Beginning {
+    /// Line of the header, or without one of the first record.
+    line: u64,
+    /// Lines of the header.
+    header: u64,
 }
 
 fn read_table(
     map: &Map,
+    beginning: Beginning,
     owner: Option<(&'static str, String)>,
     source: impl Read,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
     let mut records = Records::delimited(source, map.delimiter)?;
-    let names = header(map, &mut records)?;
+    let names = header(beginning, &mut records)?;
     let plan = Plan::of(map, &names).map_err(ReadError::Refused)?;
     let mut width = names.len();
+    if width > 0 {
+        rows.table(&table_header(&names, records.delimiter()));
+    }
     while let Some(record) = records.next_record()? {
-        if record.line < map.first_line {
+        if record.line < beginning.line {
             continue;
         }
         if width == 0 {
+            // Columns without names are known by their numbers.
             width = record.len();
+            let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
+            rows.table(&table_header(&numbers, record.delimiter));
         }
         let read = check_shape(width, &record).and_then(|()| common(map, &plan, owner.as_ref(), &record));
         let common = match read {
@@ -109,14 +140,14 @@ fn read_table(
 }
 
 /// The names of the columns, those of several header lines joined by a bar; none without a header.
-fn header<R: Read>(map: &Map, records: &mut Records<R>) -> Result<Vec<String>, ReadError> {
+fn header<R: Read>(beginning: Beginning, records: &mut Records<R>) -> Result<Vec<String>, ReadError> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = 0;
-    while lines < map.header {
+    while lines < beginning.header {
         let line = records.next_record()?;
         let line =
             line.ok_or_else(|| ReadError::Refused("ends before the header the map says".to_owned()))?;
-        if line.line < map.first_line {
+        if line.line < beginning.line {
             continue;
         }
         names.resize(names.len().max(line.len()), String::new());
@@ -130,6 +161,15 @@ fn header<R: Read>(map: &Map, records: &mut Records<R>) -> Result<Vec<String>, R
         lines += 1;
     }
     Ok(names)
+}
+
+/// The names of the columns as one line of the table, for refused rows.
+fn table_header(names: &[String], delimiter: u8) -> String {
+    let quoted = |name: &String| match name.contains(['"', '\n', '\r', char::from(delimiter)]) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.clone(),
+    };
+    names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
 }
 
 /// Refuses a record of other columns; empty ones at its end are let pass.
@@ -221,17 +261,22 @@ fn accept(map: &Map, values: Values<'_>, line: u64, bytes: usize, rows: &mut Col
 
 fn read_json(
     map: &Map,
+    mended: bool,
     owner: Option<(&'static str, String)>,
     reading: Reading<'_>,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
     let mut paths = Vec::new();
     for (name, place) in &map.columns {
-        let Place::Name(path) = place else {
-            let message = format!("is JSON, whose values have names: columns.{name} is a number");
-            return Err(ReadError::Refused(message));
-        };
-        paths.push((*name, path.as_str()));
+        // A column without a name is written to be mended under its number.
+        paths.push(match place {
+            Place::Name(path) => (*name, Cow::Borrowed(path.as_str())),
+            Place::Number(_) if !mended => {
+                let message = format!("is JSON, whose values have names: columns.{name} is a number");
+                return Err(ReadError::Refused(message));
+            }
+            Place::Number(number) => (*name, Cow::Owned(number.to_string())),
+        });
     }
     read_objects(reading, rows, |object, wrapper, line, rows| {
         let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
@@ -246,7 +291,7 @@ fn read_json(
 /// The values of an object; what it has not, the answer around it may have.
 fn object_values<'a>(
     map: &'a Map,
-    paths: &[(&'static str, &str)],
+    paths: &[(&'static str, Cow<'_, str>)],
     owner: Option<&'a (&'static str, String)>,
     object: Json<'a>,
     wrapper: Option<Json<'a>>,

@@ -1,10 +1,13 @@
 //! Where a map's values stand in one file: its columns, found by the file's own header.
 
+use std::collections::{BTreeSet, HashMap};
+
 use market::symbol::Symbol;
 
 use super::definition::Place;
 use super::map::{Map, WideNames};
 use super::names::NameParts;
+use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
 use crate::format::head::plain;
 use crate::normalize::Fault;
 
@@ -95,22 +98,27 @@ fn wide_rows(
     };
     let wanted = |parts: &NameParts<'_>| parts.field.is_none_or(|field| field_of(field).is_some());
     let mut rows: Vec<PlannedRow> = Vec::new();
-    let mut used = Vec::new();
+    let mut by_constants: HashMap<Vec<(&str, String)>, usize> = HashMap::new();
+    let mut used = BTreeSet::new();
     for (index, name) in names.iter().enumerate() {
-        let elsewhere = common.iter().any(|(_, place)| *place == index) || wide.skip.contains(name);
+        let elsewhere = common.iter().any(|(_, place)| *place == index)
+            || wide.skip.contains(name)
+            || [ID_FIELD, REASON_FIELD].contains(&name.as_str());
         let Some(parts) = wide.pattern.read(name, &wanted).filter(|_| !elsewhere && !name.is_empty()) else {
             continue;
         };
         let Some(column) = parts.field.map_or(wide.value, field_of) else { continue };
         let constants = said(map, name, &parts)?;
-        used.push(column);
-        match rows.iter_mut().find(|row| row.constants == constants) {
-            Some(row) if row.cells.iter().any(|(known, _)| *known == column) => {
-                return Err(format!("has two columns of {name:?}: name one of them in wide.skip"));
-            }
-            Some(row) => row.cells.push((column, index)),
-            None => rows.push(PlannedRow { constants, cells: vec![(column, index)] }),
+        used.insert(column);
+        let place = *by_constants.entry(constants.clone()).or_insert(rows.len());
+        if place == rows.len() {
+            rows.push(PlannedRow { constants, cells: Cells::new() });
         }
+        let cells = &mut rows[place].cells;
+        if cells.iter().any(|(known, _)| *known == column) {
+            return Err(format!("has two columns of {name:?}: name one of them in wide.skip"));
+        }
+        cells.push((column, index));
     }
     if let Some((name, wanted)) = fields.iter().find(|(name, _)| !used.contains(name)) {
         return Err(no_column(name, wanted, names));

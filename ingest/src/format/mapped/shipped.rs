@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::definition::Place;
 use super::map::Map;
 
 /// Maps of common layouts, by name.
@@ -13,6 +14,18 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("stooq", include_str!("shipped/stooq.toml")),
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
+
+/// The map that names columns of such a table, all of them as they stand there.
+pub(crate) fn shipped_for(columns: &[String]) -> Option<&'static str> {
+    let fits = |(_, text): &&(&str, &str)| {
+        Map::parse(text).is_ok_and(|map| {
+            let named =
+                |(_, place): &(_, Place)| matches!(place, Place::Name(name) if columns.contains(name));
+            map.wide.is_none() && map.columns.iter().all(named)
+        })
+    };
+    SHIPPED.iter().find(fits).map(|(name, _)| *name)
+}
 
 /// A map, and how the command line names it.
 #[derive(Debug, Clone)]
