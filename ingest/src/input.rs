@@ -28,6 +28,14 @@ pub(crate) struct Input {
     pub mends: BTreeSet<String>,
 }
 
+impl Input {
+    /// The same rows as another input, so that they are published though the log has them.
+    pub(crate) fn again(self, name: &str) -> Self {
+        let digest = blake3::Hasher::new().update(self.digest.as_bytes()).update(name.as_bytes()).finalize();
+        Self { digest: digest.to_hex().to_string(), ..self }
+    }
+}
+
 /// Looks at every file, in their order: an input, or why it is refused.
 pub(crate) fn survey(
     files: &[FeedFile],
@@ -58,6 +66,7 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
     let unreadable = |error: io::Error| format!("cannot be read: {error}");
     let head = unpack::read(file, |reader| Head::read(file, reader)).map_err(unreadable)?;
     let format = Format::recognise(file, &head, options)?;
+    let mut mends = IdSearch::default();
     let (content, bytes) = unpack::read(file, |reader| {
         let mut hashing = Hashing::new(reader);
         let mut buffer = vec![0; 1 << 20];
@@ -66,7 +75,7 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
             if read == 0 {
                 return Ok((hashing.hasher.finalize(), hashing.bytes));
             }
-    let mut mends = IdSearch::default();
+            mends.look(&buffer[..read]);
             seen(read as u64);
         }
     })
@@ -75,7 +84,6 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
     let digest = if reading.is_empty() {
         content
     } else {
-            mends.look(&buffer[..read]);
         blake3::Hasher::new().update(content.as_bytes()).update(reading.as_bytes()).finalize()
     };
     let digest = digest.to_hex().to_string();

@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 
 use crate::log_copies::messages;
 
+mod again;
+mod store;
 mod vendor;
 
+use store::Store;
 use vendor::{Asked, Vendor};
 
 const SECRET: &str = "s3cret-of-the-test";
@@ -331,5 +334,43 @@ async fn pages_are_followed_and_refused_answers_are_kept_for_people() -> Result<
     let noted = runs(&app, &["--all"]).await?;
     let bookmarks = |key: &str| noted.iter().any(|run| run["pull"]["bookmarks"].get(key).is_some());
     assert!(bookmarks("dividends") && !bookmarks("page"), "{noted:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_object_that_was_replaced_in_a_store_is_a_correction() -> Result<()> {
+    let Some(store) = Store::start("flat").await? else { return Ok(()) };
+    let app = TestApp::start().await?;
+    let path = app.folder().join("store.toml");
+    let credential = "[credential]\nkind = \"aws\"\nkey_id = \"STORE_KEY\"\nsecret = \"VENDOR_KEY\"\nregion = \"us-east-1\"\n";
+    let request = "[[request]]\nname = \"prices\"\npath = \"/flat/{year}/{date}.csv\"\nending = \"csv\"\nlook_back = 2\n";
+    let address = &store.address;
+    std::fs::write(
+        &path,
+        format!("name = \"store\"\nbase_url = \"{address}\"\nsince = \"2024-03-13\"\n{credential}{request}"),
+    )?;
+    let path = path.display().to_string();
+    let put = async |date: &str, close: &str| {
+        store.put(&format!("flat/2024/{date}.csv"), &format!("symbol,date,close\nKO,{date},{close}\n")).await
+    };
+    put("2024-03-13", "58").await?;
+    put("2024-03-14", "60").await?;
+    let pulled = async || -> Result<Value> {
+        let output = pull_with(&app, &[&path], &[("STORE_KEY", "key")]).await?;
+        output.json().with_context(|| output.stderr.clone())
+    };
+    let first = pulled().await?;
+    assert_eq!((&first["rows"], &first["missing"]), (&json!({ "price": 2 }), &json!(1)), "{first}");
+    assert_eq!(pulled().await?["unchanged"], 1);
+    put("2024-03-14", "61").await?;
+    let replaced = pulled().await?;
+    assert_eq!(
+        (&replaced["rows"], &replaced["unchanged"]),
+        (&json!({ "price": 1 }), &json!(0)),
+        "{replaced}"
+    );
+    app.catch_up().await?;
+    let price: String = app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;
+    assert!(price.starts_with("61"), "{price}");
     Ok(())
 }

@@ -72,6 +72,10 @@ pub struct LoadArgs {
     /// Publish what the log has lost of files that were loaded completely (see `ingest verify`)
     #[arg(long, conflicts_with = "dry_run")]
     pub repair: bool,
+    /// Load the files as new, though the log may have them: what they say counts again. The name tells one such load from
+    /// another, such as a date
+    #[arg(long, value_name = "NAME", conflicts_with = "repair")]
+    pub again: Option<String>,
     /// Today, for historical data (YYYY-MM-DD); default: the date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
@@ -106,6 +110,7 @@ impl LoadArgs {
         if let Some(observed_at) = &self.observed_at {
             option("--observed-at", observed_at.to_rfc3339());
         }
+        command.extend(self.again.iter().map(|name| format!("--again={name}")));
         command.extend(self.ignore_unknown.then(|| "--ignore-unknown".to_owned()));
         command.extend(self.no_precheck.then(|| "--no-precheck".to_owned()));
         command

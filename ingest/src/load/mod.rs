@@ -74,7 +74,10 @@ fn find_inputs(
     let mut inputs = Vec::new();
     for (file, input) in found.files.iter().zip(surveyed) {
         match input {
-            Ok(input) => inputs.push(input),
+            Ok(input) => inputs.push(match &args.again {
+                Some(name) => input.again(name),
+                None => input,
+            }),
             Err(reason) => summary.files.push(FileReport {
                 path: Some(file.place()),
                 ..FileReport::refused(file.label.clone(), reason)

@@ -3,6 +3,7 @@
 //! Invariant: an answer that was fetched whole is written down at once, so that a pull that was killed loads it without
 //! asking again; what the log has of it already is not published twice.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,26 @@ const NOTES: &str = "notes.json";
 /// Answers loaded in one run, and their bytes.
 const MOST_UNITS: usize = 200;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How the files of a batch are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What is in the log is not published again.
+    New,
+    /// Replaced by the vendor: they count again, also when they are what they once were.
+    Replaced,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 2] = [Self::New, Self::Replaced];
+
+    fn folder(self) -> &'static str {
+        match self {
+            Self::New => "files",
+            Self::Replaced => "replaced",
+        }
+    }
+}
 
 /// The answers to one kind of request.
 pub(super) struct Batch {
@@ -42,6 +63,20 @@ pub(super) struct Fetched {
     /// Its pages below the folder of files; none for an answer without rows.
     pub files: Vec<String>,
     pub bookmark: Bookmark,
+    /// The vendor replaced what it answered before.
+    #[serde(default)]
+    pub replaced: bool,
+}
+
+impl Fetched {
+    /// A unit whose answer has no rows, or none that are new.
+    pub(super) fn without_rows(unit: &Unit, bookmark: Bookmark) -> Self {
+        Self { key: unit.key.clone(), files: Vec::new(), bookmark, replaced: false }
+    }
+
+    pub(super) fn part(&self) -> Part {
+        if self.replaced { Part::Replaced } else { Part::New }
+    }
 }
 
 impl Batch {
@@ -50,7 +85,9 @@ impl Batch {
         let notes = Notes { request: request.to_owned(), options, answers: Vec::new() };
         let batch = Self { folder: folder.join("batch"), notes, bytes: 0 };
         batch.remove()?;
-        fs::create_dir_all(batch.files())?;
+        for part in Part::ALL {
+            fs::create_dir_all(batch.files(part))?;
+        }
         Ok(batch)
     }
 
@@ -62,28 +99,46 @@ impl Batch {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        Ok(Some(Self { folder, notes: serde_json::from_slice(&notes)?, bytes: 0 }))
+        let batch = Self { folder, notes: serde_json::from_slice(&notes)?, bytes: 0 };
+        // One that an older program left has no replaced files.
+        fs::create_dir_all(batch.files(Part::Replaced))?;
+        Ok(Some(batch))
     }
 
-    /// The folder of its files.
-    pub(super) fn files(&self) -> PathBuf {
-        self.folder.join("files")
+    /// The folder of a part's files.
+    pub(super) fn files(&self, part: Part) -> PathBuf {
+        self.folder.join(part.folder())
     }
 
-    /// The file of a unit's page, counted from 1, below the folder of files. Pages have folders of their own, since
+    /// The options that load the files of a part.
+    pub(super) fn options(&self, part: Part) -> Vec<String> {
+        let mut options = self.notes.options.clone();
+        if part == Part::Replaced {
+            // Killed and loaded once more, they are the same again.
+            options.push(format!("--again={}", self.notes.options.join(" ")));
+        }
+        options
+    }
+
+    /// The file of a unit's page, counted from 1, below the folder of new files. Pages have folders of their own, since
     /// the names of files say whose rows they hold.
     pub(super) fn page(&self, unit: &Unit, page: usize) -> io::Result<String> {
         let folder = format!("{:03}-{page:03}", self.notes.answers.len() + 1);
         // A unit that failed before this one may have left pages under its number.
-        removed(&self.files().join(&folder))?;
-        fs::create_dir_all(self.files().join(&folder))?;
+        removed(&self.files(Part::New).join(&folder))?;
+        fs::create_dir_all(self.files(Part::New).join(&folder))?;
         Ok(format!("{folder}/{}", unit.file))
     }
 
     /// Writes down that a unit was fetched.
     pub(super) fn add(&mut self, answer: Fetched) -> io::Result<()> {
         for file in &answer.files {
-            self.bytes += fs::metadata(self.files().join(file))?.len();
+            let part = self.files(answer.part());
+            if let Some((folder, _)) = file.split_once('/').filter(|_| answer.replaced) {
+                removed(&part.join(folder))?;
+                fs::rename(self.files(Part::New).join(folder), part.join(folder))?;
+            }
+            self.bytes += fs::metadata(part.join(file))?.len();
         }
         self.notes.answers.push(answer);
         let new = self.folder.join("notes.new");
@@ -102,19 +157,19 @@ impl Batch {
         self.notes.answers.len() >= MOST_UNITS || self.bytes >= MOST_BYTES
     }
 
-    /// Whether any answer has rows.
-    pub(super) fn has_files(&self) -> bool {
-        self.notes.answers.iter().any(|answer| !answer.files.is_empty())
+    /// Whether any answer of a part has rows.
+    pub(super) fn has_files(&self, part: Part) -> bool {
+        self.notes.answers.iter().any(|answer| answer.part() == part && !answer.files.is_empty())
     }
 
     /// Keeps a refused file for people, with the reason beside it, in the place of an older one of its name.
-    pub(super) fn refuse(&self, file: &str, reason: &str) -> io::Result<PathBuf> {
+    pub(super) fn refuse(&self, part: Part, file: &str, reason: &str) -> io::Result<PathBuf> {
         let folder = self.folder.with_file_name("refused");
         fs::create_dir_all(&folder)?;
         let name = file.rsplit('/').next().unwrap_or(file);
         let kept = folder.join(format!("{}-{name}", self.notes.request));
         fs::write(kept.with_added_extension("reason.txt"), reason)?;
-        fs::copy(self.files().join(file), &kept)?;
+        fs::copy(self.files(part).join(file), &kept)?;
         Ok(kept)
     }
 
@@ -125,14 +180,15 @@ impl Batch {
 
     /// Removes the pages of units that were not fetched whole, which are not to be loaded.
     pub(super) fn drop_the_unfinished(&self) -> io::Result<()> {
-        let whole = |folder: &str| {
-            let mut files = self.notes.answers.iter().flat_map(|answer| &answer.files);
-            files.any(|file| file.split('/').next() == Some(folder))
-        };
-        for entry in fs::read_dir(self.files())? {
-            let entry = entry?;
-            if !whole(&entry.file_name().to_string_lossy()) {
-                fs::remove_dir_all(entry.path())?;
+        for part in Part::ALL {
+            let answers = self.notes.answers.iter().filter(|answer| answer.part() == part);
+            let files = answers.flat_map(|answer| &answer.files);
+            let whole: HashSet<&str> = files.filter_map(|file| file.split('/').next()).collect();
+            for entry in fs::read_dir(self.files(part))? {
+                let entry = entry?;
+                if !whole.contains(&*entry.file_name().to_string_lossy()) {
+                    fs::remove_dir_all(entry.path())?;
+                }
             }
         }
         Ok(())

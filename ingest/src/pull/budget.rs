@@ -95,6 +95,15 @@ impl Budget {
     }
 }
 
+/// How long calls that are charged together may be made. They count from its end on, and what is left of them then is lost.
+pub(super) fn lease(budgets: &[Budget], calls: u64, cost: u64) -> TimeDelta {
+    /// The charge itself has to be in the log before the call is made.
+    const LEAST: TimeDelta = TimeDelta::seconds(1);
+    const MOST: TimeDelta = TimeDelta::seconds(10);
+    let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MOST);
+    if calls == cost { LEAST } else { (shortest / 10).clamp(LEAST, MOST) }
+}
+
 /// The longest time a charge counts.
 pub(super) fn longest(budgets: &[Budget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
@@ -132,6 +141,15 @@ mod tests {
         assert_eq!(allowance(&budgets, &charges, 1, at(61)), Allowance::Calls(1));
         let spent = [charge(5, 0), charge(1, 61)];
         assert_eq!(allowance(&budgets, &spent, 1, at(200)), Allowance::From(at(86_400)));
+    }
+
+    #[test]
+    fn a_small_budget_is_not_spent_on_waiting() {
+        let day = Budget { calls: 1000, per: Per::Day };
+        let seconds = |budgets: &[Budget], calls| lease(budgets, calls, 1).num_seconds();
+        assert_eq!((seconds(&[FIVE_A_MINUTE], 1), seconds(&[FIVE_A_MINUTE], 2)), (1, 6));
+        assert_eq!((seconds(&[day], 20), seconds(&[day, FIVE_A_MINUTE], 20)), (10, 6));
+        assert_eq!(seconds(&[Budget { calls: 500, per: Per::Second }], 10), 1);
     }
 
     #[test]

@@ -140,7 +140,8 @@ impl<'a> Caller<'a> {
             return Err(too_large());
         }
         let kept = |error: std::io::Error| CallError::Failed(format!("the answer cannot be kept: {error}"));
-        let mut file = File::create(into).map_err(kept)?;
+        let mut file =
+            File::options().read(true).write(true).create(true).truncate(true).open(into).map_err(kept)?;
         let mut bytes = 0;
         while let Some(chunk) =
             response.chunk().await.map_err(|error| CallError::Transient(self.told(error)))?
@@ -151,11 +152,12 @@ impl<'a> Caller<'a> {
             }
             file.write_all(&chunk).map_err(kept)?;
         }
+        self.credential.blank(&file).map_err(kept)?;
         file.sync_all().map_err(kept)?;
         self.look(into, bytes).map_err(kept)?.map_or(Ok(Answer::Data { etag, last_modified }), Err)
     }
 
-    /// Why a small answer is no data, if it is none; a secret that it quotes is taken out of it.
+    /// Why a small answer is no data, if it is none.
     fn look(&self, path: &Path, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > NOTICE_BYTES {
             return Ok(None);
@@ -166,9 +168,6 @@ impl<'a> Caller<'a> {
             let said = notice.said;
             let throttled = CallError::Throttled { said: said.clone(), wait: None };
             return Ok(Some(if notice.throttled { throttled } else { CallError::Failed(said) }));
-        }
-        if self.credential.is_quoted_in(&content) {
-            std::fs::write(path, text)?;
         }
         Ok(None)
     }

@@ -183,8 +183,8 @@ impl Connector {
                 return Err(format!("two requests are named {}", request.name));
             }
         }
-        self.load_args("any.json", &[]).map_err(|error| format!("options: {error}"))?;
-        Ok(())
+        let args = self.load_args("any.json", &[]).map_err(|error| format!("options: {error}"))?;
+        check_options(&args).map_err(|reason| format!("options: {reason}"))
     }
 
     /// The arguments that load fetched files.
@@ -192,6 +192,23 @@ impl Connector {
         let mut command = ["load", path, "--source", self.source()].map(str::to_owned).to_vec();
         command.extend(self.options.iter().chain(more).cloned());
         LoadArgs::of_command(&command)
+    }
+}
+
+/// Refuses what a manifest cannot say of its files: other files, when they were fetched, or that nothing is loaded.
+fn check_options(args: &LoadArgs) -> Result<(), String> {
+    let said = [
+        (args.paths.len() != 1, "a path"),
+        (args.dry_run, "--dry-run"),
+        (args.observed_at.is_some(), "--observed-at"),
+        (args.name.is_some() || args.kind.is_some(), "--name or --kind"),
+        (args.repair || args.again.is_some(), "--repair or --again"),
+    ];
+    match said.iter().find(|(said, _)| *said) {
+        Some((_, option)) => {
+            Err(format!("{option} is not for a manifest: a pull says it of what it fetched"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -265,6 +282,12 @@ mod tests {
         assert!(with("\"/{", "\"{").contains("does not begin with /"));
         assert!(told(&format!("{SMALL}\nending = \"xlsx\"")).contains("ending: one of csv"));
         assert!(told(&format!("options = [\"--fromat\"]\n{SMALL}")).contains("--fromat"));
+        for option in ["--dry-run", "more.csv", "--observed-at=2024-03-15T00:00:00Z", "--again=x"] {
+            assert!(
+                told(&format!("options = [{option:?}]\n{SMALL}")).contains("not for a manifest"),
+                "{option}"
+            );
+        }
         let open = "base_url = \"http://example.com\"\ncredential = { kind = \"query\", variable = \"X\", parameter = \"k\" }";
         assert!(with("base_url = \"https://example.com\"", open).contains("https is needed"));
         assert!(

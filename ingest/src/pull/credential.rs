@@ -1,7 +1,11 @@
 //! Credentials: read from variables that a manifest names, sent to the vendor, and shown to nobody else.
 //!
-//! Invariant: a secret leaves this file only as a part of a request, and every text that is kept or printed goes
-//! through [`Credential::redact`].
+//! Invariant: a secret leaves this file only as a part of a request; every text that is printed goes through
+//! [`Credential::redact`], and every answer that is kept through [`Credential::blank`].
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -12,6 +16,8 @@ use super::aws;
 
 /// What stands for a secret in a text.
 const REDACTED: &str = "***";
+/// The shortest secret that is sought in data, in bytes.
+const SHORTEST_BLANKED: usize = 6;
 
 /// How a vendor is told who asks.
 #[derive(Debug, Clone, Deserialize)]
@@ -102,6 +108,33 @@ impl Credential {
         self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED))
     }
 
+    /// Writes `*` over the secrets that a file quotes, whatever its size; everything else stays where it is.
+    pub(super) fn blank(&self, file: &File) -> io::Result<()> {
+        const PIECE: usize = 1 << 20;
+        // What is shorter stands in data by chance.
+        let secrets: Vec<&[u8]> =
+            self.secrets().map(str::as_bytes).filter(|secret| secret.len() >= SHORTEST_BLANKED).collect();
+        let Some(longest) = secrets.iter().map(|secret| secret.len()).max() else { return Ok(()) };
+        let (mut buffer, mut kept, mut at) = (vec![0; PIECE + longest], 0, 0);
+        loop {
+            let read = file.read_at(&mut buffer[kept..], at + kept as u64)?;
+            if read == 0 {
+                return Ok(());
+            }
+            let piece = &buffer[..kept + read];
+            for secret in &secrets {
+                for hit in memchr::memmem::find_iter(piece, secret) {
+                    file.write_all_at(&vec![b'*'; secret.len()], at + hit as u64)?;
+                }
+            }
+            // A secret may go on in the next piece.
+            let end = piece.len();
+            let seam = end.min(longest - 1);
+            buffer.copy_within(end - seam..end, 0);
+            (kept, at) = (seam, at + (end - seam) as u64);
+        }
+    }
+
     /// Whether bytes quote a secret.
     pub(super) fn is_quoted_in(&self, bytes: &[u8]) -> bool {
         self.secrets().any(|secret| memchr::memmem::find(bytes, secret.as_bytes()).is_some())
@@ -133,6 +166,20 @@ mod tests {
         assert_eq!(credential.redact("your key s3cret has …"), "your key *** has …");
         assert!(credential.is_quoted_in(b"xs3cretx") && !credential.is_quoted_in(b"s3cre"));
         assert!(Credential::None.redact("s3cret").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_secret_is_blanked_wherever_a_file_quotes_it() {
+        let path = std::env::temp_dir().join(format!("ingest-blanked-{}", std::process::id()));
+        let credential = Credential::Query { parameter: "apikey".to_owned(), secret: "s3cret-of-9".into() };
+        // One at the beginning, one over the seam of two pieces, one at the end.
+        let filler = "1,".repeat((1 << 19) - 3);
+        let text = format!("s3cret-of-9{filler}s3cret-of-9,2{filler}{filler}s3cret-of-9");
+        std::fs::write(&path, &text).unwrap();
+        credential.blank(&File::options().read(true).write(true).open(&path).unwrap()).unwrap();
+        let blanked = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(blanked == text.replace("s3cret-of-9", "***********"));
     }
 
     #[test]

@@ -6,18 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
 use market::event::{Bookmark, Kind, Pull, Run, RunState};
 
-use super::budget::{Allowance, Budget, Charge, allowance, longest};
+use super::budget::{Allowance, Budget, Charge, allowance, lease, longest};
 use super::error::PullError;
 use crate::error::LoadError;
 use crate::log::{Log, LogError};
 use crate::run::now;
 
-/// How long charged calls may be made. What is left of them then is lost.
-const LEASE: TimeDelta = TimeDelta::seconds(10);
 /// How often a charge gives way to other manifests of the log.
 const MOST_CONFLICTS: usize = 100;
 /// The format a manifest names for an entry.
@@ -74,7 +72,7 @@ impl Ledger {
             match allowance(budgets, &self.charges, cost, now) {
                 Allowance::From(moment) => return Ok(Some(moment)),
                 Allowance::Calls(calls) => {
-                    let charge = Charge { calls, until: now + LEASE };
+                    let charge = Charge { calls, until: now + lease(budgets, calls, cost) };
                     if self.publish(self.entry(charge.calls, charge.until, BTreeMap::new()), true).await? {
                         self.held = Some(charge);
                     }

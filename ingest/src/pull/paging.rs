@@ -1,7 +1,7 @@
 //! Where the next page of an answer is.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use reqwest::Url;
@@ -10,40 +10,91 @@ use serde_json::Value;
 use super::connector::Paging;
 
 /// Longest answer that may hold no record.
-const BLANK_BYTES: u64 = 64;
+const BLANK_BYTES: u64 = 64 * 1024;
+/// Members under which an answer says what went wrong.
+const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
 
-/// The address of the page after the one in a file; `None` when there is none.
+/// The address of the page after the one in a file, which is blank or not; `None` when there is none.
 ///
 /// # Errors
 /// What is wrong with what the answer says.
-pub(super) fn next(paging: &Paging, url: &Url, page: usize, body: &Path) -> Result<Option<Url>, String> {
+pub(super) fn next(
+    paging: &Paging,
+    url: &Url,
+    page: usize,
+    body: &Path,
+    blank: bool,
+) -> Result<Option<Url>, String> {
     match paging {
+        Paging::Number(_) if blank => Ok(None),
         Paging::Number(parameter) => Ok(Some(with(url, parameter, &(page + 1).to_string()))),
         Paging::NextUrl(pointer) => {
-            let Some(text) = text_at(body, pointer)? else { return Ok(None) };
+            let Some(text) = text_at(body, pointer, blank)? else { return Ok(None) };
             let next = url.join(&text).map_err(|error| format!("its next page has no address: {error}"))?;
             if next == *url { Err("its next page is itself".to_owned()) } else { Ok(Some(next)) }
         }
         Paging::Token { pointer, parameter } => {
-            Ok(text_at(body, pointer)?.map(|token| with(url, parameter, &token)))
+            Ok(text_at(body, pointer, blank)?.map(|token| with(url, parameter, &token)))
         }
     }
 }
 
-/// Whether an answer holds nothing: no text, or an empty list or object.
-pub(super) fn is_blank(body: &Path) -> io::Result<bool> {
+/// Whether an answer holds no record: no text, or lists without items; behind the `first` page also a table's header alone.
+pub(super) fn is_blank(body: &Path, first: Option<&Path>) -> io::Result<bool> {
     if std::fs::metadata(body)?.len() > BLANK_BYTES {
         return Ok(false);
     }
-    let text: Vec<u8> = std::fs::read(body)?.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    Ok(matches!(text.as_slice(), b"" | b"[]" | b"{}" | b"null"))
+    let bytes = std::fs::read(body)?;
+    let text = bytes.trim_ascii();
+    if text.is_empty() {
+        return Ok(true);
+    }
+    let blank = serde_json::from_slice(text).is_ok_and(|answer| match answer {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => {
+            let mut lists = members.values().filter_map(Value::as_array).peekable();
+            let told =
+                members.iter().any(|(name, value)| ERRORS.contains(&name.as_str()) && !value.is_null());
+            members.is_empty() || !told && lists.peek().is_some() && lists.all(Vec::is_empty)
+        }
+        _ => false,
+    });
+    match first.filter(|_| !blank) {
+        Some(first) => Ok(first_line(first)? == text),
+        None => Ok(blank),
+    }
 }
 
-/// The text or number at a place of a JSON answer; absent, null and empty are none.
-fn text_at(body: &Path, pointer: &str) -> Result<Option<String>, String> {
+/// Whether a page is the one before it: its number was not understood.
+pub(super) fn is_again(body: &Path, before: &Path) -> io::Result<bool> {
+    let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
+    Ok(length(body)? == length(before)? && content([body])? == content([before])?)
+}
+
+/// Hash of the pages of an answer, 64 hex digits.
+pub(super) fn content<'a>(pages: impl IntoIterator<Item = &'a Path>) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    for page in pages {
+        hasher.update_reader(File::open(page)?)?;
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+fn first_line(path: &Path) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(path)?.take(BLANK_BYTES)).read_until(b'\n', &mut line)?;
+    Ok(line.trim_ascii().to_vec())
+}
+
+/// The text or number at a place of a JSON answer; absent, null and empty are none, and so is everything of a blank one.
+fn text_at(body: &Path, pointer: &str, blank: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
-    let answer: Value = serde_json::from_reader(BufReader::new(file))
-        .map_err(|error| format!("is no JSON, which its paging needs: {error}"))?;
+    let answer: Value = match serde_json::from_reader(BufReader::new(file)) {
+        Ok(answer) => answer,
+        Err(_) if blank => return Ok(None),
+        Err(error) => return Err(format!("is no JSON, which its paging needs: {error}")),
+    };
     Ok(match answer.pointer(pointer) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),
         Some(Value::Number(number)) => Some(number.to_string()),
@@ -66,7 +117,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("ingest-paging-{}-{}", std::process::id(), body.len()));
         std::fs::write(&path, body).unwrap();
         let url = Url::parse("https://example.com/list?limit=2&page=1").unwrap();
-        let found = next(paging, &url, 1, &path).map(|next| next.map(String::from));
+        let blank = is_blank(&path, None).unwrap();
+        let found = next(paging, &url, 1, &path, blank).map(|next| next.map(String::from));
         std::fs::remove_file(&path).unwrap();
         found
     }
@@ -84,5 +136,31 @@ mod tests {
         assert_eq!(found.as_deref(), Some("https://example.com/list?limit=2&page=1&after=a+b"));
         let number = next_of(&Paging::Number("page".to_owned()), "[1]").unwrap();
         assert_eq!(number.as_deref(), Some("https://example.com/list?limit=2&page=2"));
+        assert_eq!(next_of(&Paging::Number("page".to_owned()), r#"{"data":[],"page":7}"#), Ok(None));
+        assert_eq!(next_of(&next_url, ""), Ok(None));
+    }
+
+    #[test]
+    fn an_answer_without_records_is_blank() {
+        let folder = std::env::temp_dir();
+        let [page, first] =
+            ["page", "first"].map(|name| folder.join(format!("ingest-blank-{}-{name}", std::process::id())));
+        std::fs::write(&first, "date,close\r\n2024-03-14,1\r\n").unwrap();
+        let blank = |text: &str, first: Option<&Path>| {
+            std::fs::write(&page, text).unwrap();
+            is_blank(&page, first).unwrap()
+        };
+        for text in ["", " \n", "[]", "{}", "null", r#"{"data":[],"total":0}"#, r#"{"data":[],"error":null}"#]
+        {
+            assert!(blank(text, None), "{text}");
+        }
+        for text in
+            ["[1]", r#"{"data":[1]}"#, r#"{"a":1}"#, r#"{"data":[],"error":"no such page"}"#, "date,close\n"]
+        {
+            assert!(!blank(text, None), "{text}");
+        }
+        assert!(blank("date,close\n", Some(&first)) && !blank("date,open\n", Some(&first)));
+        assert!(!is_again(&page, &first).unwrap() && is_again(&first, &first).unwrap());
+        [page, first].iter().for_each(|path| std::fs::remove_file(path).unwrap());
     }
 }

@@ -192,7 +192,7 @@ mod tests {
 
     fn bookmark(through: &str) -> Bookmark {
         let (etag, last_modified) = (Some("\"1\"".to_owned()), None);
-        Bookmark { through: day(through), fetched: DateTime::UNIX_EPOCH, etag, last_modified }
+        Bookmark { through: day(through), fetched: DateTime::UNIX_EPOCH, etag, last_modified, content: None }
     }
 
     fn plan(request: &str, since: Option<&str>, bookmarks: &[(&str, &str)]) -> Vec<Unit> {

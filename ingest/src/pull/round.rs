@@ -14,7 +14,7 @@ use process::failpoint;
 use reqwest::Url;
 
 use super::ask::{Asked, Asker, Stop};
-use super::batch::{Batch, Fetched};
+use super::batch::{Batch, Fetched, Part};
 use super::call::Answer;
 use super::connector::{Paging, Request};
 use super::error::PullError;
@@ -137,11 +137,17 @@ impl Round<'_> {
     /// Fetches all pages of a unit into the batch's folder.
     async fn fetch(&mut self, request: &Request, unit: &Unit, batch: &Batch) -> Result<Outcome, PullError> {
         let (mut url, mut files) = (unit.url.clone(), Vec::new());
-        let mut bookmark =
-            Bookmark { through: unit.through, fetched: now(), etag: None, last_modified: None };
+        let mut bookmark = Bookmark {
+            through: unit.through,
+            fetched: now(),
+            etag: None,
+            last_modified: None,
+            content: None,
+        };
+        let mut first = None;
         for page in 1..=MOST_PAGES {
             let file = batch.page(unit, page).map_err(|error| self.unusable(error))?;
-            let path = batch.files().join(&file);
+            let path = batch.files(Part::New).join(&file);
             let known = unit.known.as_ref().filter(|_| page == 1);
             let answer = match self.asker.ask(request, &url, known, &path).await? {
                 Asked::Answer(answer) => answer,
@@ -158,7 +164,7 @@ impl Round<'_> {
                     self.pulled.unchanged += 1;
                     let as_before = unit.known.clone().unwrap_or_else(|| bookmark.clone());
                     let bookmark = Bookmark { through: unit.through, fetched: bookmark.fetched, ..as_before };
-                    return Ok(Outcome::Fetched(Fetched { key: unit.key.clone(), files, bookmark }));
+                    return Ok(Outcome::Fetched(Fetched::without_rows(unit, bookmark)));
                 }
                 // Numbered pages end so; a page that the one before named has to be there.
                 Answer::Missing if page > 1 && matches!(request.paging, Some(Paging::Number(_))) => break,
@@ -172,12 +178,23 @@ impl Round<'_> {
                     return Ok(Outcome::Failed(format!("leads in circles, to {}", host(&to))));
                 }
             }
-            if paging::is_blank(&path).map_err(|error| self.unusable(error))? {
-                std::fs::remove_file(&path).map_err(|error| self.unusable(error))?;
-                break;
+            let blank = paging::is_blank(&path, first.as_deref()).map_err(|error| self.unusable(error))?;
+            let before = files.last().map(|file| batch.files(Part::New).join(file));
+            if let (Some(Paging::Number(parameter)), Some(before), false) = (&request.paging, before, blank)
+                && paging::is_again(&path, &before).map_err(|error| self.unusable(error))?
+            {
+                return Ok(Outcome::Failed(format!(
+                    "page {page} is page {} again: the vendor does not page by {parameter}",
+                    page - 1
+                )));
             }
-            files.push(file);
-            let next = request.paging.as_ref().map(|paging| paging::next(paging, &url, page, &path));
+            let next = request.paging.as_ref().map(|paging| paging::next(paging, &url, page, &path, blank));
+            if blank {
+                std::fs::remove_file(&path).map_err(|error| self.unusable(error))?;
+            } else {
+                files.push(file);
+                first = first.or(Some(path));
+            }
             match next.transpose() {
                 Ok(Some(Some(_))) if page == MOST_PAGES => {
                     return Ok(Outcome::Failed(format!("has more than {MOST_PAGES} pages")));
@@ -187,8 +204,17 @@ impl Round<'_> {
                 Err(reason) => return Ok(Outcome::Failed(format!("page {page} {reason}"))),
             }
         }
+        let pages: Vec<PathBuf> = files.iter().map(|file| batch.files(Part::New).join(file)).collect();
+        let content = paging::content(pages.iter().map(PathBuf::as_path));
+        bookmark.content = Some(content.map_err(|error| self.unusable(error))?);
+        let known = unit.known.as_ref().and_then(|known| known.content.as_ref());
+        if known == bookmark.content.as_ref() {
+            self.pulled.unchanged += 1;
+            return Ok(Outcome::Fetched(Fetched::without_rows(unit, bookmark)));
+        }
         self.pulled.fetched += 1;
-        Ok(Outcome::Fetched(Fetched { key: unit.key.clone(), files, bookmark }))
+        let replaced = known.is_some();
+        Ok(Outcome::Fetched(Fetched { files, bookmark, replaced, key: unit.key.clone() }))
     }
 
     fn missing(&mut self, unit: &Unit, bookmark: Bookmark) -> Outcome {
@@ -197,7 +223,7 @@ impl Round<'_> {
             Missing::NotYet => Outcome::Missing,
             Missing::Never => {
                 self.pulled.missing += 1;
-                Outcome::Fetched(Fetched { key: unit.key.clone(), files: Vec::new(), bookmark })
+                Outcome::Fetched(Fetched::without_rows(unit, bookmark))
             }
         }
     }
@@ -205,12 +231,18 @@ impl Round<'_> {
     /// Loads a batch, moves its bookmarks and forgets it.
     async fn load(&mut self, batch: Batch) -> Result<(), PullError> {
         if !batch.is_empty() {
-            let refused = if batch.has_files() { self.load_files(&batch).await? } else { BTreeMap::new() };
-            failpoint!("pull.loaded");
-            for (file, reason) in &refused {
-                let kept = batch.refuse(file, reason).map_err(|error| self.unusable(error))?;
-                self.pulled.refused.push(Failed { what: kept.display().to_string(), reason: reason.clone() });
+            batch.drop_the_unfinished().map_err(|error| self.unusable(error))?;
+            let mut refused = BTreeMap::new();
+            for part in Part::ALL.into_iter().filter(|part| batch.has_files(*part)) {
+                let of_part = self.load_files(&batch, part).await?;
+                for (file, reason) in &of_part {
+                    let kept = batch.refuse(part, file, reason).map_err(|error| self.unusable(error))?;
+                    let what = kept.display().to_string();
+                    self.pulled.refused.push(Failed { what, reason: reason.clone() });
+                }
+                refused.extend(of_part);
             }
+            failpoint!("pull.loaded");
             let whole = batch
                 .notes
                 .answers
@@ -225,10 +257,9 @@ impl Round<'_> {
         batch.remove().map_err(|error| self.unusable(error))
     }
 
-    /// Loads the files of a batch; those of which something is not in the log, with the reason.
-    async fn load_files(&mut self, batch: &Batch) -> Result<BTreeMap<String, String>, PullError> {
-        batch.drop_the_unfinished().map_err(|error| self.unusable(error))?;
-        let folder = batch.files();
+    /// Loads the files of a part of a batch; those of which something is not in the log, with the reason.
+    async fn load_files(&mut self, batch: &Batch, part: Part) -> Result<BTreeMap<String, String>, PullError> {
+        let folder = batch.files(part);
         let unusable = |error: clap::Error| PullError::Unusable {
             connector: self.asker.connector.name.clone(),
             reason: format!("options of the manifest: {error}"),
@@ -236,9 +267,10 @@ impl Round<'_> {
         let args = self
             .asker
             .connector
-            .load_args(&folder.display().to_string(), &batch.notes.options)
+            .load_args(&folder.display().to_string(), &batch.options(part))
             .map_err(unusable)?;
-        let files = || batch.notes.answers.iter().flat_map(|answer| &answer.files);
+        let answers = || batch.notes.answers.iter().filter(|answer| answer.part() == part);
+        let files = || answers().flat_map(|answer| &answer.files);
         let summary = match load(&args, self.settings, self.asker.shutdown).await {
             Ok(summary) => summary,
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_) | LoadError::Interrupted)) => {

@@ -120,6 +120,9 @@ pub struct Bookmark {
     /// Its `Last-Modified` header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
+    /// Hash of the answer, by which it is known where the vendor names no validator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
 }
 
 fn is_zero(number: &u64) -> bool {

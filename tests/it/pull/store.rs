@@ -1,0 +1,56 @@
+//! An object store that speaks like S3, on this machine: moto, where it is installed.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use harness::eventually;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The store; it ends when this is dropped.
+pub(super) struct Store {
+    pub address: String,
+    process: Child,
+    client: reqwest::Client,
+}
+
+impl Store {
+    /// An empty store with a bucket; none where moto is not installed, which is said on standard error.
+    pub(super) async fn start(bucket: &str) -> Result<Option<Store>> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+        let started = Command::new("moto_server")
+            .args(["-H", "127.0.0.1", "-p", &port])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(process) = started else {
+            eprintln!("skipped: there is no moto_server: pip install 'moto[server]'");
+            return Ok(None);
+        };
+        let address = format!("http://127.0.0.1:{port}");
+        let store = Store { address, process, client: harness::client(PATIENCE)? };
+        eventually(PATIENCE, async || store.put(bucket, "").await).await?;
+        Ok(Some(store))
+    }
+
+    /// Writes an object, or makes a bucket.
+    pub(super) async fn put(&self, path: &str, text: &str) -> Result<()> {
+        let put = self.client.put(format!("{}/{path}", self.address)).body(text.to_owned());
+        // It asks for a signature, and does not check it.
+        let put = put.header("Authorization", "AWS4-HMAC-SHA256 Credential=key/20240315/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0");
+        let answer = put.send().await?;
+        ensure!(answer.status().is_success(), "{}", answer.status());
+        Ok(())
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // One that has ended already is as good.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
