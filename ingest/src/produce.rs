@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Sender;
 
 use crate::collect::{Collector, Piece};
 use crate::encode::{Encoded, Encoder};
-use crate::format::{Options, ReadError};
+use crate::format::{Format, Options, ReadError};
 use crate::holdings::Holdings;
 use crate::input::{Hashing, Input};
 use crate::prices::PriceBatch;
@@ -115,7 +115,8 @@ impl Producer {
             Ok(read) => read,
             Err(error) => return Outcome::Event(Box::new(refused_or_failed(index, error))),
         };
-        if let Some(reason) = too_many_rejects(&stats, limit) {
+        let mapped = matches!(input.format, Format::Mapped { .. });
+        if let Some(reason) = too_many_rejects(&stats, limit, mapped) {
             return Outcome::Event(Box::new(Event::Refused { input: index, stats, reason }));
         }
         Outcome::Prepared(Box::new(Prepared { input: index, spool, stats, holdings }))
@@ -212,12 +213,18 @@ fn encode(
     Ok(encoder.rounded)
 }
 
-fn too_many_rejects(stats: &Stats, limit: f64) -> Option<String> {
+fn too_many_rejects(stats: &Stats, limit: f64, mapped: bool) -> Option<String> {
     #[expect(clippy::cast_precision_loss, reason = "a share of rows, compared with a limit people choose")]
     let percent = stats.rejected() as f64 * 100.0 / stats.records.max(1) as f64;
     (percent > limit).then(|| {
         let (rejected, records) = (stats.rejected(), stats.records);
-        format!("{rejected} of {records} rows cannot be used ({percent:.1} %, at most {limit} % are let pass): nothing of it was loaded; correct the file, or raise --max-reject-percent")
+        let of = |reason| stats.rejects.get(reason).copied().unwrap_or_default();
+        let written_otherwise = !mapped && (of("bad_date") + of("bad_number")) * 2 > records;
+        let map = match written_otherwise {
+            true => ", or read it under a map that says how its dates and numbers are written (ingest map FILE)",
+            false => "",
+        };
+        format!("{rejected} of {records} rows cannot be used ({percent:.1} %, at most {limit} % are let pass): nothing of it was loaded; correct the file{map}, or raise --max-reject-percent")
     })
 }
 

@@ -1,7 +1,10 @@
 //! Lines and CSV records of a feed, as byte slices of one reused buffer.
 //!
-//! RFC 4180 with three liberties vendors need: lines may end in LF, a quote inside an unquoted field is an ordinary
-//! character, and a header without commas may have semicolons, tabs or bars between its names. Invariant: a record never takes more than [`MAX_RECORD`] bytes of memory, whatever the file.
+//! RFC 4180 with four liberties vendors need: lines may end in LF, a quote inside an unquoted field is an ordinary
+//! character, a header without commas may have semicolons, tabs or bars between its names, and above it may stand lines
+//! that begin with `#`, or a spreadsheet's `sep=;`.
+//!
+//! Invariant: a record never takes more than [`MAX_RECORD`] bytes of memory, whatever the file.
 
 use std::io::{self, Read};
 
@@ -122,11 +125,11 @@ pub(crate) struct Record<'a> {
     pub raw: &'a [u8],
     text: &'a [u8],
     fields: &'a [(u32, u32)],
+    /// What stands between its fields.
+    pub delimiter: u8,
     /// A quoted field was never closed.
     pub unclosed: bool,
 }
-    /// What stands between its fields.
-    pub delimiter: u8,
 
 impl<'a> Record<'a> {
     /// Number of fields.
@@ -154,6 +157,8 @@ pub(crate) struct Records<R> {
     lines: Lines<R>,
     /// What stands between fields; the first record tells.
     delimiter: Option<u8>,
+    /// The first record was read.
+    begun: bool,
     fields: Vec<(u32, u32)>,
     unquoted: Vec<u8>,
 }
@@ -166,7 +171,8 @@ impl<R: Read> Records<R> {
 
     /// Reads records of `reader` whose fields `delimiter` parts; the first record tells where it is not given.
     pub(crate) fn delimited(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
-        Ok(Self { lines: Lines::new(reader)?, delimiter, fields: Vec::new(), unquoted: Vec::new() })
+        let (fields, unquoted) = (Vec::new(), Vec::new());
+        Ok(Self { lines: Lines::new(reader)?, delimiter, begun: false, fields, unquoted })
     }
 
     /// The next record.
@@ -175,10 +181,14 @@ impl<R: Read> Records<R> {
             if !self.lines.begin()? {
                 return Ok(None);
             }
-            if !self.lines.current().is_empty() {
+            let line = self.lines.current();
+            if let Some(sign) = separator(line).filter(|_| !self.begun) {
+                self.delimiter = Some(sign);
+            } else if !line.is_empty() && (self.begun || !is_comment(line)) {
                 break;
             }
         }
+        self.begun = true;
         let delimiter = match self.delimiter {
             Some(delimiter) => delimiter,
             None => *self.delimiter.insert(delimiter_of(self.lines.current())),
@@ -192,6 +202,7 @@ impl<R: Read> Records<R> {
                 raw,
                 text: raw,
                 fields: &self.fields,
+                delimiter,
                 unclosed: false,
             }));
         }
@@ -214,7 +225,6 @@ impl<R: Read> Records<R> {
 
     /// Reads a record with quotes, taking more lines while one is open; false when it is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-                delimiter,
         /// Lines a quoted field may span; beyond, the quote is a mistake and its first line alone is refused.
         const MAX_LINES: usize = 1000;
         let (first_end, first_taken) = (self.lines.next - self.lines.start, self.lines.taken);
@@ -230,6 +240,20 @@ impl<R: Read> Records<R> {
         self.lines.next = self.lines.start + first_end;
         self.lines.taken = first_taken;
         Ok(false)
+    }
+}
+
+/// Whether a line above the header is for people. A column may be called `#`.
+fn is_comment(line: &[u8]) -> bool {
+    line.starts_with(b"#") && !matches!(line.get(1), None | Some(b',' | b';' | b'\t' | b'|'))
+}
+
+/// The sign that a spreadsheet's first line, `sep=;`, says to stand between fields.
+fn separator(line: &[u8]) -> Option<u8> {
+    let (word, sign) = line.split_at_checked(4)?;
+    match sign {
+        [sign] if word.eq_ignore_ascii_case(b"sep=") => Some(*sign),
+        _ => None,
     }
 }
 

@@ -278,9 +278,10 @@ impl Summary {
         let formats: std::collections::BTreeSet<&str> =
             self.files.iter().filter_map(|file| file.format.as_deref()).collect();
         let formats = formats.into_iter().collect::<Vec<_>>().join(", ");
+        let formats = if formats.is_empty() { formats } else { format!(" ({formats})") };
         writeln!(
             text,
-            "{verb} {} rows of {loaded} of {files} files ({formats}) in {:.1} s{}",
+            "{verb} {} rows of {loaded} of {files} files{formats} in {:.1} s{}",
             self.rows_total,
             self.seconds,
             self.speed()
@@ -304,10 +305,10 @@ impl Summary {
             writeln!(text, "  {reason}: {count}")?;
         }
         write_examples(text, &self.examples)?;
-        if self.mended > 0 {
         if let Some(untouching) = &self.untouching_retractions {
             untouching.write(&self.source, text)?;
         }
+        if self.mended > 0 {
             writeln!(text, "mended: {} rows refused before are closed", self.mended)?;
         }
         if let Some(open) = self.open_rejects.filter(|open| *open > 0) {
@@ -316,6 +317,9 @@ impl Summary {
                 text,
                 "open rejects of source {source}: {open} (ingest rejects --source {source} --export FILE.ndjson)"
             )?;
+        }
+        if self.run.is_empty() {
+            return Ok(());
         }
         let resumed = if self.resumed { ", resumed" } else { "" };
         writeln!(
@@ -329,7 +333,7 @@ impl Summary {
     fn write_files(&self, text: &mut String) -> std::fmt::Result {
         let loaded: Vec<&FileReport> =
             self.files.iter().filter(|file| file.status == FileStatus::Loaded).collect();
-        if self.files.len() < 2 {
+        if self.files.len() < 2 || loaded.is_empty() {
             return Ok(());
         }
         writeln!(text, "files:")?;

@@ -110,7 +110,9 @@ fn walk(folder: &Path, prefix: &str, found: &mut Found) {
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let label = format!("{prefix}{}", entry.file_name().to_string_lossy());
-        if entry.path().is_dir() {
+        if entry.path().is_dir() && is_hidden(&label) {
+            found.skipped.push(format!("{label}/"));
+        } else if entry.path().is_dir() {
             walk(&entry.path(), &format!("{label}/"), found);
         } else {
             add(&entry.path(), label, false, found);
@@ -122,8 +124,14 @@ fn add(path: &Path, label: String, named: bool, found: &mut Found) {
     if let Err(error) = File::open(path) {
         return found.refused.push((path.display().to_string(), format!("cannot be opened: {error}")));
     }
+    if !named && is_hidden(&label) {
+        return found.skipped.push(label);
+    }
     if label.to_ascii_lowercase().ends_with(".zip") {
         return add_archive(path, &label, found);
+    }
+    if let Some(reason) = dressed(strip_packing(&label)) {
+        return found.refused.push((path.display().to_string(), reason));
     }
     // A file that was named is looked into, whatever it is called.
     let encoding = encoding_of(strip_packing(&label)).or(named.then_some(Encoding::Csv));
@@ -148,7 +156,11 @@ fn add_archive(path: &Path, label: &str, found: &mut Found) {
     names.sort_by(|a, b| a.1.cmp(&b.1));
     for (index, name) in names.into_iter().filter(|(_, name)| !name.ends_with('/')) {
         let label = format!("{label}/{name}");
-        match encoding_of(&name) {
+        if let Some(reason) = dressed(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
+            found.refused.push((format!("{}/{name}", path.display()), reason));
+            continue;
+        }
+        match encoding_of(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
             Some(encoding) => {
                 found.files.push(FeedFile {
                     path: path.to_owned(),
@@ -160,6 +172,29 @@ fn add_archive(path: &Path, label: &str, found: &mut Found) {
             None => found.skipped.push(label),
         }
     }
+}
+
+/// Whether a file is a system's own: `.DS_Store`, or what a Macintosh puts beside every file of an archive.
+fn is_hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
+}
+
+/// Why a file that may well hold data is not read, and what to do about it, by its name.
+fn dressed(name: &str) -> Option<String> {
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending.to_ascii_lowercase().as_str() {
+        "zip" => "is an archive inside an archive: unpack it first".to_owned(),
+        "7z" | "rar" | "tar" | "tgz" | "bz2" | "xz" | "lz4" => {
+            format!(
+                "is packed as .{ending}, which is not read: unpack it first (.gz, .zst and .zip are read)"
+            )
+        }
+        "xls" | "xlsx" | "xlsm" | "ods" => "is a workbook: save its sheet as CSV".to_owned(),
+        "feather" | "arrow" | "h5" | "hdf5" | "pkl" | "pickle" | "rds" | "sqlite" => {
+            format!("is a .{ending} file, which is not read: write it as CSV")
+        }
+        _ => return None,
+    })
 }
 
 fn strip_packing(name: &str) -> &str {
@@ -200,6 +235,15 @@ mod tests {
         assert_eq!(encoding_of("d/aapl.us.txt"), Some(Encoding::Csv));
         assert_eq!(encoding_of("d/README.txt"), None);
         assert_eq!(encoding_of("AAPL.adjustments"), None);
+    }
+
+    #[test]
+    fn data_in_another_dress_is_told_from_what_is_no_data() {
+        for name in ["d/prices.xlsx", "p.csv.bz2", "a.tar", "inner.zip", "x.feather"] {
+            assert!(dressed(strip_packing(name)).is_some(), "{name}");
+        }
+        assert!(dressed("README.md").is_none() && dressed("chart.png").is_none());
+        assert!(is_hidden("__MACOSX/._prices.csv") && is_hidden(".DS_Store") && !is_hidden("a/prices.csv"));
     }
 
     #[test]

@@ -18,14 +18,20 @@ const BUFFER: usize = 256 * 1024;
 
 /// Opens a file and gives its text to `body`: inflated when it is gzip or zstd, recoded when it is UTF-16.
 pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
-    let packed = Arc::new(AtomicU64::new(0));
-    if let Packing::Zip(archive, index) = &file.packing {
-        let mut archive = archive.reader();
-        let inner = archive.by_index(*index)?;
-        packed.store(inner.compressed_size(), Ordering::Relaxed);
-        return in_utf8(Bounded { inner, packed, unpacked: 0 }, body);
+    match &file.packing {
+        Packing::Alone => unpacked(File::open(&file.path)?, body),
+        Packing::Zip(archive, index) => {
+            let mut archive = archive.reader();
+            let inner = archive.by_index(*index)?;
+            let packed = Arc::new(AtomicU64::new(inner.compressed_size()));
+            unpacked(Bounded { inner, packed, unpacked: 0 }, body)
+        }
     }
-    let opened = Counted { inner: File::open(&file.path)?, count: packed.clone() };
+}
+
+fn unpacked<T>(bytes: impl Read, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+    let packed = Arc::new(AtomicU64::new(0));
+    let opened = Counted { inner: bytes, count: packed.clone() };
     let (start, opened) = peek::<4, _>(opened)?;
     if start.starts_with(&[0x1f, 0x8b]) {
         let inner = flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, opened));

@@ -105,6 +105,7 @@ async fn wiki_and_older_yahoo_files_of_one_symbol_lose_no_row() -> Result<()> {
     loads(&data.join("WIKI-AIG-2009-quandl.csv"), &[("price", 252), ("split", 1)]).await?;
     loads(&samples.join("wiki-zipline/yahoo_samples/AAPL.csv.gz"), &[("price", 252)]).await?;
     loads(&samples.join("yahoo-bokeh/AAPL.csv"), &[("price", 3270)]).await?;
+    loads(&samples.join("yahoo-scheb/historicalData.json"), &[("price", 10)]).await?;
     Ok(())
 }
 
@@ -117,7 +118,7 @@ async fn other_tables_are_refused_with_what_they_look_like() -> Result<()> {
     refuses(&zipline.join("pipeline_inputs/BRK-A.csv"), "a table of prices without a symbol").await?;
     refuses(&zipline.join("quandl_samples/metadata.csv.gz"), "its columns are: file.link").await?;
     refuses(&zipline.join("yahoo_samples/AAPL.adjustments.gz"), "rows cannot be used").await?;
-    refuses(&samples.join("yahoo-scheb/historicalData.json"), "a Yahoo chart answer in JSON").await?;
+    refuses(&samples.join("yahoo-scheb/dividendData.json"), "has 1mo rows").await?;
     Ok(())
 }
 

@@ -23,6 +23,11 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
     if lower.starts_with("<?xml") {
         return Some("is XML, which no format here is: fetch it as CSV or JSON".to_owned());
     }
+    if !text.contains('\n') && text.trim_end().contains('\r') {
+        return Some(
+            "has lines that end as on old Macintosh computers (CR): write it with LF line ends".to_owned(),
+        );
+    }
     if text.starts_with("PAR1") {
         return Some("is Parquet, which this program does not read: write it as CSV".to_owned());
     }

@@ -114,8 +114,6 @@ impl Head {
             && self.first_row.first().is_some_and(|name| name == "Ticker")
         {
             "a yfinance table with several lines of names: say --map yfinance-wide, if it was downloaded unadjusted (auto_adjust=False)"
-        } else if self.has(&["chart"]) {
-            "a Yahoo chart answer in JSON: download it as CSV"
         } else if self.has(&["kind"]) {
             "canonical records: name the file .ndjson, one record a line"
         } else {

@@ -24,6 +24,7 @@ mod json;
 mod listings;
 mod mapped;
 mod massive;
+mod newest_basis;
 mod ratio;
 mod reading;
 mod sec;
@@ -36,6 +37,7 @@ mod tiingo;
 mod vendor;
 mod wiki;
 mod yahoo;
+mod yahoo_chart;
 
 pub(crate) use answer::{is_throttle, notice};
 pub use head::Head;
@@ -114,7 +116,11 @@ impl Format {
     ) -> Result<(), ReadError> {
         match self {
             Self::CanonicalCsv(kind) => canonical::read_csv(*kind, reader, options, rows),
-            Self::CanonicalNdjson => canonical::read_ndjson(reader, options, rows),
+            Self::CanonicalRecords { kind, encoding } => {
+                let reading =
+                    Reading { source: reader, encoding: *encoding, symbol: None, date: None, options };
+                canonical::read_records(*kind, reading, rows)
+            }
             Self::Vendor { vendor, encoding, symbol, date } => {
                 let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
                 (vendor.read)(Reading { source: reader, encoding, symbol, date, options }, rows)
@@ -135,11 +141,19 @@ fn date_in(stem: &str) -> Option<NaiveDate> {
 
 /// Why no format fits, with what the file looks like and what to do.
 fn refusal(head: &Head, choice: Choice) -> String {
+    if head.beginning().is_empty() {
+        return "is empty".to_owned();
+    }
     let wanted = match choice {
         Choice::Auto => "is no format this program loads".to_owned(),
         Choice::Canonical => format!("is not canonical: {}", canonical::expectation(head)),
         Choice::Vendor(vendor) => format!("is not {}: {}", vendor.name, vendor.needs),
     };
+    if let Some(map) = mapped::shipped_for(&head.columns) {
+        return format!(
+            "{wanted}; it looks like what a map reads that ships with the program: see `ingest map {map}`, then say --map {map}"
+        );
+    }
     match (head.looks_like(), head.encoding) {
         (Some(guess), _) => format!("{wanted}; it looks like {guess}"),
         (None, Encoding::Csv) => {
@@ -148,6 +162,9 @@ fn refusal(head: &Head, choice: Choice) -> String {
                 head.columns_for_people()
             )
         }
-        (None, _) => format!("{wanted}; it begins with: {}", head.beginning()),
+        (None, _) => format!(
+            "{wanted}; it begins with: {}; a map says where its values stand (`ingest map nasdaq` shows one; names of members in [columns])",
+            head.beginning()
+        ),
     }
 }

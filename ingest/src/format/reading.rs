@@ -50,7 +50,12 @@ impl Choice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
     CanonicalCsv(Kind),
-    CanonicalNdjson,
+    CanonicalRecords {
+        /// The kind of records that name none, by the file's name.
+        kind: Option<Kind>,
+        /// A record a line, or all in one document.
+        encoding: Encoding,
+    },
     Vendor {
         vendor: &'static Vendor,
         encoding: Encoding,
@@ -65,16 +70,16 @@ pub enum Format {
         encoding: Encoding,
         /// The symbol of a file whose rows name none.
         symbol: Option<Symbol>,
+        /// Refused rows that were written to be mended: UTF-8 under one line of names, whatever the map says.
+        mended: bool,
     },
 }
 
 impl Format {
     /// Name for people and manifests.
-        /// Refused rows that were written to be mended: UTF-8 under one line of names, whatever the map says.
-        mended: bool,
     pub fn name(&self) -> &'static str {
         match self {
-            Self::CanonicalCsv(_) | Self::CanonicalNdjson => "canonical",
+            Self::CanonicalCsv(_) | Self::CanonicalRecords { .. } => "canonical",
             Self::Vendor { vendor, .. } => vendor.name,
             Self::Mapped { .. } => "map",
         }
@@ -83,8 +88,10 @@ impl Format {
     /// What the rows depend on beside the content: part of the input's identity. Empty where the content says all.
     pub fn reading(&self) -> String {
         match self {
-            Self::CanonicalNdjson => String::new(),
-            Self::CanonicalCsv(kind) => format!("canonical/{kind}"),
+            Self::CanonicalRecords { kind: None, .. } => String::new(),
+            Self::CanonicalCsv(kind) | Self::CanonicalRecords { kind: Some(kind), .. } => {
+                format!("canonical/{kind}")
+            }
             Self::Vendor { vendor, symbol, date, .. } => {
                 let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
                 let date = date.map(|date| format!("@{date}")).unwrap_or_default();

@@ -20,12 +20,16 @@ pub(super) struct Table<R> {
 }
 
 impl<R: Read> Table<R> {
-    /// Reads the header, each name brought into one spelling by `spelling`.
+    /// Reads the header, each name brought into one spelling by `spelling`. A comma at the end of a line begins no column.
     pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, ReadError> {
         let mut records = Records::new(reader)?;
         let header = records.next_record()?.map(|header| {
             let names = header.fields().map(|name| spelling(String::from_utf8_lossy(name).trim()));
-            (names.collect(), String::from_utf8_lossy(header.raw).trim_end().to_owned())
+            let mut names: Vec<String> = names.collect();
+            while names.len() > 1 && header.field(names.len() - 1).trim_ascii().is_empty() {
+                names.pop();
+            }
+            (names, String::from_utf8_lossy(header.raw).trim_end().to_owned())
         });
         let (header, text) =
             header.ok_or_else(|| ReadError::Refused("is empty: a header row is needed".to_owned()))?;
@@ -60,12 +64,13 @@ impl<R: Read> Table<R> {
     }
 }
 
-/// Refuses a record whose fields are not those of the header.
+/// Refuses a record whose fields are not those of the header; empty ones at its end are let pass.
 fn check_shape(columns: usize, record: &Record<'_>) -> Result<(), Fault> {
     if record.unclosed {
         return Err(Fault::new("malformed_row", "a quoted field is not closed: double the quotes inside it"));
     }
-    if record.len() != columns {
+    let excess = (columns..record.len()).any(|index| !record.field(index).is_empty());
+    if record.len() < columns || excess {
         let message = format_args!(
             "{} fields where the header has {columns}: quote fields that hold commas",
             record.len()

@@ -80,7 +80,9 @@ fn titles_times_and_shipped_layouts_are_seen() {
     let sheet = "Date,Close\n1/2/2014 16:00:00,554.48\n1/13/2014 16:00:00,550\n";
     check("GOOG.csv", sheet.as_bytes(), &["MM/DD/YYYY 16:00:00", "\"date\":\"2014-01-02\""]);
     let stooq = "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>\nAAPL.US,D,20240102,000000,187,188,183,185,1\n";
-    check("aapl.us.txt", stooq.as_bytes(), &["--map stooq"]);
+    check("aapl.us.txt", stooq.as_bytes(), &["--map stooq", "cell = \"{symbol}.US\""]);
+    let ticks = "symbol,date,close\nKO,1710288000000,59.1\n";
+    check("p.csv", ticks.as_bytes(), &["format = \"unix_ms\"", "\"date\":\"2024-03-13\""]);
     check("c.csv", b",aapl,brk-b\n2024-01-02,185.6,362\n", &["date = 1", "name = \"{symbol}\""]);
     let chart = b"Date,AAPL.Close,AAPL.Adjusted,dn\n2024-01-02,185.6,181,1\n";
     check("c.csv", chart, &["name = \"{symbol}.{field}\"", "\"symbol\":\"AAPL\""]);

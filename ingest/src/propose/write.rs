@@ -57,6 +57,7 @@ fn write_map(out: &mut String, look: &Look, label: &str) -> std::fmt::Result {
         }
         writeln!(out, "# skip = [\"Average\"]")?;
     }
+    write_dates(out, look, &columns)?;
     write_signs(out, look)?;
     if kind == Kind::Price {
         writeln!(out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
@@ -155,7 +156,14 @@ fn write_whose(
     columns: &[(&'static str, String, String)],
     wide: Option<&WideGuess>,
 ) -> std::fmt::Result {
-    if wide.is_some() || columns.iter().any(|(name, ..)| *name == "symbol") {
+    if let Some((_, _, sample)) = columns.iter().find(|(name, ..)| *name == "symbol") {
+        if sample.ends_with(".US") {
+            writeln!(out, "\n# The home market is no part of a symbol; a row of another one is rejected.")?;
+            writeln!(out, "[symbols]\ncell = \"{{symbol}}.US\"")?;
+        }
+        return Ok(());
+    }
+    if wide.is_some() {
         return Ok(());
     }
     let tickers = (0..look.names.len()).find(|index| look.contents[*index] == Content::Tickers);
@@ -174,7 +182,11 @@ fn write_whose(
     writeln!(out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
 }
 
-fn write_signs(out: &mut String, look: &Look) -> std::fmt::Result {
+fn write_dates(
+    out: &mut String,
+    look: &Look,
+    columns: &[(&'static str, String, String)],
+) -> std::fmt::Result {
     let formats = look.contents.iter().find_map(|content| match content {
         Content::Dates(formats) => Some(formats),
         _ => None,
@@ -188,8 +200,20 @@ fn write_signs(out: &mut String, look: &Look) -> std::fmt::Result {
         } else {
             format!(" # or {}: the dates fit both", others.join(", "))
         };
-        writeln!(out, "format = \"{first}\"{doubt}")?;
+        return writeln!(out, "format = \"{first}\"{doubt}");
     }
+    let date = columns.iter().find(|(name, ..)| matches!(*name, "date" | "ex_date"));
+    let digits =
+        date.map(|(.., sample)| sample.as_str()).filter(|date| date.bytes().all(|b| b.is_ascii_digit()));
+    // Seconds and milliseconds since 1970, from 1973 on.
+    match digits.map(str::len) {
+        Some(9 | 10) => writeln!(out, "\n[dates]\nformat = \"unix\""),
+        Some(12 | 13) => writeln!(out, "\n[dates]\nformat = \"unix_ms\""),
+        _ => Ok(()),
+    }
+}
+
+fn write_signs(out: &mut String, look: &Look) -> std::fmt::Result {
     let signs = &look.signs;
     if *signs != super::cells::Signs::default() {
         writeln!(out, "\n[numbers]")?;

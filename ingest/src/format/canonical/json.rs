@@ -9,14 +9,19 @@ use super::layout::{ID_FIELD, LISTS, Layout, REASON_FIELD};
 use crate::format::json::{Members, string};
 use crate::normalize::{Cells, Fault};
 
-/// Reads a record: its kind, and its cells in that kind's columns.
-pub(super) fn cells(line: &[u8], ignore_unknown: bool) -> Result<(Kind, Cells<'_>), Fault> {
+/// Reads a record: its kind, which is `unnamed` when it names none, and its cells in that kind's columns.
+pub(super) fn cells(
+    line: &[u8],
+    unnamed: Option<Kind>,
+    ignore_unknown: bool,
+) -> Result<(Kind, Cells<'_>), Fault> {
     let malformed =
         |error: &dyn fmt::Display| Fault::new("malformed_row", format_args!("not a JSON object: {error}"));
     let text = std::str::from_utf8(line).map_err(|error| malformed(&error))?;
     let Members(members) = serde_json::from_str(text).map_err(|error| malformed(&error))?;
     let kind = members.iter().find(|(name, _)| name == "kind").and_then(|(_, value)| string(value.get()));
-    let layout = kind.as_ref().and_then(|kind| kind.parse().ok()).and_then(Layout::of).ok_or_else(|| {
+    let named = kind.as_ref().map_or(unnamed, |kind| kind.parse().ok());
+    let layout = named.and_then(Layout::of).ok_or_else(|| {
         let found = kind.map_or_else(|| "missing".to_owned(), |kind| format!("{kind:?}"));
         let known =
             super::layout::ALL.iter().map(|layout| layout.kind.as_str()).collect::<Vec<_>>().join(", ");

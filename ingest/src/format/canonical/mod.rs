@@ -1,12 +1,13 @@
-//! The canonical feed: CSV files named by their kind, and NDJSON records that name theirs.
+//! The canonical feed: CSV files named by their kind, and JSON records that name theirs, or are all of the file's.
 
 use std::io::Read;
 
 use market::event::Kind;
 
 use super::head::Head;
-use super::reading::{Format, Options, ReadError};
+use super::reading::{Format, Options, ReadError, Reading};
 use super::table::Table;
+use super::vendor::read_objects;
 use crate::collect::Collector;
 use crate::normalize::Fault;
 use crate::records::{Lines, Record};
@@ -23,25 +24,25 @@ use cells::cells_of;
 pub(super) use draft::Draft;
 use layout::Layout;
 
-/// Whether a file is canonical: by its name (CSV) or by its first record (NDJSON).
+/// Whether a file is canonical: by its name and columns (CSV), or by its first record.
 pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, String>> {
-    match head.encoding {
-        Encoding::Csv => {
-            let kind = kind_of(file.stem())?;
-            let layout = Layout::of(kind)?;
-            // A vendor's table may bear one of our names; it is ours when it has at least the natural key.
-            let ours = layout
-                .key
-                .iter()
-                .any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
-            (ours || head.looks_like().is_none()).then_some(Ok(Format::CanonicalCsv(kind)))
-        }
-        Encoding::Ndjson => {
-            let canonical = head.columns.is_empty() || head.columns.iter().any(|key| key == "kind");
-            canonical.then_some(Ok(Format::CanonicalNdjson))
-        }
-        Encoding::Json => None,
+    let named = kind_of(file.stem()).and_then(Layout::of);
+    if head.encoding == Encoding::Csv {
+        let layout = named?;
+        // A vendor's table may bear one of our names; it is ours when it has at least the natural key.
+        let ours =
+            layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
+        return (ours || head.looks_like().is_none()).then_some(Ok(Format::CanonicalCsv(layout.kind)));
     }
+    let keys = if head.encoding == Encoding::Json { head.record_keys() } else { head.columns.clone() };
+    let has = |name: &&str| keys.iter().any(|key| key == name);
+    let empty = head.encoding == Encoding::Ndjson && keys.is_empty();
+    let kind = if empty || has(&"kind") {
+        None
+    } else {
+        Some(named.filter(|layout| layout.key.iter().chain(layout.required).all(has))?.kind)
+    };
+    Some(Ok(Format::CanonicalRecords { kind, encoding: head.encoding }))
 }
 
 /// What a canonical file of this encoding is.
@@ -50,8 +51,9 @@ pub(super) fn expectation(head: &Head) -> &'static str {
         Encoding::Csv => {
             "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns"
         }
-        Encoding::Ndjson => "every line is a record with a kind",
-        Encoding::Json => "write one record a line and name the file .ndjson",
+        Encoding::Ndjson | Encoding::Json => {
+            "give every record a kind, or name the file by it (prices.ndjson) and give all that kind's members"
+        }
     }
 }
 
@@ -104,22 +106,30 @@ fn read_record(
     rows::accept(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
 
-/// Reads NDJSON records of any kind.
-pub(super) fn read_ndjson(
-    reader: &mut dyn Read,
-    options: &Options,
+/// Reads JSON records, one a line or all in one document; `kind` is of those that name none.
+pub(super) fn read_records(
+    kind: Option<Kind>,
+    reading: Reading<'_>,
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
-    let mut lines = Lines::new(reader)?;
-    while let Some((number, line)) = lines.next_line()? {
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
+    let ignore_unknown = reading.options.ignore_unknown;
+    let take = |record: &[u8], line: u64, rows: &mut Collector| {
         rows.stats.records += 1;
-        let accepted = json::cells(line, options.ignore_unknown)
-            .and_then(|(kind, cells)| rows::accept(kind, &cells, number, line.len(), rows));
+        let accepted = json::cells(record, kind, ignore_unknown)
+            .and_then(|(kind, cells)| rows::accept(kind, &cells, line, record.len(), rows));
         if let Err(fault) = accepted {
-            rows.reject(number, line, fault);
+            rows.reject(line, record, fault);
+        }
+    };
+    if reading.encoding == Encoding::Json {
+        return read_objects(reading, rows, |object, _, line, rows| {
+            take(object.raw().as_bytes(), line, rows)
+        });
+    }
+    let mut lines = Lines::new(reading.source)?;
+    while let Some((number, line)) = lines.next_line()? {
+        if !line.trim_ascii().is_empty() {
+            take(line, number, rows);
         }
     }
     Ok(())

@@ -261,3 +261,47 @@ proptest! {
         }
     }
 }
+
+const PRICE: [&str; 1] = ["price KO 2024-03-14 o=- h=- l=- c=59.1 v=- raw"];
+
+#[test]
+fn what_spreadsheets_and_tools_put_around_a_table_is_no_part_of_it() {
+    for text in [
+        "# exported by a tool, today\n# twice\nsymbol,date,close\nKO,2024-03-14,59.1\n",
+        "sep=;\nsymbol;date;close\nKO;2024-03-14;59.1\n",
+        "symbol,date,close,\nKO,2024-03-14,59.1,\n",
+        "symbol,date,close\nKO,2024-03-14,59.1,,\n",
+        "\u{feff}symbol , date,close\r\n\r\nKO, 2024-03-14 ,59.1\r\n",
+    ] {
+        assert_eq!(read_text("prices.csv", text), PRICE, "{text}");
+    }
+    let more = read_text("prices.csv", "symbol,date,close\nKO,2024-03-14,59.1,7\n# KO\n");
+    assert!(more.len() == 2 && more.iter().all(|row| row.contains("malformed_row")), "{more:?}");
+    assert!(refused("prices.csv", "symbol,date,close\rKO,2024-03-14,59.1\r").contains("CR"));
+    assert_eq!(refused("kurse.csv", " \n"), "is empty");
+}
+
+#[test]
+fn records_are_of_the_file_s_kind_where_they_name_none() {
+    let record = r#"{"symbol":"KO","date":"2024-03-14","close":"59.1"}"#;
+    for (name, text) in [
+        ("prices.ndjson", format!("{record}\n")),
+        ("prices.json", format!("[{record}]")),
+        ("prices-2024.json", format!("{{\"data\":[{record}]}}")),
+        ("feed.json", format!("[{}]", record.replace('{', "{\"kind\":\"price\","))),
+    ] {
+        assert_eq!(read_text(name, &text), PRICE, "{name}: {text}");
+    }
+    assert!(refused("feed.json", record).contains("is no format this program loads"));
+    let other = read_text("prices.ndjson", &format!("{record}\n{{\"kind\":\"split\"}}\n"));
+    assert!(other[1].contains("reject 2"), "{other:?}");
+}
+
+#[test]
+fn a_layout_that_a_shipped_map_reads_is_named() {
+    let stooq =
+        "<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>\nKO.US,D,20240314,0,1,1,1,1,1\n";
+    assert!(refused("ko.us.txt", stooq).contains("say --map stooq"));
+    let other = "ticker,date,open,high,low,close,volume\nKO,2024-03-14,1,1,1,1,1\n";
+    assert!(!refused("all.csv", other).contains("--map stooq"));
+}

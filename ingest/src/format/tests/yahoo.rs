@@ -67,3 +67,32 @@ fn weekly_and_nameless_files_are_refused() {
         refused("A.csv", "Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n").contains("auto_adjust")
     );
 }
+
+const CHART: &str = r#"{"chart":{"result":[{"meta":{"currency":"USD","symbol":"KO","dataGranularity":"1d",
+    "exchangeTimezoneName":"America/New_York"},"timestamp":[1710336600,1710423000],
+    "events":{"dividends":{"1710423000":{"amount":0.485,"date":1710423000}},
+        "splits":{"1":{"date":1710336600,"numerator":2,"denominator":1,"splitRatio":"2:1"}}},
+    "indicators":{"quote":[{"open":[59.9,60.1],"high":[60.2,60.4],"low":[59.5,59.8],"close":[60.0,null],
+        "volume":[1000,null]}],"adjclose":[{"adjclose":[59.5,60.3]}]}}],"error":null}}"#;
+
+#[test]
+fn a_chart_answer_is_read_by_the_exchange_s_days() {
+    let whole = CHART.replace("null]}],", "7]}],").replace("60.0,null", "60.0,60.3");
+    assert_eq!(
+        read_text("chart.json", &whole),
+        [
+            "price KO 2024-03-13 o=59.9 h=60.2 l=59.5 c=60.0 v=1000 split_adjusted@2024-03-14",
+            "price KO 2024-03-14 o=60.1 h=60.4 l=59.8 c=60.3 v=7 split_adjusted@2024-03-14",
+            "dividend KO 2024-03-14 0.485 USD regular split_adjusted@2024-03-14",
+            "split KO 2024-03-13 1:2",
+        ]
+    );
+    let rejected = read_text("chart.json", CHART);
+    assert!(rejected.iter().any(|row| row.starts_with("reject 2 missing_field")), "{rejected:?}");
+    assert!(refused("chart.json", &CHART.replace("\"1d\"", "\"1wk\"")).contains("has 1wk rows"));
+    assert!(
+        refused("chart.json", &CHART.replace("[1710336600,", "[")).contains("1 days and 2 values of open")
+    );
+    let error = r#"{"chart":{"result":null,"error":{"code":"Not Found","description":"No data found"}}}"#;
+    assert!(refused("chart.json", error).contains("No data found"));
+}

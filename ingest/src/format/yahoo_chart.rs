@@ -1,0 +1,172 @@
+//! Yahoo's chart answers (v8) in JSON: days in columns, with dividends, splits and capital gains beside them.
+//!
+//! Prices and dividends are adjusted for the splits up to the newest day; `adjclose` is not read. A time is the beginning
+//! of a session, whose day is the exchange's.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate};
+use chrono_tz::Tz;
+use market::event::Basis;
+use market::symbol::Symbol;
+
+use super::day::{amount, split_shares};
+use super::head::Head;
+use super::json::Json;
+use super::newest_basis::{Day, NewestBasis};
+use super::reading::{Options, ReadError, Reading};
+use super::vendor::read_documents;
+use crate::bar::PriceCells;
+use crate::collect::Collector;
+use crate::normalize::{Fault, parse_currency};
+use crate::source::Encoding;
+
+/// Columns of a day's prices.
+const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
+
+/// Whether a file is such an answer.
+pub(super) fn is_chart(head: &Head) -> bool {
+    head.encoding != Encoding::Csv && head.has(&["chart"])
+}
+
+/// Reads all rows; the command line's symbol goes before the answer's.
+pub(super) fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+    let (symbol, options) = (reading.options.symbol.clone(), reading.options);
+    let mut outcome = Ok(());
+    read_documents(reading, rows, |document, _, rows| {
+        if outcome.is_ok() {
+            outcome = read_answer(document, symbol.as_ref(), options, rows);
+        }
+    })?;
+    outcome
+}
+
+fn read_answer(
+    document: Json<'_>,
+    symbol: Option<&Symbol>,
+    options: &Options,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
+    let Some(chart) = document.get("chart") else {
+        return Err(ReadError::Refused("has no chart".to_owned()));
+    };
+    let results = chart.get("result").map(Json::items).unwrap_or_default();
+    if results.is_empty() {
+        let said = chart.get("error").and_then(|error| error.get("description")?.text());
+        let message = format!("is a service's message, not data: {:?}", said.unwrap_or_default());
+        return Err(ReadError::Refused(message));
+    }
+    for result in results {
+        read_result(result, symbol, options, rows)?;
+    }
+    Ok(())
+}
+
+fn read_result(
+    result: Json<'_>,
+    symbol: Option<&Symbol>,
+    options: &Options,
+    rows: &mut Collector,
+) -> Result<(), ReadError> {
+    let refused = |reason: &str| ReadError::Refused(reason.to_owned());
+    let meta = result.get("meta").ok_or_else(|| refused("has no meta"))?;
+    let said = |name: &str| meta.get(name).and_then(Json::text);
+    match said("dataGranularity").as_deref() {
+        None | Some("1d") => {}
+        Some(other) => return Err(refused(&format!("has {other} rows: only daily rows are loaded"))),
+    }
+    let zone = said("exchangeTimezoneName").and_then(|name| name.parse::<Tz>().ok());
+    let zone = zone.ok_or_else(|| refused("names no time zone (exchangeTimezoneName)"))?;
+    let own = said("symbol").and_then(|text| Symbol::parse(&text).ok());
+    let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: say --symbol"))?;
+    let currency = said("currency").and_then(|text| parse_currency(&text));
+    let currency = currency.unwrap_or_else(|| options.currency.clone());
+    let options = Options { currency, ..options.clone() };
+    let mut basis = NewestBasis::new(symbol, Basis::SplitAdjusted, &options);
+    for (line, (date, day)) in (1..).zip(days_of(result, zone).map_err(|reason| refused(&reason))?) {
+        rows.stats.records += 1;
+        let raw = day.canonical(symbol, date);
+        let added = day.read(date, line, raw.len()).and_then(|day| basis.add(&day, rows));
+        if let Err(fault) = added {
+            rows.reject(line, raw.as_bytes(), fault);
+        }
+    }
+    basis.finish(rows)
+}
+
+/// A day of a chart, in the answer's own digits; empty where it says nothing.
+#[derive(Default)]
+struct ChartDay<'a> {
+    /// Its cells in the order of [`COLUMNS`]; none of a day that has no price.
+    prices: Option<[Cow<'a, str>; 5]>,
+    dividend: Cow<'a, str>,
+    capital_gain: Cow<'a, str>,
+    split: Cow<'a, str>,
+}
+
+/// The days of an answer. Of a day that comes twice, closed and as it is quoted now, the later counts.
+fn days_of(result: Json<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
+    let day_of = |time: Json<'_>| -> Result<NaiveDate, String> {
+        let seconds = time.raw().parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
+        let moment = seconds.ok_or_else(|| format!("has the time {}, which is none", time.raw()))?;
+        Ok(moment.with_timezone(&zone).date_naive())
+    };
+    let times = result.get("timestamp").map(Json::items).unwrap_or_default();
+    let quotes = result.get("indicators").and_then(|indicators| indicators.get("quote"));
+    let quote = quotes.and_then(|quotes| quotes.items().first().copied());
+    let columns =
+        COLUMNS.map(|name| quote.and_then(|quote| quote.get(name)).map(Json::items).unwrap_or_default());
+    if let Some(short) = columns.iter().position(|column| !column.is_empty() && column.len() != times.len()) {
+        let (name, values) = (COLUMNS[short], columns[short].len());
+        return Err(format!("has {} days and {values} values of {name}", times.len()));
+    }
+    let mut days: BTreeMap<NaiveDate, ChartDay<'_>> = BTreeMap::new();
+    for (index, time) in times.into_iter().enumerate() {
+        let cells = columns.each_ref();
+        let cells = cells.map(|column| column.get(index).and_then(|cell| cell.text()).unwrap_or_default());
+        days.entry(day_of(time)?).or_default().prices = Some(cells);
+    }
+    let events = result.get("events");
+    for name in ["dividends", "capitalGains", "splits"] {
+        let of_name = events.and_then(|events| events.get(name)).map(Json::members).unwrap_or_default();
+        for (_, event) in of_name {
+            let value = |name| event.get(name).and_then(Json::text).unwrap_or_default();
+            let time = event.get("date").ok_or_else(|| format!("has {name} without a date"))?;
+            let day = days.entry(day_of(time)?).or_default();
+            match name {
+                "dividends" => day.dividend = value("amount"),
+                "capitalGains" => day.capital_gain = value("amount"),
+                _ => day.split = format!("{}:{}", value("numerator"), value("denominator")).into(),
+            }
+        }
+    }
+    Ok(days)
+}
+
+impl ChartDay<'_> {
+    fn read(&self, date: NaiveDate, line: u64, bytes: usize) -> Result<Day<'_>, Fault> {
+        let prices = self.prices.as_ref().map(|cells| {
+            let [open, high, low, close, volume] = cells.each_ref().map(|cell| cell.as_bytes());
+            PriceCells { open, high, low, close, volume, ..PriceCells::default() }
+        });
+        Ok(Day {
+            date,
+            prices,
+            dividend: amount("amount", self.dividend.as_bytes())?,
+            capital_gain: amount("amount", self.capital_gain.as_bytes())?,
+            split: split_shares("split", self.split.as_bytes())?,
+            line,
+            bytes,
+        })
+    }
+
+    /// The day's price as a canonical record, by which a refused one is mended.
+    fn canonical(&self, symbol: &Symbol, date: NaiveDate) -> String {
+        let cells = self.prices.iter().flat_map(|cells| COLUMNS.iter().zip(cells));
+        let filled = cells.filter(|(_, cell)| !cell.is_empty());
+        let cells: String = filled.map(|(name, cell)| format!(",\"{name}\":{:?}", &**cell)).collect();
+        let basis = "\"basis\":\"split_adjusted\"";
+        format!("{{\"kind\":\"price\",\"symbol\":\"{symbol}\",\"date\":\"{date}\",{basis}{cells}}}")
+    }
+}
