@@ -1,2 +1,2 @@
-select id, fact_set, benchmark, as_of, policy
+select id, fact_set, benchmark, as_of, policy, rules
 from generations join active on active.generation = generations.id

@@ -16,6 +16,7 @@ use crate::diff::{self, DiffArgs};
 use crate::error::RunError;
 use crate::explain::explain;
 use crate::policy::{PolicyChange, PolicyLine, Taking};
+use crate::promote::PromoteArgs;
 use crate::rebuild::{RebuildArgs, rebuild};
 use crate::run::run;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
@@ -75,12 +76,12 @@ enum Command {
     ///
     /// Exits with 0 when nothing does, with 4 when something does.
     Audit(Output),
+    /// List the numbers in the rules that `rebuild --rule` can change: name, default, range, meaning
+    Rules(Output),
     /// Serve a generation, once its differences were looked at
     Promote {
-        generation: i32,
-        /// Promote without having looked at the differences
-        #[arg(long)]
-        accept_diff: bool,
+        #[command(flatten)]
+        args: PromoteArgs,
         #[command(flatten)]
         output: Output,
     },
@@ -200,6 +201,10 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
             if args.json { report::json(&found)? } else { diff::print(&found, &args) }
         }
         Command::Audit(output) => return audited(&settings, &output).await,
+        Command::Rules(output) => {
+            let parameters = market::measure::Rules::PARAMETERS;
+            if output.json { report::json(&parameters)? } else { report::rules(parameters) }
+        }
         command => steer(&settings, command).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -228,8 +233,8 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
             let found = explain(&mut client, &symbol, metric.as_deref(), generation).await?;
             if output.json { report::json(&found)? } else { report::explanation(&found) }
         }
-        Command::Promote { generation, accept_diff, output } => {
-            let switched = promote::promote(&mut client, generation, accept_diff).await?;
+        Command::Promote { args, output } => {
+            let switched = promote::promote(&mut client, &args).await?;
             if output.json { report::json(&switched)? } else { report::switched(&switched) }
         }
         Command::Rollback { stale_ok, output } => {
@@ -249,6 +254,7 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
         | Command::Status(_)
         | Command::Rebuild(_)
         | Command::Diff(_)
+        | Command::Rules(_)
         | Command::Audit(_) => {}
     }
     Ok(())

@@ -10,7 +10,7 @@ use event_log::sequence::Sequence;
 use market::event::Security;
 use market::history::{Observation, SourcePolicy};
 use market::identity::{Directory, Identity};
-use market::measure::{self, MonthEnds};
+use market::measure::{self, MonthEnds, Rules};
 use market::row::Json;
 use market::symbol::Symbol;
 use store::facts::{load_known_symbols, load_securities};
@@ -42,6 +42,7 @@ pub struct Deriver {
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
+    rules: Rules,
     /// The transaction that this deriver last wrote `version` in; when the row has another, all of this is stale.
     writer: Option<i64>,
     rows: Known,
@@ -112,7 +113,7 @@ impl Deriver {
         let policy = generation.source_policy(transaction).await?;
         let as_of = generation.market_date(transaction).await?;
         let same = policy == self.policy && as_of == self.as_of;
-        (self.policy, self.as_of) = (policy, as_of);
+        (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
         self.records = load_securities(transaction).await?;
         self.known = load_known_symbols(transaction).await?;
         let directory = self.resolve();
@@ -143,7 +144,7 @@ impl Deriver {
             }
         }
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
-        let market = Arc::new(MarketNow { as_of, benchmark, policy });
+        let market = Arc::new(MarketNow { as_of, benchmark, policy, rules: self.rules });
         let sectors = Sectors::before(transaction, symbols).await?;
         let mut changes =
             derive_all(transaction, reader, &identities, &market, &mut self.rows, resident).await?;
@@ -196,7 +197,7 @@ impl Deriver {
             || reference
             || policy != self.policy
             || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
-        (self.policy, self.as_of) = (policy, as_of);
+        (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
         let (directory, mut touched) = if resolve {
             let directory = self.resolve();
             let touched = changed(&before.identities, &directory.identities);
@@ -240,7 +241,7 @@ impl Deriver {
             return Ok(None);
         };
         let histories = load_histories(transaction, &[identity]).await?;
-        Ok(histories.first().map(|history| measure::benchmark(history, as_of, &self.policy)))
+        Ok(histories.first().map(|history| measure::benchmark(history, as_of, &self.policy, &self.rules)))
     }
 }
 

@@ -4,6 +4,7 @@ use event_log::frame::FrameError;
 use event_log::sequence::SequenceError;
 use event_log::stream::StreamError;
 use market::bars::BarsError;
+use market::measure::rules::RuleError;
 use market::records::PackedRecordsError;
 use market::symbol::Symbol;
 use store::copy::EncodeError;
@@ -93,6 +94,8 @@ pub enum DeriveError {
     Ended(String),
     #[error("the benchmark {0:?} is not a ticker symbol")]
     Benchmark(String),
+    #[error("the generation's rules are not this program's: {0}")]
+    Rules(#[from] RuleError),
     #[error("the read tables have rows of {0:?}, which is not a ticker symbol")]
     Symbol(String),
     #[error("a derived value cannot be packed: {0}")]
@@ -128,6 +131,7 @@ impl RunError {
                 | Self::Derive(
                     DeriveError::Measure { .. }
                         | DeriveError::Benchmark(_)
+                        | DeriveError::Rules(_)
                         | DeriveError::Bars(_)
                         | DeriveError::Encode(_)
                         | DeriveError::Json(_)

@@ -1,6 +1,6 @@
 //! `projector explain SYMBOL METRIC`: the observations behind a figure, who won and why, the formula with its values.
 //!
-//! Told from the facts by the program's own rules, for the market date and policy the generation was derived with.
+//! Told from the facts by the program's own rules, for the market date, policy and rule parameters the generation was derived with.
 
 use anyhow::{Context, bail};
 use market::history::SourcePolicy;
@@ -66,10 +66,11 @@ async fn explained(
     let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
     let histories = load_histories(transaction, &wanted).await?;
     let history = histories.first().context("the security has no history")?;
-    let benchmark = histories.get(1).map(|history| measure::benchmark(history, as_of, &policy.0));
+    let rules = &generation.rules;
+    let benchmark = histories.get(1).map(|history| measure::benchmark(history, as_of, &policy.0, rules));
     Ok(measure::explain(
         history,
-        &Market { as_of, newest: as_of, benchmark: benchmark.as_ref(), policy: &policy.0 },
+        &Market { as_of, newest: as_of, benchmark: benchmark.as_ref(), policy: &policy.0, rules },
     ))
 }
 

@@ -1,8 +1,11 @@
 //! Generations: sets of read tables beside each other, one of which is served.
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDate;
 use market::bars::date_of;
 use market::history::SourcePolicy;
+use market::measure::Rules;
 use market::row::Json;
 use market::symbol::Symbol;
 use store::db::generation_schema;
@@ -25,6 +28,8 @@ pub struct Generation {
     pub as_of: Option<NaiveDate>,
     /// Source policy of its own; `None` follows the live one, or the one before a change that waits.
     pub policy: Option<SourcePolicy>,
+    /// The rules it is derived by.
+    pub rules: Rules,
 }
 
 impl Generation {
@@ -32,12 +37,14 @@ impl Generation {
     pub fn from_row(row: &Row) -> Result<Self, DeriveError> {
         let benchmark: &str = row.try_get("benchmark")?;
         let policy: Option<Json<SourcePolicy>> = row.try_get("policy")?;
+        let Json(rules) = row.try_get::<_, Json<BTreeMap<_, _>>>("rules")?;
         Ok(Self {
             id: row.try_get("id")?,
             fact_set: row.try_get("fact_set")?,
             benchmark: benchmark.parse().map_err(|_| DeriveError::Benchmark(benchmark.to_owned()))?,
             as_of: row.try_get("as_of")?,
             policy: policy.map(|Json(policy)| policy),
+            rules: rules.try_into()?,
         })
     }
 

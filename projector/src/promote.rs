@@ -3,9 +3,13 @@
 //! One row flips, in the transaction that has brought the generation up to the log; the API is told and changes over
 //! between two requests.
 
-use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
 use event_log::sequence::Sequence;
 use market::measure::METHOD_VERSION;
+use market::row::Json;
 use process::failpoint;
 use serde::Serialize;
 use store::db::generation_schema;
@@ -18,12 +22,39 @@ const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
+const NOTE: &str = include_str!("../queries/generation_note.sql");
 const REVIEW: &str = "select from reviews where generation = $1 and against = $2";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 const LIST: &str = include_str!("../queries/generations_list.sql");
 const DROP_GENERATION: &str = "delete from generations where id = $1";
 const UNUSED_FACTS: &str = include_str!("../queries/fact_set_unused.sql");
 const PAUSE: &str = include_str!("../queries/pause.sql");
+
+/// Characters of a note.
+const NOTE_CHARACTERS: usize = 500;
+
+/// Arguments of `projector promote`.
+#[derive(Debug, Clone, Args)]
+pub struct PromoteArgs {
+    pub generation: i32,
+    /// Promote without having looked at the differences
+    #[arg(long)]
+    pub accept_diff: bool,
+    /// Serve figures of a generation whose rules deviate (projector rebuild --rule)
+    #[arg(long)]
+    pub accept_rules: bool,
+    /// Why, in a line; `list` and /openapi.json, which anybody may read, show it while the generation is served
+    #[arg(long, value_name = "TEXT", value_parser = note)]
+    pub note: Option<String>,
+}
+
+fn note(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().any(char::is_control) || text.chars().count() > NOTE_CHARACTERS {
+        return Err(format!("a note is one line of at most {NOTE_CHARACTERS} characters"));
+    }
+    Ok(text.to_owned())
+}
 
 /// A change of the served generation.
 #[derive(Debug, Serialize)]
@@ -39,7 +70,8 @@ async fn find(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
 }
 
 /// Serves a generation: brings it up to its facts, checks that its differences were looked at, flips.
-pub async fn promote(client: &mut Client, id: i32, accept_diff: bool) -> anyhow::Result<Switched> {
+pub async fn promote(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switched> {
+    let id = args.generation;
     let transaction = client.transaction().await?;
     let row = find(&transaction, id).await?;
     let (state, version): (String, String) = (row.try_get("state")?, row.try_get("method_version")?);
@@ -50,12 +82,13 @@ pub async fn promote(client: &mut Client, id: i32, accept_diff: bool) -> anyhow:
     if active == id {
         bail!("generation {id} is already served");
     }
-    if !accept_diff && transaction.query_opt(REVIEW, &[&id, &active]).await?.is_none() {
+    if !args.accept_diff && transaction.query_opt(REVIEW, &[&id, &active]).await?.is_none() {
         bail!(
             "nobody has looked at what changes; run: projector diff {active} {id} (or promote with --accept-diff)"
         );
     }
     let generation = Generation::from_row(&row)?;
+    accept_rules(&generation, args.accept_rules)?;
     let checkpoint: i64 =
         transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
     if state == "tailing" {
@@ -68,10 +101,29 @@ pub async fn promote(client: &mut Client, id: i32, accept_diff: bool) -> anyhow:
         Deriver::catch_up(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
+    if let Some(note) = &args.note {
+        transaction.execute(NOTE, &[&id, note]).await?;
+    }
     flip(&transaction, id, active).await?;
     transaction.commit().await?;
     failpoint!("switch.committed");
     Ok(Switched { served: id, before: active, sequence: checkpoint })
+}
+
+/// Refuses a generation whose rules deviate, unless that is meant.
+fn accept_rules(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
+    let deviations = generation.rules.deviations();
+    let told: Vec<String> = deviations
+        .iter()
+        .map(|one| format!("{} {} (by default {})", one.name, one.value, one.default))
+        .collect();
+    ensure!(
+        accepted || told.is_empty(),
+        "the rules of generation {} deviate: {}; to serve its figures: --accept-rules (and --note says why)",
+        generation.id,
+        told.join(", ")
+    );
+    Ok(())
 }
 
 async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
@@ -143,6 +195,10 @@ pub struct Listed {
     pub sequence: i64,
     pub lag_events: i64,
     pub as_of: Option<chrono::NaiveDate>,
+    /// Rule parameters that are not their defaults.
+    pub rules: BTreeMap<String, String>,
+    /// What was said when it was last promoted.
+    pub note: Option<String>,
 }
 
 /// All generations.
@@ -163,6 +219,8 @@ pub async fn list(client: &Client) -> anyhow::Result<Vec<Listed>> {
             sequence,
             lag_events: checkpoint - sequence,
             as_of: version.try_get("as_of")?,
+            rules: row.try_get::<_, Json<_>>("rules")?.0,
+            note: row.try_get("note")?,
         });
     }
     Ok(listed)

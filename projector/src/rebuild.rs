@@ -13,13 +13,14 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, ValueEnum};
 use event_log::sequence::Sequence;
 use market::history::SourcePolicy;
-use market::measure::METHOD_VERSION;
+use market::measure::{METHOD_VERSION, Rules};
 use market::row::Json;
 use market::symbol::Symbol;
 use process::Shutdown;
 use process::failpoint;
 use store::db::{self, create_fact_set, create_generation};
 use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
@@ -30,6 +31,7 @@ use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::writer::ANALYZE;
 
 const PENDING: &str = include_str!("../queries/generation_building.sql");
+const SERVED: &str = include_str!("../queries/generation_active.sql");
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
 const DESCRIBE: &str = include_str!("../queries/generation_describe.sql");
 const PROGRESS: &str = include_str!("../queries/generation_progress.sql");
@@ -68,6 +70,9 @@ pub struct RebuildArgs {
     /// Derive with the source policy in this JSON file instead of the live one
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Derive with another number in the rules; `projector rules` lists them (repeatable)
+    #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
+    pub rules: Vec<String>,
     /// Securities committed at a time; a killed rebuild repeats so many
     #[arg(long, value_name = "N", default_value = "1000")]
     pub commit_every: NonZeroUsize,
@@ -85,10 +90,11 @@ pub async fn rebuild(
     let started = Instant::now();
     let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     check_names(&args.only)?;
+    let rules = Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)")?;
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
         Some(row) => {
             let id = row.try_get("id")?;
-            if let Some(setting) = other_setting(settings, &client, args, id).await? {
+            if let Some(setting) = other_setting(settings, &client, args, &rules, id).await? {
                 bail!(
                     "generation {id} is being built with another {setting}: leave it out to go on with that one, or \
                      remove it first (projector drop {id})"
@@ -97,7 +103,7 @@ pub async fn rebuild(
             tracing::info!(generation = id, "going on with an interrupted rebuild");
             id
         }
-        None => create(settings, &mut client, args).await?,
+        None => create(settings, &mut client, args, &rules).await?,
     };
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
@@ -120,6 +126,7 @@ async fn other_setting(
     settings: &ProjectorSettings,
     client: &Client,
     args: &RebuildArgs,
+    rules: &Rules,
     id: i32,
 ) -> anyhow::Result<Option<&'static str>> {
     let row = client.query_one(BY_ID, &[&id]).await?;
@@ -134,6 +141,7 @@ async fn other_setting(
         ("--as-of", args.as_of.is_some() && args.as_of != generation.as_of),
         ("--only", !args.only.is_empty() && only.as_ref() != Some(&args.only)),
         ("--policy", policy.is_some() && policy != generation.policy),
+        ("--rule", !args.rules.is_empty() && *rules != generation.rules),
     ];
     Ok(others.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting))
 }
@@ -160,7 +168,9 @@ async fn create(
     settings: &ProjectorSettings,
     client: &mut Client,
     args: &RebuildArgs,
+    rules: &Rules,
 ) -> anyhow::Result<i32> {
+    warn_of_served_rules(client, rules).await?;
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
     let until = asked_end(settings, args).await?;
     let transaction = client.transaction().await?;
@@ -175,11 +185,27 @@ async fn create(
     }
     create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &settings.benchmark).await?;
     let only = (!args.only.is_empty()).then_some(&args.only);
-    transaction.execute(DESCRIBE, &[&id, &args.as_of, &policy.map(Json), &only]).await?;
+    let version = rules.method_version();
+    let described: [&(dyn ToSql + Sync); 6] =
+        [&id, &args.as_of, &policy.map(Json), &only, &Json(*rules), &version];
+    transaction.execute(DESCRIBE, &described).await?;
     transaction.commit().await?;
     failpoint!("rebuild.created");
-    tracing::info!(generation = id, fact_set, "building");
+    tracing::info!(generation = id, fact_set, rules = version, "building");
     Ok(id)
+}
+
+/// Says when the served rules deviate otherwise than those asked for: a promotion would end that.
+async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<()> {
+    let served = Generation::from_row(&client.query_one(SERVED, &[]).await?)?;
+    if served.rules != *asked {
+        tracing::warn!(
+            served = served.rules.method_version(),
+            asked = asked.method_version(),
+            "the rules served deviate otherwise; to keep them give the same --rule"
+        );
+    }
+    Ok(())
 }
 
 /// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.

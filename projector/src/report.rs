@@ -1,5 +1,6 @@
 //! What the analyst's and operator's commands print: for people, or JSON with `--json`.
 
+use market::measure::rules::Parameter;
 use market::measure::{ExplainedObservation, Explanation};
 use market::symbol::Symbol;
 use process::outln;
@@ -44,6 +45,27 @@ pub fn generations(listed: &[Listed]) {
             one.fact_set,
             one.sequence,
             one.lag_events
+        );
+        for (name, value) in &one.rules {
+            outln!("    {name} = {value}");
+        }
+        if let Some(note) = &one.note {
+            outln!("    {note}");
+        }
+    }
+}
+
+/// `projector rules`.
+pub fn rules(parameters: &[Parameter]) {
+    outln!("{:<34} {:<6} {:>11}  {:<27} meaning", "parameter", "rule", "default", "allowed");
+    for one in parameters {
+        let allowed = format!("{} to {} {}", one.least, one.most, one.unit);
+        outln!(
+            "{:<34} {:<6} {:>11}  {allowed:<27} {}",
+            one.name,
+            one.rule,
+            one.default.to_string(),
+            one.meaning
         );
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::{Datelike, NaiveDate};
 use market::history::SourcePolicy;
 use market::identity::Identity;
-use market::measure::{Market, MonthEnds};
+use market::measure::{Market, MonthEnds, Rules};
 use market::symbol::Symbol;
 use store::history::{FactsBySymbol, ServedYear, symbols_of};
 
@@ -20,6 +20,7 @@ pub(crate) struct MarketNow {
     pub as_of: NaiveDate,
     pub benchmark: Option<MonthEnds>,
     pub policy: SourcePolicy,
+    pub rules: Rules,
 }
 
 /// What is known of a generation's rows.
@@ -89,6 +90,7 @@ impl MarketNow {
             newest: self.as_of,
             benchmark: self.benchmark.as_ref(),
             policy: &self.policy,
+            rules: &self.rules,
         }
     }
 }

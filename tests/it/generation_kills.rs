@@ -33,10 +33,11 @@ async fn an_interrupted_rebuild_refuses_other_settings() -> Result<()> {
         killed_at(&app, Program::Projector, &rebuild, "rebuild.prepared", 1).await?,
         "it was not reached"
     );
-    let others: [(&[&str], &str); 5] = [
+    let others: [(&[&str], &str); 6] = [
         (&["--as-of", "2024-05-02"], "--as-of"),
         (&["--policy", &policy], "--policy"),
         (&["--only", "metrics"], "--only"),
+        (&["--rule", "streak.tolerance=1"], "--rule"),
         (&["--from", "log"], "--from"),
         (&["--until-seq", "3"], "--until-seq"),
     ];

@@ -55,3 +55,4 @@ mod sequences;
 mod servers;
 mod taken_back;
 mod vendors;
+mod what_if;

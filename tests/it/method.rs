@@ -60,7 +60,7 @@ async fn figures_change_only_with_the_method_version() -> Result<()> {
         .collect();
     ensure!(
         moved.is_empty() || version != METHOD_VERSION,
-        "{moved:?} changed: raise METHOD_VERSION in schema/market/src/measure/mod.rs, say in CHANGELOG.md which figures move and why"
+        "{moved:?} changed: raise METHOD_VERSION in schema/market/src/measure/rules/mod.rs, say in CHANGELOG.md which figures move and why"
     );
     bail!(
         "the columns or the version changed; if that is right: cp {} {}",

@@ -16,6 +16,7 @@ use tokio_postgres::{AsyncMessage, Config, NoTls, Row};
 
 use super::ReadError;
 use super::batch::Batches;
+use super::method::Method;
 use crate::tasks::Tasks;
 use crate::tier::Tiers;
 
@@ -138,6 +139,7 @@ impl Connecting {
 pub(crate) struct Projection {
     tasks: Tasks,
     current: RwLock<Option<Arc<Generation>>>,
+    method: RwLock<Arc<Method>>,
     tiers: RwLock<Arc<Tiers>>,
     reachable: AtomicBool,
 }
@@ -145,7 +147,13 @@ pub(crate) struct Projection {
 impl Projection {
     /// Nothing to serve yet; `tasks` are those that look rows up.
     pub(crate) fn new(tasks: Tasks) -> Self {
-        Self { tasks, current: RwLock::default(), tiers: RwLock::default(), reachable: AtomicBool::default() }
+        Self {
+            tasks,
+            current: RwLock::default(),
+            method: RwLock::default(),
+            tiers: RwLock::default(),
+            reachable: AtomicBool::default(),
+        }
     }
 
     /// The generation a request works with from start to end.
@@ -157,6 +165,11 @@ impl Projection {
     /// Whether Postgres answered when it was last asked, at most a poll ago.
     pub(crate) fn reachable(&self) -> bool {
         self.reachable.load(Ordering::Relaxed)
+    }
+
+    /// By which rules the served figures were derived.
+    pub(crate) fn method(&self) -> Arc<Method> {
+        Arc::clone(&self.method.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the tiers allow.
@@ -181,8 +194,10 @@ impl Projection {
         };
         let client = generation.client().await?;
         let statement = client.prepare_cached(VERSION).await?;
-        let version = Version::of(&client.query_one(&statement, &[]).await?)?;
+        let row = client.query_one(&statement, &[]).await?;
+        let version = Version::of(&row)?;
         generation.observe(version);
+        *self.method.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Method::of(&row)?);
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_none_or(|known| known.id != id) {
             tracing::info!(generation = id, %version, "serving");

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::Path;
@@ -17,6 +17,7 @@ use serde_json::Value;
 use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
 use zip::ZipArchive;
 
+use super::method::Document;
 use crate::app::App;
 use crate::error::ApiError;
 
@@ -33,15 +34,17 @@ const ASSETS: [(&str, &str); 3] = [
 ];
 /// Unpacked when the first reader comes.
 static UNPACKED: LazyLock<HashMap<String, Bytes>> = LazyLock::new(unpack);
-/// What does not change while the service runs.
+/// What changes with a promotion at most.
 const SHORTLY: (HeaderName, &str) = (header::CACHE_CONTROL, "public, max-age=300");
 
 /// The routes around the document.
 pub(crate) fn routes(document: &Value) -> Router<App> {
-    let body = Bytes::from(document.to_string());
+    let document = Arc::new(Document::new(document));
     let json = [(header::CONTENT_TYPE, "application/json"), SHORTLY];
+    let openapi =
+        async move |State(app): State<App>| (json, document.under(&app.projection.method())).into_response();
     Router::new()
-        .route("/openapi.json", get(async move || (json, body).into_response()))
+        .route("/openapi.json", get(openapi))
         .route("/docs", get(reference))
         .route("/docs/{file}", get(asset))
 }

@@ -2,6 +2,7 @@
 
 use chrono::{Months, NaiveDate};
 use market::history::SourcePolicy;
+use market::measure::Rules;
 use serde::Serialize;
 
 /// Securities a finding names.
@@ -33,6 +34,7 @@ pub struct Seen {
 pub(super) struct Market {
     pub(super) as_of: NaiveDate,
     pub(super) policy: SourcePolicy,
+    pub(super) rules: Rules,
 }
 
 /// A month before the market's date.

@@ -125,7 +125,7 @@ pub async fn audit(client: &mut Client) -> anyhow::Result<Audit> {
     let as_of: Option<NaiveDate> = row.try_get("as_of")?;
     let as_of = as_of.context("nothing is derived yet: the log has no session")?;
     let Json(policy) = row.try_get("policy")?;
-    let market = Market { as_of, policy };
+    let market = Market { as_of, policy, rules: generation.rules };
     let mut findings = Vec::new();
     for check in &CHECKS {
         findings.extend(check.run(&transaction).await?);

@@ -15,8 +15,13 @@ const CHUNK: usize = 100;
 /// Derives the candidates as they were a month ago and compares.
 pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> anyhow::Result<Finding> {
     let before = month_before(market.as_of);
-    let then =
-        measure::Market { as_of: before, newest: market.as_of, benchmark: None, policy: &market.policy };
+    let then = measure::Market {
+        as_of: before,
+        newest: market.as_of,
+        benchmark: None,
+        policy: &market.policy,
+        rules: &market.rules,
+    };
     let mut candidates: Vec<(Identity, DividendState)> = Vec::new();
     for row in transaction.query(CANDIDATES, &[&before]).await? {
         let Json(identity) = row.try_get("identity")?;

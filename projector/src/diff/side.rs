@@ -53,7 +53,8 @@ async fn connect(settings: &ProjectorSettings, id: i32) -> anyhow::Result<(Clien
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_opt(BY_ID, &[&id]).await?;
     let row = row.with_context(|| format!("there is no generation {id}; see: projector list"))?;
-    let (generation, rules) = (Generation::from_row(&row)?, row.try_get("method_version")?);
+    let generation = Generation::from_row(&row)?;
+    let rules = generation.rules.marked(row.try_get("method_version")?);
     generation.read_with(&client).await?;
     Ok((client, generation, rules))
 }

@@ -9,7 +9,7 @@ use market::event::Kind;
 use market::history::{History, PolicyRule, SourcePolicy};
 use market::identity::{Directory, Identity};
 use market::measure::fund::{Fund, fund};
-use market::measure::{self, Derived, Market, MonthEnds};
+use market::measure::{self, Derived, Market, MonthEnds, Rules};
 use market::row::Json;
 use market::symbol::Symbol;
 use rayon::prelude::*;
@@ -43,13 +43,15 @@ pub(super) async fn changed_by(client: &mut Client, after: &SourcePolicy) -> any
         (row.try_get("as_of")?, row.try_get("policy")?);
     // Without a session nothing is served yet.
     let Some(as_of) = as_of else { return Ok(Vec::new()) };
-    Policies { before: &before, after, as_of }.changed(&transaction, &generation.benchmark).await
+    let rules = &generation.rules;
+    Policies { before: &before, after, rules, as_of }.changed(&transaction, &generation.benchmark).await
 }
 
 /// Two policies for one market.
 struct Policies<'a> {
     before: &'a SourcePolicy,
     after: &'a SourcePolicy,
+    rules: &'a Rules,
     as_of: NaiveDate,
 }
 
@@ -141,7 +143,8 @@ impl Policies<'_> {
         let Some(benchmark) = benchmark else { return Ok([None, None]) };
         let histories = load_histories(transaction, &[benchmark]).await?;
         let history = histories.first().context("the benchmark has no history")?;
-        Ok([self.before, self.after].map(|policy| Some(measure::benchmark(history, self.as_of, policy))))
+        let months = |policy| measure::benchmark(history, self.as_of, policy, self.rules);
+        Ok([self.before, self.after].map(|policy| Some(months(policy))))
     }
 
     /// What would be served of a security under either policy.
@@ -151,8 +154,8 @@ impl Policies<'_> {
         months: &[Option<MonthEnds>; 2],
         side: usize,
     ) -> (Derived, Option<Fund>) {
-        let (as_of, policy) = (self.as_of, [self.before, self.after][side]);
-        let market = Market { as_of, newest: as_of, benchmark: months[side].as_ref(), policy };
+        let (as_of, rules, policy) = (self.as_of, self.rules, [self.before, self.after][side]);
+        let market = Market { as_of, newest: as_of, benchmark: months[side].as_ref(), policy, rules };
         let derived = measure::derive(history, &market);
         let fund = fund(history, &market, &derived.stock, &derived.metrics);
         (derived, fund)

@@ -9,7 +9,7 @@ use chrono::{Datelike, Days, TimeDelta};
 use market::bars::{Bars, MISSING, date_of, day_number};
 use market::history::{History, SourcePolicy};
 use market::measure::adjust::{step_of, steps};
-use market::measure::{Derived, Market, closes_suffice, derive, explain, total_return_between};
+use market::measure::{Derived, Market, Rules, closes_suffice, derive, explain, total_return_between};
 use market::value::Exact;
 use proptest::prelude::*;
 use reference_model::exact::{self, Rational, nearest};
@@ -31,7 +31,7 @@ proptest! {
     #[test]
     fn sums_yields_and_growth_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let derived = derive(&case.history(), &Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy });
+        let derived = derive(&case.history(), &Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT });
         let metrics = &derived.metrics;
         prop_assert_eq!(decimal(metrics.dps_ttm), rounded(Some(exact::trailing(&case, false)), 6));
         prop_assert_eq!(decimal(metrics.dps_ttm_total), rounded(Some(exact::trailing(&case, true)), 6));
@@ -54,7 +54,7 @@ proptest! {
     #[test]
     fn adjusted_prices_and_returns_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let derived = derive(&case.history(), &market);
         let steps = steps(&derived.factors);
         for (index, day) in derived.bars.day.iter().enumerate() {
@@ -79,7 +79,7 @@ proptest! {
     #[test]
     fn split_adjusted_feeds_give_the_same_numbers(case in case()) {
         let policy = SourcePolicy::default();
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let plain = derive(&case.history(), &market);
         let adjusted = derive(&case.history_adjusted(), &market);
         prop_assert_eq!(plain.metrics.dps_ttm, adjusted.metrics.dps_ttm);
@@ -98,7 +98,7 @@ proptest! {
 
     #[test]
     fn the_order_of_observations_never_matters(history in noise(), policy in policy(), seed in any::<u64>()) {
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let other = shuffled(&history, seed);
         prop_assert_eq!(derive(&history, &market), derive(&other, &market));
         prop_assert_eq!(explain(&history, &market), explain(&other, &market));
@@ -106,7 +106,7 @@ proptest! {
 
     #[test]
     fn seeing_an_observation_twice_changes_nothing(history in noise(), policy in policy()) {
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let mut twice = history.clone();
         twice.dividends.extend(history.dividends.iter().cloned());
         twice.splits.extend(history.splits.iter().cloned());
@@ -187,7 +187,7 @@ proptest! {
         let today = as_of() - Days::new(ahead);
         let history = as_stored(history, stretch);
         let policy = SourcePolicy::default();
-        let market = Market { as_of: today, newest: today, benchmark: None, policy: &policy };
+        let market = Market { as_of: today, newest: today, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         // What was served on an earlier date, when other events were known.
         let known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
         let earlier = Market { as_of: today - TimeDelta::days(moved), ..market };
@@ -223,6 +223,7 @@ fn long_calm_histories_need_only_closes() {
 fn a_case_is_deterministic() {
     let case = Case::simple();
     let policy = SourcePolicy::default();
-    let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy };
+    let market =
+        Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
     assert_eq!(derive(&case.history(), &market), derive(&case.history(), &market));
 }

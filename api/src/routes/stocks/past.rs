@@ -5,7 +5,7 @@
 use chrono::NaiveDate;
 use market::history::{History, SourcePolicy};
 use market::identity::Identity;
-use market::measure::{self, Explanation, Market};
+use market::measure::{self, Explanation, Market, Rules};
 use market::row::{Json, Metrics};
 use store::history::load_histories;
 use tokio_postgres::Row;
@@ -22,6 +22,7 @@ const SEARCH_PATH: &str = include_str!("../../../queries/past/search_path.sql");
 struct Facts {
     version: Version,
     policy: SourcePolicy,
+    rules: Rules,
     own: History,
     benchmark: Option<History>,
 }
@@ -41,9 +42,10 @@ pub(super) async fn metrics(
 }
 
 fn derive(facts: &Facts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Explanation>) {
-    let benchmark = facts.benchmark.as_ref().map(|history| measure::benchmark(history, as_of, &facts.policy));
+    let (policy, rules) = (&facts.policy, &facts.rules);
+    let benchmark = facts.benchmark.as_ref().map(|history| measure::benchmark(history, as_of, policy, rules));
     let newest = facts.version.as_of.unwrap_or(as_of);
-    let market = Market { as_of, newest, benchmark: benchmark.as_ref(), policy: &facts.policy };
+    let market = Market { as_of, newest, benchmark: benchmark.as_ref(), policy, rules };
     let explanation = explain.then(|| measure::explain(&facts.own, &market));
     (measure::derive(&facts.own, &market).metrics, explanation)
 }
@@ -61,10 +63,11 @@ async fn read(generation: &Generation, symbol: &PathSymbol) -> Result<Facts, Api
     let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
     let histories = load_histories(&*transaction, &wanted).await;
     let mut histories = histories.map_err(|error| ApiError::Internal(error.into()))?.into_iter();
-    let policy: Json<SourcePolicy> = row.try_get("policy")?;
+    let (Json(policy), Json(rules)) = (row.try_get("policy")?, row.try_get("rules")?);
     Ok(Facts {
         version: Version::of(&row)?,
-        policy: policy.0,
+        policy,
+        rules,
         own: histories.next().ok_or_else(|| lookup::unknown(symbol))?,
         benchmark: histories.next(),
     })

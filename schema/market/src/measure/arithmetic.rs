@@ -48,6 +48,11 @@ pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
     quotient(a, b)?.checked_mul(HUNDRED)
 }
 
+/// A percentage as a share of one.
+pub(crate) fn share(percent: Decimal) -> Decimal {
+    percent * Decimal::new(1, 2)
+}
+
 /// `a / b` in percent at the edge, rounded from the exact quotient in whole numbers where they fit.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<Exact> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))

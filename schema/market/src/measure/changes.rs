@@ -1,6 +1,6 @@
 //! Changes of the regular rate from one ex-date to the next (R13, R14): the latest increase, the last cut.
 //!
-//! A change is more than 0.05 % on one share basis. Payers of unequal halves are compared with the same half a year
+//! A change is more than the streaks' tolerance of 0.05 % on one share basis. Payers of unequal halves are compared with the same half a year
 //! before. Around a change of rhythm (the gap after an ex-date under 0.6 or over 1.7 of the gap before) rates are not
 //! comparable and say nothing.
 //! Source: the 0.05 % and the comparisons are this service's own.
@@ -9,6 +9,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::arithmetic::change_percent;
+use super::rules::Rules;
 use super::streak::{is_cut, is_increase};
 use super::yields::{Rate, has_unequal_halves, months_before};
 
@@ -24,8 +25,13 @@ pub struct RateChanges {
 }
 
 /// The changes among the rates gone ex or declared by the as-of date.
-pub fn rate_changes(rates: &[Rate], payments_per_year: Option<i32>, as_of: NaiveDate) -> RateChanges {
-    let uneven = payments_per_year == Some(2) && has_unequal_halves(rates);
+pub fn rate_changes(
+    rates: &[Rate],
+    payments_per_year: Option<i32>,
+    as_of: NaiveDate,
+    rules: &Rules,
+) -> RateChanges {
+    let uneven = payments_per_year == Some(2) && has_unequal_halves(rates, &rules.forward);
     let back = if uneven { 2 } else { 1 };
     let decade = months_before(as_of, 120);
     let mut changes = RateChanges::default();
@@ -34,10 +40,10 @@ pub fn rate_changes(rates: &[Rate], payments_per_year: Option<i32>, as_of: Naive
         if !is_comparable(rates, index) {
             continue;
         }
-        if is_increase(rate.amount, base.amount) {
+        if is_increase(rate.amount, base.amount, &rules.streak) {
             changes.latest_increase =
                 change_percent(rate.amount, base.amount).map(|change| (rate.ex_date, change));
-        } else if is_cut(rate.amount, base.amount) {
+        } else if is_cut(rate.amount, base.amount, &rules.streak) {
             changes.last_cut = Some(rate.ex_date);
             changes.cuts_10y += i32::from(rate.ex_date > decade);
         }
@@ -68,7 +74,7 @@ mod tests {
         let date = |text: &str| text.parse::<NaiveDate>().unwrap();
         let rates: Vec<Rate> =
             rows.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
-        let found = rate_changes(&rates, Some(payments), date("2025-01-31"));
+        let found = rate_changes(&rates, Some(payments), date("2025-01-31"), &Rules::DEFAULT);
         let expected = RateChanges {
             latest_increase: increase.map(|(day, size)| (date(day), size)),
             last_cut: cut.map(date),

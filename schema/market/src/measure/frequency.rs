@@ -12,16 +12,13 @@
 //! differ); otherwise the latest tag; otherwise the weak inference. A rhythm the classes do not know (3, 6, 24 or 26
 //! payments a year) stays as tagged while the median gap is within 15 % of it, since no gap can contradict it (R31); so
 //! does a tag of every four weeks while fewer than six gaps all look like it.
-//! Source: class bounds and thresholds are this service's own, chosen against reported misreadings of gaps.
+//! Source: class bounds and thresholds are this service's own, chosen against reported misreadings of gaps; those above
+//! are the defaults of the parameters `frequency.…`.
 
 use chrono::NaiveDate;
 
+use super::rules::{self, Rules};
 use crate::event::Frequency;
-
-/// Days between payments after which a payer starts anew: what it paid before says nothing about what it pays now.
-const RESTART: i64 = 550;
-/// Ex-dates looked at.
-const NEWEST: usize = 7;
 
 /// A regular ex-date and the vendor's tag on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,19 +67,22 @@ impl Rhythm {
 }
 
 /// Finds the rhythm of ex-dates in ascending order; several on one day count once.
-pub fn rhythm(dates: &[TaggedDate]) -> Rhythm {
-    let current = since_restart(dates);
+pub fn rhythm(dates: &[TaggedDate], rules: &Rules) -> Rhythm {
+    let current = since_restart(dates, rules);
     if current.is_empty() {
         return Rhythm { frequency: Frequency::None, source: None, conflict: false };
     }
-    let gaps = newest_gaps(current);
+    let rules = &rules.frequency;
+    let gaps = newest_gaps(current, rules);
     let tag = current
         .iter()
         .rev()
         .find_map(|date| date.tag.filter(|tag| !matches!(tag, Frequency::Unknown | Frequency::None)));
     let decided = |frequency, source, conflict| Rhythm { frequency, source: Some(source), conflict };
-    match (infer(&gaps), tag) {
-        (Some(inferred), Some(tag)) if inferred.is_strong(gaps.len()) && !fits_unclassed(tag, &gaps) => {
+    match (infer(&gaps, rules), tag) {
+        (Some(inferred), Some(tag))
+            if inferred.is_strong(&gaps, rules) && !fits_unclassed(tag, &gaps, rules) =>
+        {
             decided(inferred.frequency, FrequencySource::Inferred, inferred.frequency != tag)
         }
         (_, Some(tag)) => decided(tag, FrequencySource::Vendor, false),
@@ -94,51 +94,67 @@ pub fn rhythm(dates: &[TaggedDate]) -> Rhythm {
 /// What the gaps say, and how many of them say so.
 struct Inferred {
     frequency: Frequency,
-    agreeing: usize,
-    of: usize,
+    agreeing: i64,
+    of: i64,
 }
 
 impl Inferred {
-    fn is_strong(&self, gaps: usize) -> bool {
-        gaps >= 4 && self.frequency != Frequency::Irregular && self.agreeing * 4 >= self.of * 3
+    fn is_strong(&self, gaps: &[i64], rules: &rules::Frequency) -> bool {
+        length(gaps) >= rules.overruling_gaps
+            && self.frequency != Frequency::Irregular
+            && is_share(self.agreeing, self.of, rules.overruling_agreement)
     }
 }
 
 /// Whether payments started anew between two ex-dates.
-pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate) -> bool {
-    (to - from).num_days() > RESTART
+pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate, rules: &Rules) -> bool {
+    (to - from).num_days() > rules.frequency.restart_days
 }
 
-fn since_restart(dates: &[TaggedDate]) -> &[TaggedDate] {
-    let restart = dates.windows(2).rposition(|pair| is_restart(pair[0].ex_date, pair[1].ex_date));
+fn since_restart<'d>(dates: &'d [TaggedDate], rules: &Rules) -> &'d [TaggedDate] {
+    let restart = dates.windows(2).rposition(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules));
     restart.map_or(dates, |position| &dates[position + 1..])
 }
 
-fn newest_gaps(dates: &[TaggedDate]) -> Vec<i64> {
+fn newest_gaps(dates: &[TaggedDate], rules: &rules::Frequency) -> Vec<i64> {
     let gap = |pair: &[TaggedDate]| (pair[1].ex_date - pair[0].ex_date).num_days();
-    let mut gaps: Vec<i64> =
-        dates.windows(2).rev().map(gap).filter(|days| *days > 0).take(NEWEST - 1).collect();
+    let newest = dates.windows(2).rev().map(gap).filter(|days| *days > 0);
+    let mut gaps: Vec<i64> = newest.zip(1..rules.newest_ex_dates).map(|(days, _)| days).collect();
     gaps.reverse();
     gaps
 }
 
-fn infer(gaps: &[i64]) -> Option<Inferred> {
+fn infer(gaps: &[i64], rules: &rules::Frequency) -> Option<Inferred> {
     if gaps.is_empty() {
         return None;
     }
-    if gaps.len() == NEWEST - 1 && is_four_weekly(gaps) {
-        return Some(Inferred { frequency: Frequency::FourWeekly, agreeing: gaps.len(), of: gaps.len() });
+    let of = length(gaps);
+    if of == rules.newest_ex_dates - 1 && is_four_weekly(gaps) {
+        return Some(Inferred { frequency: Frequency::FourWeekly, agreeing: of, of });
     }
-    let pairs = gaps.len() - 1;
-    let yearly = gaps.windows(2).filter(|pair| (330..=400).contains(&(pair[0] + pair[1]))).count();
-    if gaps.len() >= 3 && yearly * 5 >= pairs * 3 {
-        return Some(Inferred { frequency: Frequency::SemiAnnual, agreeing: yearly, of: pairs });
+    let year = rules.year_least_days..=rules.year_most_days;
+    let yearly = counted(gaps.windows(2).filter(|pair| year.contains(&(pair[0] + pair[1]))));
+    if of >= 3 && is_share(yearly, of - 1, rules.yearly_pairs) {
+        return Some(Inferred { frequency: Frequency::SemiAnnual, agreeing: yearly, of: of - 1 });
     }
-    let irregular = Inferred { frequency: Frequency::Irregular, agreeing: 0, of: gaps.len() };
-    let Some((frequency, from, to)) = class_of(twice_median(gaps)) else { return Some(irregular) };
-    let agreeing = gaps.iter().filter(|gap| (from..=to).contains(*gap)).count();
-    let classed = gaps.len() < 3 || agreeing * 5 >= gaps.len() * 3;
-    Some(if classed { Inferred { frequency, agreeing, of: gaps.len() } } else { irregular })
+    let irregular = Inferred { frequency: Frequency::Irregular, agreeing: 0, of };
+    let Some((frequency, from, to)) = class_of(twice_median(gaps), rules) else { return Some(irregular) };
+    let agreeing = counted(gaps.iter().filter(|gap| (from..=to).contains(*gap)));
+    let classed = of < 3 || is_share(agreeing, of, rules.class_agreement);
+    Some(if classed { Inferred { frequency, agreeing, of } } else { irregular })
+}
+
+/// Whether `part` is at least so many percent of `whole`.
+fn is_share(part: i64, whole: i64, percent: i64) -> bool {
+    100 * part >= percent * whole
+}
+
+fn length(gaps: &[i64]) -> i64 {
+    counted(gaps.iter())
+}
+
+fn counted<T>(items: impl Iterator<Item = T>) -> i64 {
+    items.fold(0, |count, _| count + 1)
 }
 
 /// Whether gaps are four weeks each but for a holiday: 165 to 171 days in six.
@@ -147,13 +163,14 @@ fn is_four_weekly(gaps: &[i64]) -> bool {
     gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))
 }
 
-fn class_of(twice_days: i64) -> Option<(Frequency, i64, i64)> {
+/// The first class that fits.
+fn class_of(twice_days: i64, rules: &rules::Frequency) -> Option<(Frequency, i64, i64)> {
     [
-        (Frequency::Weekly, 5, 10),
-        (Frequency::Monthly, 20, 45),
-        (Frequency::Quarterly, 60, 135),
-        (Frequency::SemiAnnual, 136, 250),
-        (Frequency::Annual, 251, 450),
+        (Frequency::Weekly, rules.weekly_least_days, rules.weekly_most_days),
+        (Frequency::Monthly, rules.monthly_least_days, rules.monthly_most_days),
+        (Frequency::Quarterly, rules.quarterly_least_days, rules.quarterly_most_days),
+        (Frequency::SemiAnnual, rules.semi_annual_least_days, rules.semi_annual_most_days),
+        (Frequency::Annual, rules.annual_least_days, rules.annual_most_days),
     ]
     .into_iter()
     .find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
@@ -168,14 +185,14 @@ fn twice_median(gaps: &[i64]) -> i64 {
 }
 
 /// Whether a tag names a rhythm that no class stands for, and the gaps are near it.
-fn fits_unclassed(tag: Frequency, gaps: &[i64]) -> bool {
+fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::Frequency) -> bool {
     if tag == Frequency::FourWeekly {
         return is_four_weekly(gaps);
     }
     let payments = i64::from(tag.payments_per_year().unwrap_or_default());
     let unclassed = matches!(payments, 3 | 6 | 24 | 26);
-    // |median - 365/n| <= 15 % of 365/n, multiplied out by 40 n.
-    unclassed && 20 * (twice_median(gaps) * payments - 2 * 365).abs() <= 3 * 2 * 365
+    // |median - 365/n| <= a share of 365/n, multiplied out by 2 n.
+    unclassed && 100 * (twice_median(gaps) * payments - 2 * 365).abs() <= rules.tag_tolerance * 2 * 365
 }
 
 #[cfg(test)]
@@ -210,15 +227,15 @@ mod tests {
             (vec![], Frequency::Unknown),
             (vec![91, 91, 91, 600, 182], Frequency::SemiAnnual),
         ] {
-            assert_eq!(rhythm(&dates(&gaps, None)).frequency, expected, "{gaps:?}");
+            assert_eq!(rhythm(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         }
-        assert_eq!(rhythm(&[]).frequency, Frequency::None);
+        assert_eq!(rhythm(&[], &Rules::DEFAULT).frequency, Frequency::None);
     }
 
     #[test]
     fn tags_hold_unless_the_gaps_are_sure() {
         let check = |gaps: &[u64], tag, expected, conflict| {
-            let found = rhythm(&dates(gaps, Some(tag)));
+            let found = rhythm(&dates(gaps, Some(tag)), &Rules::DEFAULT);
             assert_eq!((found.frequency, found.conflict), (expected, conflict), "{gaps:?} {tag}");
         };
         check(&[91, 91, 91, 91], Frequency::Annual, Frequency::Quarterly, true);
@@ -237,7 +254,7 @@ mod tests {
     #[test]
     fn every_four_weeks_is_not_every_month() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(rhythm(&dates(gaps, None)).frequency, expected, "{gaps:?}");
+            assert_eq!(rhythm(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         };
         check(&[28, 28, 28, 28, 28, 28], Frequency::FourWeekly);
         check(&[27, 27, 28, 28, 28, 27], Frequency::FourWeekly);

@@ -3,10 +3,11 @@
 //! Aristocrat: member of the S&P 500, streak of 25 years or more, float market cap of at least 3 bn, average daily value
 //! of three months of at least 5 m, paying and not at risk. Membership, float cap and liquidity are inputs; a missing one
 //! means no. King: 50 years or more, any listing. Tiers: champion 25+, contender 10–24, challenger 5–9.
-//! The index's 40-name minimum, sector cap and one share class per issuer are not modelled. Source: index methodology.
+//! The bounds are the parameters `lists.…`. The index's 40-name minimum, sector cap and one share class per issuer are not modelled. Source: index methodology.
 
 use rust_decimal::Decimal;
 
+use super::rules::Lists;
 use crate::row::{DividendState, ListTier};
 
 /// What membership rests on.
@@ -29,36 +30,38 @@ pub struct ListFacts {
 }
 
 /// Whether it is a Dividend Aristocrat.
-pub fn is_aristocrat(facts: &ListFacts) -> bool {
-    let at_least =
-        |value: Option<Decimal>, least: i64| value.is_some_and(|value| value >= Decimal::from(least));
+pub fn is_aristocrat(facts: &ListFacts, rules: &Lists) -> bool {
+    let at_least = |value: Option<Decimal>, least: Decimal| value.is_some_and(|value| value >= least);
     facts.in_sp500
-        && facts.streak_years >= 25
-        && at_least(facts.float_market_cap, 3_000_000_000)
-        && at_least(facts.average_daily_value, 5_000_000)
+        && i64::from(facts.streak_years) >= rules.aristocrat_years
+        && at_least(facts.float_market_cap, rules.aristocrat_float_cap)
+        && at_least(facts.average_daily_value, rules.aristocrat_daily_value)
         && facts.status == DividendState::Active
         && facts.is_listed
         && !facts.streak_at_risk
 }
 
 /// Whether it is a Dividend King.
-pub fn is_king(streak_years: i32) -> bool {
-    streak_years >= 50
+pub fn is_king(streak_years: i32, rules: &Lists) -> bool {
+    i64::from(streak_years) >= rules.king_years
 }
 
 /// The tier of a streak.
-pub fn tier(streak_years: i32) -> Option<ListTier> {
-    match streak_years {
-        25.. => Some(ListTier::Champion),
-        10..25 => Some(ListTier::Contender),
-        5..10 => Some(ListTier::Challenger),
-        _ => None,
-    }
+pub fn tier(streak_years: i32, rules: &Lists) -> Option<ListTier> {
+    let tiers = [
+        (ListTier::Champion, rules.champion_years),
+        (ListTier::Contender, rules.contender_years),
+        (ListTier::Challenger, rules.challenger_years),
+    ];
+    tiers.into_iter().find(|(_, least)| i64::from(streak_years) >= *least).map(|(tier, _)| tier)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::rules::Rules;
+
+    const RULES: Lists = Rules::DEFAULT.lists;
 
     #[test]
     fn every_condition_of_an_aristocrat_is_needed() {
@@ -71,7 +74,7 @@ mod tests {
             float_market_cap: Some(3_000_000_000i64.into()),
             average_daily_value: Some(5_000_000.into()),
         };
-        assert!(is_aristocrat(&member));
+        assert!(is_aristocrat(&member, &RULES));
         for other in [
             ListFacts { streak_years: 24, ..member },
             ListFacts { streak_at_risk: true, ..member },
@@ -81,7 +84,7 @@ mod tests {
             ListFacts { float_market_cap: Some(2_999_999_999i64.into()), ..member },
             ListFacts { average_daily_value: None, ..member },
         ] {
-            assert!(!is_aristocrat(&other), "{other:?}");
+            assert!(!is_aristocrat(&other, &RULES), "{other:?}");
         }
     }
 
@@ -94,8 +97,8 @@ mod tests {
             (24, Some(ListTier::Contender)),
             (25, Some(ListTier::Champion)),
         ] {
-            assert_eq!(tier(years), expected, "{years}");
+            assert_eq!(tier(years, &RULES), expected, "{years}");
         }
-        assert!(is_king(50) && !is_king(49));
+        assert!(is_king(50, &RULES) && !is_king(49, &RULES));
     }
 }

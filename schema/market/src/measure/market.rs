@@ -3,10 +3,8 @@
 use chrono::NaiveDate;
 
 use super::month_ends::MonthEnds;
+use super::rules::Rules;
 use crate::history::SourcePolicy;
-
-/// Version of the rules: changes whenever the same facts would give another number.
-pub const METHOD_VERSION: &str = "2026.4";
 
 /// What every security is measured against.
 #[derive(Debug, Clone, Copy)]
@@ -19,4 +17,6 @@ pub struct Market<'a> {
     pub benchmark: Option<&'a MonthEnds>,
     /// Which source is believed.
     pub policy: &'a SourcePolicy,
+    /// The numbers in the rules that are this service's own choice.
+    pub rules: &'a Rules,
 }

@@ -41,6 +41,7 @@ pub mod range;
 pub mod resolve;
 pub mod risk;
 mod rows;
+pub mod rules;
 pub mod safety;
 pub mod sector;
 mod series;
@@ -56,8 +57,9 @@ use rust_decimal::Decimal;
 pub use adjust::Factor;
 pub use derived::Derived;
 pub use explain::{ExplainedMetric, ExplainedObservation, Explanation, explain};
-pub use market::{METHOD_VERSION, Market};
+pub use market::Market;
 pub use month_ends::MonthEnds;
+pub use rules::{Deviation, METHOD_VERSION, Rules};
 pub use total_return::{Closes, total_return};
 
 use crate::history::{History, SourcePolicy};
@@ -87,7 +89,7 @@ pub fn total_return_between(
 }
 
 /// The month ends other securities' beta is measured against.
-pub fn benchmark(history: &History, as_of: NaiveDate, policy: &SourcePolicy) -> MonthEnds {
+pub fn benchmark(history: &History, as_of: NaiveDate, policy: &SourcePolicy, rules: &Rules) -> MonthEnds {
     // Returns up to a date know nothing after it, declared or not.
-    measured::benchmark_months(history, &Market { as_of, newest: as_of, benchmark: None, policy })
+    measured::benchmark_months(history, &Market { as_of, newest: as_of, benchmark: None, policy, rules })
 }

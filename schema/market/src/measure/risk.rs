@@ -4,7 +4,8 @@
 //! Beta: covariance over variance of month-end returns against the benchmark's over 60 months; null under 24 pairs. A
 //! month counts once its last session has passed; a return needs both month ends. Returns are held as integers of
 //! 10^-15, eleven digits beyond the answers' rounding.
-//! Source: `empyrical`'s annual volatility and beta; the minimum of 24 pairs is this service's own.
+//! Source: `empyrical`'s annual volatility and beta; the minimum of 24 pairs is this service's own,
+//! the parameter `risk.beta_least_pairs`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -13,6 +14,7 @@ use super::arithmetic::{HUNDRED, quotient, root};
 use super::calendar::ends_month;
 use super::factors::ExDay;
 use super::month_ends::MonthEnds;
+use super::rules::Risk;
 use super::series::{Series, month_number};
 
 /// One in returns' fixed point.
@@ -21,7 +23,6 @@ const ONE: i128 = 1_000_000_000_000_000;
 pub(crate) const DAILY_RETURNS: usize = 252;
 const DAILY_MINIMUM: usize = 60;
 const MONTHS: i32 = 60;
-const MONTHS_MINIMUM: usize = 24;
 
 /// Annualised volatility in percent.
 pub(crate) fn volatility(series: &Series<'_>, ex_days: &[ExDay]) -> Option<Decimal> {
@@ -62,7 +63,7 @@ fn squared_decimal(mut squares: i128) -> Option<Decimal> {
 }
 
 /// Beta against a benchmark.
-pub(crate) fn beta(own: &MonthEnds, benchmark: &MonthEnds) -> Option<Decimal> {
+pub(crate) fn beta(own: &MonthEnds, benchmark: &MonthEnds, rules: &Risk) -> Option<Decimal> {
     let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
     let mut others = benchmark.returns.iter().peekable();
     for (month, value) in &own.returns {
@@ -71,10 +72,10 @@ pub(crate) fn beta(own: &MonthEnds, benchmark: &MonthEnds) -> Option<Decimal> {
             pairs.push((*value, *other));
         }
     }
-    if pairs.len() < MONTHS_MINIMUM {
+    let length = i128::try_from(pairs.len()).ok()?;
+    if length < i128::from(rules.beta_least_pairs) {
         return None;
     }
-    let length = i128::try_from(pairs.len()).ok()?;
     let mean = |side: fn(&(i128, i128)) -> i128| {
         pairs.iter().map(side).try_fold(0i128, |sum, value| sum.checked_add(value)).map(|sum| sum / length)
     };
@@ -154,6 +155,7 @@ mod tests {
     use super::*;
     use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
     use crate::measure::adjust::Splits;
+    use crate::measure::rules::Rules;
     use crate::value::round;
 
     fn bars(closes: &[i64], first: &str, step: i32) -> Bars {
@@ -195,12 +197,13 @@ mod tests {
 
     #[test]
     fn twice_the_benchmarks_moves_is_a_beta_of_two() {
+        let rules = &Rules::DEFAULT.risk;
         let returns = |by: i128| MonthEnds {
             returns: (0..24).map(|month| (month, by * (i128::from(month) - 7) * ONE / 1000)).collect(),
         };
-        assert_eq!(beta(&returns(2), &returns(1)), Some(dec!(2)));
-        assert_eq!(beta(&returns(-1), &returns(2)), Some(dec!(-0.5)));
-        assert_eq!(beta(&MonthEnds { returns: returns(1).returns[1..].to_vec() }, &returns(1)), None);
-        assert_eq!(beta(&returns(1), &returns(0)), None);
+        assert_eq!(beta(&returns(2), &returns(1), rules), Some(dec!(2)));
+        assert_eq!(beta(&returns(-1), &returns(2), rules), Some(dec!(-0.5)));
+        assert_eq!(beta(&MonthEnds { returns: returns(1).returns[1..].to_vec() }, &returns(1), rules), None);
+        assert_eq!(beta(&returns(1), &returns(0), rules), None);
     }
 }

@@ -1,4 +1,5 @@
-//! High-yield screen, yield traps and the safety label (R18). Thresholds are this service's own, not advice.
+//! High-yield screen, yield traps and the safety label (R18). Thresholds are this service's own
+//! (the parameters `safety.…`), not advice.
 //!
 //! Screen: a listed stock, paying, headline yield from the minimum (4 %) up to 25 % (above: `yield_suspect`), price at
 //! most 5 sessions old, dividends and price in one currency. Trap: a payout above 100 %, forward dividend more than 10 %
@@ -8,20 +9,19 @@
 
 use rust_decimal::Decimal;
 
-use super::arithmetic::settle;
+use super::arithmetic::{settle, share};
+use super::rules::SafetyRules;
 use crate::event::SecurityType;
 use crate::row::{DividendState, Safety};
 
 /// Default minimum of the high-yield screen, percent.
 pub const HIGH_YIELD_MINIMUM: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
-/// Headline yields above this are taken for errors or liquidations, percent.
-pub const SUSPECT_YIELD: Decimal = Decimal::from_parts(25, 0, 0, false, 0);
 /// Sessions a price may be old in the high-yield screen.
 pub const FRESH_SESSIONS: i32 = 5;
 
 /// Whether a headline yield in percent is suspect.
-pub fn is_suspect(dividend_yield: Option<Decimal>) -> bool {
-    dividend_yield.is_some_and(|value| value > SUSPECT_YIELD)
+pub fn is_suspect(dividend_yield: Option<Decimal>, rules: &SafetyRules) -> bool {
+    dividend_yield.is_some_and(|value| value > rules.suspect_yield)
 }
 
 /// Whether a price of this age, in sessions, is fresh enough for the high-yield screen; one of unknown age is not.
@@ -47,8 +47,9 @@ pub struct ScreenFacts {
 }
 
 /// Whether a security passes the high-yield screen with a minimum yield in percent.
-pub fn passes_high_yield(facts: &ScreenFacts, min_yield: Decimal) -> bool {
-    let in_range = facts.dividend_yield.is_some_and(|value| min_yield <= value && value <= SUSPECT_YIELD);
+pub fn passes_high_yield(facts: &ScreenFacts, min_yield: Decimal, rules: &SafetyRules) -> bool {
+    let in_range =
+        facts.dividend_yield.is_some_and(|value| min_yield <= value && !is_suspect(Some(value), rules));
     facts.security_type.is_stock()
         && facts.is_listed
         && facts.status == DividendState::Active
@@ -81,45 +82,50 @@ pub struct SafetyFacts {
 }
 
 /// Whether the yield looks like a trap; `None` for non-payers and when nothing can be told.
-pub fn yield_trap_risk(facts: &SafetyFacts) -> Option<bool> {
+pub fn yield_trap_risk(facts: &SafetyFacts, rules: &SafetyRules) -> Option<bool> {
     if facts.status == DividendState::NonPayer {
         return None;
     }
+    let kept = Decimal::ONE - share(rules.trap_dividend_fall);
     let falling = facts
         .dps_forward
         .zip(facts.dps_ttm)
-        .map(|(forward, ttm)| settle(forward) < settle(ttm * Decimal::new(9, 1)));
+        .map(|(forward, ttm)| settle(forward) < settle(ttm.saturating_mul(kept)));
     let signs = [
-        facts.payout_ratio.map(is_above_100),
-        facts.fcf_payout_ratio.map(is_above_100),
+        facts.payout_ratio.map(|payout| is_unsafe(payout, rules)),
+        facts.fcf_payout_ratio.map(|payout| is_unsafe(payout, rules)),
         falling,
-        facts.price_change_1y.map(|change| settle(change) < Decimal::from(-40)),
+        facts.price_change_1y.map(|change| settle(change) < -rules.trap_price_fall),
     ];
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
 
 /// The safety label.
-pub fn safety(facts: &SafetyFacts) -> Option<Safety> {
+pub fn safety(facts: &SafetyFacts, rules: &SafetyRules) -> Option<Safety> {
     if facts.is_fund || facts.status == DividendState::NonPayer {
         return None;
     }
     let payouts = [facts.payout_ratio, facts.fcf_payout_ratio];
     let highest = payouts.into_iter().flatten().max().map(settle);
-    if facts.status != DividendState::Active || facts.at_risk || highest.is_some_and(is_above_100) {
+    let too_high = highest.is_some_and(|payout| is_unsafe(payout, rules));
+    if facts.status != DividendState::Active || facts.at_risk || too_high {
         return Some(Safety::Unsafe);
     }
-    let threshold = Decimal::from(if facts.is_real_estate { 90 } else { 75 });
+    let threshold = if facts.is_real_estate { rules.borderline_real_estate } else { rules.borderline_payout };
     facts.payout_ratio?;
     highest.map(|payout| if payout >= threshold { Safety::Borderline } else { Safety::Safe })
 }
 
-fn is_above_100(payout: Decimal) -> bool {
-    settle(payout) > Decimal::ONE_HUNDRED
+fn is_unsafe(payout: Decimal, rules: &SafetyRules) -> bool {
+    settle(payout) > rules.payout_limit
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::rules::Rules;
+
+    const RULES: SafetyRules = Rules::DEFAULT.safety;
 
     #[test]
     fn the_screen_needs_everything() {
@@ -131,10 +137,11 @@ mod tests {
             price_age_sessions: Some(5),
             currency_mismatch: false,
         };
-        assert!(passes_high_yield(&row, HIGH_YIELD_MINIMUM));
+        assert!(passes_high_yield(&row, HIGH_YIELD_MINIMUM, &RULES));
         assert!(passes_high_yield(
             &ScreenFacts { dividend_yield: Some(dec!(25)), ..row },
-            HIGH_YIELD_MINIMUM
+            HIGH_YIELD_MINIMUM,
+            &RULES
         ));
         for other in [
             ScreenFacts { security_type: SecurityType::Etf, ..row },
@@ -146,7 +153,7 @@ mod tests {
             ScreenFacts { price_age_sessions: Some(6), ..row },
             ScreenFacts { currency_mismatch: true, ..row },
         ] {
-            assert!(!passes_high_yield(&other, HIGH_YIELD_MINIMUM), "{other:?}");
+            assert!(!passes_high_yield(&other, HIGH_YIELD_MINIMUM, &RULES), "{other:?}");
         }
     }
 
@@ -164,7 +171,7 @@ mod tests {
             price_change_1y: None,
         };
         let check = |facts: SafetyFacts, label, trap| {
-            assert_eq!((safety(&facts), yield_trap_risk(&facts)), (label, trap), "{facts:?}");
+            assert_eq!((safety(&facts, &RULES), yield_trap_risk(&facts, &RULES)), (label, trap), "{facts:?}");
         };
         check(facts, Some(Safety::Safe), Some(false));
         check(SafetyFacts { payout_ratio: Some(dec!(75)), ..facts }, Some(Safety::Borderline), Some(false));

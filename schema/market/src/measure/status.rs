@@ -10,14 +10,13 @@
 //! A regular amount held as an outlier (R28) proves by its ex-date that the payer pays.
 //!
 //! Suspended and lapsed payers have a forward dividend and headline yield of 0 and no projection.
-//! Source: 1.5 periods and the numbers of days are this service's own.
+//! Source: 1.5 periods and the numbers of days are this service's own: the parameters `status.…`.
 
 use chrono::NaiveDate;
+use rust_decimal::Decimal;
 
+use super::rules;
 use crate::row::DividendState;
-
-/// Days after which an irregular payer has lapsed.
-const IRREGULAR_DAYS: i64 = 450;
 
 /// What the status rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +34,7 @@ pub struct StatusFacts {
 }
 
 /// The status of a payer.
-pub fn status(facts: &StatusFacts) -> DividendState {
+pub fn status(facts: &StatusFacts, rules: &rules::Status) -> DividendState {
     let Some(last_ex_date) = facts.last_ex_date else { return DividendState::NonPayer };
     let notice = facts.suspended_on.filter(|day| *day <= facts.as_of);
     if notice.is_some_and(|day| facts.last_declared.is_none_or(|declared| declared <= day)) {
@@ -43,17 +42,20 @@ pub fn status(facts: &StatusFacts) -> DividendState {
     }
     let silent = (facts.as_of - last_ex_date).num_days();
     let paying = match facts.payments_per_year {
-        Some(payments) => 2 * i64::from(payments) * silent <= 3 * 365 || silent <= least_days(payments),
-        None => silent <= IRREGULAR_DAYS,
+        Some(payments) => {
+            Decimal::from(i64::from(payments) * silent) <= rules.lapse_periods * Decimal::from(365)
+                || silent <= least_days(payments, rules)
+        }
+        None => silent <= rules.irregular_days,
     };
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
 /// Days of silence that say nothing about frequent payers.
-fn least_days(payments_per_year: i32) -> i64 {
+fn least_days(payments_per_year: i32, rules: &rules::Status) -> i64 {
     match payments_per_year {
-        12 | 13 => 75,
-        24.. => 21,
+        12 | 13 => rules.monthly_least_days,
+        24.. => rules.weekly_least_days,
         _ => 0,
     }
 }
@@ -61,6 +63,11 @@ fn least_days(payments_per_year: i32) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::rules::Rules;
+
+    fn decided(facts: &StatusFacts) -> DividendState {
+        status(facts, &Rules::DEFAULT.status)
+    }
 
     fn date(text: &str) -> NaiveDate {
         text.parse().unwrap()
@@ -77,7 +84,7 @@ mod tests {
                 payments_per_year,
                 suspended_on: None,
             };
-            assert_eq!(status(&facts), expected, "{last} {as_of}");
+            assert_eq!(decided(&facts), expected, "{last} {as_of}");
         };
         check("2024-01-15", Some(4), "2024-05-30", DividendState::Active);
         check("2024-01-15", Some(4), "2024-06-01", DividendState::Lapsed);
@@ -107,12 +114,12 @@ mod tests {
             payments_per_year: Some(4),
             suspended_on: Some(date("2020-03-19")),
         };
-        assert_eq!(status(&facts), DividendState::Suspended);
-        assert_eq!(status(&StatusFacts { as_of: date("2020-03-18"), ..facts }), DividendState::Active);
+        assert_eq!(decided(&facts), DividendState::Suspended);
+        assert_eq!(decided(&StatusFacts { as_of: date("2020-03-18"), ..facts }), DividendState::Active);
         assert_eq!(
-            status(&StatusFacts { last_declared: Some(date("2020-04-01")), ..facts }),
+            decided(&StatusFacts { last_declared: Some(date("2020-04-01")), ..facts }),
             DividendState::Active
         );
-        assert_eq!(status(&StatusFacts { last_ex_date: None, ..facts }), DividendState::NonPayer);
+        assert_eq!(decided(&StatusFacts { last_ex_date: None, ..facts }), DividendState::NonPayer);
     }
 }

@@ -6,7 +6,9 @@
 //! autumn is not raised by going on. The running year counts early once its declared total beats Y0's. Specials never count. A cut declared this year
 //! leaves the number until year-end but puts it at risk: forward dividend below D[Y0] by more than that tolerance.
 //! A year of a spin-off neither counts nor breaks a streak when its total did not rise, since part of the payer left;
-//! it is flagged for review. Source: calendar-year practice of published dividend champions lists.
+//! it is flagged for review. Years that repeat the total before them are passed over in the same way, as many in a row as
+//! `streak.tolerated_flat_years` says: none. Source: calendar-year practice of published dividend champions lists; the
+//! tolerance is this service's own.
 //!
 //! A streak that reaches the first total may be longer (`lower_bound`), unless the company was listed in that year or
 //! later, or an operator's seed (`years` through `through_year`) covers what lies before: with every year after
@@ -14,7 +16,9 @@
 
 use rust_decimal::Decimal;
 
+use super::arithmetic::{count, share};
 use super::growth::AnnualTotals;
+use super::rules::StreakRules;
 
 /// An operator's count of increases before the data begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +42,14 @@ pub struct Streak {
     pub seeded: bool,
 }
 
-/// Whether `new` exceeds `old` by more than 0.05 %.
-pub fn is_increase(new: Decimal, old: Decimal) -> bool {
-    old > Decimal::ZERO && new > old.saturating_mul(Decimal::new(1_0005, 4))
+/// Whether `new` exceeds `old` by more than the tolerance.
+pub fn is_increase(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
+    old > Decimal::ZERO && new > old.saturating_mul(Decimal::ONE + share(rules.tolerance))
 }
 
-/// Whether `new` falls below `old` by more than 0.05 %.
-pub fn is_cut(new: Decimal, old: Decimal) -> bool {
-    new < old.saturating_mul(Decimal::new(9_995, 4))
+/// Whether `new` falls below `old` by more than the tolerance.
+pub fn is_cut(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
+    new < old.saturating_mul(Decimal::ONE - share(rules.tolerance))
 }
 
 /// What a streak is told from besides the totals.
@@ -62,50 +66,111 @@ pub struct StreakFacts<'a> {
 }
 
 /// The streak of increases.
-pub fn streak(totals: &AnnualTotals, facts: &StreakFacts<'_>) -> Streak {
+pub fn streak(totals: &AnnualTotals, facts: &StreakFacts<'_>, rules: &StreakRules) -> Streak {
     let StreakFacts { running, seed, listed, spin_offs } = *facts;
-    let increased =
-        |year: i32| totals.is_base(year - 1) && is_increase(totals.amount(year), totals.amount(year - 1));
-    let excused = |year: i32| spin_offs.contains(&year) && totals.amount(year) > Decimal::ZERO;
+    let compared = |year: i32, differs: fn(Decimal, Decimal, &StreakRules) -> bool| {
+        totals.is_base(year - 1) && differs(totals.amount(year), totals.amount(year - 1), rules)
+    };
+    let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
     let last_complete = running - 1;
-    let last = if increased(running) { running } else { last_complete };
-    let (mut started, mut counted) = (last + 1, 0);
-    let mut year = last;
-    while increased(year) || excused(year) {
-        if increased(year) {
-            (started, counted) = (year, counted + 1);
+    let last = if compared(running, is_increase) { running } else { last_complete };
+    let walked = Walked::back_from(last, rules.tolerated_flat_years, |year| {
+        if compared(year, is_increase) {
+            Year::Increased
+        } else if spin_offs.contains(&year) && paid(year) {
+            Year::Excused
+        } else if paid(year) && paid(year - 1) && compared(year, is_kept) {
+            Year::Flat
+        } else {
+            Year::Broken
         }
-        year -= 1;
-    }
-    if let Some(years) =
-        seed.and_then(|seed| seeded(seed, started, last, last_complete)).filter(|years| *years >= counted)
-    {
-        let started = (years > 0).then(|| last + 1 - years);
-        return Streak { years, lower_bound: false, started, seeded: true };
+    });
+    let seeded = seed.and_then(|seed| walked.seeded(seed, last, last_complete));
+    if let Some(streak) = seeded.filter(|streak| streak.years >= walked.counted) {
+        return streak;
     }
     // The total the first increase compares with is the oldest that can be compared with.
     let first_base = totals.first_year().map(|first| if totals.is_base(first) { first } else { first + 1 });
-    let reaches_first = first_base == Some(started - 1);
+    let reaches_first = first_base == Some(walked.base);
     let listed_then = listed.zip(totals.first_year()).is_some_and(|(listed, first)| listed >= first);
     Streak {
-        years: counted,
+        years: walked.counted,
         lower_bound: reaches_first && !listed_then,
-        started: (counted > 0).then_some(started),
+        started: (walked.counted > 0).then_some(walked.started),
         seeded: false,
     }
 }
 
-/// The seed's years plus the increases since, when no year since broke the streak.
-fn seeded(seed: StreakSeed, started: i32, last: i32, last_complete: i32) -> Option<i32> {
-    let unbroken = started <= seed.through_year + 1;
-    let vouched = seed.through_year >= last_complete && seed.through_year <= last.max(last_complete);
-    (seed.through_year <= last && (unbroken || vouched)).then(|| seed.years + (last - seed.through_year))
+fn is_kept(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
+    !is_cut(new, old, rules)
+}
+
+/// What a year is to a streak.
+enum Year {
+    Increased,
+    /// A spin-off's.
+    Excused,
+    Flat,
+    Broken,
+}
+
+/// What a walk back through the years of a streak found.
+#[derive(Debug, Default)]
+struct Walked {
+    /// Year of the first increase.
+    started: i32,
+    counted: i32,
+    /// The oldest year whose total was compared with.
+    base: i32,
+    /// Years passed over because their total did not change.
+    flat: Vec<i32>,
+}
+
+impl Walked {
+    fn back_from(last: i32, tolerated_flat_years: i64, is: impl Fn(i32) -> Year) -> Self {
+        let (mut year, mut flat_in_a_row) = (last, 0);
+        let mut walked = Self { started: last + 1, base: last, ..Self::default() };
+        loop {
+            match is(year) {
+                Year::Increased => {
+                    walked = Self { started: year, base: year - 1, counted: walked.counted + 1, ..walked };
+                    flat_in_a_row = 0;
+                }
+                Year::Excused => {}
+                Year::Flat if flat_in_a_row < tolerated_flat_years => {
+                    walked.base = year - 1;
+                    walked.flat.push(year);
+                    flat_in_a_row += 1;
+                }
+                Year::Flat | Year::Broken => return walked,
+            }
+            year -= 1;
+        }
+    }
+
+    /// The streak with a seed's years before the increases since, when no year since broke it.
+    fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
+        let unbroken = self.base <= seed.through_year;
+        let vouched = seed.through_year >= last_complete && seed.through_year <= last.max(last_complete);
+        if seed.through_year > last || !(unbroken || vouched) {
+            return None;
+        }
+        let flat = count(self.flat.iter().filter(|year| **year > seed.through_year).count());
+        let years = seed.years + (last - seed.through_year) - flat;
+        let started = (years > 0).then(|| last + 1 - years - flat);
+        Some(Streak { years, lower_bound: false, started, seeded: true })
+    }
 }
 
 /// Whether the indicated dividend falls short of the last complete year's.
-pub fn is_at_risk(forward: Option<Decimal>, totals: &AnnualTotals, last_complete: i32) -> bool {
+pub fn is_at_risk(
+    forward: Option<Decimal>,
+    totals: &AnnualTotals,
+    last_complete: i32,
+    rules: &StreakRules,
+) -> bool {
     let total = totals.amount(last_complete);
-    total > Decimal::ZERO && forward.is_some_and(|forward| is_cut(forward, total))
+    total > Decimal::ZERO && forward.is_some_and(|forward| is_cut(forward, total, rules))
 }
 
 /// Consecutive years with a regular payment, back from the running year, or from the one before it.
@@ -120,8 +185,11 @@ pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::rules::Rules;
     use crate::measure::yields::Rate;
     use chrono::NaiveDate;
+
+    const RULES: StreakRules = Rules::DEFAULT.streak;
 
     /// Totals of years ending with 2024; the running year is 2025.
     fn totals(amounts: &[Decimal]) -> AnnualTotals {
@@ -138,7 +206,8 @@ mod tests {
     #[test]
     fn increases() {
         let check = |amounts: &[Decimal], years, lower_bound| {
-            let found = streak(&totals(amounts), &StreakFacts { running: 2025, ..StreakFacts::default() });
+            let found =
+                streak(&totals(amounts), &StreakFacts { running: 2025, ..StreakFacts::default() }, &RULES);
             assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{amounts:?}");
         };
         check(&[], 0, false);
@@ -150,13 +219,37 @@ mod tests {
         check(&[dec!(1), dec!(1.00051)], 1, true);
         check(&[dec!(1), dec!(0), dec!(1), dec!(2)], 1, false);
         let listed = StreakFacts { running: 2025, listed: Some(2023), ..StreakFacts::default() };
-        assert!(!streak(&totals(&[dec!(1), dec!(2)]), &listed).lower_bound);
+        assert!(!streak(&totals(&[dec!(1), dec!(2)]), &listed, &RULES).lower_bound);
+    }
+
+    #[test]
+    fn tolerated_flat_years_are_passed_over() {
+        let check = |amounts: &[Decimal], tolerated_flat_years, years, started, lower_bound| {
+            let rules = StreakRules { tolerated_flat_years, ..RULES };
+            let facts = StreakFacts { running: 2025, ..StreakFacts::default() };
+            let found = streak(&totals(amounts), &facts, &rules);
+            let expected = (years, started, lower_bound);
+            assert_eq!((found.years, found.started, found.lower_bound), expected, "{amounts:?}");
+        };
+        let paused = [dec!(1), dec!(2), dec!(2), dec!(3), dec!(3), dec!(3), dec!(4)];
+        check(&paused, 0, 1, Some(2024), false);
+        check(&paused, 1, 1, Some(2024), false);
+        check(&paused, 2, 3, Some(2019), true);
+        // The newest year may be flat, a cut is never one, and neither is what follows a year without any.
+        check(&paused[..6], 2, 2, Some(2020), true);
+        check(&[dec!(3), dec!(2), dec!(3)], 5, 1, Some(2024), false);
+        check(&[dec!(1), dec!(0), dec!(2), dec!(2), dec!(3)], 5, 1, Some(2024), false);
+        check(&[dec!(2), dec!(2), dec!(3)], 1, 1, Some(2024), true);
+        let seed = Some(StreakSeed { years: 40, through_year: 2018 });
+        let facts = StreakFacts { running: 2025, seed, ..StreakFacts::default() };
+        let found = streak(&totals(&paused), &facts, &StreakRules { tolerated_flat_years: 2, ..RULES });
+        assert_eq!((found.years, found.started, found.seeded), (43, Some(1979), true));
     }
 
     #[test]
     fn a_running_year_counts_early_but_never_against() {
         let facts = StreakFacts { running: 2024, ..StreakFacts::default() };
-        let found = |amounts: &[Decimal]| streak(&totals(amounts), &facts).years;
+        let found = |amounts: &[Decimal]| streak(&totals(amounts), &facts, &RULES).years;
         assert_eq!(found(&[dec!(1), dec!(1.1), dec!(1.12)]), 2);
         assert_eq!(found(&[dec!(1), dec!(1.1), dec!(0.6)]), 1);
     }
@@ -164,8 +257,8 @@ mod tests {
     #[test]
     fn a_spin_off_year_does_not_end_a_streak() {
         let check = |amounts: &[Decimal], spin_offs: &[i32], years, started| {
-            let found =
-                streak(&totals(amounts), &StreakFacts { running: 2025, spin_offs, ..StreakFacts::default() });
+            let facts = StreakFacts { running: 2025, spin_offs, ..StreakFacts::default() };
+            let found = streak(&totals(amounts), &facts, &RULES);
             assert_eq!((found.years, found.started), (years, started), "{amounts:?} {spin_offs:?}");
         };
         let halved = [dec!(1), dec!(1.1), dec!(1.2), dec!(0.6), dec!(0.7)];
@@ -182,7 +275,8 @@ mod tests {
         let rising = totals(&[dec!(1), dec!(2), dec!(3)]);
         let check = |years, through_year, expected: (i32, bool)| {
             let seed = Some(StreakSeed { years, through_year });
-            let found = streak(&rising, &StreakFacts { running: 2025, seed, ..StreakFacts::default() });
+            let found =
+                streak(&rising, &StreakFacts { running: 2025, seed, ..StreakFacts::default() }, &RULES);
             assert_eq!((found.years, found.lower_bound), expected, "{years} through {through_year}");
             assert_eq!(found.seeded, !expected.1, "{years} through {through_year}");
         };
@@ -199,9 +293,9 @@ mod tests {
         assert_eq!((payment_years(&paid, &[], 2025), payment_years(&paid, &[], 2024)), (2, 2));
         assert_eq!((payment_years(&paid, &[2025], 2025), payment_years(&paid, &[2022], 2024)), (3, 4));
         assert_eq!(payment_years(&totals(&[]), &[], 2025), 0);
-        assert!(is_at_risk(Some(dec!(0.9)), &paid, 2024));
-        assert!(!is_at_risk(Some(dec!(0.9996)), &paid, 2024));
-        assert!(!is_at_risk(None, &paid, 2024));
+        assert!(is_at_risk(Some(dec!(0.9)), &paid, 2024, &RULES));
+        assert!(!is_at_risk(Some(dec!(0.9996)), &paid, 2024, &RULES));
+        assert!(!is_at_risk(None, &paid, 2024, &RULES));
     }
 
     #[test]
@@ -213,7 +307,7 @@ mod tests {
         };
         let check = |days: &[&str], listed, years, lower_bound| {
             let facts = StreakFacts { running: 2025, listed, ..StreakFacts::default() };
-            let found = streak(&paid(days), &facts);
+            let found = streak(&paid(days), &facts, &RULES);
             assert_eq!((found.years, found.lower_bound), (years, lower_bound), "{days:?}");
         };
         let begun_in_autumn = ["2023-11-10", "2024-05-10", "2024-11-08"];

@@ -13,13 +13,14 @@
 //! The headline is the forward yield if a forward figure exists, else the trailing one, on the latest raw close carried
 //! through splits. Non-payers, suspended and lapsed payers show 0; no price or another currency than the price's, null.
 //! Source: the usual trailing twelve months and indicated annual dividend; the window's bounds, the 10 %, the factors and
-//! the 550 days are this service's own.
+//! the 550 days are this service's own: the parameters `forward.…` and `frequency.restart_days`.
 
 use chrono::{Months, NaiveDate};
 use rust_decimal::Decimal;
 
-use super::arithmetic::{mean, median, percent_of, settle, within_factor};
+use super::arithmetic::{mean, median, percent_of, settle, share, within_factor};
 use super::frequency::is_restart;
+use super::rules::{ForwardRules, Rules};
 use super::series::{Series, month_number};
 use crate::row::{DividendState, ForwardBasis, YieldBasis};
 
@@ -79,35 +80,39 @@ pub fn forward(
     payments_per_year: Option<i32>,
     status: DividendState,
     as_of: NaiveDate,
+    rules: &Rules,
 ) -> Forward {
     if status != DividendState::Active {
         return Forward { amount: Some(Decimal::ZERO), ..Forward::NONE };
     }
-    let latest_unusual = is_latest_unusual(rates);
+    let latest_unusual = is_latest_unusual(rates, rules);
     let rates = if latest_unusual { &rates[..rates.len() - 1] } else { rates };
     let (Some(last), Some(payments)) = (rates.last(), payments_per_year) else {
         return Forward::NONE;
     };
     let basis = if last.ex_date >= as_of { ForwardBasis::Declared } else { ForwardBasis::LastTimesFrequency };
     let amount = match rates {
-        [.., interim, last] if payments == 2 && has_unequal_halves(rates) => interim.amount + last.amount,
+        [.., interim, last] if payments == 2 && has_unequal_halves(rates, &rules.forward) => {
+            interim.amount + last.amount
+        }
         _ => last.amount.saturating_mul(Decimal::from(payments)),
     };
     Forward { amount: Some(settle(amount)), basis, latest_unusual }
 }
 
 /// Whether the latest amount is far above those before it, which none has confirmed yet.
-fn is_latest_unusual(rates: &[Rate]) -> bool {
+fn is_latest_unusual(rates: &[Rate], rules: &Rules) -> bool {
     let Some(newest @ [before @ .., previous, latest]) = rates.last_chunk::<5>() else { return false };
-    let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date));
+    let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date, rules));
     let four = before.iter().chain([previous]).map(|rate| rate.amount).collect();
-    let far_above = median(four).is_some_and(|median| latest.amount >= settle(median * Decimal::from(3)));
-    without_pause && far_above && !within_factor(latest.amount, previous.amount, Decimal::new(15, 1))
+    let ForwardRules { unusual_factor, confirming_factor, .. } = rules.forward;
+    let far_above = median(four).is_some_and(|median| latest.amount >= settle(median * unusual_factor));
+    without_pause && far_above && !within_factor(latest.amount, previous.amount, confirming_factor)
 }
 
 /// Whether half-yearly dividends alternate between an interim and a final one.
-pub(crate) fn has_unequal_halves(rates: &[Rate]) -> bool {
-    let differs = |pair: &[Rate]| halves_differ(pair[1].amount, pair[0].amount);
+pub(crate) fn has_unequal_halves(rates: &[Rate], rules: &ForwardRules) -> bool {
+    let differs = |pair: &[Rate]| halves_differ(pair[1].amount, pair[0].amount, rules);
     let rises = |pair: &[Rate]| pair[1].amount > pair[0].amount;
     match rates.last_chunk::<5>() {
         Some(newest) => {
@@ -118,9 +123,9 @@ pub(crate) fn has_unequal_halves(rates: &[Rate]) -> bool {
     }
 }
 
-/// Whether two half-yearly dividends differ by more than 10 % of the earlier one: an interim and a final.
-fn halves_differ(last: Decimal, previous: Decimal) -> bool {
-    settle((last - previous).abs()) > settle(previous * Decimal::new(1, 1))
+/// Whether two half-yearly dividends differ by so much of the earlier one that they are an interim and a final.
+fn halves_differ(last: Decimal, previous: Decimal, rules: &ForwardRules) -> bool {
+    settle((last - previous).abs()) > settle(previous * share(rules.unequal_halves))
 }
 
 /// What a headline yield rests on.
@@ -229,7 +234,8 @@ mod tests {
             rates(&[("2023-09-07", dec!(0.10)), ("2024-05-07", dec!(0.32)), ("2024-09-05", dec!(0.11))]);
         let even = rates(&[("2024-03-28", dec!(45)), ("2024-09-27", dec!(49.5))]);
         let check = |rates: &[Rate], payments, expected: Option<Decimal>| {
-            let found = forward(rates, payments, DividendState::Active, date("2024-12-31")).amount;
+            let found =
+                forward(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT).amount;
             assert_eq!(found, expected, "{payments:?}");
         };
         check(&history, Some(2), Some(dec!(0.43)));
@@ -239,7 +245,7 @@ mod tests {
         check(&history, Some(6), Some(dec!(0.66)));
         check(&history, Some(52), Some(dec!(5.72)));
         check(&history, None, None);
-        let lapsed = forward(&history, Some(4), DividendState::Lapsed, date("2024-12-31"));
+        let lapsed = forward(&history, Some(4), DividendState::Lapsed, date("2024-12-31"), &Rules::DEFAULT);
         assert_eq!(lapsed, Forward { amount: Some(dec!(0)), ..Forward::NONE });
     }
 
@@ -257,7 +263,13 @@ mod tests {
     #[test]
     fn halves_that_alternate_are_counted_together() {
         let check = |amounts: &[Decimal], expected: Decimal| {
-            let found = forward(&paid(182, amounts), Some(2), DividendState::Active, date("2024-12-31"));
+            let found = forward(
+                &paid(182, amounts),
+                Some(2),
+                DividendState::Active,
+                date("2024-12-31"),
+                &Rules::DEFAULT,
+            );
             assert_eq!(found.amount, Some(expected), "{amounts:?}");
         };
         let (interim, last) = (dec!(0.10), dec!(0.30));
@@ -278,7 +290,13 @@ mod tests {
     #[test]
     fn an_unconfirmed_jump_is_no_rate() {
         let check = |days, amounts: &[Decimal], expected: Decimal, unusual| {
-            let found = forward(&paid(days, amounts), Some(4), DividendState::Active, date("2024-12-31"));
+            let found = forward(
+                &paid(days, amounts),
+                Some(4),
+                DividendState::Active,
+                date("2024-12-31"),
+                &Rules::DEFAULT,
+            );
             assert_eq!((found.amount, found.latest_unusual), (Some(expected), unusual), "{amounts:?}");
         };
         let quarter = dec!(0.25);
@@ -295,7 +313,8 @@ mod tests {
         check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
         check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
         let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);
-        assert!(!forward(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02")).latest_unusual);
+        let lapsed = forward(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02"), &Rules::DEFAULT);
+        assert!(!lapsed.latest_unusual);
     }
 
     #[test]

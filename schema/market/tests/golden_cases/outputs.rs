@@ -5,7 +5,9 @@ use market::bars::date_of;
 use market::history::SourcePolicy;
 use market::measure::adjust::{Step, step_of, steps};
 use market::measure::calendar::sessions_between;
-use market::measure::{Derived, Explanation, Market, benchmark, derive, explain, total_return_between};
+use market::measure::{
+    Derived, Explanation, Market, Rules, benchmark, derive, explain, total_return_between,
+};
 use market::row::DividendStatus;
 use market::value::with_decimals_as_text;
 use rust_decimal::Decimal;
@@ -51,14 +53,15 @@ const NAMES: [(&str, &str); 23] = [
 impl<'a> Outputs<'a> {
     pub(crate) fn of(inputs: &'a Inputs) -> Self {
         let policy = SourcePolicy::default();
-        let months = inputs
-            .as_of
-            .and_then(|as_of| inputs.benchmark.as_ref().map(|history| benchmark(history, as_of, &policy)));
+        let rules = &Rules::DEFAULT;
+        let months = inputs.as_of.zip(inputs.benchmark.as_ref());
+        let months = months.map(|(as_of, history)| benchmark(history, as_of, &policy, rules));
         let market = inputs.as_of.map(|as_of| Market {
             as_of,
             newest: as_of,
             benchmark: months.as_ref(),
             policy: &policy,
+            rules,
         });
         let derived = market
             .map(|market| Box::new((derive(&inputs.history, &market), explain(&inputs.history, &market))));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use market::event::SecurityType;
+use market::measure::Rules;
 use market::measure::calendar::new_york_date;
 use market::measure::chowder::chowder;
 use market::measure::ex_date::{from_record_date, of_distribution};
@@ -113,7 +114,7 @@ fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
             price_age_sessions: aged.and_then(|age| i32::try_from(age).ok()).or(sessions).or(Some(0)),
             currency_mismatch: flag(row, "currency_mismatch") || differs,
         };
-        passes_high_yield(&facts, minimum.unwrap_or(HIGH_YIELD_MINIMUM))
+        passes_high_yield(&facts, minimum.unwrap_or(HIGH_YIELD_MINIMUM), &Rules::DEFAULT.safety)
     };
     let known = ["survivors", "symbols", "passing", "screen", "results", "high_yield", "passed"];
     known.contains(&key).then(|| rows.iter().filter(survives).map(|row| row["symbol"].clone()).collect())
@@ -134,7 +135,7 @@ fn member(row: &Value) -> Member {
         dividend_yield: yielded,
         yield_suspect: flag(row, "yield_suspect")
             || flag(row, "suspect")
-            || market::measure::safety::is_suspect(yielded),
+            || market::measure::safety::is_suspect(yielded, &Rules::DEFAULT.safety),
         market_cap: cap,
         payout_ratio: number(row, &["payout_ratio_pct"]),
         growth_5y: number(row, &["growth_5y_pct"]),

@@ -7,7 +7,7 @@ use chrono::{Days, NaiveDate};
 use market::event::{Dividend, FormerSymbol, Security};
 use market::history::{History, Observation, SourcePolicy};
 use market::identity::{Directory, Identity};
-use market::measure::{Derived, Market, derive};
+use market::measure::{Derived, Market, Rules, derive};
 use market::row::DividendState;
 use market::symbol::Symbol;
 use serde_json::json;
@@ -94,7 +94,10 @@ fn history(company: &Identity) -> History {
 
 fn asked(history: &History, as_of: NaiveDate) -> Derived {
     let policy = SourcePolicy::default();
-    derive(history, &Market { as_of, newest: date(UNTIL), benchmark: None, policy: &policy })
+    derive(
+        history,
+        &Market { as_of, newest: date(UNTIL), benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    )
 }
 
 fn ids(derived: &Derived, until: NaiveDate) -> BTreeSet<String> {

@@ -2,7 +2,7 @@
 
 use market::event::{Action, Fundamentals};
 use market::history::{History, Observation, SourcePolicy};
-use market::measure::{Derived, Explanation, Market, derive, explain};
+use market::measure::{Derived, Explanation, Market, Rules, derive, explain};
 use market::row::Flag;
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::lives::{Life, date};
 
 fn told(history: &History, as_of: &str) -> (Derived, Explanation) {
     let (policy, as_of) = (SourcePolicy::default(), date(as_of));
-    let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy };
+    let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
     (derive(history, &market), explain(history, &market))
 }
 

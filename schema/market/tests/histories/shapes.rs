@@ -6,7 +6,7 @@
 use crate::lives::{Life, date};
 use chrono::{Datelike, Days, NaiveDate};
 use market::history::SourcePolicy;
-use market::measure::{Derived, Market, derive};
+use market::measure::{Derived, Market, Rules, derive};
 use market::row::{DividendState, Flag};
 use rust_decimal::Decimal;
 
@@ -17,7 +17,10 @@ fn decimal(text: &str) -> Decimal {
 /// What is known of a life on a day, its last day being the market's newest.
 fn asked(life: &Life, as_of: NaiveDate) -> Derived {
     let policy = SourcePolicy::default();
-    derive(&life.history(), &Market { as_of, newest: life.until, benchmark: None, policy: &policy })
+    derive(
+        &life.history(),
+        &Market { as_of, newest: life.until, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    )
 }
 
 fn month_ends(life: &Life) -> Vec<NaiveDate> {

@@ -1,6 +1,7 @@
 //! How the dividend developed, explained: totals, growth, streaks, raises and cuts.
 
 use chrono::{Datelike, NaiveDate};
+use rust_decimal::Decimal;
 
 use super::entry::Rounding::{Amount, Exact, Percent};
 use super::entry::{ExplainedMetric, ExplainedObservation};
@@ -53,8 +54,16 @@ fn streaks(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
     let years: Vec<String> =
         (first..=running).map(|year| format!("{year}: {}", total(measured, year))).collect();
     let seed = if streak.seeded { "; the years before are vouched for by a seed" } else { "" };
-    let formula =
-        format!("consecutive years above the year before by more than 0.05 %: {}{seed}", years.join(", "));
+    let rules = measured.basis.rules;
+    let flat = match rules.streak.tolerated_flat_years {
+        0 => String::new(),
+        years => format!(" (up to {years} flat years in a row are passed over)"),
+    };
+    let formula = format!(
+        "consecutive years above the year before by more than {} %{flat}: {}{seed}",
+        rules.streak.tolerance,
+        years.join(", ")
+    );
     let forward = number(measured.income.forward.amount);
     let risk = format!("forward {forward} below D[{last}] {}", total(measured, last));
     let began =
@@ -69,8 +78,12 @@ fn streaks(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
     let started = format!("first year of the streak of {}", streak.years);
     let years = format!("streak of {} years", streak.years);
     let payment_years = measured.progress.payment_years;
+    let lists = &rules.lists;
     let aristocrat = format!(
-        "S&P 500 member, {years} of 25, float cap 3 bn, daily value 5 m, paying, at risk: {}",
+        "S&P 500 member, {years} of {}, float cap {}, daily value {}, paying, at risk: {}",
+        lists.aristocrat_years,
+        scaled(lists.aristocrat_float_cap, 1_000_000_000, "bn"),
+        scaled(lists.aristocrat_daily_value, 1_000_000, "m"),
         measured.progress.at_risk
     );
     vec![
@@ -92,15 +105,29 @@ fn streaks(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
             aristocrat,
             [of_security(measured), of_fundamentals(measured)].concat(),
         ),
-        entry("is_dividend_king", "R15", Exact, format!("{years} of 50"), observations.clone()),
+        entry(
+            "is_dividend_king",
+            "R15",
+            Exact,
+            format!("{years} of {}", lists.king_years),
+            observations.clone(),
+        ),
         entry(
             "tier",
             "R15",
             Exact,
-            format!("{years}: champion from 25, contender from 10, challenger from 5"),
+            format!(
+                "{years}: champion from {}, contender from {}, challenger from {}",
+                lists.champion_years, lists.contender_years, lists.challenger_years
+            ),
             observations,
         ),
     ]
+}
+
+/// A large amount in its unit: 3 bn.
+fn scaled(amount: Decimal, unit: i64, name: &str) -> String {
+    format!("{} {name}", (amount / Decimal::from(unit)).normalize())
 }
 
 fn changes(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
@@ -110,8 +137,10 @@ fn changes(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
         payments.skip_while(|payment| Some(payment.ex_date) > day).take(2).map(of_payment).collect::<Vec<_>>()
     };
     let raised = changes.latest_increase.map(|(day, _)| day);
-    let raise = format!("newest rate above the one before by more than 0.05 %: {}", date(raised));
-    let cut = format!("newest rate below the one before by more than 0.05 %: {}", date(changes.last_cut));
+    let tolerance = measured.basis.rules.streak.tolerance;
+    let raise = format!("newest rate above the one before by more than {tolerance} %: {}", date(raised));
+    let cut =
+        format!("newest rate below the one before by more than {tolerance} %: {}", date(changes.last_cut));
     let size = format!("rate of {} over the comparable one before, less 1, x 100", date(raised));
     vec![
         entry("latest_increase_date", "R13", Exact, raise, around(raised)),

@@ -101,7 +101,10 @@ fn returns(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
             "beta_5y",
             "R23",
             Percent,
-            "covariance over variance of month-end returns against the benchmark over 60 months; null under 24 pairs",
+            format!(
+                "covariance over variance of month-end returns against the benchmark over 60 months; null under {} pairs",
+                measured.basis.rules.risk.beta_least_pairs
+            ),
             of_price(measured),
         ),
     ]

@@ -12,7 +12,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::market::{METHOD_VERSION, Market};
+use super::market::Market;
 use super::measured::{Measured, measure};
 use super::payout::PayoutGap;
 use crate::history::History;
@@ -27,7 +27,7 @@ pub struct Explanation {
     pub symbol: String,
     /// Market date the metrics are for.
     pub as_of: NaiveDate,
-    /// Version of the rules.
+    /// Version of the rules, with the parameters that are not their defaults.
     pub method_version: String,
     /// Where the frequency came from: `inferred` or `vendor`; null without regular dividends.
     pub frequency_source: Option<String>,
@@ -74,7 +74,7 @@ pub fn explain(history: &History, market: &Market<'_>) -> Explanation {
     Explanation {
         symbol: history.symbol.to_string(),
         as_of: measured.basis.as_of,
-        method_version: METHOD_VERSION.to_owned(),
+        method_version: market.rules.method_version(),
         frequency_source: measured.basis.rhythm.source.map(|source| source.as_str().to_owned()),
         payout_status: measured.payouts.ratio.err().map_or("ok", PayoutGap::as_str).to_owned(),
         payout_basis: (!is_fund).then(|| measured.payouts.basis.as_str().to_owned()),

@@ -1,7 +1,5 @@
 //! What is paid, explained: trailing and indicated dividends, yields, rhythm, what comes next.
 
-use chrono::NaiveDate;
-
 use super::entry::Rounding::{Amount, Exact, Percent};
 use super::entry::{ExplainedMetric, ExplainedObservation};
 use super::entry::{date, entry, number, window};
@@ -65,6 +63,7 @@ fn forward(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
 
 fn indicated(measured: &Measured<'_>) -> String {
     let (forward, rates) = (&measured.income.forward, &measured.basis.rates);
+    let rules = &measured.basis.rules.forward;
     let last = rates.iter().rev().nth(usize::from(forward.latest_unusual));
     match (forward.amount, last, measured.basis.payments_per_year()) {
         (None, _, _) => "no forward figure: a fund, a delisted security or an irregular payer".to_owned(),
@@ -72,15 +71,18 @@ fn indicated(measured: &Measured<'_>) -> String {
             let amount = number(Some(last.amount));
             if arithmetic::settle(last.amount.saturating_mul(n.into())) == value {
                 let which = if forward.latest_unusual {
-                    "regular amount before the latest, which is at least 3 times the median before it and unconfirmed,"
+                    format!(
+                        "regular amount before the latest, which is at least {} times the median before it and unconfirmed,",
+                        rules.unusual_factor
+                    )
                 } else {
-                    "latest regular amount declared"
+                    "latest regular amount declared".to_owned()
                 };
                 format!("{which} {amount} ({}) x {n} payments a year", last.ex_date)
             } else {
                 format!(
-                    "latest {amount} ({}) + the one before it: interim and final alternate by more than 10 %",
-                    last.ex_date
+                    "latest {amount} ({}) + the one before it: interim and final alternate by more than {} %",
+                    last.ex_date, rules.unequal_halves
                 )
             }
         }
@@ -153,15 +155,17 @@ fn yields(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
 }
 
 fn rhythm(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
-    let newest_dates: Vec<String> =
-        measured.basis.ex_dates.iter().rev().take(7).rev().map(NaiveDate::to_string).collect();
+    let looked_at = measured.basis.rules.frequency.newest_ex_dates;
+    let mut newest_dates: Vec<String> =
+        measured.basis.ex_dates.iter().rev().zip(0..looked_at).map(|(date, _)| date.to_string()).collect();
+    newest_dates.reverse();
     let source = measured.basis.rhythm.source.map_or("nothing", |source| source.as_str());
     let formula = format!(
         "{} from {source}; newest regular ex-dates {}",
         measured.basis.rhythm.frequency,
         newest_dates.join(", ")
     );
-    let observations = newest(measured, 7);
+    let observations = newest(measured, looked_at);
     vec![
         entry("frequency", "R5", Exact, formula.clone(), observations.clone()),
         entry("payments_per_year", "R5", Exact, formula, observations),
@@ -169,7 +173,7 @@ fn rhythm(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
 }
 
 /// The newest regular payments, declared ones included.
-fn newest(measured: &Measured<'_>, count: usize) -> Vec<ExplainedObservation> {
+fn newest(measured: &Measured<'_>, count: i64) -> Vec<ExplainedObservation> {
     let regular = measured.basis.payments().iter().rev().filter(|payment| payment.class.is_regular());
-    regular.take(count).map(of_payment).collect()
+    regular.zip(0..count).map(|(payment, _)| of_payment(payment)).collect()
 }

@@ -12,6 +12,7 @@ use crate::measure::frequency::{Rhythm, TaggedDate, rhythm};
 use crate::measure::market::Market;
 use crate::measure::merge::{Known, Merged, Payment, currency, merge};
 use crate::measure::quality::flag_contradictions;
+use crate::measure::rules::Rules;
 use crate::measure::series::Series;
 use crate::measure::yields::Rate;
 use crate::row::{Flag, Flags};
@@ -31,6 +32,7 @@ pub(crate) struct Price {
 pub(crate) struct Basis<'a> {
     pub history: &'a History,
     pub as_of: NaiveDate,
+    pub rules: &'a Rules,
     pub known: Known,
     pub merged: Merged<'a>,
     /// Currency of prices.
@@ -50,7 +52,7 @@ pub(crate) struct Basis<'a> {
 
 impl<'a> Basis<'a> {
     /// Merges the facts; flags what to know about them.
-    pub(crate) fn new(history: &'a History, market: &Market<'_>, flags: &mut Flags) -> Self {
+    pub(crate) fn new(history: &'a History, market: &Market<'a>, flags: &mut Flags) -> Self {
         let as_of = market.as_of;
         let mut merged = merge(history, market);
         flags.add(std::mem::take(&mut merged.flags));
@@ -62,13 +64,14 @@ impl<'a> Basis<'a> {
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
         flag_contradictions(&series, merged.prices.is_calm, flags);
         let tagged_dates = tagged_dates(payments, &merged.dividends.unproven, &dividend_currency);
-        let rhythm = rhythm(&tagged_dates);
+        let rhythm = rhythm(&tagged_dates, market.rules);
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
         ex_dates.dedup();
         flag_facts(history, payments, &rhythm, flags);
         Self {
             history,
             as_of,
+            rules: market.rules,
             known: Known::on(market),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),

@@ -47,7 +47,7 @@ pub(crate) fn income(basis: &Basis<'_>, flags: &mut Flags) -> Income {
     let forward = if basis.is_fund() || !basis.is_listed {
         Forward::NONE
     } else {
-        forward(&basis.rates, basis.payments_per_year(), status, as_of)
+        forward(&basis.rates, basis.payments_per_year(), status, as_of, basis.rules)
     };
     let yield_of =
         |dividend: Option<Decimal>| if mismatch { None } else { percent_of(dividend?, basis.close()?) };
@@ -78,13 +78,14 @@ pub(crate) fn income(basis: &Basis<'_>, flags: &mut Flags) -> Income {
 }
 
 fn payer_status(basis: &Basis<'_>) -> DividendState {
-    status(&StatusFacts {
+    let facts = StatusFacts {
         as_of: basis.as_of,
         last_ex_date: basis.ex_dates.last().copied(),
         last_declared: last_declared(basis),
         payments_per_year: basis.payments_per_year(),
         suspended_on: basis.security().and_then(|security| security.dividend_suspended_on),
-    })
+    };
+    status(&facts, &basis.rules.status)
 }
 
 fn last_declared(basis: &Basis<'_>) -> Option<NaiveDate> {
@@ -121,7 +122,7 @@ fn flag_income(basis: &Basis<'_>, income: &Income, flags: &mut Flags) {
     if income.mismatch {
         flags.set(Flag::CurrencyMismatch);
     }
-    if is_suspect(income.dividend_yield) {
+    if is_suspect(income.dividend_yield, &basis.rules.safety) {
         flags.set(Flag::YieldSuspect);
     }
     if income.forward.latest_unusual {

@@ -43,7 +43,7 @@ pub(crate) struct Measured<'a> {
 }
 
 /// Measures a security.
-pub(crate) fn measure<'a>(history: &'a History, market: &Market<'_>) -> Measured<'a> {
+pub(crate) fn measure<'a>(history: &'a History, market: &Market<'a>) -> Measured<'a> {
     let mut flags = Flags::default();
     let basis = Basis::new(history, market, &mut flags);
     let income = income(&basis, &mut flags);

@@ -35,7 +35,8 @@ pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut Flags) ->
     let seed = seed.map(|(years, through_year)| StreakSeed { years, through_year });
     let listed = security.and_then(|security| security.ipo_date).map(|date| date.year());
     let spin_offs = spin_off_years(basis);
-    let streak = streak(&totals, &StreakFacts { running, seed, listed, spin_offs: &spin_offs });
+    let facts = StreakFacts { running, seed, listed, spin_offs: &spin_offs };
+    let streak = streak(&totals, &facts, &basis.rules.streak);
     if streak.started.is_some_and(|started| spin_offs.iter().any(|year| *year >= started)) {
         flags.set(Flag::SpinOffReview);
     }
@@ -45,9 +46,9 @@ pub(crate) fn progress(basis: &Basis<'_>, income: &Income, flags: &mut Flags) ->
     Progress {
         growth: [1, 3, 5, 10].map(|span| totals.growth(running - 1, span)),
         streak,
-        at_risk: is_at_risk(income.forward.amount, &totals, running - 1),
+        at_risk: is_at_risk(income.forward.amount, &totals, running - 1, &basis.rules.streak),
         payment_years: payment_years(&totals, &unproven_years(basis), running),
-        changes: rate_changes(&basis.rates, per_year, basis.as_of),
+        changes: rate_changes(&basis.rates, per_year, basis.as_of, basis.rules),
         totals,
     }
 }

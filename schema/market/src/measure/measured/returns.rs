@@ -32,8 +32,8 @@ pub(crate) fn returns(basis: &Basis<'_>, market: &Market<'_>) -> Returns {
         total_return_1y: since(year_ago),
         total_return_5y: since(start_bar(&series, as_of, 60)),
         volatility: volatility(&series, &basis.ex_days),
-        beta: market
-            .benchmark
-            .and_then(|benchmark| beta(&month_ends(&series, &basis.ex_days, as_of), benchmark)),
+        beta: market.benchmark.and_then(|benchmark| {
+            beta(&month_ends(&series, &basis.ex_days, as_of), benchmark, &basis.rules.risk)
+        }),
     }
 }

@@ -9,7 +9,7 @@ use crate::measure::arithmetic::quotient;
 use crate::measure::calendar::session_on_or_after;
 use crate::measure::merge::Payment;
 use crate::measure::next::{Expected, expected};
-use crate::measure::yields::{Forward, Rate, has_unequal_halves};
+use crate::measure::yields::{Forward, has_unequal_halves};
 use crate::row::{DividendState, Flag, Flags};
 
 /// What lies ahead.
@@ -55,18 +55,19 @@ fn projection(basis: &Basis<'_>, income: &Income, per_year: i32, date: Expected)
     Some(Projection {
         ex_date: date.ex_date,
         payment_date: payment_date(basis, date),
-        amount: amount(&basis.rates, &income.forward, per_year, date.repeats)?,
+        amount: amount(basis, &income.forward, per_year, date.repeats)?,
     })
 }
 
 /// What is expected of one payment, so that those of a year add up to the indicated dividend.
 ///
 /// Funds have none: there it is what the same slot paid last year.
-fn amount(rates: &[Rate], forward: &Forward, per_year: i32, repeats: NaiveDate) -> Option<Decimal> {
+fn amount(basis: &Basis<'_>, forward: &Forward, per_year: i32, repeats: NaiveDate) -> Option<Decimal> {
+    let rates = &basis.rates;
     let of_slot = || rates.binary_search_by_key(&repeats, |rate| rate.ex_date).map(|slot| rates[slot].amount);
     let rests_on = &rates[..rates.len() - usize::from(forward.latest_unusual)];
     match forward.amount {
-        Some(forward) if per_year != 2 || !has_unequal_halves(rests_on) => {
+        Some(forward) if per_year != 2 || !has_unequal_halves(rests_on, &basis.rules.forward) => {
             quotient(forward, Decimal::from(per_year))
         }
         _ => of_slot().ok().or_else(|| rates.last().map(|rate| rate.amount)),

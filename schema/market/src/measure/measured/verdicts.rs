@@ -43,10 +43,10 @@ pub(crate) fn verdicts(
     let sector = basis.security().and_then(|security| security.sector.as_deref());
     let yield_forward = income.yield_forward.filter(|_| income.status == DividendState::Active);
     Verdicts {
-        is_aristocrat: is_aristocrat(&list_facts(basis, income, progress)),
+        is_aristocrat: is_aristocrat(&list_facts(basis, income, progress), &basis.rules.lists),
         chowder: chowder(yield_forward, progress.growth[2], sector),
-        safety: safety(&facts),
-        trap: yield_trap_risk(&facts),
+        safety: safety(&facts, &basis.rules.safety),
+        trap: yield_trap_risk(&facts, &basis.rules.safety),
     }
 }
 

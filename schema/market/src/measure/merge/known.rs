@@ -44,6 +44,7 @@ impl Known {
 mod tests {
     use super::*;
     use crate::history::SourcePolicy;
+    use crate::measure::rules::Rules;
 
     #[test]
     fn undated_rows_are_known_now_but_not_long_ago() {
@@ -51,7 +52,13 @@ mod tests {
         let check = |as_of: &str, declared: Option<&str>, effective: &str, expected| {
             let policy = SourcePolicy::default();
             let (as_of, newest) = (date(as_of), date("2024-06-28"));
-            let known = Known::on(&Market { as_of, newest, benchmark: None, policy: &policy });
+            let known = Known::on(&Market {
+                as_of,
+                newest,
+                benchmark: None,
+                policy: &policy,
+                rules: &Rules::DEFAULT,
+            });
             assert_eq!(
                 known.has(declared.map(date), date(effective)),
                 expected,

@@ -97,6 +97,7 @@ pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a>
             close_after: &close_after,
             currency: currency(history),
         },
+        rules: market.rules,
     };
     let dividends = merge_dividends(history, winners, &beside, &basics, &mut flags);
     let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);

@@ -6,18 +6,15 @@
 //! Adjacent suspects within a factor of 3 of each other are a run, judged as one: it is a new level, not an outlier, when
 //! the next sum is within 3 of its last, or when it has two or more sums and no return to the old level follows. A sum
 //! that has its like a year before or after is a yearly extra.
-//! Source: the factors and days are this service's own, chosen against reported unit errors and restored dividends.
+//! Source: the factors and days are this service's own, chosen against reported unit errors and restored dividends: the
+//! parameters `outlier.…`.
 
-use chrono::{NaiveDate, TimeDelta};
+use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use crate::measure::arithmetic::{median, settle, within_factor};
 use crate::measure::frequency::is_restart;
-
-/// Sums a new one is compared with.
-const COMPARED: usize = 4;
-/// Days between a yearly extra and the next.
-const YEARLY: (TimeDelta, TimeDelta) = (TimeDelta::days(335), TimeDelta::days(395));
+use crate::measure::rules::{self, Rules};
 
 /// The regular amounts of one ex-date in one currency.
 #[derive(Debug, Clone, Copy)]
@@ -37,20 +34,23 @@ pub(super) struct Isolated {
 }
 
 /// The isolated outliers of sums in order.
-pub(super) fn isolated(sums: &[Sum]) -> Vec<Isolated> {
+pub(super) fn isolated(sums: &[Sum], rules: &Rules) -> Vec<Isolated> {
     let levels: Vec<Option<Decimal>> =
-        (0..sums.len()).map(|position| suspected_level(sums, position)).collect();
+        (0..sums.len()).map(|position| suspected_level(sums, position, rules)).collect();
+    let rules = &rules.outlier;
     let mut isolated = Vec::new();
     let mut start = 0;
     while start < sums.len() {
         let mut end = start + 1;
         if let Some(level) = levels[start] {
-            while end < sums.len() && levels[end].is_some() && is_near(sums[end].amount, sums[end - 1].amount)
+            while end < sums.len()
+                && levels[end].is_some()
+                && is_near(sums[end].amount, sums[end - 1].amount, rules)
             {
                 end += 1;
             }
-            if !is_new_level(sums, start, end, level) {
-                let alone = (start..end).filter(|position| !has_yearly_twin(sums, *position));
+            if !is_new_level(sums, start, end, level, rules) {
+                let alone = (start..end).filter(|position| !has_yearly_twin(sums, *position, rules));
                 isolated.extend(alone.map(|position| Isolated { position, level }));
             }
         }
@@ -60,14 +60,15 @@ pub(super) fn isolated(sums: &[Sum]) -> Vec<Isolated> {
 }
 
 /// The median a sum is suspiciously far above.
-fn suspected_level(sums: &[Sum], position: usize) -> Option<Decimal> {
-    let compared = sums.get(position.checked_sub(COMPARED)?..=position)?;
+fn suspected_level(sums: &[Sum], position: usize, rules: &Rules) -> Option<Decimal> {
+    let before = usize::try_from(rules.outlier.compared_sums).ok()?;
+    let compared = sums.get(position.checked_sub(before)?..=position)?;
     let (suspect, before) = compared.split_last()?;
-    let limit = |value: Decimal| settle(value.saturating_mul(Decimal::TEN));
+    let limit = |value: Decimal| settle(value.saturating_mul(rules.outlier.factor));
     // The median is at least the smallest, so most sums need no sorting.
     let smallest = before.iter().map(|sum| sum.amount).min()?;
     if settle(suspect.amount) < limit(smallest)
-        || compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date))
+        || compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules))
     {
         return None;
     }
@@ -76,27 +77,30 @@ fn suspected_level(sums: &[Sum], position: usize) -> Option<Decimal> {
 }
 
 /// Whether the run of suspects from `start` to before `end` is what the payer pays from then on.
-fn is_new_level(sums: &[Sum], start: usize, end: usize, level: Decimal) -> bool {
+fn is_new_level(sums: &[Sum], start: usize, end: usize, level: Decimal, rules: &rules::Outlier) -> bool {
     let next = sums.get(end).map(|sum| sum.amount);
-    let goes_on = next.is_some_and(|next| is_near(next, sums[end - 1].amount));
-    let returns = next.is_some_and(|next| is_near(next, level));
+    let goes_on = next.is_some_and(|next| is_near(next, sums[end - 1].amount, rules));
+    let returns = next.is_some_and(|next| is_near(next, level, rules));
     goes_on || (end - start >= 2 && !returns)
 }
 
-fn has_yearly_twin(sums: &[Sum], position: usize) -> bool {
+fn has_yearly_twin(sums: &[Sum], position: usize, rules: &rules::Outlier) -> bool {
     let sum = sums[position];
+    let yearly = rules.yearly_least_days..=rules.yearly_most_days;
     sums.iter().any(|other| {
-        let apart = (other.ex_date - sum.ex_date).abs();
-        YEARLY.0 <= apart && apart <= YEARLY.1 && is_near(other.amount, sum.amount)
+        let apart = (other.ex_date - sum.ex_date).num_days().abs();
+        yearly.contains(&apart) && is_near(other.amount, sum.amount, rules)
     })
 }
 
-fn is_near(a: Decimal, b: Decimal) -> bool {
-    within_factor(a, b, Decimal::from(3))
+fn is_near(a: Decimal, b: Decimal, rules: &rules::Outlier) -> bool {
+    within_factor(a, b, rules.near_factor)
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::TimeDelta;
+
     use super::*;
 
     /// Payments every `days` days, written `0.05 x4, 5`.
@@ -113,7 +117,8 @@ mod tests {
     }
 
     fn check(days: i64, text: &str, expected: &[usize]) {
-        let found: Vec<usize> = isolated(&paid(days, text)).iter().map(|found| found.position).collect();
+        let found: Vec<usize> =
+            isolated(&paid(days, text), &Rules::DEFAULT).iter().map(|found| found.position).collect();
         assert_eq!(found, expected, "every {days} days: {text}");
     }
 
@@ -126,7 +131,7 @@ mod tests {
         // The median of the four, not each of them and not their mean.
         check(91, "0.01, 0.05 x2, 1, 0.5, 0.05 x4", &[4]);
         check(91, "0.01, 0.05 x2, 1, 0.49, 0.05 x4", &[]);
-        assert_eq!(isolated(&paid(91, "0.05 x4, 5"))[0].level, dec!(0.05));
+        assert_eq!(isolated(&paid(91, "0.05 x4, 5"), &Rules::DEFAULT)[0].level, dec!(0.05));
     }
 
     #[test]
@@ -175,7 +180,8 @@ mod tests {
     fn a_later_amount_never_changes_what_is_long_past() {
         let long = paid(91, "0.05 x4, 5, 0.05 x20, 0.06 x20");
         for known in 6..long.len() {
-            let found: Vec<usize> = isolated(&long[..known]).iter().map(|found| found.position).collect();
+            let found: Vec<usize> =
+                isolated(&long[..known], &Rules::DEFAULT).iter().map(|found| found.position).collect();
             assert_eq!(found, [4], "{known} known");
         }
     }

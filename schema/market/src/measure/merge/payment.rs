@@ -8,6 +8,7 @@ use crate::event::{Dividend, DividendType};
 use crate::measure::adjust::Splits;
 use crate::measure::arithmetic::settle;
 use crate::measure::class::Class;
+use crate::measure::rules::{Outlier, Rules};
 use crate::observation::Observation;
 
 /// One distribution as it counts.
@@ -49,6 +50,7 @@ pub(crate) struct Basics<'a> {
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
     /// The prices around it.
     pub neighbours: Neighbours<'a>,
+    pub rules: &'a Rules,
 }
 
 /// The prices around a distribution.
@@ -68,12 +70,14 @@ impl Neighbours<'_> {
     }
 
     /// Whether the price fell on an ex-date by about an amount that is large enough to be seen in it.
-    pub(super) fn show(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
+    pub(super) fn show(&self, amount: Decimal, ex_date: NaiveDate, rules: &Outlier) -> bool {
         let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
             return false;
         };
-        let times = |tenths: i64| settle(amount.saturating_mul(Decimal::new(tenths, 1)));
+        let times = |factor: Decimal| settle(amount.saturating_mul(factor));
         let fall = settle(before - after);
-        settle(amount * Decimal::from(20)) >= settle(before) && times(6) <= fall && fall <= times(14)
+        times(Decimal::ONE_HUNDRED / rules.special_share) >= settle(before)
+            && times(rules.special_least_fall) <= fall
+            && fall <= times(rules.special_most_fall)
     }
 }

@@ -18,6 +18,7 @@ use super::row_rule::RowFault;
 use super::version::{Fate, Held};
 use crate::event::DividendType;
 use crate::measure::class::Class;
+use crate::measure::rules::Outlier;
 use crate::row::{Flag, Flags, HoldReason};
 
 /// What an isolated outlier is taken for.
@@ -44,7 +45,7 @@ pub(crate) fn hold_outliers<'a>(
         let taken = outliers.get(&position);
         position += 1;
         let outlier = match taken {
-            Some(Taken::Outlier(level)) => Some(outlier(payment, *level)),
+            Some(Taken::Outlier(level)) => Some(outlier(payment, *level, &basics.rules.outlier)),
             _ => None,
         };
         if outlier.is_some() {
@@ -83,11 +84,16 @@ fn exceeds_price(payment: &Payment<'_>, basics: &Basics<'_>) -> Option<RowFault>
     })
 }
 
-fn outlier(payment: &Payment<'_>, level: Decimal) -> RowFault {
+fn outlier(payment: &Payment<'_>, level: Decimal, rules: &Outlier) -> RowFault {
+    let compared = match rules.compared_sums {
+        4 => "four".to_owned(),
+        sums => sums.to_string(),
+    };
     let message = format!(
-        "{} a share is at least 10 times the median {} of the four regular amounts before it, and no other bears it out",
+        "{} a share is at least {} times the median {} of the {compared} regular amounts before it, and no other bears it out",
         payment.adjusted.normalize(),
-        level.normalize()
+        rules.factor,
+        level.normalize(),
     );
     (HoldReason::AmountOutlier, message)
 }
@@ -109,10 +115,10 @@ fn outliers(payments: &[Payment<'_>], basics: &Basics<'_>) -> BTreeMap<usize, Ta
                 amount: day.iter().map(|position| payments[*position].adjusted).sum(),
             })
             .collect();
-        for Isolated { position: day, level } in isolated(&sums) {
+        for Isolated { position: day, level } in isolated(&sums, basics.rules) {
             let declared = days[day].iter().map(|position| payments[*position].amount).sum();
-            let is_special =
-                currency == basics.neighbours.currency && basics.neighbours.show(declared, sums[day].ex_date);
+            let is_special = currency == basics.neighbours.currency
+                && basics.neighbours.show(declared, sums[day].ex_date, &basics.rules.outlier);
             let taken = || if is_special { Taken::Special } else { Taken::Outlier(level) };
             outliers.extend(days[day].iter().map(|position| (*position, taken())));
         }

@@ -5,7 +5,7 @@ use chrono::{DateTime, NaiveDate};
 use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
 use crate::event::{Action, Dividend, Kind};
 use crate::history::{History, Observation, PolicyRule, SourceBars, SourcePolicy};
-use crate::measure::{Derived, Market, derive};
+use crate::measure::{Derived, Market, Rules, derive};
 use crate::row::DividendStatus;
 use crate::symbol::Symbol;
 
@@ -66,7 +66,13 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
 }
 
 fn derived(rows: &[&str], policy: &SourcePolicy) -> Derived {
-    let market = Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy };
+    let market = Market {
+        as_of: date("2024-12-31"),
+        newest: date("2024-12-31"),
+        benchmark: None,
+        policy,
+        rules: &Rules::DEFAULT,
+    };
     derive(&history(rows, &[]), &market)
 }
 
@@ -215,8 +221,13 @@ fn the_order_of_a_days_rows_never_matters() {
     ];
     let stream: Vec<Observation<Dividend>> = (1..).zip(rows).map(|(line, text)| row(line, text)).collect();
     let policy = SourcePolicy::default();
-    let market =
-        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
+    let market = Market {
+        as_of: date("2024-12-31"),
+        newest: date("2024-12-31"),
+        benchmark: None,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     let of =
         |dividends: Vec<Observation<Dividend>>| derive(&History { dividends, ..history(&[], &[]) }, &market);
     let expected = of(stream.clone());
@@ -253,8 +264,13 @@ fn quarterly(amounts: &[&str], closes: &[(&str, i64)]) -> Derived {
         .collect();
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     let policy = SourcePolicy::default();
-    let market =
-        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
+    let market = Market {
+        as_of: date("2024-12-31"),
+        newest: date("2024-12-31"),
+        benchmark: None,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     derive(&history(&rows, closes), &market)
 }
 
@@ -325,8 +341,13 @@ fn two_rows_of_one_day_are_judged_together() {
     let mut foreign = history(&rows[..5], &[]);
     foreign.dividends[4].record.currency = "GBP".into();
     let policy = SourcePolicy::default();
-    let market =
-        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
+    let market = Market {
+        as_of: date("2024-12-31"),
+        newest: date("2024-12-31"),
+        benchmark: None,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     assert!(derive(&foreign, &market).quarantined.is_empty());
 }
 
@@ -354,8 +375,13 @@ fn sources_never_interleave_and_manual_records_override() {
 fn rows_their_neighbours_contradict_are_held_and_come_back() {
     let rows = ["a - 0 +1 2024-06-03 25", "a - 0 +1 2024-06-05 25 liquidation"];
     let policy = SourcePolicy::default();
-    let market =
-        Market { as_of: date("2024-12-31"), newest: date("2024-12-31"), benchmark: None, policy: &policy };
+    let market = Market {
+        as_of: date("2024-12-31"),
+        newest: date("2024-12-31"),
+        benchmark: None,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     let held = derive(&history(&rows, &[("2024-05-31", 20)]), &market);
     assert_eq!(live(&held), ["2024-06-05 25"]);
     assert_eq!(held.quarantined[0].reason, "amount_exceeds_price");
@@ -366,8 +392,13 @@ fn rows_their_neighbours_contradict_are_held_and_come_back() {
 fn a_bar_in_the_wrong_unit_is_held() {
     let closes = [("2024-06-03", 20), ("2024-06-04", 2010), ("2024-06-05", 20), ("2024-06-06", 2000)];
     let policy = SourcePolicy::default();
-    let market =
-        Market { as_of: date("2024-06-06"), newest: date("2024-06-06"), benchmark: None, policy: &policy };
+    let market = Market {
+        as_of: date("2024-06-06"),
+        newest: date("2024-06-06"),
+        benchmark: None,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     let found = derive(&history(&[], &closes), &market);
     assert_eq!(found.bars.close, [20, 20, 2000]);
     assert_eq!(

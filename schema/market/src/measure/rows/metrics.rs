@@ -6,7 +6,6 @@ use super::next::next;
 use super::rounded::{amount, percent};
 use crate::measure::arithmetic::{self, count, quotient};
 use crate::measure::lists::{is_king, tier};
-use crate::measure::market::METHOD_VERSION;
 use crate::measure::measured::Measured;
 use crate::row::{AnnualTotal, Flag, Json, Metrics, Quarantined};
 
@@ -59,8 +58,8 @@ pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> M
         first_payment_date: measured.basis.rates.first().map(|rate| rate.ex_date),
         payment_count: count(gone_ex),
         is_dividend_aristocrat: measured.verdicts.is_aristocrat,
-        is_dividend_king: is_king(measured.progress.streak.years),
-        tier: tier(measured.progress.streak.years),
+        is_dividend_king: is_king(measured.progress.streak.years, &measured.basis.rules.lists),
+        tier: tier(measured.progress.streak.years, &measured.basis.rules.lists),
         next: Json(next(measured)),
         chowder_number: percent(measured.verdicts.chowder.map(|chowder| chowder.number)),
         chowder_pass: measured.verdicts.chowder.map(|chowder| chowder.passes),
@@ -73,7 +72,7 @@ pub(crate) fn metrics(measured: &Measured<'_>, quarantined: &[Quarantined]) -> M
         annual_totals: Json(annual_totals(measured)),
         flags: Json(measured.flags.words()),
         quarantined: Json(quarantined.to_vec()),
-        method_version: METHOD_VERSION.to_owned(),
+        method_version: measured.basis.rules.method_version(),
     }
 }
 

@@ -1,0 +1,82 @@
+//! The OpenAPI document, with what the served figures' rules deviate in while they do.
+
+use std::sync::{PoisonError, RwLock};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::read::method::Method;
+
+/// The document's text: plain, and marked with what it was last marked with.
+#[derive(Debug)]
+pub(super) struct Document {
+    document: Value,
+    plain: Bytes,
+    marked: RwLock<(Method, Bytes)>,
+}
+
+impl Document {
+    pub(super) fn new(document: &Value) -> Self {
+        Self {
+            document: document.clone(),
+            plain: Bytes::from(document.to_string()),
+            marked: RwLock::default(),
+        }
+    }
+
+    /// The text while figures of this method are served. It is written once for each.
+    pub(super) fn under(&self, method: &Method) -> Bytes {
+        if method.is_plain() {
+            return self.plain.clone();
+        }
+        let (known, text) = self.marked.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if known == *method {
+            return text;
+        }
+        let text = Bytes::from(mark(self.document.clone(), method).to_string());
+        *self.marked.write().unwrap_or_else(PoisonError::into_inner) = (method.clone(), text.clone());
+        text
+    }
+}
+
+/// Says the deviation for programs (`info.x-method`) and, in the introduction, for people.
+fn mark(mut document: Value, method: &Method) -> Value {
+    let info = &mut document["info"];
+    let introduction = info["description"].as_str().unwrap_or_default();
+    info["description"] = format!("{introduction}\n\n{}", told(method)).into();
+    info["x-method"] = json!(method);
+    document
+}
+
+fn told(method: &Method) -> String {
+    let rules: Vec<String> =
+        method.rules.iter().map(|(name, value)| format!("`{name}` is {value}")).collect();
+    let mut told = vec![format!("**Method {}.**", method.version)];
+    if !rules.is_empty() {
+        told.push(format!("The figures served deviate from the rules: {}.", rules.join(", ")));
+    }
+    told.extend(method.note.clone());
+    told.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deviation_is_said_while_it_is_served() {
+        let document = Document::new(&json!({ "info": { "description": "Dividends." } }));
+        let plain = Method { version: "1".into(), ..Method::default() };
+        let rules = [("streak.tolerance".to_owned(), "1".to_owned())].into();
+        let method = Method { version: "1+streak.tolerance=1".into(), rules, note: Some("Why.".into()) };
+        let said = json!({ "info": {
+            "description": "Dividends.\n\n**Method 1+streak.tolerance=1.** The figures served deviate from the rules: `streak.tolerance` is 1. Why.",
+            "x-method": { "version": "1+streak.tolerance=1", "rules": { "streak.tolerance": "1" }, "note": "Why." }
+        } });
+        for (method, expected) in
+            [(&plain, &document.document), (&method, &said), (&method, &said), (&plain, &document.document)]
+        {
+            assert_eq!(serde_json::from_slice::<Value>(&document.under(method)).unwrap(), *expected);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+update generations set note = $2 where id = $1

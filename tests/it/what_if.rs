@@ -1,0 +1,127 @@
+//! What if a number in the rules were another: a generation derived with it, its figures, its promotion, and the way back.
+
+use anyhow::{Context, Result, ensure};
+use harness::{Api, Program, TestApp, eventually};
+use market::measure::METHOD_VERSION;
+use serde_json::{Value, json};
+
+use crate::generations::{PATIENCE, answer, load};
+
+const RULE: &str = "streak.tolerated_flat_years=1";
+
+/// A payer that raised every year but one: its streak has broken in 2022.
+async fn market() -> Result<TestApp> {
+    let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
+    load(&app, "prices.csv", "test", "symbol,date,close\nFLAT,2024-06-27,50\nFLAT,2024-06-28,50\n").await?;
+    let paid = [(2019, "1.0"), (2020, "1.1"), (2021, "1.2"), (2022, "1.2"), (2023, "1.3")];
+    let rows = paid.map(|(year, amount)| format!("FLAT,{year}-05-15,{amount},annual,d{year}\n"));
+    let dividends = format!("symbol,ex_date,amount,frequency,id\n{}", rows.concat());
+    load(&app, "dividends.csv", "test", &dividends).await?;
+    app.catch_up().await?;
+    Ok(app)
+}
+
+/// Streak and method of the metrics that are served, or were on a day.
+async fn served(api: &Api, key: &str, query: &str) -> Result<(Value, Value)> {
+    let reply = api.get(&format!("/v1/stocks/FLAT/metrics{query}"), Some(key)).await?;
+    ensure!(reply.status == 200, "{}: {}", reply.status, reply.text());
+    let metrics = &reply.json()?["data"];
+    Ok((metrics["increase_streak_years"].clone(), metrics["method_version"].clone()))
+}
+
+async fn becomes(api: &Api, key: &str, streak: i32, version: &str) -> Result<()> {
+    let expected = (json!(streak), json!(version));
+    eventually(PATIENCE, async || {
+        let found = served(api, key, "").await?;
+        ensure!(found == expected, "it is {found:?}");
+        Ok(())
+    })
+    .await
+}
+
+async fn method(api: &Api) -> Result<Value> {
+    Ok(api.get("/openapi.json", None).await?.json()?["info"]["x-method"].clone())
+}
+
+#[tokio::test]
+async fn figures_under_another_rule_are_compared_served_kept_up_and_left_again() -> Result<()> {
+    let app = market().await?;
+    let api = app.api_serve().await?;
+    let key = app.key("professional").await?;
+    let changed = format!("{METHOD_VERSION}+{RULE}");
+    becomes(&api, &key, 1, METHOD_VERSION).await?;
+    assert_eq!(method(&api).await?, Value::Null);
+
+    answer(&app, &["rebuild", "--rule", RULE]).await?;
+    let streak = "select increase_streak_years from read_g2.metrics where symbol = 'FLAT'";
+    assert_eq!(app.sql_value::<i32>(streak).await?, 3);
+    let diff = answer(&app, &["diff", "1", "2"]).await?.to_string();
+    assert!(diff.contains("increase_streak_years") && diff.contains(RULE), "{diff}");
+    becomes(&api, &key, 1, METHOD_VERSION).await?;
+
+    let refused = app.projector(&["promote", "2"]).await?;
+    let reason = "streak.tolerated_flat_years 1 (by default 0)";
+    assert!(refused.code == 1 && refused.stderr.contains(reason), "{}", refused.stderr);
+    let why = "One flat year is no break.";
+    answer(&app, &["promote", "2", "--accept-rules", "--note", why]).await?;
+    becomes(&api, &key, 3, &changed).await?;
+    let expected =
+        json!({ "version": changed, "rules": { "streak.tolerated_flat_years": "1" }, "note": why });
+    eventually(PATIENCE, async || {
+        let found = method(&api).await?;
+        ensure!(found == expected, "{found}");
+        Ok(())
+    })
+    .await?;
+    let listed = answer(&app, &["list"]).await?;
+    assert_eq!((&listed[1]["rules"], &listed[1]["note"]), (&expected["rules"], &json!(why)), "{listed}");
+    assert_eq!(served(&api, &key, "?as_of=2023-03-01").await?, (json!(2), json!(changed)));
+    let told = answer(&app, &["explain", "FLAT", "increase_streak_years"]).await?;
+    assert_eq!(told["method_version"], json!(changed));
+    let formula = told["metrics"][0]["formula"].as_str().context("a formula")?;
+    assert!(formula.contains("up to 1 flat years in a row"), "{formula}");
+
+    // What arrives is derived by the rules that are served, and by the others for the generation that has them.
+    let projector = app.spawn(Program::Projector, &["run"]).await?;
+    load(
+        &app,
+        "dividends-late.csv",
+        "test",
+        "symbol,ex_date,amount,frequency,id\nFLAT,2024-05-15,1.4,annual,d2024\n",
+    )
+    .await?;
+    becomes(&api, &key, 4, &changed).await?;
+    let before: i32 =
+        app.sql_value("select increase_streak_years from read_g1.metrics where symbol = 'FLAT'").await?;
+    assert_eq!(before, 2);
+    drop(projector);
+
+    answer(&app, &["rollback"]).await?;
+    becomes(&api, &key, 2, METHOD_VERSION).await?;
+    eventually(PATIENCE, async || {
+        let found = method(&api).await?;
+        ensure!(found.is_null(), "{found}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn parameters_are_listed_and_mistakes_are_told_before_anything_is_built() -> Result<()> {
+    let app = TestApp::start().await?;
+    let listed = answer(&app, &["rules"]).await?;
+    let tolerance = listed.as_array().into_iter().flatten().find(|one| one["name"] == "streak.tolerance");
+    let told = tolerance.context("the tolerance is listed")?;
+    let expected = ["R14", "percent", "0.05", "0", "10"].map(|text| json!(text));
+    assert_eq!(["rule", "unit", "default", "least", "most"].map(|field| told[field].clone()), expected);
+    for (given, reason) in [
+        ("streak.tolerated_flat_year=1", "the nearest is streak.tolerated_flat_years"),
+        ("streak.tolerance=11", "it is from 0 to 10, in percent"),
+        ("streak.tolerance", "is not NAME=VALUE"),
+    ] {
+        let refused = app.projector(&["rebuild", "--rule", given]).await?;
+        assert!(refused.code == 1 && refused.stderr.contains(reason), "{given}: {}", refused.stderr);
+    }
+    assert_eq!(app.sql_value::<i64>("select count(*) from control.generations").await?, 1);
+    Ok(())
+}
