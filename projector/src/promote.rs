@@ -12,6 +12,7 @@ use market::measure::METHOD_VERSION;
 use market::row::Json;
 use process::failpoint;
 use serde::Serialize;
+use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
 use tokio_postgres::{Client, Row, Transaction};
 
@@ -128,6 +129,7 @@ fn accept_rules(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
 
 async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
     transaction.execute(FLIP, &[&to, &from]).await?;
+    analysts::point(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");
     Ok(())
@@ -165,7 +167,8 @@ pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()>
         bail!("generation {id} is served; promote another one first");
     }
     let fact_set: String = row.try_get("fact_set")?;
-    transaction.batch_execute(&format!("drop schema {} cascade", generation_schema(id))).await?;
+    let (views, tables) = (analyst_schema(id), generation_schema(id));
+    transaction.batch_execute(&format!("drop schema {views} cascade; drop schema {tables} cascade")).await?;
     transaction.execute("update active set previous = null where previous = $1", &[&id]).await?;
     transaction.execute(DROP_GENERATION, &[&id]).await?;
     if transaction.query_opt(UNUSED_FACTS, &[&fact_set]).await?.is_some() {

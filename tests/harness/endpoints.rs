@@ -37,6 +37,11 @@ impl Endpoints {
         })
     }
 
+    /// The database as another role reaches it.
+    pub fn database_url_of(&self, role: &str) -> Result<String> {
+        with_user(&self.database_url, role)
+    }
+
     /// The variables the service's programs read.
     pub fn environment(&self) -> Vec<(String, String)> {
         [

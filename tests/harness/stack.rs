@@ -93,7 +93,7 @@ async fn live(
     running.projector = Some(services.start_projector()?);
     let api = &*running.api.insert(services.start_api(port).await?);
     let keys = keys::obtain(&services, api, folder).await?;
-    let environment = report::environment(&endpoints, api, &keys);
+    let environment = report::environment(&endpoints, api, &keys)?;
     folder.remember_environment(&environment)?;
     report::print(api, &keys).await?;
     running.watch(progress).await

@@ -1,6 +1,7 @@
 //! Every integration test in one program, one file per area: one link, and one pair of servers for all.
 
 mod accounts;
+mod analysts;
 mod api_access;
 mod api_answers;
 mod api_contract;

@@ -397,63 +397,6 @@ create table factors (
   factors json not null
 );
 
--- For SQL users: the packed prices as rows. Columns are sequences of base-128 integers, signed ones zigzag-coded;
--- open, high and low are differences to the close; 0 marks an absent value, so codes are shifted by one.
-create function varints(bytes bytea) returns numeric[] language plpgsql immutable strict as $$
-declare
-  numbers numeric[] := '{}';
-  number numeric := 0;
-  place numeric := 1;
-begin
-  for i in 0 .. length(bytes) - 1 loop
-    number := number + (get_byte(bytes, i) & 127) * place;
-    if get_byte(bytes, i) < 128 then
-      numbers := numbers || number;
-      number := 0;
-      place := 1;
-    else
-      place := place * 128;
-    end if;
-  end loop;
-  return numbers;
-end $$;
-
-create function unzigzag(code numeric) returns numeric language sql immutable strict as
-  'select case when code % 2 = 0 then div(code, 2) else -div(code + 1, 2) end';
-
-create function price_bars(wanted text)
-returns table (symbol text, date date, open numeric, high numeric, low numeric, close numeric, volume numeric)
-language plpgsql stable strict as $$
-declare
-  packed record;
-  n integer;
-  days numeric[]; closes numeric[]; ranges numeric[]; volumes numeric[];
-  unit numeric; day numeric; last numeric;
-begin
-  for packed in select * from prices p where p.symbol = wanted order by p.year loop
-    days := varints(packed.days);
-    closes := varints(packed.close);
-    ranges := varints(packed.range);
-    volumes := varints(packed.volume);
-    unit := power(10::numeric, -days[1]);
-    n := days[2];
-    day := 0;
-    last := 0;
-    symbol := wanted;
-    for i in 1 .. n loop
-      day := day + unzigzag(days[2 + i]);
-      last := last + unzigzag(closes[1 + i]);
-      date := '0001-01-01'::date + (day - 1)::integer;
-      close := trim_scale(last * unit);
-      open := trim_scale((last + unzigzag(nullif(ranges[1 + i], 0) - 1)) * unit);
-      high := trim_scale((last + unzigzag(nullif(ranges[2 + n + i], 0) - 1)) * unit);
-      low := trim_scale((last + unzigzag(nullif(ranges[3 + 2 * n + i], 0) - 1)) * unit);
-      volume := unzigzag(nullif(volumes[1 + i], 0) - 1);
-      return next;
-    end loop;
-  end loop;
-end $$;
-
 do $$
 begin
   execute format('grant usage on schema %I to dds_api', current_schema());

@@ -8,7 +8,7 @@ use refinery_core::{Migration, Runner};
 use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::{Client, Config, GenericClient, NoTls};
 
-use crate::repack;
+use crate::{analysts, repack};
 
 pub use crate::error::{DbError, error_chain, is_for_room};
 
@@ -18,6 +18,8 @@ pub const PROJECTOR_ROLE: &str = "dds_projector";
 pub const API_ROLE: &str = "dds_api";
 /// Login role of the dashboard: accounts, keys and sessions, nothing of the market.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
+/// Login role of analysts: reads the generations' plain columns, and nothing else.
+pub const ANALYST_ROLE: &str = "dds_analyst";
 
 /// Where the database is.
 #[derive(Debug, Clone, Args)]
@@ -123,6 +125,13 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
         transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
         transaction.commit().await?;
     }
+    for id in analysts::closed(&client).await? {
+        let transaction = client.transaction().await?;
+        transaction.batch_execute("set local role dds_projector").await?;
+        analysts::open(&transaction, id, &generation_schema(id)).await?;
+        transaction.commit().await?;
+    }
+    analysts::point(&client).await?;
     client.batch_execute("select pg_advisory_unlock(7401)").await?;
     Ok(())
 }
@@ -172,6 +181,7 @@ pub async fn create_generation(
             &[&id, &fact_set, &method_version, &state, &benchmark],
         )
         .await?;
+    analysts::open(client, id, &schema).await?;
     if state == "building" { Ok(()) } else { Ok(index_generation(client).await?) }
 }
 

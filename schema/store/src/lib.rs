@@ -4,6 +4,7 @@
 
 #![warn(missing_docs)]
 
+pub mod analysts;
 pub mod copy;
 pub mod db;
 mod error;

@@ -7,6 +7,7 @@ use std::io::Write;
 use anyhow::Result;
 use reqwest::StatusCode;
 use serde_json::Value;
+use store::db::ANALYST_ROLE;
 
 use super::folder::environment_of_running_stack;
 use super::keys::{Keys, TIERS};
@@ -24,13 +25,14 @@ pub fn print_environment() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn environment(endpoints: &Endpoints, api: &Api, keys: &Keys) -> Vec<(String, String)> {
+pub(super) fn environment(endpoints: &Endpoints, api: &Api, keys: &Keys) -> Result<Vec<(String, String)>> {
     let mut environment = endpoints.environment();
+    environment.push(("ANALYST_DATABASE_URL".to_owned(), endpoints.database_url_of(ANALYST_ROLE)?));
     environment.push(("API_URL".to_owned(), api.base_url.clone()));
     for (tier, secret) in keys {
         environment.push((format!("KEY_{}", tier.to_uppercase()), secret.clone()));
     }
-    environment
+    Ok(environment)
 }
 
 /// Ends with the line that says that everything serves.

@@ -1,0 +1,41 @@
+//! Generations in plain columns, for SQL users: a schema of views beside each, which the role `dds_analyst` reads.
+
+use tokio_postgres::GenericClient;
+
+use crate::error::DbError;
+
+const UNPACK: &str = include_str!("../generation/unpack.sql");
+const ANALYST: &str = include_str!("../generation/analyst.sql");
+const CLOSED: &str = include_str!("../queries/generations_closed.sql");
+const POINT: &str = "select control.point_analysts()";
+
+/// The schema that holds a generation's views.
+pub fn analyst_schema(id: i32) -> String {
+    format!("analyst_g{id}")
+}
+
+/// Gives a generation, whose tables are in `schema`, its views, inside the caller's transaction; the search path is the
+/// generation's again afterwards.
+pub(crate) async fn open(client: &impl GenericClient, id: i32, schema: &str) -> Result<(), DbError> {
+    let views = analyst_schema(id);
+    let enter = "select set_config('search_path', $1, true)";
+    client.execute(enter, &[&schema]).await?;
+    client.batch_execute(UNPACK).await?;
+    client.batch_execute(&format!("create schema {views}")).await?;
+    client.execute(enter, &[&format!("{views}, {schema}")]).await?;
+    client.batch_execute(ANALYST).await?;
+    client.execute(enter, &[&schema]).await?;
+    Ok(())
+}
+
+/// Generations from before there were views.
+pub(crate) async fn closed(client: &impl GenericClient) -> Result<Vec<i32>, DbError> {
+    let rows = client.query(CLOSED, &[]).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+/// Lets analysts' new sessions begin in the served generation; whoever changes which one that is calls it.
+pub async fn point(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
+    client.execute(POINT, &[]).await?;
+    Ok(())
+}
