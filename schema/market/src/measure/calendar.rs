@@ -2,19 +2,20 @@
 //!
 //! A session is a weekday that is no holiday and no ad-hoc closing. Holidays follow the exchange's rule 7.2: a holiday
 //! on a Sunday is kept on Monday, one on a Saturday on Friday, except New Year's Day, which is then not kept.
-//! Rules hold from 1954 on; the days of half sessions are sessions. Early closings do not matter to end-of-day data.
+//! Rules hold from 1960 on; the days of half sessions are sessions. Early closings do not matter to end-of-day data.
 //! Source: the exchange's holiday notices and `exchange_calendars`.
 
-use chrono::{DateTime, Datelike, Days, NaiveDate, Utc, Weekday};
+use chrono::{DateTime, Datelike, Days, NaiveDate, TimeDelta, Utc, Weekday};
 use chrono_tz::America::New_York;
 
 /// Full-day closings by special notice, sorted (mourning, storms, blackout, attack, moon landing).
-const CLOSINGS: [(i32, u32, u32); 26] = [
+const CLOSINGS: [(i32, u32, u32); 27] = [
     (1961, 5, 29),
     (1963, 11, 25),
     (1968, 2, 12),
     (1968, 4, 9),
     (1968, 7, 5),
+    (1968, 11, 11),
     (1969, 2, 10),
     (1969, 3, 31),
     (1969, 7, 21),
@@ -121,6 +122,8 @@ fn is_holiday(date: NaiveDate) -> bool {
         2 => observed(22),
         3 | 4 => weekday == Weekday::Fri && is_good_friday(date),
         5 if year >= 1971 => monday_in(25),
+        // On a Saturday, and not kept.
+        5 if year == 1970 => false,
         5 => observed(30),
         6 => year >= 2022 && observed(19),
         7 => observed(4),
@@ -137,9 +140,24 @@ fn is_holiday(date: NaiveDate) -> bool {
 
 /// Listed closings, and the Wednesdays of the 1968 paperwork crisis.
 fn is_special_closing(date: NaiveDate) -> bool {
-    let key = (date.year(), date.month(), date.day());
-    let paperwork = key.0 == 1968 && date.weekday() == Weekday::Wed && key >= (1968, 6, 12);
-    paperwork || CLOSINGS.binary_search(&key).is_ok()
+    is_listed(date) || is_paperwork_day(date)
+}
+
+fn is_listed(date: NaiveDate) -> bool {
+    CLOSINGS.binary_search(&(date.year(), date.month(), date.day())).is_ok()
+}
+
+/// From 12 June to the end of 1968 weeks had four sessions: Wednesday was closed unless another day was.
+fn is_paperwork_day(date: NaiveDate) -> bool {
+    let in_crisis = date.year() == 1968 && (date.month(), date.day()) >= (6, 12);
+    in_crisis
+        && date.weekday() == Weekday::Wed
+        && !others_of_week(date).any(|day| is_holiday(day) || is_listed(day))
+}
+
+/// The two weekdays on each side of a Wednesday.
+fn others_of_week(wednesday: NaiveDate) -> impl Iterator<Item = NaiveDate> {
+    [-2, -1, 1, 2].into_iter().map(move |days| wednesday + TimeDelta::days(days))
 }
 
 /// Two days before Easter Sunday, by the Gregorian computus.
@@ -160,106 +178,49 @@ fn is_good_friday(date: NaiveDate) -> bool {
 mod tests {
     use super::*;
 
+    /// Weekdays without a session by year, from the exchange's own list of its holidays and special closings.
+    const CLOSED: &str = include_str!("calendar/closings.txt");
+
+    /// Good Fridays of years to come, Easter as the churches' tables have it.
+    const GOOD_FRIDAYS: &str = "2027-03-26 2028-04-14 2029-03-30 2030-04-19 2031-04-11 2032-03-26 2033-04-15 2034-04-07 \
+        2035-03-23 2036-04-11 2037-04-03 2038-04-23 2039-04-08 2040-03-30 2041-04-19 2042-04-04 2043-03-27 2044-04-15 \
+        2045-04-07 2046-03-23 2047-04-12 2048-04-03 2049-04-16 2050-04-08 2051-03-31 2052-04-19 2053-04-04 2054-03-27 \
+        2055-04-16 2056-03-31 2057-04-20 2058-04-12 2059-03-28 2060-04-16 2076-04-17 2077-04-09 2078-04-01 2079-04-21 \
+        2097-03-29 2098-04-18 2099-04-10 2100-03-26 2101-04-15 2102-04-07 2103-03-23 2104-04-11 2105-04-03 2106-04-16 \
+        2107-04-08 2199-04-12 2200-04-04 2201-04-17 2202-04-09 2203-04-01 2204-04-20 2205-04-05 2298-04-01 2299-04-14 \
+        2300-04-06 2301-03-29 2302-04-18";
+
     fn date(text: &str) -> NaiveDate {
         text.parse().unwrap()
     }
 
-    #[test]
-    fn closings_of_named_days() {
-        for closed in [
-            "2017-09-04",
-            "2024-01-01",
-            "2024-01-15",
-            "2024-02-19",
-            "2024-03-29",
-            "2024-05-27",
-            "2024-06-19",
-            "2024-07-04",
-            "2024-09-02",
-            "2024-11-28",
-            "2024-12-25",
-            "2025-01-09",
-            "2025-04-18",
-            "2021-12-24",
-            "2022-06-20",
-            "2023-01-02",
-            "2001-09-13",
-            "2012-10-30",
-            "2004-06-11",
-            "1998-01-19",
-            "2022-12-26",
-            "2020-07-03",
-            "1980-11-04",
-            "2000-04-21",
-            "2008-03-21",
-            "1990-04-13",
-            // The Mondays since 1971, and the days before.
-            "1970-02-23",
-            "1971-02-15",
-            "2022-02-21",
-            "1970-05-29",
-            "1971-05-31",
-            "2020-05-25",
-            "2018-01-15",
-            "2019-01-21",
-            "2020-09-07",
-            "2008-09-01",
-            // Thanksgiving from the 22nd to the 28th, election days until 1968.
-            "2018-11-22",
-            "2019-11-28",
-            "1965-11-02",
-            "1966-11-08",
-            "1968-11-05",
-            // The Wednesdays of 1968 from the 12th of June on.
-            "1968-06-12",
-            "1968-12-18",
-            "2023-06-19",
-        ] {
-            assert!(!is_session(date(closed)), "{closed}");
-        }
-        for open in [
-            "2021-12-31",
-            "2021-06-18",
-            "1997-01-20",
-            "2010-12-31",
-            "2024-12-24",
-            "2024-11-29",
-            "2024-10-14",
-            "2020-06-19",
-            "1970-02-16",
-            "2024-02-12",
-            "2022-02-28",
-            "1970-05-25",
-            "2021-05-24",
-            "2018-01-22",
-            "2024-01-08",
-            "2020-09-14",
-            "2018-11-15",
-            "2018-11-29",
-            "1966-11-01",
-            "1965-11-09",
-            "1969-11-04",
-            "1968-06-05",
-            "1969-01-08",
-        ] {
-            assert!(is_session(date(open)), "{open}");
-        }
+    fn year(text: &str) -> i32 {
+        text[..4].parse().unwrap()
+    }
+
+    fn closed_weekdays(from: NaiveDate, to: NaiveDate) -> Vec<String> {
+        let weekdays = from
+            .iter_days()
+            .take_while(|day| *day <= to)
+            .filter(|day| day.weekday().number_from_monday() < 6);
+        weekdays.filter(|day| !is_session(*day)).map(|day| day.format("%m-%d").to_string()).collect()
     }
 
     #[test]
-    fn a_year_has_its_known_number_of_sessions() {
-        for (year, sessions) in [
-            (1999, 252),
-            (2001, 248),
-            (2012, 250),
-            (2018, 251),
-            (2022, 251),
-            (2023, 250),
-            (2024, 252),
-            (2025, 250),
-        ] {
-            let day = |y| NaiveDate::from_ymd_opt(y, 12, 31).unwrap();
-            assert_eq!(sessions_between(day(year - 1), day(year)), sessions, "{year}");
+    fn the_exchange_closed_on_these_weekdays() {
+        for line in CLOSED.lines() {
+            let (first, last) = (format!("{}-01-01", year(line)), format!("{}-12-31", year(line)));
+            let expected: Vec<&str> = line[5..].split(' ').collect();
+            assert_eq!(closed_weekdays(date(&first), date(&last)), expected, "{}", year(line));
+        }
+        assert!(!is_session(date("2024-06-29")) && !is_session(date("2024-06-30")));
+    }
+
+    #[test]
+    fn the_one_closing_of_spring_moves_with_easter() {
+        for day in GOOD_FRIDAYS.split_whitespace() {
+            let (first, last) = (format!("{}-03-01", year(day)), format!("{}-04-30", year(day)));
+            assert_eq!(closed_weekdays(date(&first), date(&last)), [&day[5..]], "{day}");
         }
     }
 
@@ -267,9 +228,44 @@ mod tests {
     fn counting_and_stepping() {
         assert_eq!(add_sessions(date("2024-07-03"), 1), date("2024-07-05"));
         assert_eq!(add_sessions(date("2025-01-10"), -1), date("2025-01-08"));
+        assert_eq!(add_sessions(date("2025-01-10"), 5), date("2025-01-17"));
+        assert_eq!(add_sessions(date("2025-01-11"), 0), date("2025-01-11"));
         assert_eq!(sessions_between(date("2025-01-08"), date("2025-01-10")), 1);
+        assert_eq!(sessions_between(date("2025-01-07"), date("2025-01-17")), 7);
         assert_eq!(sessions_between(date("2025-01-10"), date("2025-01-08")), 0);
-        assert!(ends_month(date("2024-03-28")));
+        assert_eq!(
+            (previous_session(date("2024-07-05")), next_session(date("2024-07-03"))),
+            (date("2024-07-03"), date("2024-07-05"))
+        );
+        assert_eq!(
+            (session_on_or_before(date("2024-07-04")), session_on_or_after(date("2024-07-04"))),
+            (date("2024-07-03"), date("2024-07-05"))
+        );
+        assert_eq!(
+            (session_on_or_before(date("2024-07-05")), session_on_or_after(date("2024-07-05"))),
+            (date("2024-07-05"), date("2024-07-05"))
+        );
+    }
+
+    #[test]
+    fn months_end_with_their_last_session() {
+        for (day, ends) in [
+            ("2024-03-28", true),
+            ("2024-03-27", false),
+            ("2024-05-31", true),
+            ("2024-06-27", false),
+            ("2024-06-28", true),
+        ] {
+            assert_eq!(ends_month(date(day)), ends, "{day}");
+        }
+    }
+
+    #[test]
+    fn the_calendar_ends_instead_of_failing() {
+        // The first day of all is a New Year's Day, the last a session.
+        assert_eq!(session_on_or_before(NaiveDate::MIN), NaiveDate::MIN);
+        assert_eq!(previous_session(NaiveDate::MIN), NaiveDate::MIN);
+        assert_eq!(next_session(NaiveDate::MAX), NaiveDate::MAX);
     }
 
     #[test]

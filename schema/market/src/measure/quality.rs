@@ -62,13 +62,10 @@ fn size_of(ratio: Ratio) -> Option<Decimal> {
 }
 
 fn has_silent_split(series: &Series<'_>) -> bool {
-    let threshold = Decimal::new(15, 1);
-    series.splits.events().iter().any(|split| {
+    let mut large = series.splits.events().iter().filter(|split| size_of(split.ratio).is_some());
+    large.any(|split| {
         let expected = split.ratio.factor();
-        let large = expected >= threshold
-            || quotient(Decimal::ONE, expected).is_some_and(|inverse| inverse >= threshold);
-        let Some((before, after)) =
-            series.before(split.ex_date).zip(series.at_or_after(split.ex_date)).filter(|_| large)
+        let Some((before, after)) = series.before(split.ex_date).zip(series.at_or_after(split.ex_date))
         else {
             return false;
         };
@@ -89,19 +86,89 @@ mod tests {
     use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
     use crate::measure::adjust::{SplitEvent, Splits};
 
-    fn check(closes: &[i64], split: Option<(i32, Ratio)>, expected: &[&str]) {
+    /// Closes on days counted from 2024-01-02, and splits on such days.
+    fn found(closes: &[(i32, i64)], splits: &[(i32, Ratio)], is_calm: bool) -> Vec<String> {
         let first = day_number("2024-01-02".parse().unwrap());
         let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-        for (day, close) in (first..).zip(closes) {
+        for (day, close) in closes {
             let missing = MISSING;
             let (open, high, low, vwap, trade_count) = (missing, missing, missing, missing, missing);
-            bars.push(Bar { day, open, high, low, close: *close, volume: 1, vwap, trade_count }, 0);
+            bars.push(
+                Bar { day: first + day, open, high, low, close: *close, volume: 1, vwap, trade_count },
+                0,
+            );
         }
-        let event = |(day, ratio)| SplitEvent { ex_date: crate::bars::date_of(first + day), ratio };
-        let splits = Splits::new(split.map(event).into_iter().collect());
+        let event = |(day, ratio): &(i32, Ratio)| SplitEvent {
+            ex_date: crate::bars::date_of(first + day),
+            ratio: *ratio,
+        };
+        let splits = Splits::new(splits.iter().map(event).collect());
         let mut flags = Flags::default();
-        flag_contradictions(&Series::new(&bars, &splits), false, &mut flags);
-        assert_eq!(flags.words(), expected, "{closes:?}");
+        flag_contradictions(&Series::new(&bars, &splits), is_calm, &mut flags);
+        flags.words()
+    }
+
+    fn check(closes: &[i64], split: Option<(i32, Ratio)>, expected: &[&str]) {
+        let closes: Vec<(i32, i64)> = (0..).zip(closes.iter().copied()).collect();
+        assert_eq!(found(&closes, split.as_slice(), false), expected, "{closes:?}");
+    }
+
+    fn of(from: i64, to: i64) -> Ratio {
+        Ratio { from: from.into(), to: to.into() }
+    }
+
+    #[test]
+    fn a_jump_is_within_three_percent_of_a_ratio() {
+        let jumped = |before, after, splits: &[(i32, Ratio)]| {
+            found(&[(0, before), (1, after)], splits, false) == ["price_jump_without_split"]
+        };
+        for (closes, expected) in [
+            ((1000, 1940), true),
+            ((1000, 1939), false),
+            ((1000, 2060), true),
+            ((1000, 2061), false),
+            ((1000, 97_000), true),
+            ((1000, 103_001), false),
+        ] {
+            assert_eq!(
+                [jumped(closes.0, closes.1, &[]), jumped(closes.1, closes.0, &[])],
+                [expected; 2],
+                "{closes:?}"
+            );
+        }
+        // A ratio of the security's own, from 3 for 2 on.
+        let own = |from, to, close| jumped(10_000, close, &[(90, of(from, to))]);
+        assert_eq!(
+            [14_549, 14_550, 15_450, 15_451].map(|close| own(2, 3, close)),
+            [false, true, true, false]
+        );
+        assert_eq!(
+            [14_549, 14_550, 15_450, 15_451].map(|close| own(3, 2, close)),
+            [false, true, true, false]
+        );
+        assert!(!own(100, 147, 14_700) && own(100, 150, 14_700));
+        // Not over a split, and not over more than a week.
+        assert!(!jumped(2000, 1000, &[(1, of(1, 2))]));
+        assert!(jumped(2000, 1000, &[(0, of(1, 2))]) && jumped(2000, 1000, &[(2, of(1, 2))]));
+        assert_eq!(found(&[(0, 2000), (7, 1000)], &[], false).len(), 1);
+        assert!(found(&[(0, 2000), (8, 1000)], &[], false).is_empty());
+        assert!(found(&[(0, 2000), (1, 1000)], &[], true).is_empty());
+    }
+
+    #[test]
+    fn a_split_shows_in_the_price_at_least_half() {
+        let silent = |before: i64, after: i64, split| {
+            found(&[(0, before), (1, after)], &[(1, split)], false) == ["split_not_in_price"]
+        };
+        assert_eq!([70, 71, 100].map(|after| silent(100, after, of(1, 2))), [false, true, true]);
+        assert_eq!([142, 141, 100].map(|after| silent(100, after, of(2, 1))), [false, true, true]);
+        // Splits under 3 for 2 are lost among the price's own moves.
+        assert!(silent(100, 100, of(2, 3)) && silent(100, 100, of(3, 2)));
+        assert!(!silent(100, 100, of(5, 7)) && !silent(100, 100, of(7, 5)));
+        let apart = |days| found(&[(0, 100), (days, 100)], &[(3, of(1, 2))], false);
+        assert_eq!((apart(7).len(), apart(8).len()), (1, 0));
+        assert!(found(&[(0, 100)], &[(1, of(1, 2))], false).is_empty());
+        assert!(found(&[(1, 100)], &[(1, of(1, 2))], false).is_empty());
     }
 
     #[test]
