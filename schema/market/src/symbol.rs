@@ -92,4 +92,28 @@ mod tests {
             assert!(Symbol::parse(text).is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn the_bounds_of_a_ticker() {
+        let longest = "A".repeat(24);
+        assert_eq!(Symbol::parse(&longest).map(|symbol| symbol.as_str().to_owned()), Ok(longest.clone()));
+        assert_eq!(Symbol::parse(&(longest + "A")), Err(SymbolError));
+        for text in ["^GSPC", "EURUSD=X", "A&B", "A+", "A$B", "A_B", "0700.HK"] {
+            assert_eq!(text.parse::<Symbol>().map(|symbol| symbol.to_string()).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn only_preferred_shares_have_another_spelling() {
+        let spelled = |text: &str| {
+            Symbol::parse(text).unwrap().spellings().iter().map(Symbol::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(spelled("BAC.L"), ["BAC.L", "BAC.PRL"]);
+        assert_eq!(spelled("BAC.PL"), ["BAC.PL", "BAC.PRL"]);
+        assert_eq!(spelled("BAC.PRL"), ["BAC.PRL"]);
+        assert_eq!(spelled("0700.1"), ["0700.1"]);
+        assert_eq!(spelled("X.P1"), ["X.P1"]);
+        assert_eq!(spelled("X.QL"), ["X.QL"]);
+        assert_eq!(spelled("BAC"), ["BAC"]);
+    }
 }

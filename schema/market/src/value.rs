@@ -271,6 +271,72 @@ mod tests {
         assert_eq!(with_decimals_as_text(|| serde_json::to_string(&value)).ok().as_deref(), Some("\"1.10\""));
     }
 
+    #[test]
+    fn excess_digits_are_rounded_and_said_so() {
+        for (text, value, rounded) in [
+            ("0.1234567890", "0.123456789", false),
+            ("0.12345678905", "0.1234567891", true),
+            ("-0.12345678905", "-0.1234567891", true),
+            ("0.12345678904", "0.123456789", true),
+            ("1234567890123456789012345678e-20", "12345678.9012345679", true),
+            ("+0000000001.50", "1.5", false),
+            ("1E2", "100", false),
+            ("-1e-3", "-0.001", false),
+            ("0.0000000000000000001", "0", true),
+        ] {
+            let found = parse_decimal(text).unwrap();
+            assert_eq!((found.value.to_string().as_str(), found.rounded), (value, rounded), "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_have_ten_integer_digits_and_figures_eighteen() {
+        check("-9999999999.5", Ok("-9999999999.5"));
+        check("-10000000000", Err(NumberError::TooLarge));
+        check("9999999999.99999999996", Err(NumberError::TooLarge));
+        check("1e10", Err(NumberError::TooLarge));
+        check("0000000000000000000000000000012", Ok("12"));
+        check("1e5e5", Err(NumberError::Malformed));
+        let figure = |text: &str| parse_figure(text).map(|found| (found.value.to_string(), found.rounded));
+        assert_eq!(figure("999999999999999999"), Ok(("999999999999999999".to_owned(), false)));
+        assert_eq!(figure("-1000000000000000000"), Err(NumberError::TooLarge));
+        assert_eq!(figure("1000000000000000000"), Err(NumberError::TooLarge));
+        assert_eq!(figure("123456789012.50"), Ok(("123456789012.5".to_owned(), false)));
+        assert_eq!(figure("0.12345678905"), Ok(("0.1234567891".to_owned(), true)));
+        assert_eq!(figure("1e17"), Ok(("100000000000000000".to_owned(), false)));
+        assert_eq!(figure("none"), Err(NumberError::Malformed));
+        // The 28 digits that a decimal holds, and one more.
+        check(&format!("0.{}", "3".repeat(60)), Ok("0.3333333333"));
+        assert_eq!(figure(&"9".repeat(28)), Err(NumberError::TooLarge));
+        assert_eq!(figure(&"9".repeat(29)), Err(NumberError::TooLarge));
+    }
+
+    #[test]
+    fn answers_have_the_places_of_their_kind() {
+        let value = "0.12345678912345".parse().unwrap();
+        let rounded = [Exact::amount(value), Exact::percent(value), Exact::factor(value)];
+        assert_eq!(rounded.map(|value| value.to_string()), ["0.123457", "0.1235", "0.123456789123"]);
+        assert_eq!(Exact::amount("-0.0000005".parse().unwrap()).to_string(), "-0.000001");
+        assert_eq!(Exact::from("1.500".parse::<Decimal>().unwrap()).to_string(), "1.5");
+        assert_eq!(format!("{:?}", Exact::percent(value)), "0.1235");
+    }
+
+    #[test]
+    fn numbers_and_texts_are_read_digit_for_digit() {
+        for (json, value) in
+            [("1.10", "1.10"), ("\"1.10\"", "1.10"), ("1e2", "100"), ("-0.000001", "-0.000001")]
+        {
+            let read: Exact = serde_json::from_str(json).unwrap();
+            assert_eq!(read.0, value.parse().unwrap(), "{json}");
+        }
+        assert!(serde_json::from_str::<Exact>("\"much\"").is_err());
+        // Written as text only as long as it is asked for.
+        with_decimals_as_text(|| {
+            assert_eq!(with_decimals_as_text(|| serde_json::to_string(&Exact::default()).unwrap()), "\"0\"")
+        });
+        assert_eq!(serde_json::to_string(&Exact::default()).unwrap(), "0");
+    }
+
     proptest::proptest! {
         #[test]
         fn feed_text_to_answer_text_is_the_same_number(mantissa in -99_999_999_999_999_999i64..99_999_999_999_999_999, scale in 7u32..=10) {

@@ -7,6 +7,8 @@
 mod columns;
 mod day;
 mod error;
+#[cfg(test)]
+mod examples;
 mod merge;
 mod packed;
 #[cfg(test)]

@@ -12,20 +12,18 @@ fn bars() -> impl Strategy<Value = Bars> {
         price.clone(),
         1i64..1_000_000_000,
         price.clone(),
+        price.clone(),
         price,
         0i64..3,
-        0u64..3,
+        (0u64..3, prop::bool::weighted(0.2)),
     );
     (0u32..6, prop::collection::vec(bar, 0..30)).prop_map(|(scale, rows)| {
         let mut bars = Bars { scale, ..Bars::default() };
         let mut dictionary = Dictionary::default();
-        for (day, open, high, low, close, volume, vwap, revision, line) in rows {
-            let version = BarVersion { revision, line, ..BarVersion::UNKNOWN };
+        for (day, open, high, low, close, volume, vwap, trade_count, revision, (line, retracted)) in rows {
+            let version = BarVersion { revision, line, retracted, ..BarVersion::UNKNOWN };
             let version = dictionary.index(&mut bars.versions, &version).unwrap();
-            bars.push(
-                Bar { day: 730_000 + day, open, high, low, close, volume, vwap, trade_count: MISSING },
-                version,
-            );
+            bars.push(Bar { day: 730_000 + day, open, high, low, close, volume, vwap, trade_count }, version);
         }
         bars
     })

@@ -88,3 +88,24 @@ text_enum! {
     /// Whether a security still trades.
     pub enum ListingStatus { Active = "active", Delisted = "delisted" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rhythm_is_known_by_its_payments_a_year() {
+        let known =
+            Frequency::ALL.iter().filter_map(|frequency| Some((*frequency, frequency.payments_per_year()?)));
+        let known: Vec<(Frequency, i32)> = known.collect();
+        assert_eq!(
+            known.iter().map(|(_, payments)| *payments).collect::<Vec<_>>(),
+            [52, 26, 24, 13, 12, 6, 4, 3, 2, 1]
+        );
+        for (frequency, payments) in known {
+            assert_eq!(Frequency::from_payments_per_year(payments.into()), Some(frequency));
+        }
+        assert_eq!(Frequency::from_payments_per_year(0), Some(Frequency::Irregular));
+        assert_eq!([-1, 5, 365].map(Frequency::from_payments_per_year), [None; 3]);
+    }
+}

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 
 use super::*;
-use crate::event::{Action, FormerSymbol, Security, SecurityType};
-use crate::history::SourcePolicy;
+use crate::event::{Action, FormerSymbol, Kind, Security, SecurityType};
+use crate::history::{PolicyRule, SourcePolicy};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
@@ -93,4 +93,128 @@ fn unknown_symbols_are_provisional_and_preferred_spellings_find_their_security()
     let directory = resolve(&[record("a", "1", "BAC.PRL", &[], None)], &["BAC.L", "NEW"]);
     assert_eq!(owner(&directory, "BAC.L", "2020-01-02"), ["BAC.PRL"]);
     assert!(directory.identities[&Symbol::parse("NEW").unwrap()].security.is_none());
+}
+
+/// A vendor's record of KO as seen at a second, named after the vendor.
+fn named(source: &str, second: i64) -> Observation<Security> {
+    let mut said = record(source, source, "KO", &[], None);
+    said.record.name = source.to_owned();
+    Observation { observed_at: chrono::DateTime::from_timestamp(second, 0).unwrap(), ..said }
+}
+
+#[test]
+fn the_believed_vendors_record_is_served() {
+    let check = |records: &[(&str, i64)], ranks: &[(&str, i32)], expected: &str| {
+        let rule = |(source, rank): &(&str, i32)| PolicyRule {
+            kind: Kind::Security,
+            source: (*source).to_owned(),
+            from: None,
+            to: None,
+            rank: *rank,
+        };
+        let mut rules: Vec<PolicyRule> = ranks.iter().map(rule).collect();
+        // What ranks dividends says nothing about reference data.
+        rules.push(PolicyRule { kind: Kind::Dividend, source: "d".into(), from: None, to: None, rank: -1 });
+        let mut records: Vec<Observation<Security>> = records.iter().map(|(s, at)| named(s, *at)).collect();
+        for _ in 0..records.len() {
+            records.rotate_left(1);
+            let directory =
+                Directory::resolve(&records, &BTreeSet::new(), &SourcePolicy { rules: rules.clone() });
+            let served = directory.identities.values().map(|identity| identity.security.as_ref().unwrap());
+            assert_eq!(served.map(|s| s.record.name.as_str()).collect::<Vec<_>>(), [expected], "{ranks:?}");
+        }
+    };
+    check(&[("a", 1), ("d", 2)], &[], "d");
+    check(&[("a", 2), ("d", 2)], &[], "a");
+    check(&[("a", 3), ("d", 2), ("c", 1)], &[("c", 7)], "c");
+    check(&[("a", 3), ("d", 2), ("c", 1)], &[("c", 7), ("d", 6)], "d");
+    check(&[("a", 3), ("d", 2), ("c", 1)], &[("c", 7), ("d", 6), ("c", 5)], "c");
+    check(&[("a", 3), ("d", 2), ("c", 1)], &[("c", 5), ("d", 5)], "d");
+    check(&[("a", 3), ("manual", 1)], &[("a", 1)], "manual");
+    check(&[("manual", 1), ("zeta", 3)], &[("zeta", 1), ("manual", 9)], "manual");
+}
+
+#[test]
+fn the_newest_version_of_a_vendors_record_counts() {
+    let said = |name: &str, revision, action| {
+        let mut said = Observation { revision, action, ..record("a", "1", "KO", &[], None) };
+        said.record.name = name.to_owned();
+        said
+    };
+    let names = |records: &[Observation<Security>]| -> Vec<String> {
+        let directory = resolve(records, &[]);
+        directory.identities.values().map(|i| i.security.as_ref().unwrap().record.name.clone()).collect()
+    };
+    let (old, new) = (said("old", 1, Action::Put), said("new", 2, Action::Put));
+    assert_eq!(names(&[old.clone(), new.clone()]), ["new"]);
+    assert_eq!(names(&[new.clone(), old.clone()]), ["new"]);
+    assert_eq!(names(&[said("gone", 3, Action::Retract), new, old]), Vec::<String>::new());
+    // A vendor without references is known by its id, else by its symbol.
+    let keyed = |id: Option<&str>, symbol: &str, revision| Observation {
+        id: id.map(str::to_owned),
+        security_ref: None,
+        revision,
+        ..record("a", "", symbol, &[], None)
+    };
+    let symbols = |records: &[Observation<Security>]| -> Vec<String> {
+        resolve(records, &[]).identities.keys().map(ToString::to_string).collect()
+    };
+    assert_eq!(symbols(&[keyed(Some("7"), "OLD", 0), keyed(Some("7"), "NEW", 1)]), ["NEW"]);
+    assert_eq!(symbols(&[keyed(None, "OLD", 0), keyed(None, "NEW", 1)]), ["NEW", "OLD"]);
+    assert_eq!(symbols(&[keyed(Some("7"), "OLD", 0), keyed(Some("8"), "NEW", 1)]), ["NEW", "OLD"]);
+}
+
+#[test]
+fn vendors_are_joined_through_every_symbol_they_share() {
+    let renamed = [("OLD", "2000-01-03", "2019-12-31")];
+    let one = [
+        record("a", "1", "NEW", &[], None),
+        record("b", "1", "NEW", &renamed, None),
+        record("c", "1", "OLD", &[], Some("2019-12-31")),
+    ];
+    assert_eq!(resolve(&one, &[]).identities.len(), 1);
+    // The link in the middle may come last.
+    let one = [one[0].clone(), Observation { source: "z".into(), ..one[1].clone() }, one[2].clone()];
+    assert_eq!(resolve(&one, &[]).identities.len(), 1);
+    // One vendor's two records are two securities, and so are two vendors' of a ticker on other days.
+    let two = [record("a", "1", "XYZ", &[], Some("2010-05-05")), record("a", "2", "XYZ", &[], None)];
+    assert_eq!(owner(&resolve(&two, &[]), "XYZ", "2011-01-03"), ["XYZ"]);
+    assert_eq!(owner(&resolve(&two, &[]), "XYZ", "2009-01-02"), Vec::<String>::new());
+    let mut later = record("b", "2", "XYZ", &[], None);
+    later.record.ipo_date = Some(date("2015-01-05"));
+    let apart = [record("a", "1", "XYZ", &[], Some("2010-05-05")), later.clone()];
+    assert_eq!(owner(&resolve(&apart, &[]), "XYZ", "2009-01-02"), Vec::<String>::new());
+    // On the very day that one ends the other may begin: then they are one.
+    later.record.ipo_date = Some(date("2010-05-05"));
+    let touching = [record("a", "1", "XYZ", &[], Some("2010-05-05")), later];
+    assert_eq!(owner(&resolve(&touching, &[]), "XYZ", "2009-01-02"), ["XYZ"]);
+}
+
+#[test]
+fn days_that_nobody_claims_go_to_the_holder_before() {
+    let mut new = record("a", "2", "XYZ", &[], None);
+    new.record.ipo_date = Some(date("2015-01-05"));
+    let renamed = record("a", "1", "ABC", &[("XYZ", "2000-01-03", "2009-12-31")], None);
+    let directory = resolve(&[renamed, new], &["XYZ", "ABC"]);
+    for (day, expected) in [
+        ("1999-01-04", "ABC"),
+        ("2000-01-03", "ABC"),
+        ("2009-12-31", "ABC"),
+        ("2012-01-03", "ABC"),
+        ("2015-01-04", "ABC"),
+        ("2015-01-05", "XYZ"),
+        ("2024-01-02", "XYZ"),
+    ] {
+        assert_eq!(owner(&directory, "XYZ", day), [expected], "{day}");
+    }
+    let symbol = |text: &str| Symbol::parse(text).unwrap();
+    assert_eq!(directory.holders(&symbol("XYZ")), [symbol("ABC"), symbol("XYZ")]);
+    assert_eq!(directory.holders(&symbol("ABC")), [symbol("ABC")]);
+    assert!(directory.holders(&symbol("NONE")).is_empty());
+    let stored = Directory::of(directory.identities.clone());
+    assert_eq!((stored.identities.len(), stored.symbols.len()), (2, 0));
+    let former = stored.identities[&symbol("ABC")].former_symbols();
+    assert_eq!(former.iter().map(|f| f.symbol.to_string()).collect::<Vec<_>>(), ["XYZ"]);
+    assert!(Identity::provisional(&symbol("P")).former_symbols().is_empty());
+    assert!(Identity::provisional(&symbol("P")).owns("P", NaiveDate::MAX));
 }

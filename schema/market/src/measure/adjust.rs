@@ -252,4 +252,41 @@ mod tests {
         assert_eq!(at("2024-01-10"), Some((dec!(0.5), dec!(0.5))));
         assert_eq!(at("2024-02-10"), None);
     }
+
+    #[test]
+    fn long_chains_of_splits_stay_exact() {
+        let ratio = |from: i64, to: i64| Ratio { from: from.into(), to: to.into() };
+        let there = (0..5).fold(Ratio::ONE, |all, _| all.then(ratio(997, 991)));
+        let back = (0..5).fold(there, |all, _| all.then(ratio(991, 997)));
+        assert_eq!(back.apply(dec!(40.15)), dec!(40.15));
+        let back_but_one = (0..4).fold(there, |all, _| all.then(ratio(991, 997)));
+        assert_eq!(back_but_one.apply(dec!(991)), dec!(997));
+        // Ratios of fractions, as spin-offs have them, are left as they are.
+        let fraction = Ratio { from: dec!(1500000.5), to: dec!(2) }.then(ratio(1, 1_500_000));
+        assert_eq!(fraction.apply(dec!(3000000)), dec!(1500000.5));
+        let fraction = Ratio { from: dec!(2), to: dec!(1500000.5) }.then(ratio(1_500_000, 1));
+        assert_eq!(fraction.apply(dec!(1500000.5)), dec!(3000000));
+    }
+
+    #[test]
+    fn a_product_too_large_to_hold_is_divided_first() {
+        let halved = Ratio { from: dec!(1000000000000), to: dec!(2000000000000) };
+        assert_eq!(halved.apply(dec!(100000000000000000)), dec!(50000000000000000));
+        assert_eq!((halved.factor(), halved.inverse().factor()), (dec!(0.5), dec!(2)));
+    }
+
+    #[test]
+    fn a_price_is_adjusted_for_what_came_later() {
+        let step = Step {
+            before: date("2024-01-10"),
+            split: Ratio { from: dec!(1), to: dec!(3) },
+            dividend: dec!(0.99),
+        };
+        assert_eq!(step.split_adjusted(dec!(30)), dec!(10));
+        assert_eq!(step.fully_adjusted(dec!(30)), dec!(9.9));
+        assert_eq!(
+            splits(&[("2024-02-01", 1, 2), ("2024-01-01", 1, 3)]).events()[0].ex_date,
+            date("2024-01-01")
+        );
+    }
 }

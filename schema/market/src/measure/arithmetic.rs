@@ -214,4 +214,64 @@ mod tests {
         assert_eq!(bounded(Decimal::MAX.checked_mul(dec!(2))), LIMIT);
         assert_eq!(LIMIT, dec!(1000000000000000000));
     }
+
+    #[test]
+    fn quotients_are_rounded_once() {
+        for (a, b, expected) in [
+            (dec!(2), dec!(3), dec!(66.6667)),
+            (dec!(-2), dec!(3), dec!(-66.6667)),
+            (dec!(2), dec!(-3), dec!(-66.6667)),
+            (dec!(-2), dec!(-3), dec!(66.6667)),
+            (dec!(123.4567890123), dec!(1), dec!(12345.6789)),
+            (dec!(1.23456549), dec!(1), dec!(123.4565)),
+            (dec!(1.2345655), dec!(1), dec!(123.4566)),
+            (dec!(7), dec!(0.35), dec!(2000)),
+            // A hair under a half stays under it: 0.0000499999…
+            (dec!(1000), dec!(2000000000.0000000001), dec!(0)),
+            (dec!(1000), dec!(2000000000), dec!(0.0001)),
+            (dec!(1000), dec!(1999999999.9999999999), dec!(0.0001)),
+        ] {
+            assert_eq!(exact_percent(a, b), Some(Exact::from(expected)), "{a} / {b}");
+        }
+    }
+
+    #[test]
+    fn the_last_digits_of_a_quotient_are_no_ones() {
+        assert_eq!(settle(dec!(0.0000000000000000014)), dec!(0.000000000000000001));
+        assert_eq!(settle(dec!(0.0000000000000000015)), dec!(0.000000000000000002));
+        assert_eq!(settle(Decimal::ONE / dec!(3) * dec!(3)), Decimal::ONE);
+        assert_eq!(settle(dec!(0.000000000000000001)), dec!(0.000000000000000001));
+        assert_eq!(amount(dec!(1.2345674999999999999999999)), Exact::from(dec!(1.234568)));
+        assert_eq!(factor(dec!(0.9999999999995)), Exact::from(dec!(1)));
+    }
+
+    #[test]
+    fn small_sums() {
+        assert_eq!((quotient(dec!(1), dec!(0)), quotient(dec!(3), dec!(4))), (None, Some(dec!(0.75))));
+        assert_eq!(change_percent(dec!(0.75), dec!(0.5)), Some(dec!(50)));
+        assert_eq!(change_percent(dec!(0.25), dec!(0.5)), Some(dec!(-50)));
+        assert_eq!(change_percent(dec!(0.25), dec!(0)), None);
+        assert_eq!((mean(&[]), mean(&[dec!(1), dec!(2), dec!(6)])), (None, Some(dec!(3))));
+        assert_eq!((whole(dec!(2.5)), whole(dec!(-2.5)), whole(dec!(2.4999))), (Some(3), Some(-3), Some(2)));
+        assert_eq!(whole(dec!(99999999999999999999)), None);
+        assert_eq!(
+            (bounded(Some(dec!(-5))), bounded(Some(LIMIT + LIMIT)), bounded(Some(-LIMIT - LIMIT))),
+            (dec!(-5), LIMIT, -LIMIT)
+        );
+    }
+
+    #[test]
+    fn a_factor_between_amounts_has_no_direction() {
+        let (a, b) = (dec!(0.30), dec!(0.20));
+        assert!(within_factor(a, b, dec!(1.5)) && within_factor(b, a, dec!(1.5)));
+        assert!(!within_factor(dec!(0.3001), b, dec!(1.5)) && !within_factor(b, dec!(0.3001), dec!(1.5)));
+    }
+
+    #[test]
+    fn roots_of_one_and_first_roots() {
+        assert_eq!((root(dec!(7.25), 1), root(dec!(0.25), 1)), (Some(dec!(7.25)), Some(dec!(0.25))));
+        assert_eq!((root(dec!(1), 9), root(dec!(7), 0)), (Some(dec!(1)), None));
+        assert_eq!((root(dec!(1024), 10), root(dec!(8), 3)), (Some(dec!(2)), Some(dec!(2))));
+        assert_eq!(root(dec!(59049), 10), Some(dec!(3)));
+    }
 }

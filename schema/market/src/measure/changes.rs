@@ -117,4 +117,48 @@ mod tests {
         ];
         check(&rows, 4, None, None, 0);
     }
+
+    #[test]
+    fn a_change_of_rhythm_says_nothing() {
+        // An increase on the day 100 days after the first payment, and the next one so many days later.
+        let counts = |after: u64| {
+            let first: NaiveDate = "2024-01-02".parse().unwrap();
+            let raised = first + chrono::Days::new(100);
+            let days =
+                [(first, dec!(1)), (raised, dec!(1.1)), (raised + chrono::Days::new(after), dec!(1.1))];
+            let rates = days.map(|(ex_date, amount)| Rate { ex_date, amount });
+            rate_changes(&rates, Some(4), "2025-01-31".parse().unwrap()).latest_increase.is_some()
+        };
+        assert_eq!([59, 60, 100, 170, 171].map(counts), [false, true, true, true, false]);
+    }
+
+    #[test]
+    fn cuts_are_counted_for_ten_years() {
+        let rows = |day| [("2014-01-31", dec!(1)), (day, dec!(0.5)), ("2016-01-31", dec!(0.5))];
+        check(&rows("2015-01-31"), 1, None, Some("2015-01-31"), 0);
+        check(&rows("2015-02-01"), 1, None, Some("2015-02-01"), 1);
+    }
+
+    #[test]
+    fn halves_are_compared_with_the_same_half() {
+        let rows = [
+            ("2022-03-05", dec!(0.2)),
+            ("2022-09-05", dec!(0.1)),
+            ("2023-03-06", dec!(0.3)),
+            ("2023-09-05", dec!(0.1)),
+            ("2024-03-05", dec!(0.33)),
+            ("2024-09-05", dec!(0.09)),
+        ];
+        check(&rows, 2, Some(("2024-03-05", dec!(10))), Some("2024-09-05"), 1);
+        // Two a year of even halves, and four a year of any, with the payment before.
+        let even = [("2023-09-07", dec!(0.1)), ("2024-03-07", dec!(0.105)), ("2024-09-05", dec!(0.1))];
+        check(&even, 2, Some(("2024-03-07", dec!(5))), Some("2024-09-05"), 1);
+        check(
+            &[("2024-03-07", dec!(0.1)), ("2024-06-06", dec!(0.2))],
+            4,
+            Some(("2024-06-06", dec!(100))),
+            None,
+            0,
+        );
+    }
 }

@@ -90,4 +90,15 @@ mod tests {
         assert_eq!(T::ReturnOfCapital.class(Some(Frequency::Monthly)), Class::Regular);
         assert_eq!(T::ReturnOfCapital.class(Some(Frequency::Irregular)), Class::Special);
     }
+
+    #[test]
+    fn what_each_class_counts_for() {
+        let classes = [Class::Regular, Class::Special, Class::SpinOff, Class::Stock];
+        assert_eq!(classes.map(Class::is_regular), [true, false, false, false]);
+        assert_eq!(classes.map(Class::in_ttm_total), [true, true, false, false]);
+        assert_eq!(classes.map(Class::in_price_factor), [true, true, true, false]);
+        let stocks: Vec<&str> =
+            SecurityType::ALL.iter().filter(|kind| kind.is_stock()).map(|kind| kind.as_str()).collect();
+        assert_eq!(stocks, ["stock", "adr", "reit", "mlp"]);
+    }
 }

@@ -56,4 +56,18 @@ mod tests {
         }
         assert_eq!(Unit::parse("dollars"), None);
     }
+
+    #[test]
+    fn what_is_no_currency() {
+        for text in ["", "US", "DOLLAR", "U5D", "US$", "12", "€UR"] {
+            assert_eq!(Unit::parse(text), None, "{text}");
+        }
+        assert_eq!(
+            Unit::parse(" eur ").map(|unit| (unit.currency, unit.minor)),
+            Some(("EUR".to_owned(), false))
+        );
+        for code in ["GBx", "gbx", "ZAC", "zac", "ILa", "ila"] {
+            assert!(Unit::parse(code).is_some_and(|unit| unit.minor), "{code}");
+        }
+    }
 }

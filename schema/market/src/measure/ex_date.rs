@@ -78,4 +78,12 @@ mod tests {
         assert_eq!(ex(dec!(9.99), Some(dec!(40))), date("2024-12-10"));
         assert_eq!(ex(dec!(10), None), date("2024-12-10"));
     }
+
+    #[test]
+    fn a_quarter_of_the_price_is_large() {
+        assert!(is_large(dec!(10), dec!(40)) && !is_large(dec!(9.9999), dec!(40)));
+        assert!(!is_large(dec!(10), dec!(0)) && !is_large(dec!(10), dec!(-1)));
+        // Without a payment date nothing says until when the shares trade with it.
+        assert_eq!(of_distribution(date("2024-12-10"), None, dec!(30), Some(dec!(40))), date("2024-12-10"));
+    }
 }

@@ -267,4 +267,91 @@ mod tests {
         check(&[28, 28, 35, 28, 28, 35], Frequency::Monthly);
         check(&[28, 28, 28, 28, 28], Frequency::Monthly);
     }
+
+    #[test]
+    fn where_each_rhythm_begins_and_ends() {
+        use Frequency::{Annual, Irregular, Monthly, Quarterly, SemiAnnual, Weekly};
+        let bounds = [
+            (Weekly, 5, 10),
+            (Monthly, 20, 45),
+            (Quarterly, 60, 135),
+            (SemiAnnual, 136, 250),
+            (Annual, 251, 450),
+        ];
+        for (expected, from, to) in bounds {
+            for days in [from, to] {
+                assert_eq!(rhythm(&dates(&[days], None)).frequency, expected, "{days} days");
+            }
+        }
+        for days in [4, 11, 19, 46, 59, 451] {
+            assert_eq!(rhythm(&dates(&[days], None)).frequency, Irregular, "{days} days");
+        }
+        // The mean of two middle gaps may lie between two bounds.
+        for (gaps, expected) in
+            [([45, 46], Irregular), ([135, 136], Irregular), ([130, 140], Quarterly), ([20, 20], Monthly)]
+        {
+            assert_eq!(rhythm(&dates(&gaps, None)).frequency, expected, "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn most_gaps_or_pairs_of_gaps_have_to_agree() {
+        let check = |gaps: &[u64], expected| {
+            assert_eq!(rhythm(&dates(gaps, None)).frequency, expected, "{gaps:?}");
+        };
+        // Pairs of 330 to 400 days are a year.
+        check(&[100, 230, 100], Frequency::SemiAnnual);
+        check(&[100, 229, 100], Frequency::Quarterly);
+        check(&[130, 270, 130], Frequency::SemiAnnual);
+        check(&[130, 271, 130], Frequency::Quarterly);
+        // Three of four pairs, and three of five gaps, are enough; two are not.
+        check(&[100, 240, 100, 240, 20], Frequency::SemiAnnual);
+        check(&[100, 240, 100, 100, 100], Frequency::Quarterly);
+        check(&[91, 91, 91, 20, 300], Frequency::Quarterly);
+        check(&[91, 91, 20, 50, 300], Frequency::Irregular);
+        // Two gaps are too few to contradict each other.
+        check(&[20, 100], Frequency::Quarterly);
+        check(&[20, 20, 100], Frequency::Monthly);
+        // The newest seven ex-dates tell, and several on one day are one.
+        check(&[7, 7, 7, 7, 7, 7, 91, 91, 91, 91, 91, 91], Frequency::Quarterly);
+        check(&[91, 0, 91, 0, 91], Frequency::Quarterly);
+        check(&[31, 31, 31, 551], Frequency::Unknown);
+        check(&[31, 31, 31, 550], Frequency::Monthly);
+    }
+
+    #[test]
+    fn who_is_believed() {
+        let check = |gaps: &[u64], tag, expected, source| {
+            let found = rhythm(&dates(gaps, tag));
+            assert_eq!((found.frequency, found.source), (expected, source), "{gaps:?} {tag:?}");
+        };
+        let (inferred, vendor) = (Some(FrequencySource::Inferred), Some(FrequencySource::Vendor));
+        assert_eq!([inferred, vendor].map(|source| source.unwrap().as_str()), ["inferred", "vendor"]);
+        check(&[], None, Frequency::Unknown, None);
+        check(&[91], None, Frequency::Quarterly, inferred);
+        check(&[91, 91, 91, 20], Some(Frequency::Monthly), Frequency::Quarterly, inferred);
+        check(&[91, 91, 91, 20, 20], Some(Frequency::Monthly), Frequency::Monthly, vendor);
+        check(&[20, 300, 55, 140, 90], Some(Frequency::Monthly), Frequency::Monthly, vendor);
+        // Three, six and 24 a year are known from tags alone, as long as the gaps are within 15 %.
+        for (tag, fitting, others) in [
+            (Frequency::Triannual, [104, 139], [(103, Frequency::Quarterly), (140, Frequency::SemiAnnual)]),
+            (Frequency::Bimonthly, [60, 69], [(70, Frequency::Quarterly), (45, Frequency::Monthly)]),
+        ] {
+            for days in fitting {
+                check(&[days; 4], Some(tag), tag, vendor);
+            }
+            for (days, expected) in others {
+                check(&[days; 4], Some(tag), expected, inferred);
+            }
+        }
+        // The latest tag that says something.
+        let mut tagged = dates(&[91, 91], None);
+        (tagged[0].tag, tagged[1].tag, tagged[2].tag) =
+            (Some(Frequency::Annual), Some(Frequency::Monthly), Some(Frequency::Unknown));
+        assert_eq!(rhythm(&tagged).frequency, Frequency::Monthly);
+        tagged[2].tag = Some(Frequency::None);
+        assert_eq!(rhythm(&tagged).frequency, Frequency::Monthly);
+        assert!(is_restart("2022-01-01".parse().unwrap(), "2023-07-06".parse().unwrap()));
+        assert!(!is_restart("2022-01-01".parse().unwrap(), "2023-07-05".parse().unwrap()));
+    }
 }

@@ -245,4 +245,149 @@ mod tests {
         let names: Vec<&str> = by_weight(&holdings).iter().map(|holding| holding.name.as_str()).collect();
         assert_eq!(names, ["C", "A", "B"]);
     }
+
+    use crate::measure::{Derived, derive};
+    use chrono::DateTime;
+
+    /// `source revision +/- second` and a record.
+    fn said<T: serde::de::DeserializeOwned>(words: &str, record: serde_json::Value) -> Observation<T> {
+        let words: Vec<&str> = words.split(' ').collect();
+        let (action, second) = words[2].split_at(1);
+        Observation {
+            source: words[0].into(),
+            id: None,
+            security_ref: None,
+            revision: words[1].parse().unwrap(),
+            action: if action == "-" { Action::Retract } else { Action::Put },
+            observed_at: DateTime::from_timestamp(second.parse().unwrap(), 0).unwrap(),
+            line: 1,
+            frame: String::new(),
+            record: serde_json::from_value(record).unwrap(),
+        }
+    }
+
+    fn etf(words: &str, day: &str, expense_ratio: Option<&str>, issuer: Option<&str>) -> Observation<Etf> {
+        said(
+            words,
+            serde_json::json!({ "symbol": "FUND", "as_of": day, "expense_ratio": expense_ratio, "issuer": issuer }),
+        )
+    }
+
+    fn found(
+        kind: &str,
+        etf: Vec<Observation<Etf>>,
+        holdings: Vec<Observation<HoldingSnapshot>>,
+    ) -> Option<Fund> {
+        use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
+        let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        let (open, high, low, volume, vwap, trade_count) = (MISSING, MISSING, MISSING, 1, MISSING, MISSING);
+        let day = day_number("2024-06-28".parse().unwrap());
+        bars.push(Bar { day, open, high, low, close: 4_040, volume, vwap, trade_count }, 0);
+        let security = serde_json::json!({ "symbol": "FUND", "name": "Fund", "type": kind, "currency": "USD", "status": "active" });
+        let history = History {
+            symbol: crate::symbol::Symbol::parse("FUND").unwrap(),
+            former_symbols: Vec::new(),
+            security: Some(said("a 0 +1", security)),
+            dividends: Vec::new(),
+            splits: Vec::new(),
+            fundamentals: Vec::new(),
+            etf,
+            holdings,
+            prices: vec![crate::history::SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
+        };
+        let (policy, as_of) = (crate::history::SourcePolicy::default(), "2024-06-28".parse().unwrap());
+        let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy };
+        let Derived { stock, metrics, .. } = derive(&history, &market);
+        fund(&history, &market, &stock, &metrics)
+    }
+
+    #[test]
+    fn a_funds_figures_are_the_newest_of_the_believed_source() {
+        let check = |rows: Vec<Observation<Etf>>, expected: (Option<Decimal>, Option<&str>)| {
+            for rows in [rows.clone(), rows.into_iter().rev().collect()] {
+                let row = found("etf", rows, Vec::new()).unwrap().etf;
+                assert_eq!((row.expense_ratio.map(|ratio| ratio.0), row.issuer.as_deref()), expected);
+            }
+        };
+        let (old, new) = (
+            etf("a 0 +1", "2024-03-29", Some("0.1"), Some("Old")),
+            etf("a 0 +1", "2024-06-28", Some("0.2"), None),
+        );
+        check(vec![old.clone()], (Some(dec!(0.1)), Some("Old")));
+        // What the newest lacks comes from an earlier one of its source.
+        check(vec![old.clone(), new.clone()], (Some(dec!(0.2)), Some("Old")));
+        check(vec![old.clone(), etf("b 0 +1", "2024-06-28", Some("0.2"), None)], (Some(dec!(0.2)), None));
+        // Of one date the newest heard of; of one source the greater version; withdrawn ones and those of tomorrow are none.
+        check(
+            vec![new.clone(), etf("b 0 +2", "2024-06-28", Some("0.3"), Some("B"))],
+            (Some(dec!(0.3)), Some("B")),
+        );
+        check(
+            vec![new.clone(), etf("b 0 +1", "2024-06-28", Some("0.3"), Some("B"))],
+            (Some(dec!(0.2)), None),
+        );
+        check(
+            vec![new.clone(), etf("a 1 +1", "2024-06-28", Some("0.4"), Some("A"))],
+            (Some(dec!(0.4)), Some("A")),
+        );
+        check(
+            vec![old.clone(), new, etf("a 1 -1", "2024-06-28", None, None)],
+            (Some(dec!(0.1)), Some("Old")),
+        );
+        check(vec![old, etf("a 0 +1", "2024-06-29", Some("0.5"), None)], (Some(dec!(0.1)), Some("Old")));
+        assert_eq!(found("stock", Vec::new(), Vec::new()), None);
+        assert_eq!(found("etf", Vec::new(), Vec::new()).unwrap().etf.holdings_count, None);
+    }
+
+    #[test]
+    fn a_premium_compares_the_close_with_the_assets_of_its_day() {
+        let premium = |fields: serde_json::Value| {
+            let mut record = serde_json::json!({ "symbol": "FUND", "as_of": "2024-06-28" });
+            fields.as_object().unwrap().iter().for_each(|(name, value)| record[name] = value.clone());
+            let row = found("etf", vec![said("a 0 +1", record)], Vec::new()).unwrap().etf;
+            (row.premium_discount.map(|premium| premium.0), row.nav_date.map(|day| day.to_string()))
+        };
+        let today = Some("2024-06-28".to_owned());
+        assert_eq!(premium(serde_json::json!({ "nav": "40" })), (Some(dec!(1)), today.clone()));
+        assert_eq!(
+            premium(serde_json::json!({ "nav": "50.5", "nav_date": "2024-06-28" })),
+            (Some(dec!(-20)), today.clone())
+        );
+        assert_eq!(
+            premium(serde_json::json!({ "nav": "40", "nav_date": "2024-06-27" })),
+            (None, Some("2024-06-27".to_owned()))
+        );
+        assert_eq!(premium(serde_json::json!({ "nav": "0" })), (None, today));
+        assert_eq!(premium(serde_json::json!({})), (None, None));
+    }
+
+    #[test]
+    fn positions_are_those_of_a_whole_snapshot() {
+        let snapshot = |words: &str, day: &str, names: &[&str]| {
+            let holdings: Vec<serde_json::Value> = names.iter().zip(1..).map(|(name, weight)| serde_json::json!({ "name": name, "weight": weight.to_string(), "country": "US" })).collect();
+            said::<HoldingSnapshot>(
+                words,
+                serde_json::json!({ "symbol": "FUND", "as_of": day, "holdings": holdings }),
+            )
+        };
+        let snapshots = vec![
+            snapshot("a 0 +1", "2024-03-29", &["Old"]),
+            snapshot("a 0 +1", "2024-06-28", &["Small", "Large"]),
+        ];
+        let fund = found("etf", Vec::new(), snapshots).unwrap();
+        let rows: Vec<String> = fund
+            .holdings
+            .iter()
+            .map(|row| format!("{} {} {} {} {}", row.etf_symbol, row.as_of, row.rank, row.name, row.weight))
+            .collect();
+        assert_eq!(
+            rows,
+            ["FUND 2024-03-29 1 Old 1", "FUND 2024-06-28 1 Large 2", "FUND 2024-06-28 2 Small 1"]
+        );
+        assert_eq!(
+            (fund.etf.holdings_count, fund.etf.top_10_weight.map(|weight| weight.0)),
+            (Some(2), Some(dec!(3)))
+        );
+        assert_eq!(fund.etf.country_weights.0.len(), 1);
+    }
 }

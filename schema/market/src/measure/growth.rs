@@ -225,4 +225,76 @@ mod tests {
         let running = AnnualTotals::new(&rates, Some(4), date("2024-12-31"));
         assert!(running.shifted.is_empty());
     }
+
+    /// Totals of a payer of two a year; the running year is 2025.
+    fn years(days: &[(&str, Decimal)]) -> AnnualTotals {
+        let rates: Vec<Rate> =
+            days.iter().map(|(day, amount)| Rate { ex_date: date(day), amount: *amount }).collect();
+        AnnualTotals::new(&rates, Some(2), date("2025-01-31"))
+    }
+
+    #[test]
+    fn an_ex_date_that_slips_over_new_year_is_counted_in_its_own() {
+        let check = |days: [&str; 4], moved: Option<i32>, counts: [i32; 2], amounts: [Decimal; 2]| {
+            let amounts_paid = [dec!(1), dec!(2), dec!(4), dec!(8)];
+            let rows: Vec<(&str, Decimal)> = days.into_iter().zip(amounts_paid).collect();
+            let totals = years(&rows);
+            assert_eq!(totals.shifted, moved.into_iter().collect::<Vec<_>>(), "{days:?}");
+            assert_eq!([2023, 2024].map(|year| totals.amount(year)), amounts, "{days:?}");
+            assert_eq!([2023, 2024].map(|year| totals.total(year).unwrap().payments), counts, "{days:?}");
+        };
+        let (even, even_sums) = ([2, 2], [dec!(3), dec!(12)]);
+        check(["2023-01-05", "2023-07-05", "2024-01-04", "2024-07-05"], None, even, even_sums);
+        // Ahead of New Year, and behind it.
+        check(["2023-01-05", "2023-07-05", "2023-12-29", "2024-07-05"], Some(2024), even, even_sums);
+        check(["2023-07-05", "2024-01-02", "2024-07-05", "2024-12-27"], Some(2023), even, even_sums);
+        // No month next to New Year.
+        check(["2023-01-05", "2023-07-05", "2023-11-29", "2024-07-05"], None, [3, 1], [dec!(7), dec!(8)]);
+        check(["2023-07-05", "2024-02-02", "2024-07-05", "2024-12-27"], None, [1, 3], [dec!(1), dec!(14)]);
+        // Two too many, or a payment that is simply missing.
+        check(["2023-01-05", "2023-07-05", "2023-10-05", "2023-12-29"], None, [4, 0], [dec!(15), dec!(0)]);
+    }
+
+    #[test]
+    fn the_running_year_lends_and_takes_nothing() {
+        let totals = years(&[
+            ("2024-03-05", dec!(1)),
+            ("2024-09-05", dec!(1)),
+            ("2024-12-30", dec!(1)),
+            ("2025-01-09", dec!(1)),
+        ]);
+        assert!(totals.shifted.is_empty());
+        assert_eq!((totals.amount(2024), totals.amount(2025)), (dec!(3), dec!(1)));
+    }
+
+    #[test]
+    fn years_without_a_payment_are_zero_and_those_outside_unknown() {
+        let totals = years(&[("2021-03-05", dec!(1)), ("2023-03-05", dec!(1)), ("2026-03-05", dec!(9))]);
+        assert_eq!((totals.first_year(), totals.years.len()), (Some(2021), 5));
+        assert_eq!(
+            [2020, 2021, 2022, 2023, 2026].map(|year| totals.amount(year)),
+            [dec!(0), dec!(1), dec!(0), dec!(1), dec!(0)]
+        );
+        assert!(totals.total(2020).is_none() && totals.total(2026).is_none() && totals.total(2022).is_some());
+        assert_eq!(years(&[("2026-03-05", dec!(9))]), AnnualTotals::default());
+    }
+
+    #[test]
+    fn only_a_short_first_year_is_no_base() {
+        let totals = years(&[
+            ("2022-09-05", dec!(1)),
+            ("2023-03-05", dec!(1)),
+            ("2023-09-05", dec!(1)),
+            ("2024-03-05", dec!(1)),
+        ]);
+        assert_eq!([2022, 2023, 2024].map(|year| totals.is_base(year)), [false, true, true]);
+        let whole = years(&[
+            ("2023-03-05", dec!(1)),
+            ("2023-09-05", dec!(1)),
+            ("2024-03-05", dec!(1)),
+            ("2024-09-05", dec!(1.5)),
+        ]);
+        assert!(whole.is_base(2023));
+        assert_eq!((whole.growth(2024, 1), whole.growth(2024, 3)), (Some(dec!(25)), None));
+    }
 }

@@ -145,10 +145,36 @@ mod tests {
     #[test]
     fn weeks_follow_each_other() {
         let first = "2024-06-06".parse::<NaiveDate>().unwrap();
+        // 364 days are 52 weeks, 26 fortnights and 13 times four weeks.
         for (payments, next) in [(52, "2024-06-13"), (26, "2024-06-20"), (13, "2024-07-05")] {
             let found = expected(&[first], payments, first);
             assert_eq!(i32::try_from(found.len()), Ok(payments));
             assert_eq!(found[0].ex_date, next.parse::<NaiveDate>().unwrap());
+            assert_eq!(found[found.len() - 1].ex_date, "2025-06-05".parse::<NaiveDate>().unwrap());
         }
+    }
+
+    #[test]
+    fn a_year_is_looked_ahead() {
+        check(&["2024-03-13"], 1, "2024-03-12", &["2025-03-13"]);
+        check(&["2024-03-13"], 1, "2024-03-11", &[]);
+        // Three a year, every four months; 24 a year, every 365 / 24 days.
+        check(&["2024-03-13"], 3, "2024-03-13", &["2024-07-15", "2024-11-13", "2025-03-13"]);
+        let found = expected(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        assert_eq!(
+            [0, 1, 11].map(|place: usize| found[place].ex_date),
+            ["2024-04-01", "2024-04-15", "2024-09-12"].map(|day| day.parse::<NaiveDate>().unwrap())
+        );
+        check(&["2024-03-13"], 0, "2024-03-13", &[]);
+        check(&["2024-03-13"], -1, "2024-03-13", &[]);
+    }
+
+    #[test]
+    fn weekly_slots_repeat_in_turn() {
+        let first: NaiveDate = "2024-06-06".parse().unwrap();
+        let year: Vec<NaiveDate> = (0..26).map(|number| first + Days::new(14 * number)).collect();
+        let found = expected(&year, 26, year[25]);
+        assert_eq!((found[0].repeats, found[25].repeats), (year[0], year[25]));
+        assert_eq!(found[1].repeats, year[1]);
     }
 }

@@ -138,4 +138,27 @@ mod tests {
         );
         assert_eq!(fcf_payout(Some(dec!(800)), free_cash_flow(Some(dec!(400)), Some(dec!(500)))), None);
     }
+
+    #[test]
+    fn the_words_of_an_explanation() {
+        let gaps = [
+            PayoutGap::NotApplicable,
+            PayoutGap::NegativeEarnings,
+            PayoutGap::CurrencyMismatch,
+            PayoutGap::Missing,
+        ];
+        assert_eq!(
+            gaps.map(PayoutGap::as_str),
+            ["not_applicable", "negative_earnings", "currency_mismatch", "missing"]
+        );
+        assert_eq!([PayoutBasis::Eps, PayoutBasis::Ffo].map(PayoutBasis::as_str), ["eps", "ffo"]);
+    }
+
+    #[test]
+    fn nothing_is_paid_out_of_no_cash() {
+        assert_eq!(fcf_payout(Some(dec!(800)), Some(dec!(0))), None);
+        assert_eq!(fcf_payout(None, Some(dec!(800))), None);
+        assert_eq!(free_cash_flow(Some(dec!(400)), None), None);
+        assert_eq!(free_cash_flow(Some(dec!(400)), Some(dec!(-500))), Some(dec!(-100)));
+    }
 }

@@ -112,4 +112,45 @@ mod tests {
         );
         assert_eq!(range_of(&range_starts(&policy, Kind::Dividend), date("2021-06-01")), 1);
     }
+
+    #[test]
+    fn a_rule_holds_from_its_first_day_through_its_last() {
+        let rule = |source: &str, from: Option<&str>, to: Option<&str>, rank| PolicyRule {
+            kind: Kind::Price,
+            source: source.into(),
+            from: from.map(date),
+            to: to.map(date),
+            rank,
+        };
+        let candidate = |source| Candidate { source, observed_at: DateTime::UNIX_EPOCH };
+        let check = |rules: &[PolicyRule], day: &str, expected: &str| {
+            let policy = SourcePolicy { rules: rules.to_vec() };
+            for all in [["a", "b"], ["b", "a"]] {
+                let found = preferred(&policy, Kind::Price, all.map(candidate), date(day));
+                assert_eq!(found.map(|found| found.source), Some(expected), "{day} {rules:?}");
+            }
+        };
+        let year = [rule("b", Some("2020-01-01"), Some("2020-12-31"), 1)];
+        for (day, expected) in
+            [("2019-12-31", "a"), ("2020-01-01", "b"), ("2020-12-31", "b"), ("2021-01-01", "a")]
+        {
+            check(&year, day, expected);
+        }
+        // The lowest rank of a source counts, and of equal ranks the name.
+        check(
+            &[rule("a", None, None, 2), rule("b", None, None, 3), rule("b", None, None, 1)],
+            "2020-01-01",
+            "b",
+        );
+        check(&[rule("a", None, None, 1), rule("b", None, None, 1)], "2020-01-01", "a");
+        check(&[rule("b", None, None, -1), rule("a", None, None, 0)], "2020-01-01", "b");
+        let policy = SourcePolicy { rules: vec![year[0].clone(), rule("a", Some("2020-01-01"), None, 2)] };
+        let starts = range_starts(&policy, Kind::Price);
+        assert_eq!(starts, [NaiveDate::MIN, date("2020-01-01"), date("2021-01-01")]);
+        for (day, range) in [("2019-12-31", 0), ("2020-01-01", 1), ("2020-12-31", 1), ("2021-01-01", 2)] {
+            assert_eq!(range_of(&starts, date(day)), range, "{day}");
+        }
+        assert_eq!(range_of(&starts, NaiveDate::MIN), 0);
+        assert_eq!(preferred(&policy, Kind::Price, [], date("2020-01-01")), None);
+    }
 }

@@ -206,4 +206,95 @@ mod tests {
         assert_eq!(beta(&MonthEnds { returns: returns(1).returns[1..].to_vec() }, &returns(1), rules), None);
         assert_eq!(beta(&returns(1), &returns(0), rules), None);
     }
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_month_counts_once_its_last_session_has_passed() {
+        for (day, month) in
+            [("2024-05-30", 4), ("2024-05-31", 5), ("2024-06-27", 5), ("2024-06-28", 6), ("2024-06-29", 6)]
+        {
+            assert_eq!(last_month(date(day)), month_number(date("2024-01-01")) + month - 1, "{day}");
+        }
+    }
+
+    fn ex_day(day: &str, split: i64, dividend_factor: Option<Decimal>) -> ExDay {
+        ExDay {
+            ex_date: date(day),
+            split: crate::measure::adjust::Ratio { from: dec!(1), to: split.into() },
+            cash: dec!(0),
+            value: dec!(0),
+            close_before: None,
+            dividend_factor,
+            foreign: false,
+        }
+    }
+
+    #[test]
+    fn splits_and_dividends_are_no_moves_of_the_price() {
+        let plain: Vec<i64> = (0..61).map(|i| 1000 + 10 * (i % 2)).collect();
+        let halved: Vec<i64> = (0..61).map(|i| (1000 + 10 * (i % 2)) / if i < 30 { 1 } else { 2 }).collect();
+        let splits = Splits::default();
+        let found = |closes: &[i64], ex_days: &[ExDay]| {
+            volatility(&Series::new(&bars(closes, "2024-01-02", 1), &splits), ex_days).map(|v| round(v, 4))
+        };
+        let split = [ex_day("2024-01-02", 7, None), ex_day("2024-02-01", 2, None)];
+        assert_eq!(found(&halved, &split), Some(dec!(15.9292)));
+        assert_eq!(found(&halved, &[ex_day("2024-02-01", 1, Some(dec!(0.5)))]), Some(dec!(15.9292)));
+        assert_eq!(found(&plain, &[ex_day("2024-03-10", 2, None)]), Some(dec!(15.9292)));
+        assert!(found(&halved, &[]) > Some(dec!(100)));
+        // The newest 252 returns, whatever was before them.
+        let long: Vec<i64> =
+            (0..300).map(|i| if i < 47 { 10 + i * i } else { 1000 + 10 * (i % 2) }).collect();
+        assert_eq!(found(&long, &[]), found(&long[47..], &[]));
+        let with = |index: usize| {
+            let mut other = long.clone();
+            other[index] = 500;
+            found(&other, &[])
+        };
+        assert_eq!(with(46), found(&long, &[]));
+        assert!(with(47) > found(&long, &[]));
+    }
+
+    #[test]
+    fn a_month_without_its_neighbour_has_no_return() {
+        let days = ["2023-12-29", "2024-01-31", "2024-02-29", "2024-04-30", "2024-05-31", "2024-06-28"];
+        let closes = [90, 100, 110, 120, 132, 200];
+        let mut some = bars(&closes, "2024-01-01", 1);
+        some.day = days.map(|day| day_number(date(day))).to_vec();
+        let splits = Splits::default();
+        let series = Series::new(&some, &splits);
+        let january = month_number(date("2024-01-01"));
+        let returns = |ex_days: &[ExDay], as_of| -> Vec<(i32, Decimal)> {
+            let percent = |value: i128| round(Decimal::from_i128_with_scale(value, 13), 2);
+            month_ends(&series, ex_days, date(as_of))
+                .returns
+                .iter()
+                .map(|(month, value)| (month - january, percent(*value)))
+                .collect()
+        };
+        let plain = [(0, dec!(11.11)), (1, dec!(10)), (4, dec!(10))];
+        assert_eq!(returns(&[], "2024-06-27"), plain);
+        assert_eq!(returns(&[], "2024-06-28")[3], (5, dec!(51.52)));
+        let paid = [ex_day("2024-04-10", 1, Some(dec!(0.5))), ex_day("2024-05-10", 1, Some(dec!(0.9)))];
+        assert_eq!(returns(&paid, "2024-06-27"), [plain[0], plain[1], (4, dec!(22.22))]);
+        let none = Bars::default();
+        assert_eq!(month_ends(&Series::new(&none, &splits), &[], date("2024-06-27")), MonthEnds::default());
+    }
+
+    #[test]
+    fn beta_is_of_the_months_that_both_have() {
+        let moved = |month: i32| i128::from((month * 7) % 11 - 3) * ONE / 1000;
+        let own = (0..30)
+            .filter(|month| *month != 5)
+            .map(|month| (month, if month < 2 || month == 9 { ONE } else { 2 * moved(month) + ONE / 100 }));
+        let other = (2..40)
+            .filter(|month| *month != 9)
+            .map(|month| (month, if month == 5 { -ONE } else { moved(month) }));
+        let (own, other) = (MonthEnds { returns: own.collect() }, MonthEnds { returns: other.collect() });
+        assert_eq!(beta(&own, &other).map(|beta| round(beta, 8)), Some(dec!(2)));
+        assert_eq!(beta(&other, &own).map(|beta| round(beta, 8)), Some(dec!(0.5)));
+    }
 }

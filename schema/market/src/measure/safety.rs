@@ -192,4 +192,56 @@ mod tests {
         check(SafetyFacts { payout_ratio: None, ..facts }, None, Some(false));
         check(SafetyFacts { status: DividendState::NonPayer, ..facts }, None, None);
     }
+
+    #[test]
+    fn bounds_of_yields_and_ages() {
+        assert_eq!([None, Some(dec!(25)), Some(dec!(25.0001))].map(is_suspect), [false, false, true]);
+        assert_eq!([None, Some(5), Some(6)].map(is_fresh), [false, true, false]);
+    }
+
+    #[test]
+    fn bounds_of_labels() {
+        let facts = SafetyFacts {
+            is_fund: false,
+            is_real_estate: false,
+            status: DividendState::Active,
+            at_risk: false,
+            payout_ratio: Some(dec!(50)),
+            fcf_payout_ratio: None,
+            dps_forward: None,
+            dps_ttm: None,
+            price_change_1y: None,
+        };
+        let label = |is_real_estate, payout| {
+            safety(&SafetyFacts { is_real_estate, payout_ratio: Some(payout), ..facts })
+        };
+        assert_eq!(
+            [dec!(74.9999), dec!(75), dec!(100), dec!(100.0001)].map(|payout| label(false, payout)),
+            [Some(Safety::Safe), Some(Safety::Borderline), Some(Safety::Borderline), Some(Safety::Unsafe)]
+        );
+        assert_eq!(
+            [dec!(89.9999), dec!(90)].map(|payout| label(true, payout)),
+            [Some(Safety::Safe), Some(Safety::Borderline)]
+        );
+        let with = |facts: SafetyFacts| (safety(&facts), yield_trap_risk(&facts));
+        assert_eq!(with(SafetyFacts { is_fund: true, ..facts }), (None, Some(false)));
+        assert_eq!(with(SafetyFacts { status: DividendState::Lapsed, ..facts }).0, Some(Safety::Unsafe));
+        assert_eq!(with(SafetyFacts { at_risk: true, ..facts }).0, Some(Safety::Unsafe));
+        // The higher payout of two decides; cash flow alone is no payout ratio.
+        assert_eq!(
+            with(SafetyFacts { fcf_payout_ratio: Some(dec!(80)), ..facts }),
+            (Some(Safety::Borderline), Some(false))
+        );
+        assert_eq!(
+            with(SafetyFacts { payout_ratio: None, fcf_payout_ratio: Some(dec!(80)), ..facts }),
+            (None, Some(false))
+        );
+        assert_eq!(with(SafetyFacts { payout_ratio: None, ..facts }), (None, None));
+        for (change, trap) in [(dec!(-40), false), (dec!(-40.0001), true)] {
+            assert_eq!(with(SafetyFacts { price_change_1y: Some(change), ..facts }).1, Some(trap));
+        }
+        for (payout, trap) in [(dec!(100), false), (dec!(100.0001), true)] {
+            assert_eq!(with(SafetyFacts { payout_ratio: Some(payout), ..facts }).1, Some(trap));
+        }
+    }
 }

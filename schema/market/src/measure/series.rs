@@ -80,3 +80,79 @@ fn first_of_month(month: i32) -> Option<NaiveDate> {
     let number = u32::try_from(month.rem_euclid(12)).ok()? + 1;
     NaiveDate::from_ymd_opt(month.div_euclid(12), number, 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bars::{Bar, BarVersion, MISSING};
+    use crate::measure::adjust::{Ratio, SplitEvent};
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    fn bars(rows: &[(&str, i64)]) -> Bars {
+        let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        let missing = MISSING;
+        let (open, high, low, volume, vwap, trade_count) =
+            (missing, missing, missing, missing, missing, missing);
+        for (day, close) in rows {
+            let day = day_number(date(day));
+            bars.push(Bar { day, open, high, low, close: *close, volume, vwap, trade_count }, 0);
+        }
+        bars
+    }
+
+    #[test]
+    fn sessions_around_a_day() {
+        let bars = bars(&[("2024-01-05", 4_000), ("2024-01-08", 4_100)]);
+        let splits = Splits::default();
+        let series = Series::new(&bars, &splits);
+        let check = |day: &str, expected: [Option<usize>; 3]| {
+            let day = date(day);
+            assert_eq!(
+                [series.before(day), series.at_or_before(day), series.at_or_after(day)],
+                expected,
+                "{day}"
+            );
+        };
+        check("2024-01-04", [None, None, Some(0)]);
+        check("2024-01-05", [None, Some(0), Some(0)]);
+        check("2024-01-06", [Some(0), Some(0), Some(1)]);
+        check("2024-01-08", [Some(0), Some(1), Some(1)]);
+        check("2024-01-09", [Some(1), Some(1), None]);
+    }
+
+    #[test]
+    fn closes_on_the_shares_of_any_day() {
+        let bars = bars(&[("2024-01-05", 4_000), ("2024-01-08", 2_100)]);
+        let ratio = Ratio { from: dec!(1), to: dec!(2) };
+        let splits = Splits::new(vec![SplitEvent { ex_date: date("2024-01-08"), ratio }]);
+        let series = Series::new(&bars, &splits);
+        assert_eq!((series.close(0), series.date(1)), (dec!(40), date("2024-01-08")));
+        assert_eq!(series.close_on_basis(0, date("2024-01-05")), dec!(40));
+        assert_eq!(series.close_on_basis(0, date("2024-02-01")), dec!(20));
+        assert_eq!(series.close_on_basis(1, date("2024-01-05")), dec!(42));
+        assert_eq!(series.close_before(date("2024-01-08")), Some(dec!(20)));
+        assert_eq!(series.close_before(date("2024-01-07")), Some(dec!(40)));
+        assert_eq!(series.close_before(date("2024-01-05")), None);
+    }
+
+    #[test]
+    fn the_last_session_of_each_month() {
+        let days = ["2023-10-31", "2023-11-01", "2023-11-30", "2024-01-02", "2024-01-31", "2024-03-01"];
+        let bars = bars(&days.map(|day| (day, 100)));
+        let splits = Splits::default();
+        let series = Series::new(&bars, &splits);
+        let (march, january) = (month_number(date("2024-03-29")), month_number(date("2024-01-01")));
+        assert_eq!((march - january, january - month_number(date("2023-12-31"))), (2, 1));
+        // December and February have no session.
+        assert_eq!(series.month_ends(march, 5), [(january - 2, 2), (january, 4), (march, 5)]);
+        assert_eq!(
+            series.month_ends(march, 6),
+            [(january - 3, 0), (january - 2, 2), (january, 4), (march, 5)]
+        );
+        assert_eq!(series.month_ends(january + 1, 2), [(january, 4)]);
+        assert_eq!(series.month_ends(january - 1, 1), []);
+    }
+}

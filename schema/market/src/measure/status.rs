@@ -122,4 +122,54 @@ mod tests {
         );
         assert_eq!(decided(&StatusFacts { last_ex_date: None, ..facts }), DividendState::NonPayer);
     }
+
+    #[test]
+    fn a_notice_of_today_holds_and_one_of_tomorrow_does_not_yet() {
+        let day = date("2020-05-11");
+        let facts = StatusFacts {
+            as_of: day,
+            last_ex_date: Some(date("2020-04-29")),
+            last_declared: None,
+            payments_per_year: Some(4),
+            suspended_on: Some(day),
+        };
+        assert_eq!(status(&facts), DividendState::Suspended);
+        assert_eq!(status(&StatusFacts { suspended_on: day.succ_opt(), ..facts }), DividendState::Active);
+        // What was declared on the day of the notice is older than it.
+        assert_eq!(status(&StatusFacts { last_declared: Some(day), ..facts }), DividendState::Suspended);
+        assert_eq!(status(&StatusFacts { last_declared: day.succ_opt(), ..facts }), DividendState::Active);
+    }
+
+    #[test]
+    fn one_and_a_half_periods() {
+        for (payments, days) in [
+            (1, 547),
+            (2, 273),
+            (3, 182),
+            (4, 136),
+            (6, 91),
+            (12, 75),
+            (13, 75),
+            (24, 22),
+            (26, 21),
+            (52, 21),
+        ] {
+            let at = |silent: i64| {
+                let last = date("2020-01-02");
+                let as_of = last + chrono::TimeDelta::days(silent);
+                status(&StatusFacts {
+                    as_of,
+                    last_ex_date: Some(last),
+                    last_declared: Some(last),
+                    payments_per_year: Some(payments),
+                    suspended_on: None,
+                })
+            };
+            assert_eq!(
+                [at(days), at(days + 1)],
+                [DividendState::Active, DividendState::Lapsed],
+                "{payments} a year"
+            );
+        }
+    }
 }

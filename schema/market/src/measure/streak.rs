@@ -320,4 +320,56 @@ mod tests {
         check(&grown, Some(2022), 1, false);
         check(&["2023-05-10", "2023-11-10", "2024-05-10", "2024-11-08"], None, 0, false);
     }
+
+    #[test]
+    fn bounds_of_increases_and_cuts() {
+        assert_eq!([dec!(1.0005), dec!(1.00051)].map(|new| is_increase(new, dec!(1))), [false, true]);
+        assert_eq!([dec!(0.9995), dec!(0.99949)].map(|new| is_cut(new, dec!(1))), [false, true]);
+        assert!(!is_increase(dec!(1), dec!(0)) && !is_cut(dec!(0), dec!(0)));
+        let paid = totals(&[dec!(1), dec!(0)]);
+        assert!(!is_at_risk(Some(dec!(0)), &paid, 2024) && is_at_risk(Some(dec!(0)), &paid, 2023));
+    }
+
+    #[test]
+    fn a_seed_joins_a_streak_that_reaches_it() {
+        // Raised in 2023 and 2024; frozen in 2022.
+        let raised = totals(&[dec!(1), dec!(1), dec!(2), dec!(3)]);
+        let check =
+            |totals: &AnnualTotals, running, years, through_year, expected: (i32, bool, Option<i32>)| {
+                let seed = Some(StreakSeed { years, through_year });
+                let found = streak(totals, &StreakFacts { running, seed, ..StreakFacts::default() });
+                assert_eq!(
+                    (found.years, found.seeded, found.started),
+                    expected,
+                    "{years} through {through_year}"
+                );
+            };
+        check(&raised, 2025, 10, 2022, (12, true, Some(2013)));
+        check(&raised, 2025, 10, 2021, (2, false, Some(2023)));
+        check(&raised, 2025, 10, 2023, (11, true, Some(2014)));
+        check(&raised, 2025, 1, 2022, (3, true, Some(2022)));
+        check(&raised, 2025, 0, 2022, (2, true, Some(2023)));
+        // A seed vouches for the newest complete year, also where the data say otherwise, but for no year to come.
+        let frozen = totals(&[dec!(1), dec!(1)]);
+        check(&frozen, 2025, 10, 2024, (10, true, Some(2015)));
+        check(&frozen, 2025, 10, 2023, (0, false, None));
+        check(&frozen, 2025, 10, 2025, (0, false, None));
+        check(&frozen, 2025, 0, 2024, (0, true, None));
+    }
+
+    #[test]
+    fn a_streak_over_spin_offs_begins_with_an_increase() {
+        let facts = StreakFacts { running: 2025, spin_offs: &[2023], ..StreakFacts::default() };
+        let found = streak(&totals(&[dec!(2), dec!(1), dec!(2)]), &facts);
+        assert_eq!((found.years, found.started), (1, Some(2024)));
+        // A year of a spin-off without any payment breaks it.
+        let found = streak(&totals(&[dec!(1), dec!(0), dec!(2)]), &facts);
+        assert_eq!((found.years, found.started), (0, None));
+    }
+
+    #[test]
+    fn years_with_payments_are_counted_back_from_now() {
+        let paid = totals(&[dec!(1), dec!(1)]);
+        assert_eq!([2023, 2024, 2025, 2026].map(|running| payment_years(&paid, &[], running)), [1, 2, 2, 0]);
+    }
 }

@@ -344,4 +344,29 @@ mod tests {
         assert!(is_unusual_count(5, 4) && is_unusual_count(3, 4) && !is_unusual_count(4, 4));
         assert!(!is_unusual_count(53, 52) && is_unusual_count(50, 52));
     }
+
+    #[test]
+    fn how_many_payments_a_year_may_have() {
+        for (payments, unusual) in
+            [(1, [0, 2].as_slice()), (4, &[3, 5]), (12, &[11, 13]), (13, &[11, 15]), (52, &[50, 54])]
+        {
+            for count in payments - 2..=payments + 2 {
+                let outside = count <= unusual[0] || count >= unusual[1];
+                assert_eq!(is_unusual_count(count, payments), outside, "{count} of {payments}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rate_is_declared_while_its_ex_date_lies_ahead() {
+        let rates = rates(&[("2024-03-07", dec!(0.5)), ("2024-06-06", dec!(0.5))]);
+        let basis = |as_of| forward(&rates, Some(4), DividendState::Active, date(as_of)).basis;
+        assert_eq!(basis("2024-06-05"), ForwardBasis::Declared);
+        assert_eq!(basis("2024-06-06"), ForwardBasis::Declared);
+        assert_eq!(basis("2024-06-07"), ForwardBasis::LastTimesFrequency);
+        assert_eq!(forward(&[], Some(4), DividendState::Active, date("2024-06-07")), Forward::NONE);
+    }
 }
+
+#[cfg(test)]
+mod ranges;

@@ -229,4 +229,52 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn shares_grow_with_splits() {
+        let steps =
+            CumulativeFactors::new(&[factor(200, 1, 4, Decimal::ONE), factor(100, 3, 2, Decimal::ONE)], None);
+        assert_eq!(
+            (
+                steps.len(),
+                steps.position(99),
+                steps.position(100),
+                steps.position(200),
+                steps.position(i32::MAX)
+            ),
+            (3, 0, 1, 2, 2)
+        );
+        let shares = |position: usize, volume| steps.at(position).shares(volume);
+        // 3 old shares are 2 new ones, 1 is 4: 100 are 266.67.
+        assert_eq!((shares(0, 100), shares(1, 100), shares(2, 100)), (Some(267), Some(400), Some(100)));
+        assert_eq!(shares(2, i64::MAX), Some(i64::MAX));
+        assert_eq!(steps.at(0).factor(Basis::Split), Decimal::new(375, 3));
+        assert_eq!(steps.at(1).exact(Decimal::new(1, 0), Basis::All), Decimal::new(25, 2));
+    }
+
+    #[test]
+    fn prices_beyond_the_fast_way_are_exact() {
+        // More places than a fixed point can have, a factor above 2^63, and a negative price.
+        check(&[], 1, "0.0000000000000000004", Basis::Raw, "0");
+        check(&[factor(2, 1_000_000_000_000, 1, Decimal::ONE)], 1, "40.15", Basis::Split, "40150000000000");
+        check(
+            &[factor(2, 1_000_000_000_000, 1, Decimal::ONE), factor(3, 1_000_000, 1, Decimal::ONE)],
+            1,
+            "0.5",
+            Basis::Split,
+            "500000000000000000",
+        );
+        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "-1", Basis::Split, "-0.333333");
+        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "2", Basis::Split, "0.666667");
+        check(&[factor(2, 3, 1, Decimal::new(5, 1))], 1, "2", Basis::All, "3");
+    }
+
+    #[test]
+    fn what_happened_on_the_day_itself_is_in_the_price() {
+        let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(100)));
+        assert_eq!(steps.at(steps.position(99)).factor(Basis::Split), Decimal::new(5, 1));
+        assert_eq!(micros(Decimal::new(15, 7)), 2);
+        assert_eq!(micros(Decimal::new(-15, 7)), -2);
+        assert_eq!(micros(Decimal::new(14, 7)), 1);
+    }
 }

@@ -119,3 +119,73 @@ fn forty_years_of_dividends_take_few_bytes_each() {
     let bytes = records.pack().unwrap().len();
     assert!(bytes < 160 * 45, "{bytes} bytes");
 }
+
+/// A session of a revision and second, withdrawn or not.
+fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawObservation {
+    let record = format!("{{\"date\":\"{day}\"}}");
+    RawObservation {
+        id: None,
+        security_ref: None,
+        revision,
+        retracted,
+        observed_at,
+        line: 7,
+        frame: [0xa5; 16],
+        record,
+    }
+}
+
+#[test]
+fn the_newest_session_is_the_newest_that_was_not_withdrawn() {
+    let newest = |sessions: &[RawObservation]| {
+        newest_session(&Records::new(Kind::Session, sessions.to_vec())).unwrap().map(|day| day.to_string())
+    };
+    let (monday, tuesday) = (session("2024-06-24", 0, 5, false), session("2024-06-25", 0, 5, false));
+    assert_eq!(newest(&[]), None);
+    assert_eq!(newest(&[tuesday.clone(), monday.clone()]).as_deref(), Some("2024-06-25"));
+    let withdrawn = session("2024-06-25", 0, 6, true);
+    assert_eq!(newest(&[withdrawn.clone(), tuesday.clone(), monday.clone()]).as_deref(), Some("2024-06-24"));
+    // An older withdrawal, and a revision after it, change nothing.
+    assert_eq!(newest(&[session("2024-06-25", 0, 4, true), tuesday, monday]).as_deref(), Some("2024-06-25"));
+    assert_eq!(newest(&[withdrawn, session("2024-06-25", 1, 2, false)]).as_deref(), Some("2024-06-25"));
+}
+
+#[test]
+fn a_kept_row_is_read_as_it_was_said() {
+    let told = |raw: &RawObservation| {
+        Records::new(Kind::Session, vec![raw.clone()]).read::<crate::event::Session>("a")
+    };
+    let raw = RawObservation {
+        id: Some("x".into()),
+        security_ref: Some("ref".into()),
+        ..session("2024-06-24", 3, 1_500_000, true)
+    };
+    let read = told(&raw).unwrap().remove(0);
+    assert_eq!(
+        (read.source.as_str(), read.id.as_deref(), read.security_ref.as_deref()),
+        ("a", Some("x"), Some("ref"))
+    );
+    assert_eq!((read.revision, read.line, read.action), (3, 7, crate::event::Action::Retract));
+    assert_eq!((read.observed_at.timestamp_micros(), read.frame), (1_500_000, "a5".repeat(16)));
+    assert_eq!(read.record.date.to_string(), "2024-06-24");
+    assert_eq!(told(&session("2024-06-24", 0, 5, false)).unwrap()[0].action, crate::event::Action::Put);
+    assert!(told(&session("2024-06-24", 0, i64::MAX, false)).is_err());
+}
+
+#[test]
+fn what_was_seen_twice_is_kept_as_it_was_seen_last() {
+    let seen = |observed_at, line, frame| RawObservation {
+        line,
+        frame: [frame; 16],
+        ..session("2024-06-24", 0, observed_at, false)
+    };
+    let kept = |rows: [RawObservation; 2]| {
+        let records = Records::new(Kind::Session, rows.to_vec());
+        assert_eq!((records.kind(), records.observations().len()), (Kind::Session, 1));
+        let row = &records.observations()[0];
+        (row.observed_at, row.line, row.frame[0])
+    };
+    assert_eq!(kept([seen(1, 9, 9), seen(2, 1, 1)]), (2, 1, 1));
+    assert_eq!(kept([seen(1, 2, 9), seen(1, 3, 1)]), (1, 3, 1));
+    assert_eq!(kept([seen(1, 2, 8), seen(1, 2, 9)]), (1, 2, 9));
+}

@@ -338,4 +338,14 @@ mod tests {
         assert_eq!(ALL.len(), 249);
         assert!(ALIASES.iter().all(|(alias, code)| Country::find(alias).map(|c| c.code) == Some(code)));
     }
+
+    #[test]
+    fn every_country_is_found_by_each_of_its_names() {
+        for country in Country::all() {
+            for name in [country.code, country.alpha3, country.name] {
+                assert_eq!(Country::find(name), Some(country), "{name}");
+            }
+        }
+        assert!(Country::all().len() > 200);
+    }
 }

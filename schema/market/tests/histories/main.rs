@@ -1,6 +1,8 @@
 //! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
 
+mod explained;
 mod lives;
 mod renamed;
+mod rows;
 mod served;
 mod shapes;

@@ -367,3 +367,6 @@ fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>) -> HeldBar {
         message,
     }
 }
+
+#[cfg(test)]
+mod tests;

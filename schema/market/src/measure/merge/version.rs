@@ -360,3 +360,6 @@ pub fn dividend_preference(dividend: &Dividend) -> u32 {
 pub fn split_preference(split: &Split) -> u32 {
     split.preference()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Bars in examples: what is kept, what is refused, and what tells them apart.
+
+use chrono::{DateTime, NaiveDate};
+
+use super::*;
+use crate::event::Action;
+
+fn bar(day: i32, close: i64) -> Bar {
+    let (open, high, low, volume, vwap, trade_count) = (MISSING, MISSING, MISSING, 100, MISSING, MISSING);
+    Bar { day, open, high, low, close, volume, vwap, trade_count }
+}
+
+/// Bars of (day, close) at a scale, all of one version.
+fn bars(scale: u32, rows: &[(i32, i64)]) -> Bars {
+    let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+    rows.iter().for_each(|(day, close)| bars.push(bar(*day, *close), 0));
+    bars
+}
+
+fn closes(bars: &Bars) -> Vec<(i32, String)> {
+    let close = |index: usize| bars.decimal(bars.close[index]).unwrap().normalize().to_string();
+    (0..bars.len()).map(|index| (bars.day[index], close(index))).collect()
+}
+
+fn told(rows: &[(i32, &str)]) -> Vec<(i32, String)> {
+    rows.iter().map(|(day, close)| (*day, (*close).to_owned())).collect()
+}
+
+#[test]
+fn an_empty_table_has_no_bar_and_a_missing_value_no_decimal() {
+    assert!(Bars::default().is_empty() && Bars::default().last_live_day().is_none());
+    let one = bars(2, &[(730_000, 4_015)]);
+    assert!(!one.is_empty());
+    assert_eq!((one.decimal(4_015).unwrap().to_string(), one.decimal(MISSING)), ("40.15".to_owned(), None));
+}
+
+#[test]
+fn the_newest_day_is_the_newest_that_was_not_withdrawn() {
+    let mut some = bars(2, &[(730_001, 100), (730_002, 200), (730_003, 300)]);
+    assert_eq!(some.last_live_day(), Some(730_003));
+    some.versions.push(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
+    some.version[2] = 1;
+    assert_eq!(some.last_live_day(), Some(730_002));
+    some.version = vec![1; 3];
+    assert_eq!(some.last_live_day(), None);
+}
+
+#[test]
+fn a_finer_scale_changes_no_price() {
+    let mut some = bars(2, &[(730_001, 4_015), (730_002, 1)]);
+    (some.open[0], some.high[0], some.low[0]) = (4_000, 4_100, 3_900);
+    some.vwap = vec![4_020, MISSING];
+    some.rescale(4).unwrap();
+    assert_eq!(closes(&some), told(&[(730_001, "40.15"), (730_002, "0.01")]));
+    assert_eq!((some.scale, some.open[0], some.high[0], some.low[0]), (4, 400_000, 410_000, 390_000));
+    assert_eq!((some.open[1], &some.vwap[..]), (MISSING, &[402_000, MISSING][..]));
+    // Never to a coarser one.
+    some.rescale(1).unwrap();
+    assert_eq!(some.scale, 4);
+    assert!(matches!(some.rescale(30), Err(BarsError::ScaleOverflow)));
+    assert!(matches!(bars(0, &[(730_001, i64::MAX / 9)]).rescale(1), Err(BarsError::ScaleOverflow)));
+}
+
+#[test]
+fn places_that_no_price_needs_are_dropped() {
+    let check = |scale, prices: &[i64], expected: (u32, &[i64])| {
+        let rows: Vec<(i32, i64)> = (730_001..).zip(prices.iter().copied()).collect();
+        let mut some = bars(scale, &rows);
+        some.canonicalize();
+        assert_eq!((some.scale, &some.close[..]), expected, "{prices:?}");
+    };
+    check(4, &[401_500, 400_000], (2, &[4_015, 4_000]));
+    check(2, &[4_000, 5_000], (0, &[40, 50]));
+    check(0, &[4_000, 5_000], (0, &[4_000, 5_000]));
+    check(3, &[4_001, 5_000], (3, &[4_001, 5_000]));
+    // One price of any column is enough to need them, and columns that say nothing go.
+    let mut some = bars(2, &[(730_001, 4_000)]);
+    (some.high[0], some.vwap, some.trade_count) = (4_010, vec![MISSING], vec![MISSING]);
+    some.canonicalize();
+    assert_eq!((some.scale, some.close[0], some.high[0], some.open[0]), (1, 400, 401, MISSING));
+    assert!(some.vwap.is_empty() && some.trade_count.is_empty());
+    let mut some = bars(2, &[(730_001, 4_000)]);
+    (some.vwap, some.trade_count) = (vec![4_005], vec![7]);
+    some.canonicalize();
+    assert_eq!((some.scale, &some.vwap[..], &some.trade_count[..]), (2, &[4_005][..], &[7][..]));
+}
+
+#[test]
+fn a_late_average_price_leaves_the_bars_before_it_without_one() {
+    let mut some = bars(2, &[(730_001, 100), (730_002, 200)]);
+    assert!(some.vwap.is_empty());
+    some.push(Bar { vwap: 290, trade_count: 12, ..bar(730_003, 300) }, 0);
+    some.push(bar(730_004, 400), 0);
+    assert_eq!(some.vwap, [MISSING, MISSING, 290, MISSING]);
+    assert_eq!(some.trade_count, [MISSING, MISSING, 12, MISSING]);
+    assert_eq!((some.bar(2).vwap, some.bar(3).trade_count, some.bar(0).vwap), (290, MISSING, MISSING));
+    let last = some.slice(2..4);
+    assert_eq!((last.scale, closes(&last)), (2, told(&[(730_003, "3"), (730_004, "4")])));
+    assert_eq!((last.vwap, last.versions.len()), (vec![290, MISSING], 1));
+    // Appended to bars without one, and before bars without one.
+    let plain = bars(2, &[(730_001, 100), (730_002, 200)]);
+    let all = plain.clone().append(some.slice(2..3)).unwrap();
+    assert_eq!((&all.vwap[..], all.trade_count.len()), (&[MISSING, MISSING, 290][..], 3));
+    let all = all.append(bars(2, &[(730_005, 500)])).unwrap();
+    assert_eq!(all.vwap, [MISSING, MISSING, 290, MISSING]);
+}
+
+#[test]
+fn appending_keeps_order_scale_and_versions() {
+    let newer = BarVersion { revision: 1, ..BarVersion::UNKNOWN };
+    let first = bars(1, &[(730_001, 11), (730_002, 12)]);
+    let mut last = bars(2, &[(730_003, 1_305)]);
+    last.versions = vec![newer.clone()];
+    let all = first.clone().append(last.clone()).unwrap();
+    assert_eq!(closes(&all), told(&[(730_001, "1.1"), (730_002, "1.2"), (730_003, "13.05")]));
+    assert_eq!((all.version_of(0).revision, all.version_of(2).revision), (0, 1));
+    assert_eq!(Bars::default().append(first.clone()).unwrap(), first);
+    assert_eq!(first.clone().append(Bars::default()).unwrap(), first);
+    // What does not follow is merged day by day: the greater revision counts.
+    let mut again = bars(2, &[(730_002, 1_250), (730_003, 1_300)]);
+    again.versions = vec![newer];
+    let merged = first.append(again).unwrap();
+    assert_eq!(closes(&merged), told(&[(730_001, "1.1"), (730_002, "12.5"), (730_003, "13")]));
+}
+
+#[test]
+fn of_one_version_the_later_row_of_a_day_counts() {
+    let twice = bars(2, &[(730_002, 100), (730_001, 50), (730_002, 200)]);
+    let merged = twice.merge(Bars::default()).unwrap();
+    assert_eq!(closes(&merged), told(&[(730_001, "0.5"), (730_002, "2")]));
+}
+
+#[test]
+fn versions_rank_by_revision_then_time_then_withdrawal_then_line_then_frame() {
+    let at = |second: i64| DateTime::from_timestamp(second, 0).unwrap();
+    let put = BarVersion::new(1, Action::Put, at(100), Some(730_000));
+    assert_eq!(
+        (put.revision, put.retracted, put.observed(), put.basis_day),
+        (1, false, at(100), Some(730_000))
+    );
+    let withdrawn = BarVersion::new(1, Action::Retract, at(100), None);
+    assert!(withdrawn.retracted);
+    let in_order = [
+        BarVersion::new(0, Action::Retract, at(900), None),
+        BarVersion::new(1, Action::Retract, at(99), None),
+        put.clone(),
+        BarVersion { line: 1, ..put.clone() },
+        BarVersion { line: 1, frame: [7; 16], ..put },
+        withdrawn,
+        BarVersion::new(1, Action::Put, at(101), None),
+    ];
+    for pair in in_order.windows(2) {
+        assert!(pair[0].rank() < pair[1].rank(), "{pair:?}");
+    }
+}
+
+#[test]
+fn packed_columns_have_to_agree() {
+    let good = bars(2, &[(730_001, 100), (730_002, 200)]).pack().unwrap();
+    let mut full = bars(2, &[(730_001, 100), (730_002, 200)]);
+    (full.vwap, full.trade_count) = (vec![100, 200], vec![1, 2]);
+    let full = full.pack().unwrap();
+    let longer = bars(2, &[(730_001, 100), (730_002, 200), (730_003, 300)]);
+    let mut with_extra = longer.clone();
+    (with_extra.vwap, with_extra.trade_count) = (vec![100, 200, 300], vec![1, 2, 3]);
+    let (longer, with_extra) = (longer.pack().unwrap(), with_extra.pack().unwrap());
+    assert!(good.unpack().is_ok() && full.unpack().is_ok());
+    for damaged in [
+        Packed { days: longer.days.clone(), ..good.clone() },
+        Packed { close: longer.close.clone(), ..good.clone() },
+        Packed { volume: longer.volume.clone(), ..good.clone() },
+        Packed { range: bars(2, &[(730_001, 100)]).pack().unwrap().range, ..good.clone() },
+        Packed { versions: bars(2, &[(730_001, 100)]).pack().unwrap().versions, ..good.clone() },
+        Packed { extra: with_extra.extra, ..full },
+    ] {
+        let found = damaged.unpack();
+        assert!(matches!(found, Err(BarsError::Damaged("columns differ in length"))), "{found:?}");
+    }
+    // Without versions all are of one unknown version; a bar cannot name a version that is not there.
+    let read = Packed { versions: Vec::new(), ..good.clone() }.unpack().unwrap();
+    assert_eq!((&read.version[..], &read.versions[..]), (&[0, 0][..], &[BarVersion::UNKNOWN][..]));
+    let mut unknown = bars(2, &[(730_001, 100), (730_002, 200)]);
+    unknown.version[1] = 1;
+    let found = unknown.pack().unwrap().unpack();
+    assert!(matches!(found, Err(BarsError::Damaged("a bar names an unknown version"))), "{found:?}");
+    assert!(bars(18, &[(730_001, 100)]).pack().unwrap().unpack().is_ok());
+    assert!(bars(19, &[(730_001, 100)]).pack().unwrap().unpack().is_err());
+}
+
+#[test]
+fn days_are_read_alone() {
+    let packed = bars(2, &[(730_001, 100), (730_005, 200), (730_002, 300)]).pack().unwrap();
+    assert_eq!(unpack_days(&packed.days).unwrap(), [730_001, 730_005, 730_002]);
+    assert!(unpack_days(&[255, 255]).is_err());
+}
+
+#[test]
+fn a_digest_tells_every_column_but_the_versions() {
+    let of = |change: &dyn Fn(&mut Bars)| {
+        let mut some = bars(2, &[(730_001, 100), (730_002, 200)]);
+        change(&mut some);
+        some.pack().unwrap().digest()
+    };
+    let plain = of(&|_| {});
+    assert_eq!(plain, of(&|_| {}));
+    assert_eq!(plain, of(&|some| some.versions[0].line = 7));
+    let changed = [
+        of(&|some| some.day[1] += 1),
+        of(&|some| some.scale = 3),
+        of(&|some| some.close[1] += 1),
+        of(&|some| some.low[0] = 90),
+        of(&|some| some.volume[0] += 1),
+        of(&|some| some.vwap = vec![100, 101]),
+    ];
+    let distinct: std::collections::BTreeSet<i64> = changed.iter().copied().chain([plain]).collect();
+    assert_eq!(distinct.len(), changed.len() + 1);
+    // Where one part ends matters.
+    assert_ne!(digest([&b"ab"[..], b"c"]), digest([&b"a"[..], b"bc"]));
+}
+
+#[test]
+fn days_beyond_the_calendar_are_its_ends() {
+    assert_eq!(day_number("0001-01-01".parse().unwrap()), 1);
+    assert_eq!(date_of(day_number("2024-02-29".parse().unwrap())).to_string(), "2024-02-29");
+    assert_eq!((date_of(i32::MAX), date_of(i32::MIN)), (NaiveDate::MAX, NaiveDate::MIN));
+}
+
+#[test]
+fn years_begin_and_end_with_the_calendar() {
+    let day = |text: &str| day_number(text.parse().unwrap());
+    let days = ["2023-12-31", "2024-01-01", "2024-12-31", "2025-01-01", "2025-12-31", "2026-01-01"].map(day);
+    let rows: Vec<(i32, i64)> = days.iter().map(|day| (*day, 100)).collect();
+    let some = bars(2, &rows);
+    assert_eq!(some.years(), [(2023, 0..1), (2024, 1..3), (2025, 3..5), (2026, 5..6)]);
+    let by_year = some.by_year();
+    assert_eq!(
+        by_year.iter().map(|(year, part)| (*year, part.len())).collect::<Vec<_>>(),
+        [(2023, 1), (2024, 2), (2025, 2), (2026, 1)]
+    );
+    // Days that are no dates end nothing.
+    assert_eq!(bars(2, &[(i32::MAX, 1), (i32::MAX, 1), (days[0], 1)]).years().len(), 3);
+}

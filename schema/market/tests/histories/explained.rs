@@ -1,0 +1,104 @@
+//! What a company's figures are explained by, whole: the rule, the formula with its values, and the observations.
+//!
+//! `explained.txt` has a line a metric; its numbers were worked out by hand from the payments below.
+
+use market::event::{Action, Fundamentals, Security};
+use market::history::{History, Observation, SourcePolicy};
+use market::measure::{Explanation, Market, explain};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::lives::{Life, date};
+
+const EXPLAINED: &str = include_str!("explained.txt");
+
+pub(crate) fn observed<T: DeserializeOwned>(record: Value) -> Observation<T> {
+    Observation {
+        source: "a".into(),
+        id: Some("r1".into()),
+        security_ref: None,
+        revision: 2,
+        action: Action::Put,
+        observed_at: chrono::DateTime::UNIX_EPOCH,
+        line: 4,
+        frame: String::new(),
+        record: serde_json::from_value(record).expect("a record"),
+    }
+}
+
+/// Two a year until 2021, then four; 2 for 1 in 2023, a special, and a raise a year.
+pub(crate) fn company() -> History {
+    let life = Life::new("explained", "2024-06-28")
+        .pay("2019-03-07", "0.8")
+        .pay("2019-09-05", "0.8")
+        .pay("2020-03-05", "0.4")
+        .pay("2020-06-04", "0.4")
+        .pay("2020-09-03", "0.4")
+        .pay("2020-12-03", "0.4")
+        .pay("2021-03-04", "0.5")
+        .pay("2021-06-03", "0.5")
+        .pay("2021-09-02", "0.5")
+        .pay("2021-12-02", "0.5")
+        .pay("2022-03-03", "0.6")
+        .pay("2022-06-02", "0.6")
+        .of_type("2022-07-07", "1", "special")
+        .pay("2022-09-01", "0.6")
+        .pay("2022-12-01", "0.6")
+        .pay("2023-03-02", "0.8")
+        .split("2023-06-05", 1, 2)
+        .pay("2023-06-08", "0.4")
+        .pay("2023-09-07", "0.4")
+        .of_type("2023-11-09", "0.2", "special")
+        .pay("2023-12-07", "0.4")
+        .pay("2024-03-07", "0.5")
+        .pay("2024-06-06", "0.5")
+        .close("2023-06-28", "40")
+        .close("2023-12-29", "44")
+        .close("2024-06-28", "50");
+    let mut history = life.history();
+    history.security = Some(observed::<Security>(json!({
+        "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active",
+        "ipo_date": "1998-05-04", "sector": "Utilities",
+    })));
+    history.fundamentals = vec![observed::<Fundamentals>(json!({
+        "symbol": "LIFE", "as_of": "2024-03-31", "eps_ttm": "3.6", "shares_outstanding": "1000",
+        "dividends_paid_ttm": "1700", "operating_cash_flow_ttm": "4000", "capital_expenditure_ttm": "600",
+    }))];
+    history
+}
+
+fn explained(history: &History) -> Explanation {
+    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
+    explain(history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy })
+}
+
+/// `rule metric = value: formula (observations)`, a line each.
+fn told(explained: &Explanation) -> String {
+    let line = |metric: &market::measure::explain::ExplainedMetric| {
+        let seen: Vec<String> = metric
+            .observations
+            .iter()
+            .map(|seen| {
+                let day = seen.date.map_or("-".to_owned(), |day| day.to_string());
+                let amount = seen.amount.map_or(String::new(), |amount| format!(" {amount}"));
+                format!("{} {day}{amount}", seen.kind)
+            })
+            .collect();
+        let seen = match seen.as_slice() {
+            [first, .., last] => format!("{} observations, {first} to {last}", seen.len()),
+            [only] => only.clone(),
+            [] => "no observation".to_owned(),
+        };
+        let value = metric.value.as_deref().unwrap_or("null");
+        format!(
+            "{} {} = {value}\n  {}\n  rounding {}; {seen}\n",
+            metric.rule, metric.metric, metric.formula, metric.rounding
+        )
+    };
+    explained.metrics.iter().map(line).collect()
+}
+
+#[test]
+fn every_metric_is_explained_with_its_values() {
+    assert_eq!(told(&explained(&company())), EXPLAINED);
+}
