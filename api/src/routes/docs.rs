@@ -8,7 +8,7 @@ use std::io::{Cursor, Read};
 use std::sync::{Arc, LazyLock};
 
 use axum::Router;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::http::{HeaderName, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
