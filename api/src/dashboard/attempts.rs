@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn an_address_waits_ever_longer_for_one_account() {
         let attempts = Attempts::new();
-        let mut delays = || attempts.delay(&both(1, 1), 0).map(|delay| delay / SECOND);
+        let delays = || attempts.delay(&both(1, 1), 0).map(|delay| delay / SECOND);
         for expected in [Ok(0), Ok(0), Ok(0), Ok(0), Ok(0), Ok(12), Err(TooMany(4)), Err(TooMany(4))] {
             assert_eq!(delays(), expected);
         }

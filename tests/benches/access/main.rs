@@ -1,5 +1,6 @@
 //! The API under load, beside what bounds it and what it replaces: axum answering a static body of the same size, and
-//! the naive design with a key look-up, a counter update and a data query per request.
+//! the naive design with a key look-up, a counter update and a data query per request, in Rust and, where Node and Python
+//! are there, with Fastify and FastAPI.
 //!
 //! ```sh
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
@@ -15,6 +16,7 @@
 
 mod counts;
 mod load;
+mod peers;
 mod rivals;
 mod seed;
 mod soak;
@@ -121,6 +123,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.uncached().await?;
     bench.mixed().await?;
     bench.naive().await?;
+    bench.peers().await?;
     bench.prices().await
 }
 
@@ -296,6 +299,21 @@ impl Bench {
         for connections in [1, 16] {
             let load = Load::uncounted(&rival.address, connections, self.seeded.same(&path));
             self.line("ten years of prices, bar rows through serde", &load).await?;
+        }
+        Ok(())
+    }
+
+    async fn peers(&mut self) -> Result<()> {
+        if !self.asked("quote, naive") {
+            return Ok(());
+        }
+        let database = self.app.endpoints().database_url.clone();
+        for starting in peers::installed(self.app.folder()).await? {
+            let peer = starting.start(&database).await?;
+            for connections in [64, 256] {
+                let load = Load::uncounted(&peer.address, connections, self.seeded.requests("quote"));
+                self.line(peer.name, &load).await?;
+            }
         }
         Ok(())
     }

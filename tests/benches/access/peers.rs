@@ -1,0 +1,76 @@
+//! The same call in what people commonly build such services with: Fastify on Node, FastAPI on Python, each with two
+//! processes for the two cores of the machine.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::eventually;
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/install");
+
+/// A running peer; it ends when this is dropped.
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    pub(crate) address: String,
+    _process: Child,
+}
+
+/// Installs the peers and starts those that this machine can run, one after the other as they are asked for.
+pub(crate) async fn installed(folder: &Path) -> Result<Vec<Starting>> {
+    let into = folder.join("peers");
+    let status = Command::new(INSTALL).arg(&into).status().await.context("installing the peers")?;
+    ensure!(status.success(), "{INSTALL} failed");
+    let peers = [
+        Starting {
+            name: "quote, naive, Fastify and pg",
+            program: "node".into(),
+            folder: into.join("fastify"),
+        },
+        Starting {
+            name: "quote, naive, FastAPI and asyncpg",
+            program: into.join("fastapi/venv/bin/uvicorn"),
+            folder: into.join("fastapi"),
+        },
+    ];
+    Ok(peers.into_iter().filter(Starting::is_there).collect())
+}
+
+/// A peer that can be started.
+pub(crate) struct Starting {
+    name: &'static str,
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Starting {
+    fn is_there(&self) -> bool {
+        match self.program.is_absolute() {
+            true => self.program.exists(),
+            false => self.folder.join("node_modules").exists(),
+        }
+    }
+
+    pub(crate) async fn start(self, database: &str) -> Result<Peer> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+        let mut command = Command::new(&self.program);
+        match self.program.is_absolute() {
+            true => command.args(["server:app", "--workers", "2", "--log-level", "error", "--port", &port]),
+            false => command.args(["server.mjs", database, &port]),
+        };
+        let process = command
+            .current_dir(&self.folder)
+            .env("DATABASE", database)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("starting {}", self.program.display()))?;
+        let address = format!("127.0.0.1:{port}");
+        eventually(Duration::from_secs(60), async || Ok(TcpStream::connect(&address).await?)).await?;
+        Ok(Peer { name: self.name, address, _process: process })
+    }
+}
