@@ -127,7 +127,9 @@ mod tests {
             let days =
                 [(first, dec!(1)), (raised, dec!(1.1)), (raised + chrono::Days::new(after), dec!(1.1))];
             let rates = days.map(|(ex_date, amount)| Rate { ex_date, amount });
-            rate_changes(&rates, Some(4), "2025-01-31".parse().unwrap()).latest_increase.is_some()
+            rate_changes(&rates, Some(4), "2025-01-31".parse().unwrap(), &Rules::DEFAULT)
+                .latest_increase
+                .is_some()
         };
         assert_eq!([59, 60, 100, 170, 171].map(counts), [false, true, true, true, false]);
     }

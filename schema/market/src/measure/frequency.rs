@@ -280,24 +280,24 @@ mod tests {
         ];
         for (expected, from, to) in bounds {
             for days in [from, to] {
-                assert_eq!(rhythm(&dates(&[days], None)).frequency, expected, "{days} days");
+                assert_eq!(rhythm(&dates(&[days], None), &Rules::DEFAULT).frequency, expected, "{days} days");
             }
         }
         for days in [4, 11, 19, 46, 59, 451] {
-            assert_eq!(rhythm(&dates(&[days], None)).frequency, Irregular, "{days} days");
+            assert_eq!(rhythm(&dates(&[days], None), &Rules::DEFAULT).frequency, Irregular, "{days} days");
         }
         // The mean of two middle gaps may lie between two bounds.
         for (gaps, expected) in
             [([45, 46], Irregular), ([135, 136], Irregular), ([130, 140], Quarterly), ([20, 20], Monthly)]
         {
-            assert_eq!(rhythm(&dates(&gaps, None)).frequency, expected, "{gaps:?}");
+            assert_eq!(rhythm(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         }
     }
 
     #[test]
     fn most_gaps_or_pairs_of_gaps_have_to_agree() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(rhythm(&dates(gaps, None)).frequency, expected, "{gaps:?}");
+            assert_eq!(rhythm(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
         };
         // Pairs of 330 to 400 days are a year.
         check(&[100, 230, 100], Frequency::SemiAnnual);
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn who_is_believed() {
         let check = |gaps: &[u64], tag, expected, source| {
-            let found = rhythm(&dates(gaps, tag));
+            let found = rhythm(&dates(gaps, tag), &Rules::DEFAULT);
             assert_eq!((found.frequency, found.source), (expected, source), "{gaps:?} {tag:?}");
         };
         let (inferred, vendor) = (Some(FrequencySource::Inferred), Some(FrequencySource::Vendor));
@@ -348,10 +348,10 @@ mod tests {
         let mut tagged = dates(&[91, 91], None);
         (tagged[0].tag, tagged[1].tag, tagged[2].tag) =
             (Some(Frequency::Annual), Some(Frequency::Monthly), Some(Frequency::Unknown));
-        assert_eq!(rhythm(&tagged).frequency, Frequency::Monthly);
+        assert_eq!(rhythm(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
         tagged[2].tag = Some(Frequency::None);
-        assert_eq!(rhythm(&tagged).frequency, Frequency::Monthly);
-        assert!(is_restart("2022-01-01".parse().unwrap(), "2023-07-06".parse().unwrap()));
-        assert!(!is_restart("2022-01-01".parse().unwrap(), "2023-07-05".parse().unwrap()));
+        assert_eq!(rhythm(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
+        assert!(is_restart("2022-01-01".parse().unwrap(), "2023-07-06".parse().unwrap(), &Rules::DEFAULT));
+        assert!(!is_restart("2022-01-01".parse().unwrap(), "2023-07-05".parse().unwrap(), &Rules::DEFAULT));
     }
 }

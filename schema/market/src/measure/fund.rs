@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(names, ["C", "A", "B"]);
     }
 
-    use crate::measure::{Derived, derive};
+    use crate::measure::{Derived, Rules, derive};
     use chrono::DateTime;
 
     /// `source revision +/- second` and a record.
@@ -296,7 +296,8 @@ mod tests {
             prices: vec![crate::history::SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
         };
         let (policy, as_of) = (crate::history::SourcePolicy::default(), "2024-06-28".parse().unwrap());
-        let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy };
+        let market =
+            Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let Derived { stock, metrics, .. } = derive(&history, &market);
         fund(&history, &market, &stock, &metrics)
     }

@@ -294,7 +294,7 @@ mod tests {
             .filter(|month| *month != 9)
             .map(|month| (month, if month == 5 { -ONE } else { moved(month) }));
         let (own, other) = (MonthEnds { returns: own.collect() }, MonthEnds { returns: other.collect() });
-        assert_eq!(beta(&own, &other).map(|beta| round(beta, 8)), Some(dec!(2)));
-        assert_eq!(beta(&other, &own).map(|beta| round(beta, 8)), Some(dec!(0.5)));
+        assert_eq!(beta(&own, &other, &Rules::DEFAULT.risk).map(|beta| round(beta, 8)), Some(dec!(2)));
+        assert_eq!(beta(&other, &own, &Rules::DEFAULT.risk).map(|beta| round(beta, 8)), Some(dec!(0.5)));
     }
 }

@@ -213,7 +213,7 @@ mod tests {
             price_change_1y: None,
         };
         let label = |is_real_estate, payout| {
-            safety(&SafetyFacts { is_real_estate, payout_ratio: Some(payout), ..facts })
+            safety(&SafetyFacts { is_real_estate, payout_ratio: Some(payout), ..facts }, &RULES)
         };
         assert_eq!(
             [dec!(74.9999), dec!(75), dec!(100), dec!(100.0001)].map(|payout| label(false, payout)),
@@ -223,7 +223,7 @@ mod tests {
             [dec!(89.9999), dec!(90)].map(|payout| label(true, payout)),
             [Some(Safety::Safe), Some(Safety::Borderline)]
         );
-        let with = |facts: SafetyFacts| (safety(&facts), yield_trap_risk(&facts));
+        let with = |facts: SafetyFacts| (safety(&facts, &RULES), yield_trap_risk(&facts, &RULES));
         assert_eq!(with(SafetyFacts { is_fund: true, ..facts }), (None, Some(false)));
         assert_eq!(with(SafetyFacts { status: DividendState::Lapsed, ..facts }).0, Some(Safety::Unsafe));
         assert_eq!(with(SafetyFacts { at_risk: true, ..facts }).0, Some(Safety::Unsafe));

@@ -133,11 +133,11 @@ mod tests {
             payments_per_year: Some(4),
             suspended_on: Some(day),
         };
-        assert_eq!(status(&facts), DividendState::Suspended);
-        assert_eq!(status(&StatusFacts { suspended_on: day.succ_opt(), ..facts }), DividendState::Active);
+        assert_eq!(decided(&facts), DividendState::Suspended);
+        assert_eq!(decided(&StatusFacts { suspended_on: day.succ_opt(), ..facts }), DividendState::Active);
         // What was declared on the day of the notice is older than it.
-        assert_eq!(status(&StatusFacts { last_declared: Some(day), ..facts }), DividendState::Suspended);
-        assert_eq!(status(&StatusFacts { last_declared: day.succ_opt(), ..facts }), DividendState::Active);
+        assert_eq!(decided(&StatusFacts { last_declared: Some(day), ..facts }), DividendState::Suspended);
+        assert_eq!(decided(&StatusFacts { last_declared: day.succ_opt(), ..facts }), DividendState::Active);
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
             let at = |silent: i64| {
                 let last = date("2020-01-02");
                 let as_of = last + chrono::TimeDelta::days(silent);
-                status(&StatusFacts {
+                decided(&StatusFacts {
                     as_of,
                     last_ex_date: Some(last),
                     last_declared: Some(last),

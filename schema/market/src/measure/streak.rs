@@ -323,11 +323,13 @@ mod tests {
 
     #[test]
     fn bounds_of_increases_and_cuts() {
-        assert_eq!([dec!(1.0005), dec!(1.00051)].map(|new| is_increase(new, dec!(1))), [false, true]);
-        assert_eq!([dec!(0.9995), dec!(0.99949)].map(|new| is_cut(new, dec!(1))), [false, true]);
-        assert!(!is_increase(dec!(1), dec!(0)) && !is_cut(dec!(0), dec!(0)));
+        assert_eq!([dec!(1.0005), dec!(1.00051)].map(|new| is_increase(new, dec!(1), &RULES)), [false, true]);
+        assert_eq!([dec!(0.9995), dec!(0.99949)].map(|new| is_cut(new, dec!(1), &RULES)), [false, true]);
+        assert!(!is_increase(dec!(1), dec!(0), &RULES) && !is_cut(dec!(0), dec!(0), &RULES));
         let paid = totals(&[dec!(1), dec!(0)]);
-        assert!(!is_at_risk(Some(dec!(0)), &paid, 2024) && is_at_risk(Some(dec!(0)), &paid, 2023));
+        assert!(
+            !is_at_risk(Some(dec!(0)), &paid, 2024, &RULES) && is_at_risk(Some(dec!(0)), &paid, 2023, &RULES)
+        );
     }
 
     #[test]
@@ -337,7 +339,7 @@ mod tests {
         let check =
             |totals: &AnnualTotals, running, years, through_year, expected: (i32, bool, Option<i32>)| {
                 let seed = Some(StreakSeed { years, through_year });
-                let found = streak(totals, &StreakFacts { running, seed, ..StreakFacts::default() });
+                let found = streak(totals, &StreakFacts { running, seed, ..StreakFacts::default() }, &RULES);
                 assert_eq!(
                     (found.years, found.seeded, found.started),
                     expected,
@@ -360,10 +362,10 @@ mod tests {
     #[test]
     fn a_streak_over_spin_offs_begins_with_an_increase() {
         let facts = StreakFacts { running: 2025, spin_offs: &[2023], ..StreakFacts::default() };
-        let found = streak(&totals(&[dec!(2), dec!(1), dec!(2)]), &facts);
+        let found = streak(&totals(&[dec!(2), dec!(1), dec!(2)]), &facts, &RULES);
         assert_eq!((found.years, found.started), (1, Some(2024)));
         // A year of a spin-off without any payment breaks it.
-        let found = streak(&totals(&[dec!(1), dec!(0), dec!(2)]), &facts);
+        let found = streak(&totals(&[dec!(1), dec!(0), dec!(2)]), &facts, &RULES);
         assert_eq!((found.years, found.started), (0, None));
     }
 

@@ -360,11 +360,15 @@ mod tests {
     #[test]
     fn a_rate_is_declared_while_its_ex_date_lies_ahead() {
         let rates = rates(&[("2024-03-07", dec!(0.5)), ("2024-06-06", dec!(0.5))]);
-        let basis = |as_of| forward(&rates, Some(4), DividendState::Active, date(as_of)).basis;
+        let basis =
+            |as_of| forward(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT).basis;
         assert_eq!(basis("2024-06-05"), ForwardBasis::Declared);
         assert_eq!(basis("2024-06-06"), ForwardBasis::Declared);
         assert_eq!(basis("2024-06-07"), ForwardBasis::LastTimesFrequency);
-        assert_eq!(forward(&[], Some(4), DividendState::Active, date("2024-06-07")), Forward::NONE);
+        assert_eq!(
+            forward(&[], Some(4), DividendState::Active, date("2024-06-07"), &Rules::DEFAULT),
+            Forward::NONE
+        );
     }
 }
 

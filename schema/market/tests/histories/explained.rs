@@ -4,7 +4,7 @@
 
 use market::event::{Action, Fundamentals, Security};
 use market::history::{History, Observation, SourcePolicy};
-use market::measure::{Explanation, Market, explain};
+use market::measure::{Explanation, Market, Rules, explain};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -69,7 +69,10 @@ pub(crate) fn company() -> History {
 
 fn explained(history: &History) -> Explanation {
     let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    explain(history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy })
+    explain(
+        history,
+        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    )
 }
 
 /// `rule metric = value: formula (observations)`, a line each.

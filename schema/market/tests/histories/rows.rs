@@ -1,7 +1,7 @@
 //! The rows that are served of a company, worked out by hand.
 
 use market::history::{History, SourcePolicy};
-use market::measure::{Derived, Market, derive};
+use market::measure::{Derived, Market, Rules, derive};
 use market::value::Exact;
 use serde_json::json;
 
@@ -10,7 +10,10 @@ use crate::lives::{Life, date};
 
 fn derived(history: &History) -> Derived {
     let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    derive(history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy })
+    derive(
+        history,
+        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    )
 }
 
 fn text(value: Option<Exact>) -> String {

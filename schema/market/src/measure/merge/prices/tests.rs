@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::{Action, Split};
 use crate::history::{Observation, PolicyRule};
-use crate::measure::{Derived, Market, derive};
+use crate::measure::{Derived, Market, Rules, derive};
 use crate::symbol::Symbol;
 
 fn date(text: &str) -> NaiveDate {
@@ -53,7 +53,10 @@ fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observ
 fn derived(history: &History, rules: &[PolicyRule]) -> Derived {
     let policy = SourcePolicy { rules: rules.to_vec() };
     let as_of = date("2024-06-28");
-    derive(history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy })
+    derive(
+        history,
+        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    )
 }
 
 /// The served closes as `day close`.

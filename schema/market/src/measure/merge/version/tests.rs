@@ -4,7 +4,7 @@ use chrono::DateTime;
 
 use crate::event::{Action, Dividend, FormerSymbol, Kind, Split};
 use crate::history::{History, Observation, PolicyRule, SourcePolicy};
-use crate::measure::{Market, explain};
+use crate::measure::{Market, Rules, explain};
 use crate::symbol::Symbol;
 
 fn symbol(text: &str) -> Symbol {
@@ -71,7 +71,10 @@ fn history(dividends: &[&str], splits: &[&str]) -> History {
 fn unused(history: &History, rules: &[PolicyRule]) -> Vec<String> {
     let policy = SourcePolicy { rules: rules.to_vec() };
     let as_of = "2024-06-28".parse().unwrap();
-    let explained = explain(history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy });
+    let explained = explain(
+        history,
+        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    );
     let mut rows: Vec<String> =
         explained.unused.iter().map(|row| format!("{} {}", row.line, row.outcome)).collect();
     rows.sort();
@@ -218,7 +221,10 @@ fn duplicates_of_a_payment_are_named() {
     let as_of = "2024-06-28".parse().unwrap();
     let told = |rows: &[&str]| {
         let history = history(rows, &[]);
-        let explained = explain(&history, &Market { as_of, newest: as_of, benchmark: None, policy: &policy });
+        let explained = explain(
+            &history,
+            &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+        );
         explained.unused[0].reason.clone()
     };
     let by = told(&["a x 0 +1 2024-03-07 0.5", "a x 3 +2 2024-03-07 0.6"]);
