@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn bounds_of_yields_and_ages() {
-        assert_eq!([None, Some(dec!(25)), Some(dec!(25.0001))].map(is_suspect), [false, false, true]);
+        let suspect = |value| is_suspect(value, &RULES);
+        assert_eq!([None, Some(dec!(25)), Some(dec!(25.0001))].map(suspect), [false, false, true]);
         assert_eq!([None, Some(5), Some(6)].map(is_fresh), [false, true, false]);
     }
 
