@@ -145,7 +145,7 @@ impl Browser {
 
     /// Shows pages as on this screen.
     pub async fn show_on(&self, screen: Screen) -> Result<()> {
-        let size = json!({ "width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": false });
+        let size = json!({ "width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": screen.width < 500 });
         self.devtools("Emulation.setDeviceMetricsOverride", size).await?;
         let scheme = if screen.dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });

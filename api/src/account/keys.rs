@@ -101,7 +101,7 @@ pub(crate) async fn create(
     let account = party.lock(&transaction).await?;
     has_room(&account, "delete one first")?;
     if transaction.query_one(IS_NAMED, &[&account.id, &name]).await?.try_get("named")? {
-        return Err(refused(format!("{} has an active key named {name} already", account.email)));
+        return Err(refused(format!("there is an active key named {name} already")));
     }
     let drawn = insert(&transaction, &account, &NewKey { name, ..*new }).await?;
     account.record(&transaction, "key.create", json!(drawn.key)).await?;
@@ -170,7 +170,7 @@ fn has_room(account: &Locked, otherwise: &str) -> Result<(), AccountError> {
     if account.active_keys < MOST_ACTIVE {
         return Ok(());
     }
-    Err(refused(format!("{} has {MOST_ACTIVE} active keys: {otherwise}", account.email)))
+    Err(refused(format!("{MOST_ACTIVE} active keys are the most: {otherwise}")))
 }
 
 /// Draws a secret and stores its hash.
@@ -194,11 +194,10 @@ async fn insert(
 async fn find(transaction: &Transaction<'_>, account: &Locked, key: &str) -> Result<Row, AccountError> {
     let mut found = transaction.query(FIND, &[&account.id, &key]).await?;
     let by_id = found.first().map(|row| row.try_get::<_, i64>("id")).transpose()?;
-    let email = &account.email;
     match found.len() {
-        0 => Err(refused(format!("{email} has no active key {key}"))),
+        0 => Err(refused(format!("there is no active key {key}"))),
         1 => Ok(found.remove(0)),
         _ if by_id.is_some_and(|id| id.to_string() == key) => Ok(found.remove(0)),
-        count => Err(refused(format!("{email} has {count} active keys named {key}: give the id"))),
+        count => Err(refused(format!("{count} active keys are named {key}: give the id"))),
     }
 }

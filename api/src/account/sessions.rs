@@ -104,7 +104,7 @@ pub(crate) async fn end(client: &mut Client, party: Party<'_>, id: i64) -> Resul
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
     if transaction.execute(END, &[&account.id, &id]).await? == 0 {
-        return Err(AccountError::Refused(format!("{} has no session {id}", account.email)));
+        return Err(AccountError::Refused(format!("there is no session {id}")));
     }
     account.record(&transaction, "session.end", json!({ "id": id })).await?;
     Ok(transaction.commit().await?)

@@ -64,7 +64,7 @@ fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
                                 td { (session.address) }
                                 td { (moment(session.created_at)) }
                                 td { (moment(session.seen_at)) }
-                                td.actions {
+                                td {
                                     @if session.id != this {
                                         form method="post" action="/dashboard/sessions/end" {
                                             (holder.token())

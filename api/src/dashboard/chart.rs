@@ -47,7 +47,7 @@ pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
     html! {
         figure.chart {
             ul.legend aria-hidden="true" { @for (class, title) in KINDS { li { span class={ "dot " (class) } {} (title) } } }
-            svg role="img" aria-label=(label) viewBox={ "0 0 " (days * STEP) " " (HEIGHT + 24) } preserveAspectRatio="none" {
+            svg role="img" aria-label=(label) viewBox={ "0 0 " (days * STEP) " " (HEIGHT + 1) } preserveAspectRatio="none" {
                 line.axis x1="0" x2=(days * STEP) y1=(HEIGHT) y2=(HEIGHT) {}
                 @for (number, counts) in (0..).zip(by_day.values()) { (bar(number * STEP + (STEP - BAR) / 2, counts, most)) }
             }
@@ -74,7 +74,7 @@ fn bar(x: i64, counts: &Counts, most: i64) -> Markup {
             parts.push((class, HEIGHT - bottom - tall, tall));
         }
     }
-    html! { @for (class, y, tall) in parts { rect class=(class) x=(x) y=(y) width=(BAR) height=(tall) rx="2" {} } }
+    html! { @for (class, y, tall) in parts { rect class=(class) x=(x) y=(y) width=(BAR) height=(tall) {} } }
 }
 
 fn height(calls: i64, most: i64) -> i64 {

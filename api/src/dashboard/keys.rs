@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 
 use super::error::{PageError, mistake};
 use super::form::{Form, Sent};
-use super::layout::{Section, alert, done, moment};
+use super::layout::{Section, alert, day, done, moment};
 use super::notice::Notice;
 use super::visitor::Holder;
 use crate::account::keys::{self, Drawn, Key, NewKey, Overlap, list};
@@ -19,12 +19,29 @@ use crate::app::App;
 /// How long a key may last, in days, by the word of the form; the first is suggested.
 const LIVES: [(&str, &str, i64); 3] =
     [("90", "90 days", 90), ("30", "30 days", 30), ("365", "One year", 365)];
+/// The words that stand for no number of days.
+const OTHER_LIVES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
 const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::Hour, "For another hour"),
     (Overlap::Day, "For another 24 hours"),
     (Overlap::Week, "For another 7 days"),
     (Overlap::None, "No longer: it ends now"),
 ];
+
+/// What the form that makes a key begins with: what was typed before a mistake.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Typed<'a> {
+    name: &'a str,
+    life: &'a str,
+    date: &'a str,
+}
+
+impl Typed<'_> {
+    /// Nothing but a name that is suggested.
+    pub(crate) fn nothing(name: &'static str) -> Typed<'static> {
+        Typed { name, life: LIVES[0].0, date: "" }
+    }
+}
 
 /// The id of the key in an address.
 #[derive(Debug)]
@@ -41,7 +58,7 @@ impl FromRequestParts<App> for Id {
 
 pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
     let notice = Notice::told(&holder.visitor.query);
-    page(&holder, notice, None).await
+    page(&holder, notice, None, Typed::nothing("")).await
 }
 
 async fn page(holder: &Holder, notice: Option<&str>, message: Option<&str>) -> Result<Response, PageError> {
@@ -57,33 +74,31 @@ async fn page(holder: &Holder, notice: Option<&str>, message: Option<&str>) -> R
         }
         section.panel aria-labelledby="new" {
             h2 id="new" { "Create a key" }
-            (form(holder, message, false))
+            (form(holder, message, typed))
         }
     };
     Ok(holder.page("Keys", Section::Keys, &body))
 }
 
 /// The form that makes a key.
-pub(crate) fn form(holder: &Holder, message: Option<&str>, is_first: bool) -> Markup {
+pub(crate) fn form(holder: &Holder, message: Option<&str>, typed: Typed<'_>) -> Markup {
     let tomorrow = (Utc::now() + TimeDelta::days(1)).format("%F");
     html! {
         (alert(message))
         form method="post" action="/dashboard/keys" {
             (holder.token())
             label for="name" { "Name" }
-            input id="name" name="name" required maxlength="64" autocomplete="off" value=[is_first.then_some("My first key")] aria-describedby="name-hint";
+            input id="name" name="name" required maxlength="64" autocomplete="off" value=(typed.name) aria-describedby="name-hint";
             p.hint id="name-hint" { "For you alone: what will use the key, like “laptop” or “nightly report”." }
             fieldset.choices {
                 legend { "Ends after" }
-                @for (index, (value, title, _)) in LIVES.iter().enumerate() {
-                    label { input type="radio" name="life" value=(value) checked[index == 0]; (title) }
+                @for (value, title) in LIVES.iter().map(|(value, title, _)| (*value, *title)).chain(OTHER_LIVES) {
+                    label { input type="radio" name="life" value=(value) checked[value == typed.life]; (title) }
                 }
-                label { input type="radio" name="life" value="never"; "Never" }
-                label { input type="radio" name="life" value="date"; "On a day" }
             }
             div.only-date {
                 label for="date" { "Last day" }
-                input type="date" id="date" name="date" min=(tomorrow);
+                input type="date" id="date" name="date" min=(tomorrow) value=(typed.date);
             }
             button type="submit" { "Create key" }
         }
@@ -101,7 +116,8 @@ pub(crate) async fn create(Sent { holder, form }: Sent) -> Result<Response, Page
     match made {
         Ok(drawn) => once(&holder, &drawn, None).await,
         Err(error) => {
-            let page = page(&holder, None, Some(&mistake(error)?)).await?;
+            let typed = Typed { name: form.text("name"), life: form.text("life"), date: form.text("date") };
+            let page = page(&holder, None, Some(&mistake(error)?), typed).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }
     }
@@ -227,7 +243,6 @@ pub(crate) fn table<'a>(keys: impl Iterator<Item = &'a Key>, with_actions: bool)
                     tr {
                         th scope="col" { "Name" } th scope="col" { "Key" } th scope="col" { "Status" }
                         th scope="col" { "Created" } th scope="col" { "Expires" } th scope="col" { "Last used" }
-                        @if with_actions { th scope="col" { "Change" } }
                     }
                 }
                 tbody { @for key in keys { (row(key, with_actions)) } }
@@ -241,19 +256,19 @@ fn row(key: &Key, with_actions: bool) -> Markup {
     html! {
         tr {
             th scope="row" { (key.name) }
-            td { code { "dds_live_…" (key.last_four) } }
-            td { span.tag.off[!is_active] { (key.status) } }
-            td { (moment(key.created_at)) }
-            td { @match key.expires_at { Some(at) => (moment(at)), None => "never" } }
-            td { (last_used(key)) }
-            @if with_actions {
-                td.actions {
-                    @if is_active {
+            td {
+                code { "dds_live_…" (key.last_four) }
+                @if with_actions && is_active {
+                    div.actions {
                         a href={ "/dashboard/keys/" (key.id) "/replace" } aria-label={ "Replace " (key.name) } { "Replace" }
                         a.danger href={ "/dashboard/keys/" (key.id) "/delete" } aria-label={ "Delete " (key.name) } { "Delete" }
                     }
                 }
             }
+            td { span.tag.off[!is_active] { (key.status) } }
+            td { (day(key.created_at)) }
+            td { @match key.expires_at { Some(at) => (moment(at)), None => "never" } }
+            td { (last_used(key)) }
         }
     }
 }

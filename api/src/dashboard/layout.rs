@@ -80,8 +80,8 @@ pub(crate) fn page(title: &str, name: Option<&Name<'_>>, section: Section, body:
 fn links(name: Option<&Name<'_>>) -> Markup {
     html! {
         nav.links aria-label="Site" {
-            a href="/plans" { "Plans" }
-            a href="/docs" { "Reference" }
+            a.more href="/plans" { "Plans" }
+            a.more href="/docs" { "Reference" }
             @match name {
                 Some(name) => {
                     a.who href="/dashboard" title=(name.email) { (name.email) }

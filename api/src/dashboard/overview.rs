@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::chart;
 use super::error::PageError;
-use super::keys;
+use super::keys::{self, Typed};
 use super::layout::{Section, counted};
 use super::plans::title;
 use super::usage::month;
@@ -56,7 +56,7 @@ fn first_step(holder: &Holder, is_new: bool) -> Markup {
         section.panel.first aria-labelledby="first" {
             h2 id="first" { @if is_new { "Create your first key" } @else { "No key is active" } }
             p { "Calls are signed with a key. Name it after what will use it; its secret is shown once." }
-            (keys::form(holder, None, true))
+            (keys::form(holder, None, Typed::nothing("My first key")))
         }
     }
 }

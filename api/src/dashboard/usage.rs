@@ -54,7 +54,7 @@ pub(crate) fn month(used: &Usage) -> Markup {
         section.panel aria-labelledby="month" {
             h2 id="month" { "This month" }
             p.figure { strong { (grouped(used.current)) } " of " (grouped(used.limit)) " calls" }
-            svg.month class=(level) role="img" aria-label=(label) viewBox="0 0 1000 20" preserveAspectRatio="none" {
+            svg class={ "month " (level) } role="img" aria-label=(label) viewBox="0 0 1000 20" preserveAspectRatio="none" {
                 rect.track x="0" y="0" width="1000" height="20" {}
                 rect.filled x="0" y="0" width=(share) height="20" {}
             }

@@ -110,7 +110,7 @@ async fn a_client_goes_on_while_its_key_is_replaced() -> Result<()> {
         }
     });
     stage.open("/dashboard/keys").await?;
-    browser.click("td.actions a").await?;
+    browser.click("td .actions a").await?;
     browser.click("input[name=overlap][value='24h']").await?;
     browser.click("main form button[type=submit]").await?;
     let new = browser.text("#secret").await?;
@@ -121,7 +121,7 @@ async fn a_client_goes_on_while_its_key_is_replaced() -> Result<()> {
 
     stage.open("/dashboard/keys").await?;
     assert!(browser.text("tbody").await?.contains(&new[new.len() - 4..]));
-    browser.click("tbody tr:last-child td.actions a.danger").await?;
+    browser.click("tbody tr:last-child td .actions a.danger").await?;
     assert!(browser.text("main").await?.contains("refused from the next call on"));
     browser.click("button.danger").await?;
     assert!(browser.text("[role=status]").await?.contains("deleted"));
@@ -209,12 +209,12 @@ async fn a_person_without_scripts_does_the_same() -> Result<()> {
     let key = stage.create_key("no scripts").await?;
     assert_eq!(stage.status(&key).await?, 200);
     stage.open("/dashboard/keys").await?;
-    browser.click("td.actions a").await?;
+    browser.click("td .actions a").await?;
     browser.click("main form button[type=submit]").await?;
     let new = browser.text("#secret").await?;
     assert_eq!(stage.status(&new).await?, 200);
     stage.open("/dashboard/keys").await?;
-    browser.click("tbody tr:last-child td.actions a.danger").await?;
+    browser.click("tbody tr:last-child td .actions a.danger").await?;
     browser.click("button.danger").await?;
     assert_eq!(stage.status(&new).await?, 401);
     stage.open("/dashboard/plan").await?;

@@ -89,7 +89,7 @@ async fn every_page_is_accessible_on_every_screen() -> Result<()> {
         stage.open(path).await?;
         found.extend(look(&stage, &rules, name).await?);
     }
-    for (name, selector) in [("replace", "td.actions a"), ("delete", "td.actions a.danger")] {
+    for (name, selector) in [("replace", "td .actions a"), ("delete", "td .actions a.danger")] {
         stage.open("/dashboard/keys").await?;
         stage.browser.click(selector).await?;
         found.extend(look(&stage, &rules, name).await?);

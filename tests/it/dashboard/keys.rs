@@ -93,7 +93,7 @@ async fn keys_end_when_they_should_and_mistakes_are_said() -> Result<()> {
         .await?;
     assert_eq!(ends, "3000-01-01");
     for (fields, said) in [
-        ([("name", "30"), ("life", "90"), ("date", "")], "has an active key named 30 already"),
+        ([("name", "30"), ("life", "90"), ("date", "")], "There is an active key named 30 already"),
         ([("name", " "), ("life", "90"), ("date", "")], "1 to 64 characters"),
         ([("name", "x"), ("life", "date"), ("date", "2020-01-01")], "expired already"),
         ([("name", "x"), ("life", "date"), ("date", "soon")], "Choose the key&#39;s last day"),
@@ -103,6 +103,7 @@ async fn keys_end_when_they_should_and_mistakes_are_said() -> Result<()> {
         let alert = page.between("role=\"alert\">", "</p>").context("an alert")?;
         let said = said.replace("&#39;", "'");
         assert!(page.status == 422 && alert.contains(&said), "{fields:?}: {} {alert}", page.status);
+        assert!(page.has(&format!("value=\"{}\"", fields[0].1.trim())), "what was typed stays");
     }
     Ok(())
 }
