@@ -14,6 +14,7 @@ mod error;
 mod example;
 mod form;
 mod guard;
+mod key;
 mod keys;
 mod landing;
 mod layout;
@@ -64,8 +65,8 @@ fn pages() -> Router<App> {
         .route("/link/{secret}", get(link::show).post(link::spend))
         .route("/dashboard", get(overview::show))
         .route("/dashboard/keys", get(keys::show).post(keys::create))
-        .route("/dashboard/keys/{id}/replace", get(keys::ask_re_roll).post(keys::re_roll))
-        .route("/dashboard/keys/{id}/delete", get(keys::ask_delete).post(keys::delete))
+        .route("/dashboard/keys/{id}/replace", get(key::ask_re_roll).post(key::re_roll))
+        .route("/dashboard/keys/{id}/delete", get(key::ask_delete).post(key::delete))
         .route("/dashboard/usage", get(usage::show))
         .route("/dashboard/plan", get(plan::show).post(plan::choose))
         .route("/dashboard/plan/cancel", action("/dashboard/plan").post(plan::cancel))
