@@ -78,7 +78,7 @@ fn by_endpoint(rows: &[OfEndpoint]) -> Markup {
                     @for row in rows {
                         tr {
                             th scope="row" { code { (row.endpoint) } }
-                            td { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
+                            td.label { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
                             td.number { (grouped(row.calls)) }
                             td.number { (grouped(row.answered)) }
                             td { (moment(row.last_at)) }
@@ -105,7 +105,7 @@ fn refused(rows: &[Refusal]) -> Markup {
                                     td { code { (row.endpoint) } }
                                     td.number { (grouped(row.calls)) }
                                     td { (moment(row.last_at)) }
-                                    td { (advice(row.outcome)) }
+                                    td.words { (advice(row.outcome)) }
                                 }
                             }
                         }
