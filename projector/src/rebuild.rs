@@ -195,14 +195,14 @@ async fn create(
     Ok(id)
 }
 
-/// Says when the served rules deviate otherwise than those asked for: a promotion would end that.
+/// Says when the served rules deviate and those asked for do not go on with it: a promotion would end that.
 async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<()> {
     let served = Generation::from_row(&client.query_one(SERVED, &[]).await?)?;
-    if served.rules != *asked {
+    if served.rules != Rules::DEFAULT && served.rules != *asked {
         tracing::warn!(
             served = served.rules.method_version(),
             asked = asked.method_version(),
-            "the rules served deviate otherwise; to keep them give the same --rule"
+            "the rules served deviate, and not as these do; to keep them give the same --rule"
         );
     }
     Ok(())

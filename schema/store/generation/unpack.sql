@@ -68,4 +68,9 @@ language sql stable strict set search_path from current as $$
 $$;
 
 -- Of generations from before.
-drop function if exists varints(bytea), unzigzag(numeric);
+do $$
+begin
+  if to_regprocedure('varints(bytea)') is not null then
+    drop function varints(bytea), unzigzag(numeric);
+  end if;
+end $$;
