@@ -9,6 +9,7 @@ use crate::access::throttle::Throttle;
 use crate::cache::Answers;
 use crate::cursor::Signer;
 use crate::dashboard::Dashboard;
+use crate::metrics::Metrics;
 use crate::read::lag::Lag;
 use crate::read::projection::Projection;
 use crate::read::universe::Universes;
@@ -29,6 +30,7 @@ pub struct Shared {
     pub(crate) lag: Lag,
     /// `None` where it is switched off.
     pub(crate) dashboard: Option<Arc<Dashboard>>,
+    pub(crate) metrics: Metrics,
 }
 
 /// A handle to [`Shared`].

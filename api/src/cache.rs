@@ -10,6 +10,7 @@ use bytes::Bytes;
 use chrono::NaiveDate;
 use moka::future::Cache;
 
+use crate::metrics::CacheMetrics;
 use crate::parameters::Format;
 use crate::read::projection::Version;
 use crate::tier::Tier;
@@ -66,15 +67,18 @@ pub(crate) struct Answer {
 
 /// The answers kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Answers(Cache<Key, Arc<Answer>>);
+pub(crate) struct Answers {
+    kept: Cache<Key, Arc<Answer>>,
+    metrics: CacheMetrics,
+}
 
 impl Answers {
     /// Keeps at most this many bytes of bodies.
-    pub(crate) fn new(bytes: u64) -> Self {
+    pub(crate) fn new(bytes: u64, metrics: CacheMetrics) -> Self {
         // The cache weighs in 32 bits; no budget has room for an answer beyond them.
         let weigh =
             |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + ENTRY).unwrap_or(TOO_HEAVY);
-        Self(Cache::builder().max_capacity(bytes).weigher(weigh).build())
+        Self { kept: Cache::builder().max_capacity(bytes).weigher(weigh).build(), metrics }
     }
 
     /// The answer, made by `fill` unless it is there or being made. Failures are not kept.
@@ -83,16 +87,18 @@ impl Answers {
         key: Key,
         fill: impl Future<Output = Result<Answer, E>>,
     ) -> Result<Arc<Answer>, Arc<E>> {
-        self.0.try_get_with(key, async { fill.await.map(Arc::new) }).await
+        self.kept.try_get_with(key, async { fill.await.map(Arc::new) }).await
     }
 
     /// The answer, if it is there.
     pub(crate) async fn kept(&self, key: Key) -> Option<Arc<Answer>> {
-        self.0.get(&key).await
+        let answer = self.kept.get(&key).await;
+        self.metrics.looked(answer.is_some());
+        answer
     }
 
     /// Keeps an answer that was made elsewhere.
     pub(crate) async fn keep(&self, key: Key, answer: Answer) {
-        self.0.insert(key, Arc::new(answer)).await;
+        self.kept.insert(key, Arc::new(answer)).await;
     }
 }

@@ -36,11 +36,17 @@ pub(crate) async fn around(State(app): State<App>, request: Request, next: Next)
 pub(crate) fn refuse(app: &App, client: IpAddr, error: ApiError) -> Response {
     let (error, left) = match app.throttle.call(client) {
         Ok(left) => (error, left),
-        Err(refused) => (ApiError::RateLimited { retry_after: refused.retry_after }, refused.left),
+        Err(refused) => (throttled(app, refused.retry_after), refused.left),
     };
     let mut response = error.into_response();
+    app.metrics.refused(response.status());
     finish(app, &mut response, &Ledger::default(), left, &new_id());
     response
+}
+
+fn throttled(app: &App, retry_after: u64) -> ApiError {
+    app.metrics.throttled.inc();
+    ApiError::RateLimited { retry_after }
 }
 
 fn new_id() -> String {
@@ -60,22 +66,21 @@ fn given_id(request: &Request) -> Option<String> {
 async fn answer(app: App, mut request: Request, next: Next, id: String) -> Response {
     let started = Instant::now();
     // The line is only for those who debug; a path is copied for nobody else.
-    let asked = tracing::enabled!(tracing::Level::DEBUG)
-        .then(|| (request.method().clone(), scrub(request.uri().path()).into_owned()));
-    let endpoint = request.extensions().get::<MatchedPath>().cloned();
+    let asked = tracing::enabled!(tracing::Level::DEBUG).then(|| scrub(request.uri().path()).into_owned());
+    let (endpoint, method) = (request.extensions().get::<MatchedPath>().cloned(), request.method().clone());
     let (ledger, client) = (Ledger::default(), client_of(&request, &app));
     request.extensions_mut().insert(ledger.clone());
     request.extensions_mut().insert(Client(client));
     let (mut response, left) = match app.throttle.call(client) {
         Ok(left) => (bounded(&app, request, next).await, left),
-        Err(refused) => {
-            (ApiError::RateLimited { retry_after: refused.retry_after }.into_response(), refused.left)
-        }
+        Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
     };
     finish(&app, &mut response, &ledger, left, &id);
     app.admission.count(&ledger, response.status(), endpoint.as_ref());
-    if let Some((method, path)) = asked {
-        let (status, elapsed) = (response.status().as_u16(), started.elapsed().as_micros());
+    let elapsed = started.elapsed();
+    app.metrics.answered(endpoint.as_ref(), &method, response.status(), elapsed.as_secs_f64());
+    if let Some(path) = asked {
+        let (status, elapsed) = (response.status().as_u16(), elapsed.as_micros());
         tracing::debug!(request_id = id, %method, path, status, elapsed_us = elapsed, "answered");
     }
     response

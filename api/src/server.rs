@@ -27,10 +27,12 @@ use crate::cursor::Signer;
 use crate::dashboard::Dashboard;
 use crate::dashboard::settings::Switch;
 use crate::malformed;
+use crate::metrics::Metrics;
 use crate::read::lag::Lag;
 use crate::read::projection::{self, Connecting, Projection};
 use crate::read::universe::Universes;
 use crate::router;
+use crate::seen::Seen;
 use crate::settings::{HEAD_BYTES, ServeSettings};
 use crate::tasks::Tasks;
 use crate::turns::Turns;
@@ -44,12 +46,17 @@ pub async fn serve(
     let listener = TcpListener::bind(settings.listen).await.with_context(|| {
         format!("cannot listen on {}: is another instance running there?", settings.listen)
     })?;
+    let metrics = settings.metrics.bind().await?;
     let drain = settings.drain_timeout();
     let clients = Clients::of(&settings);
     let tasks = Tasks::default();
     let app = start(settings, database, &tasks)?;
     let router = router::router(app.clone());
     clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).sweep());
+    if let Some(metrics) = metrics {
+        let observed = Seen { app: app.clone(), registry: Arc::clone(&clients.registry) };
+        tasks.spawn_until_stopped(metrics.serve(Arc::new(observed)));
+    }
     tracing::info!(address = %listener.local_addr()?, "listening");
     loop {
         tokio::select! {
@@ -112,16 +119,18 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
         ));
     }
     let dashboard = dashboard(&settings, database)?;
+    let metrics = Metrics::new()?;
     Ok(App(Arc::new(Shared {
         dashboard,
         throttle: Throttle::new(settings.calls_by_address(), settings.failures_by_address()),
-        admission: Admission::start(config, settings.admission_timeout(), tasks),
+        admission: Admission::start(config, settings.admission_timeout(), tasks, metrics.admission.clone()),
         turns: Turns::new(settings.costly_connections, settings.turn_timeout()),
-        answers: Answers::new(settings.cache_mib * 1024 * 1024),
+        answers: Answers::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
         universes: Universes::default(),
         signer: Signer::new(settings.cursor_secret.as_ref()).context("CURSOR_SECRET cannot be used")?,
         projection,
         lag,
+        metrics,
         settings,
     })))
 }

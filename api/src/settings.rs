@@ -7,6 +7,7 @@ use chrono::NaiveDate;
 use clap::Args;
 use ipnet::IpNet;
 use market::text_enum;
+use process::metrics::MetricsSettings;
 use secrecy::SecretString;
 
 use crate::access::throttle::Allowance;
@@ -51,6 +52,8 @@ pub struct ServeSettings {
     /// JetStream stream that is the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET")]
     pub nats_stream: String,
+    #[command(flatten)]
+    pub metrics: MetricsSettings,
     /// Secret that cursors are signed with, the same for all instances; without it a random one, and cursors
     /// end with the process
     #[arg(long, env = "CURSOR_SECRET", hide_env_values = true)]

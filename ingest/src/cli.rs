@@ -4,9 +4,11 @@
 //! beside `main` the whole program would be compiled a second time.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
+use process::metrics::MetricsSettings;
 use process::{Shutdown, init_logging};
 
 use crate::archive::{ArchiveError, Copied, ExportArgs, ImportArgs};
@@ -15,6 +17,7 @@ use crate::freshness::{Freshness, FreshnessArgs, freshness};
 use crate::generate::{self, GenerateArgs};
 use crate::load::{LoadArgs, load};
 use crate::log::LogError;
+use crate::metrics::Metrics;
 use crate::propose::{MapArgs, propose};
 use crate::pull::{PullArgs, Pulled, pull};
 use crate::rejects::{RejectsArgs, RejectsError, rejects};
@@ -22,7 +25,7 @@ use crate::report::print;
 use crate::show::{self, RunsArgs, ShowArgs};
 use crate::undo::{UndoArgs, Undone, undo};
 use crate::verify::{ResumeArgs, Resumed, VerifyArgs};
-use crate::watch::{WatchArgs, watch};
+use crate::watch::{Told, WatchArgs, watch};
 use crate::{archive, verify};
 
 /// Brings market data feeds into the log.
@@ -52,6 +55,10 @@ enum Command {
     Freshness(FreshnessArgs),
     Watch(WatchArgs),
     Pull(Box<PullArgs>),
+    /// Ask the watch or pull that runs here how it is, at its METRICS_LISTEN; for containers' health checks
+    ///
+    /// Exits with 0 when it is well, with 1 when it is not, with 3 when nobody answers.
+    Health(MetricsSettings),
     Show(ShowArgs),
     Generate(GenerateArgs),
 }
@@ -83,6 +90,7 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
         Command::Runs(args) => read(show::runs(&args, &stream).await),
         Command::Rejects(args) => listed(rejects(&args, &stream).await),
         Command::Freshness(args) => judged(freshness(&args, &stream).await, args.json),
+        Command::Health(told_at) => run_health(told_at).await,
         Command::Show(args) => read(show::show(&args, &stream).await),
         Command::Generate(args) => match generate::run(&args) {
             Ok(()) => ExitCode::SUCCESS,
@@ -93,7 +101,7 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
 
 /// The exit code of a command that answers signals itself; all others end at once, as programs do.
 async fn interruptible(command: impl Future<Output = std::io::Result<ExitCode>>) -> ExitCode {
-    command.await.unwrap_or_else(|error| failed(format_args!("cannot listen for signals: {error}"), 2))
+    command.await.unwrap_or_else(|error| failed(format_args!("cannot start: {error}"), 2))
 }
 
 async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
@@ -107,7 +115,15 @@ async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> std::io::Result<E
 }
 
 async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
-    Ok(match watch(args, stream, &Shutdown::listen()?).await {
+    let metrics = metrics()?;
+    let told = |told: Told<'_>| match told {
+        Told::Loaded(summary) => metrics.loaded(summary),
+        Told::Refused => metrics.refused(),
+        Told::Away => metrics.away(),
+    };
+    let shutdown = Shutdown::listen()?;
+    let watching = watch(args, stream, &shutdown, told);
+    Ok(match telling(args.metrics, &metrics, watching).await? {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(format_args!("{error}"), 2),
     })
@@ -117,11 +133,46 @@ async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> std::io::Result<E
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         return Ok(failed(format_args!("the program's cryptography cannot be set up"), 2));
     }
-    let report = |pulled: &Pulled| print(pulled, &pulled.text(), args.json);
-    Ok(match pull(args, stream, &Shutdown::listen()?, report).await {
+    let metrics = metrics()?;
+    let report = |pulled: &Pulled| {
+        metrics.pulled(pulled);
+        print(pulled, &pulled.text(), args.json);
+    };
+    let shutdown = Shutdown::listen()?;
+    let pulling = pull(args, stream, &shutdown, report);
+    Ok(match telling(args.metrics, &metrics, pulling).await? {
         Ok(code) => ExitCode::from(code),
         Err(error) => failed(format_args!("{error}"), error.exit_code()),
     })
+}
+
+fn metrics() -> std::io::Result<Arc<Metrics>> {
+    Metrics::new().map(Arc::new).map_err(std::io::Error::other)
+}
+
+/// Runs a command, and tells about it where somebody may ask.
+async fn telling<T>(
+    told_at: MetricsSettings,
+    metrics: &Arc<Metrics>,
+    command: impl Future<Output = T>,
+) -> std::io::Result<T> {
+    let Some(listener) = told_at.bind().await? else { return Ok(command.await) };
+    tokio::select! {
+        ended = command => Ok(ended),
+        never = listener.serve(Arc::clone(metrics)) => match never {},
+    }
+}
+
+async fn run_health(told_at: MetricsSettings) -> ExitCode {
+    match told_at.metrics_listen {
+        Some(address) => ExitCode::from(process::health::ask(address, "/health").await),
+        None => failed(
+            format_args!(
+                "METRICS_LISTEN is not set: it names where the running watch or pull tells its health, for example 127.0.0.1:9466"
+            ),
+            2,
+        ),
+    }
 }
 
 async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {

@@ -19,6 +19,7 @@ mod input;
 pub mod load;
 mod lock;
 pub mod log;
+pub mod metrics;
 mod nearest;
 mod normalize;
 mod prices;

@@ -12,12 +12,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use event_log::stream::StreamSettings;
+use process::metrics::MetricsSettings;
 use process::{Shutdown, failpoint};
 
 use crate::error::LoadError;
 use crate::load::{LoadArgs, load, parse_source};
 use crate::lock;
 use crate::normalize::parse_duration;
+use crate::report::Summary;
 
 /// Where files go.
 const DONE: &str = "done";
@@ -53,6 +55,8 @@ pub struct WatchArgs {
     /// End when every file was taken
     #[arg(long)]
     pub once: bool,
+    #[command(flatten)]
+    pub metrics: MetricsSettings,
     /// Options of `ingest load`
     #[arg(last = true, value_name = "LOAD OPTIONS")]
     pub options: Vec<String>,
@@ -69,11 +73,23 @@ pub enum WatchError {
     Options(#[from] clap::Error),
 }
 
+/// What a watch tells of a file.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// What it holds is in the log.
+    Loaded(&'a Summary),
+    /// Nothing of it is.
+    Refused,
+    /// The log cannot be reached.
+    Away,
+}
+
 /// Takes files until it is told to stop.
 pub async fn watch(
     args: &WatchArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
+    tell: impl Fn(Told<'_>),
 ) -> Result<(), WatchError> {
     load_args(args, Path::new("any.csv"))?;
     let unusable = |source| WatchError::Folder { folder: args.folder.clone(), source };
@@ -86,10 +102,11 @@ pub async fn watch(
         let settled = waiting.look(&args.folder, args.settle).map_err(unusable)?;
         let mut pause = args.every;
         for path in settled {
-            match take(args, &path, &waiting, settings, shutdown).await.map_err(unusable)? {
+            match take(args, &path, &waiting, settings, shutdown, &tell).await.map_err(unusable)? {
                 Taken::Moved => waiting.forget(&path),
                 Taken::Changed => waiting.restart(&path),
                 Taken::Away => {
+                    tell(Told::Away);
                     pause = AWAY;
                     break;
                 }
@@ -132,11 +149,16 @@ async fn take(
     waiting: &Waiting,
     settings: &StreamSettings,
     shutdown: &Shutdown,
+    tell: &impl Fn(Told<'_>),
 ) -> io::Result<Taken> {
     let load_args = load_args(args, path).map_err(io::Error::other)?;
     match load(&load_args, settings, shutdown).await {
-        Ok(summary) if summary.exit_code() == 2 => refuse(path, &summary.text())?,
+        Ok(summary) if summary.exit_code() == 2 => {
+            tell(Told::Refused);
+            refuse(path, &summary.text())?;
+        }
         Ok(summary) => {
+            tell(Told::Loaded(&summary));
             failpoint!("watch.loaded");
             let report = (summary.exit_code() == 1).then(|| summary.text());
             put_away(path, DONE, report.as_deref())?;
@@ -147,7 +169,10 @@ async fn take(
             return Ok(Taken::Away);
         }
         Err(_) if waiting.has_changed(path) => return Ok(Taken::Changed),
-        Err(error) => refuse(path, &error.to_string())?,
+        Err(error) => {
+            tell(Told::Refused);
+            refuse(path, &error.to_string())?;
+        }
     }
     Ok(Taken::Moved)
 }

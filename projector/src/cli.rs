@@ -4,9 +4,12 @@
 //! beside `main` the whole program would be compiled a second time.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 use market::symbol::Symbol;
+use process::metrics::MetricsSettings;
 use process::{Shutdown, init_logging};
 use store::db::{self, DbError};
 use tokio_postgres::Client;
@@ -15,6 +18,8 @@ use crate::audit::audit;
 use crate::diff::{self, DiffArgs};
 use crate::error::RunError;
 use crate::explain::explain;
+use crate::look::look;
+use crate::metrics::Metrics;
 use crate::policy::{PolicyChange, PolicyLine, Taking};
 use crate::promote::PromoteArgs;
 use crate::rebuild::{RebuildArgs, rebuild};
@@ -48,7 +53,13 @@ enum Command {
         /// Stop once everything that is in the log now is served
         #[arg(long)]
         until_caught_up: bool,
+        #[command(flatten)]
+        metrics: MetricsSettings,
     },
+    /// Ask the projector that runs here how it is, at its METRICS_LISTEN; for containers' health checks
+    ///
+    /// Exits with 0 when it is well, with 1 when it is not, with 3 when nobody answers.
+    Health(MetricsSettings),
     /// Say where the projector stands
     Status(Output),
     /// Build a generation of read tables beside the served one; an interrupted one is resumed
@@ -188,7 +199,8 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
             db::migrate(&owner, market::measure::METHOD_VERSION, &settings.benchmark).await?;
             tracing::info!("the database is at the newest schema");
         }
-        Command::Run { until_caught_up } => run(&settings, until_caught_up, Shutdown::listen()?).await?,
+        Command::Run { until_caught_up, metrics } => follow(&settings, until_caught_up, metrics).await?,
+        Command::Health(metrics) => return health(metrics).await,
         Command::Status(output) => status(&settings, output.json).await?,
         Command::Rebuild(args) => {
             let generation = rebuild(&settings, &args, Shutdown::listen()?).await?;
@@ -208,6 +220,29 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
         command => steer(&settings, command).await?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Follows the log, and tells about it where somebody may ask.
+async fn follow(
+    settings: &ProjectorSettings,
+    until_caught_up: bool,
+    told_at: MetricsSettings,
+) -> anyhow::Result<()> {
+    let (metrics, shutdown) = (Arc::new(Metrics::new()?), Shutdown::listen()?);
+    let following = run(settings, until_caught_up, &metrics, shutdown);
+    let Some(listener) = told_at.bind().await? else { return Ok(following.await?) };
+    tokio::select! {
+        ended = following => Ok(ended?),
+        never = listener.serve(Arc::clone(&metrics)) => match never {},
+        never = look(settings, &metrics) => match never {},
+    }
+}
+
+async fn health(metrics: MetricsSettings) -> anyhow::Result<ExitCode> {
+    let address = metrics.metrics_listen.context(
+        "METRICS_LISTEN is not set: it names where the running projector tells its health, for example 127.0.0.1:9465",
+    )?;
+    Ok(ExitCode::from(process::health::ask(address, "/health").await))
 }
 
 async fn audited(settings: &ProjectorSettings, output: &Output) -> anyhow::Result<ExitCode> {
@@ -251,6 +286,7 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
         Command::DeadLetters(command) => dead_letter_command(settings, &client, command).await?,
         Command::Migrate
         | Command::Run { .. }
+        | Command::Health(_)
         | Command::Status(_)
         | Command::Rebuild(_)
         | Command::Diff(_)

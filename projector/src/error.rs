@@ -32,6 +32,8 @@ pub enum RunError {
     Derive(#[from] DeriveError),
     #[error("the position of the facts is damaged: {0}")]
     Sequence(#[from] SequenceError),
+    #[error("the figures cannot be kept: {0}")]
+    Metrics(#[from] prometheus::Error),
 }
 
 /// The epoch was raised by another instance.

@@ -4,6 +4,7 @@
 //! position; what cannot heal by itself halts with the reason and what to do, and is written to the fact set.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::consume::{Batch, LogReader};
 use crate::error::{ConsumeError, LeaseLost, RunError};
 use crate::lease::{self, Lease};
 use crate::message::message_id;
+use crate::metrics::Metrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::writer::Writer;
 
@@ -43,6 +45,7 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 pub async fn run(
     settings: &ProjectorSettings,
     until_caught_up: bool,
+    metrics: &Arc<Metrics>,
     shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let mut sessions = FuturesUnordered::new();
@@ -51,8 +54,8 @@ pub async fn run(
     loop {
         for fact_set in fact_sets(settings).await.unwrap_or_else(|_| vec![LIVE_FACTS.to_owned()]) {
             if followed.insert(fact_set.clone()) {
-                let (settings, shutdown) = (settings.clone(), shutdown.clone());
-                sessions.push(async move { follow(&settings, &fact_set, goal, shutdown).await });
+                let (settings, shutdown, metrics) = (settings.clone(), shutdown.clone(), Arc::clone(metrics));
+                sessions.push(async move { follow(&settings, &fact_set, goal, &metrics, shutdown).await });
             }
         }
         tokio::select! {
@@ -69,7 +72,7 @@ pub async fn run(
 
 /// Applies the log to a fact set of its own up to its end (or the fact set's own end); nothing is derived.
 pub async fn fold(settings: &ProjectorSettings, fact_set: &str, shutdown: Shutdown) -> Result<(), RunError> {
-    follow(settings, fact_set, Goal::CaughtUp, shutdown).await
+    follow(settings, fact_set, Goal::CaughtUp, &Metrics::new()?, shutdown).await
 }
 
 /// When a session ends by itself.
@@ -90,12 +93,13 @@ async fn follow(
     settings: &ProjectorSettings,
     fact_set: &str,
     goal: Goal,
+    metrics: &Metrics,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let mut backoff = retries();
     loop {
         let started = tokio::time::Instant::now();
-        let error = match session(settings, fact_set, goal, shutdown.clone()).await {
+        let error = match session(settings, fact_set, goal, metrics, shutdown.clone()).await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
@@ -103,6 +107,7 @@ async fn follow(
             record_halt(settings, fact_set, &reason).await;
             return Err(error);
         }
+        metrics.unwell(fact_set, error_chain(&error));
         if started.elapsed() > Duration::from_secs(30) {
             backoff = retries();
         }
@@ -127,22 +132,27 @@ async fn session(
     settings: &ProjectorSettings,
     fact_set: &str,
     goal: Goal,
+    metrics: &Metrics,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let config = settings.projector_config(fact_set)?;
     let mut client = db::connect(&config).await?;
     let holder = format!("{}@{}", std::process::id(), hostname());
-    let Some(lease) = wait_for_lease(&client, fact_set, settings, &holder, &mut shutdown).await? else {
+    metrics.lease(fact_set, false);
+    let waiting = wait_for_lease(&client, fact_set, settings, &holder, metrics, &mut shutdown);
+    let Some(lease) = waiting.await? else {
         return Ok(());
     };
     tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.number(), "holding the lease");
+    metrics.lease(fact_set, true);
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(lease::keep(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
     let outcome = tokio::select! {
-        outcome = work(settings, &mut client, &lease, goal, shutdown) => outcome,
+        outcome = work(settings, &mut client, &lease, goal, metrics, shutdown) => outcome,
         () = lost.cancelled() => Err(LeaseLost { fact_set: lease.fact_set.clone() }.into()),
     };
     stop.cancel();
+    metrics.lease(fact_set, false);
     if !client.is_closed() && !lost.is_cancelled() {
         lease::release(&client, &lease).await?;
     }
@@ -154,6 +164,7 @@ async fn wait_for_lease(
     fact_set: &str,
     settings: &ProjectorSettings,
     holder: &str,
+    metrics: &Metrics,
     shutdown: &mut Shutdown,
 ) -> Result<Option<Lease>, RunError> {
     let mut announced = false;
@@ -161,6 +172,7 @@ async fn wait_for_lease(
         if let Some(lease) = lease::acquire(client, fact_set, holder, settings.lease()).await? {
             return Ok(Some(lease));
         }
+        metrics.well(fact_set);
         if !std::mem::replace(&mut announced, true) {
             tracing::info!("another projector holds the lease; standing by");
         }
@@ -173,6 +185,7 @@ async fn work(
     client: &mut Client,
     lease: &Lease,
     goal: Goal,
+    metrics: &Metrics,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
@@ -189,7 +202,8 @@ async fn work(
     // A session that follows the log has no end but its fact set's.
     let end = if goal == Goal::CaughtUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
-    let mut writer = Writer::new(lease.clone(), genesis, settings.lease(), facts, settings.resident());
+    let mut writer =
+        Writer::new(lease.clone(), genesis, settings.lease(), facts, settings.resident(), metrics);
     let mut sequence = lease.checkpoint;
     // Dirty symbols of an earlier life are served before anything new.
     let pending = last.number().saturating_sub(sequence.number());
@@ -201,6 +215,7 @@ async fn work(
         if end.is_some_and(|end| sequence >= end) {
             return Ok(());
         }
+        metrics.well(&lease.fact_set);
         let paused = writer.follow_requests(client, sequence).await?;
         tokio::select! {
             () = shutdown.wait() => return Ok(()),

@@ -18,6 +18,7 @@ use crate::derive::{Derivers, Outcome};
 use crate::error::RunError;
 use crate::generation::Generation;
 use crate::lease::{self, Lease};
+use crate::metrics::Metrics;
 use crate::resident::Resident;
 
 const ATTENTION: &str = include_str!("../queries/attention.sql");
@@ -34,7 +35,7 @@ const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 const SHARE: u32 = 4;
 
 /// Commits batches under one lease. After an error it is of no use: what it remembers may not be committed.
-pub(crate) struct Writer {
+pub(crate) struct Writer<'a> {
     lease: Lease,
     genesis: String,
     length: Duration,
@@ -47,9 +48,10 @@ pub(crate) struct Writer {
     unanalyzed: usize,
     /// Reads committed facts while the transaction writes tables.
     reader: Client,
+    metrics: &'a Metrics,
 }
 
-impl Writer {
+impl<'a> Writer<'a> {
     /// Writes for the holder of a lease of this length; `reader` is a connection of its own.
     pub(crate) fn new(
         lease: Lease,
@@ -57,9 +59,10 @@ impl Writer {
         length: Duration,
         reader: Client,
         resident: Resident,
+        metrics: &'a Metrics,
     ) -> Self {
         let (derivers, derived, deriving) = (Derivers::new(), Instant::now(), Duration::ZERO);
-        Self { lease, genesis, length, derivers, resident, derived, deriving, unanalyzed: 0, reader }
+        Self { lease, genesis, length, derivers, resident, derived, deriving, unanalyzed: 0, reader, metrics }
     }
 
     /// Derives again when a person changed the policy or retried a dead letter; gives whether the projector is paused.
@@ -92,6 +95,7 @@ impl Writer {
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
             [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &length, &message];
         transaction.execute(ADVANCE, &values).await?;
+        self.metrics.apply.observe(started.elapsed().as_secs_f64());
         failpoint!("projector.applied");
         let mut outcome = Outcome::default();
         // What derivers remember is true once it is committed: on an error they are not put back.
@@ -116,9 +120,13 @@ impl Writer {
             }
             outcome = self.derive(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
             (self.derived, self.deriving) = (Instant::now(), deriving.elapsed());
+            self.metrics.derive.observe(self.deriving.as_secs_f64());
+            self.metrics.derived.inc_by(outcome.securities as u64);
             failpoint!("projector.derived");
         }
+        let committing = Instant::now();
         transaction.commit().await?;
+        self.metrics.commit.observe(committing.elapsed().as_secs_f64());
         self.derivers = derivers;
         failpoint!("projector.committed");
         tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), elapsed = ?started.elapsed(), "applied");

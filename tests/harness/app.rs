@@ -177,6 +177,11 @@ impl TestApp {
         Api::ready(format!("http://{address}"), process).await
     }
 
+    /// An address on which nobody listens now, for a program of this app.
+    pub fn free_address(&self) -> Result<String> {
+        Ok(format!("127.0.0.1:{}", port::free()?))
+    }
+
     /// Creates an account of this tier and gives the secret of its first key.
     pub async fn key(&self, tier: &str) -> Result<String> {
         let email = format!("{tier}-{}@example.com", folder::random_suffix());

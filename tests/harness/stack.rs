@@ -17,6 +17,7 @@ use crate::servers::Servers;
 use contents::Plan;
 use folder::StackFolder;
 use progress::Progress;
+use report::Figures;
 use running::Running;
 
 mod contents;
@@ -90,10 +91,11 @@ async fn live(
     services.migrate().await?;
     services.load(&plan).await?;
     services.catch_up().await?;
-    running.projector = Some(services.start_projector()?);
-    let api = &*running.api.insert(services.start_api(port).await?);
+    let figures = Figures::on_free_ports()?;
+    running.projector = Some(services.start_projector(&figures)?);
+    let api = &*running.api.insert(services.start_api(port, &figures).await?);
     let keys = keys::obtain(&services, api, folder).await?;
-    let environment = report::environment(&endpoints, api, &keys)?;
+    let environment = report::environment(&endpoints, api, &figures, &keys)?;
     folder.remember_environment(&environment)?;
     report::print(api, &keys).await?;
     running.watch(progress).await

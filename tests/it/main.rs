@@ -43,6 +43,7 @@ mod mcp;
 mod memory;
 mod mended;
 mod method;
+mod metrics;
 mod outage;
 mod physical;
 mod policies;

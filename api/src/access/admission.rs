@@ -15,9 +15,10 @@ use tokio_postgres::Config;
 
 use super::connection::Connection;
 use super::counts::Counts;
-use super::decision::{AdmissionError, Admitted, Call, Outcome};
+use super::decision::{AdmissionError, Admitted, Call, Outcome, Verdict};
 use super::ledger::{Charge, Entry, Ledger};
 use super::memory::Memory;
+use crate::metrics::AdmissionMetrics;
 use crate::tasks::Tasks;
 
 /// A queue is looked up key by key in indexes: planned once, and never by reading a whole table of accounts, however
@@ -51,12 +52,18 @@ pub(crate) struct Admission {
     calls: mpsc::Sender<Waiting>,
     refunds: mpsc::Sender<Refund>,
     counts: Counts,
+    metrics: AdmissionMetrics,
 }
 
 impl Admission {
     /// Starts the workers with connections of their own, so that slow reads cannot starve them; they end when the last
     /// handle is gone and all that was handed to them is done.
-    pub(crate) fn start(mut config: Config, patience: Duration, tasks: &Tasks) -> Self {
+    pub(crate) fn start(
+        mut config: Config,
+        patience: Duration,
+        tasks: &Tasks,
+        metrics: AdmissionMetrics,
+    ) -> Self {
         let options = format!(
             "{} {SESSION} -c statement_timeout={}",
             config.get_options().unwrap_or_default(),
@@ -66,15 +73,26 @@ impl Admission {
         let connection = || Connection::new(&config, patience, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         // One queue: more of them would be smaller, and get into each other's way.
-        tasks.spawn(decide_queues(connection(), waiting));
+        tasks.spawn(decide_queues(connection(), waiting, metrics.clone()));
         let (refunds, refunding) = mpsc::channel(1_024);
         tasks.spawn(give_back(connection(), refunding));
         let counts = Counts::start(connection(), tasks);
-        Self { calls, refunds, counts }
+        Self { calls, refunds, counts, metrics }
     }
 
     /// Decides on one call; `None` for a key that is not valid.
     pub(super) async fn decide(&self, call: Call) -> Result<Option<Admitted>, AdmissionError> {
+        let decision = self.wait_for_decision(call).await;
+        self.metrics.count(&decision);
+        decision
+    }
+
+    /// Calls that wait for a decision.
+    pub(crate) fn waiting(&self) -> usize {
+        self.calls.max_capacity().saturating_sub(self.calls.capacity())
+    }
+
+    async fn wait_for_decision(&self, call: Call) -> Result<Option<Admitted>, AdmissionError> {
         let (decision, decided) = oneshot::channel();
         let waiting = Waiting { call, since: Instant::now(), decision };
         self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
@@ -104,7 +122,27 @@ impl Admission {
     }
 }
 
-async fn decide_queues(mut connection: Connection, mut waiting: mpsc::Receiver<Waiting>) {
+impl AdmissionMetrics {
+    fn count(&self, decision: &Result<Option<Admitted>, AdmissionError>) {
+        let counter = match decision {
+            Err(_) => &self.undecided,
+            Ok(None) => &self.invalid_key,
+            Ok(Some(admitted)) => match admitted.verdict {
+                Verdict::Passed => &self.passed,
+                Verdict::Tier => &self.tier,
+                Verdict::Rate => &self.rate,
+                Verdict::Quota => &self.quota,
+            },
+        };
+        counter.inc();
+    }
+}
+
+async fn decide_queues(
+    mut connection: Connection,
+    mut waiting: mpsc::Receiver<Waiting>,
+    metrics: AdmissionMetrics,
+) {
     let (mut queue, mut memory) = (Vec::with_capacity(BATCH), Memory::new());
     // The first calls find the connection open; a server that does not answer keeps none of them waiting.
     let _ = timeout(connection.patience, connection.store()).await;
@@ -112,7 +150,7 @@ async fn decide_queues(mut connection: Connection, mut waiting: mpsc::Receiver<W
     while !queue.is_empty() || next(&mut connection, &mut waiting, &mut queue).await {
         let room = BATCH.saturating_sub(queue.len());
         let _ = waiting.recv_many(&mut queue, room).now_or_never();
-        settle(&mut connection, &mut memory, &mut queue).await;
+        settle(&mut connection, &mut memory, &mut queue, &metrics).await;
     }
 }
 
@@ -140,13 +178,21 @@ async fn next(
 }
 
 /// Decides on what can be decided on; the rest stays in the queue.
-async fn settle(connection: &mut Connection, memory: &mut Memory, queue: &mut Vec<Waiting>) {
+async fn settle(
+    connection: &mut Connection,
+    memory: &mut Memory,
+    queue: &mut Vec<Waiting>,
+    metrics: &AdmissionMetrics,
+) {
     // A client that has gone away is not charged.
     queue.retain(|waiting| !waiting.decision.is_closed());
     let calls: Vec<Call> = queue.iter().map(|waiting| waiting.call).collect();
     let patience = connection.patience;
-    let deciding = decide(connection, memory, &calls);
-    match timeout(patience, deciding).await.unwrap_or(Err(AdmissionError::Silent)) {
+    let (round, deciding) = (Instant::now(), decide(connection, memory, &calls));
+    let decided = timeout(patience, deciding).await.unwrap_or(Err(AdmissionError::Silent));
+    metrics.statement.observe(round.elapsed().as_secs_f64());
+    metrics.batch.observe(count(calls.len()));
+    match decided {
         Ok(outcomes) => {
             let answered = queue.drain(..).zip(outcomes);
             let open = answered.filter_map(|(waiting, outcome)| waiting.answer(outcome, patience)).collect();
@@ -160,6 +206,11 @@ async fn settle(connection: &mut Connection, memory: &mut Memory, queue: &mut Ve
             }
         }
     }
+}
+
+/// A count of calls, at most a queue's, as histograms take it.
+fn count(calls: usize) -> f64 {
+    u32::try_from(calls).map_or(f64::INFINITY, f64::from)
 }
 
 /// One round with the store; a second one where the connection turns out to have been lost before.

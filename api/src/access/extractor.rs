@@ -142,6 +142,7 @@ async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiErr
     let ledger = parts.extensions.get::<Ledger>().cloned().unwrap_or_default();
     if let Some(refused) = app.throttle.blocked(client, hash) {
         ledger.fail(refused.left);
+        app.metrics.throttled.inc();
         return Err(ApiError::RateLimited { retry_after: refused.retry_after });
     }
     let failed = || {

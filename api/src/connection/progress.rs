@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::Connections;
+
 /// Bytes of a head that any client may send; more take one of the places for large heads.
 const SMALL_HEAD: usize = 16 * 1024;
 /// Bytes of an answer that a client has to take in the time for writing, or all that is left.
@@ -81,6 +83,16 @@ impl Connection {
     /// Whether a request with a valid key came.
     pub(super) fn has_shown_key(&self) -> bool {
         self.progress().has_shown_key
+    }
+
+    /// Adds the connection to those that do the same.
+    pub(super) fn count(&self, connections: &mut Connections) {
+        let same = match self.progress().phase {
+            Phase::Idle => &mut connections.idle,
+            Phase::Head { .. } => &mut connections.head,
+            Phase::Working => &mut connections.working,
+        };
+        *same += 1;
     }
 
     /// Waits until the connection has to end.

@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::progress::{Connection, Patience};
 use crate::address::Place;
+use crate::metrics::Connections;
 
 /// Large heads of clients without a key at once.
 const LARGE_HEADS: usize = 512;
@@ -87,6 +88,14 @@ impl Registry {
                 }
             }
         }
+    }
+
+    /// The open connections by what they do.
+    pub(crate) fn count(&self) -> Connections {
+        let mut connections = Connections::default();
+        let open = self.open();
+        open.places.values().flat_map(HashMap::values).for_each(|one| one.count(&mut connections));
+        connections
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {

@@ -17,6 +17,7 @@ use tokio_postgres::{AsyncMessage, Config, NoTls, Row};
 use super::ReadError;
 use super::batch::Batches;
 use super::method::Method;
+use crate::metrics::PoolUse;
 use crate::tasks::Tasks;
 use crate::tier::Tiers;
 
@@ -81,6 +82,15 @@ impl Generation {
     /// The same generation for an answer that costs much, so that others find their connections free.
     pub(crate) fn apart(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.apart.as_ref().unwrap_or(self))
+    }
+
+    /// How its connections are used: those for reads, and those for answers that cost much.
+    pub(crate) fn pools(&self) -> [PoolUse; 2] {
+        let used = |pool: &Pool| {
+            let status = pool.status();
+            PoolUse { waiting: status.waiting, in_use: status.size.saturating_sub(status.available) }
+        };
+        [used(&self.pool), used(self.apart.as_ref().map_or(&self.pool, |apart| &apart.pool))]
     }
 
     /// The newest version seen.

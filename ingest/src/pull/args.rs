@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use clap::Args;
 use market::symbol::Symbol;
+use process::metrics::MetricsSettings;
 
 use crate::normalize::parse_duration;
 
@@ -58,6 +59,8 @@ pub struct PullArgs {
     /// The largest answer
     #[arg(long, default_value_t = 1 << 30, value_name = "BYTES")]
     pub max_bytes: u64,
+    #[command(flatten)]
+    pub metrics: MetricsSettings,
     /// Print what came of each manifest as one JSON object a line
     #[arg(long)]
     pub json: bool,

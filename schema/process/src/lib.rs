@@ -1,8 +1,11 @@
-//! What every binary does the same way: logs to standard error, and a shutdown that drains.
+//! What every binary does the same way: logs to standard error, figures and health on a listener of their own, and a
+//! shutdown that drains.
 
 #![warn(missing_docs)]
 
 pub mod failpoint;
+pub mod health;
+pub mod metrics;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;

@@ -13,6 +13,7 @@ use super::folder::environment_of_running_stack;
 use super::keys::{Keys, TIERS};
 use crate::api::Api;
 use crate::endpoints::Endpoints;
+use crate::port;
 
 /// How many symbols are tried for one that pays dividends.
 const CANDIDATES: usize = 10;
@@ -25,10 +26,31 @@ pub fn print_environment() -> Result<()> {
     Ok(())
 }
 
-pub(super) fn environment(endpoints: &Endpoints, api: &Api, keys: &Keys) -> Result<Vec<(String, String)>> {
+/// The ports on which the programs tell their figures.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Figures {
+    pub(super) api: u16,
+    pub(super) projector: u16,
+}
+
+impl Figures {
+    pub(super) fn on_free_ports() -> Result<Figures> {
+        Ok(Figures { api: port::free()?, projector: port::free()? })
+    }
+}
+
+pub(super) fn environment(
+    endpoints: &Endpoints,
+    api: &Api,
+    figures: &Figures,
+    keys: &Keys,
+) -> Result<Vec<(String, String)>> {
     let mut environment = endpoints.environment();
     environment.push(("ANALYST_DATABASE_URL".to_owned(), endpoints.database_url_of(ANALYST_ROLE)?));
     environment.push(("API_URL".to_owned(), api.base_url.clone()));
+    for (name, port) in [("API_METRICS", figures.api), ("PROJECTOR_METRICS", figures.projector)] {
+        environment.push((name.to_owned(), format!("127.0.0.1:{port}")));
+    }
     for (tier, secret) in keys {
         environment.push((format!("KEY_{}", tier.to_uppercase()), secret.clone()));
     }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use super::contents::Plan;
 use super::folder::StackFolder;
 use super::progress::Progress;
+use super::report::Figures;
 use crate::api::Api;
 use crate::binaries::{Binaries, Program};
 use crate::endpoints::Endpoints;
@@ -67,18 +68,19 @@ impl<'a> Services<'a> {
         self.step("projecting the log into tables", "catch-up", Program::Projector, &arguments).await
     }
 
-    pub(super) fn start_projector(&self) -> Result<Daemon> {
+    pub(super) fn start_projector(&self, figures: &Figures) -> Result<Daemon> {
         let mut command = self.command(Program::Projector);
-        command.arg("run");
+        command.arg("run").env("METRICS_LISTEN", figures.projector.to_string());
         Daemon::start("the projector", command, &self.folder.log("projector"))
     }
 
-    pub(super) async fn start_api(&self, port: u16) -> Result<Api> {
+    pub(super) async fn start_api(&self, port: u16, figures: &Figures) -> Result<Api> {
         self.progress.say(format_args!("starting projector and API"));
         let address = format!("127.0.0.1:{port}");
         let mut command = self.command(Program::Api);
         // Whoever runs the stack is its operator and its visitors.
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
+        command.env("METRICS_LISTEN", figures.api.to_string());
         let process = Daemon::start("the API", command, &self.folder.log("api"))?;
         Api::ready(format!("http://{address}"), process).await
     }

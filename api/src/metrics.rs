@@ -1,0 +1,243 @@
+//! The figures of the API: handles that the parts count with, and what is looked up when somebody reads.
+//!
+//! Invariants: a label is a template, a word of ours or a number of states, so what clients send makes no new series; no
+//! account, key or symbol is in one.
+
+use axum::extract::MatchedPath;
+use axum::http::{Method, StatusCode};
+use process::metrics::SECONDS;
+use prometheus::proto::MetricFamily;
+use prometheus::{
+    Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+    register_histogram_vec_with_registry, register_histogram_with_registry,
+    register_int_counter_vec_with_registry, register_int_counter_with_registry,
+    register_int_gauge_vec_with_registry, register_int_gauge_with_registry,
+};
+
+/// Buckets of calls decided together.
+const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
+
+/// The handles.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: HistogramVec,
+    pub(crate) throttled: IntCounter,
+    pub(crate) admission: AdmissionMetrics,
+    pub(crate) cache: CacheMetrics,
+    queue: IntGauge,
+    connections: IntGaugeVec,
+    pool_waiting: IntGaugeVec,
+    pool_in_use: IntGaugeVec,
+}
+
+/// What admission counts.
+#[derive(Debug, Clone)]
+pub(crate) struct AdmissionMetrics {
+    pub(crate) passed: IntCounter,
+    pub(crate) tier: IntCounter,
+    pub(crate) rate: IntCounter,
+    pub(crate) quota: IntCounter,
+    pub(crate) invalid_key: IntCounter,
+    pub(crate) undecided: IntCounter,
+    /// Calls of a queue.
+    pub(crate) batch: Histogram,
+    /// Seconds the store took for a queue.
+    pub(crate) statement: Histogram,
+}
+
+/// What the cache of answers counts.
+#[derive(Debug, Clone)]
+pub(crate) struct CacheMetrics {
+    pub(crate) hits: IntCounter,
+    pub(crate) misses: IntCounter,
+}
+
+/// Connections by what they do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Connections {
+    pub(crate) idle: i64,
+    pub(crate) head: i64,
+    pub(crate) working: i64,
+}
+
+/// Connections of one pool to Postgres.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PoolUse {
+    pub(crate) waiting: usize,
+    pub(crate) in_use: usize,
+}
+
+/// What is looked up when somebody reads.
+#[derive(Debug, Default)]
+pub(crate) struct Levels {
+    /// Calls that wait for a decision.
+    pub(crate) queue: usize,
+    pub(crate) connections: Connections,
+    pub(crate) reads: PoolUse,
+    pub(crate) costly: PoolUse,
+}
+
+impl Metrics {
+    /// The figures at zero.
+    pub(crate) fn new() -> prometheus::Result<Self> {
+        let registry = Registry::new();
+        Ok(Self {
+            requests: register_histogram_vec_with_registry!(
+                "dds_http_request_duration_seconds",
+                "Time from a request's head to its answer's head.",
+                &["route", "method", "status"],
+                SECONDS.to_vec(),
+                registry
+            )?,
+            throttled: register_int_counter_with_registry!(
+                "dds_address_throttled_total",
+                "Requests refused because their address called, or failed, too often.",
+                registry
+            )?,
+            admission: AdmissionMetrics::new(&registry)?,
+            cache: CacheMetrics::new(&registry)?,
+            queue: register_int_gauge_with_registry!(
+                "dds_admission_queue_calls",
+                "Calls that wait for a decision.",
+                registry
+            )?,
+            connections: register_int_gauge_vec_with_registry!(
+                "dds_connections",
+                "Open client connections: idle, sending a head, or being answered (working).",
+                &["state"],
+                registry
+            )?,
+            pool_waiting: register_int_gauge_vec_with_registry!(
+                "dds_pool_waiting",
+                "Answers that wait for a connection to Postgres.",
+                &["pool"],
+                registry
+            )?,
+            pool_in_use: register_int_gauge_vec_with_registry!(
+                "dds_pool_in_use",
+                "Connections to Postgres that answers use.",
+                &["pool"],
+                registry
+            )?,
+            registry,
+        })
+    }
+
+    /// Counts an answer; `route` is none where no route of ours was asked.
+    pub(crate) fn answered(
+        &self,
+        route: Option<&MatchedPath>,
+        method: &Method,
+        status: StatusCode,
+        seconds: f64,
+    ) {
+        let route = route.map_or("none", MatchedPath::as_str);
+        self.requests.with_label_values(&[route, word(method), status.as_str()]).observe(seconds);
+    }
+
+    /// Counts the answer to what never became a request.
+    pub(crate) fn refused(&self, status: StatusCode) {
+        self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
+    }
+
+    /// All figures, with the levels of now.
+    pub(crate) fn families(&self, levels: &Levels) -> Vec<MetricFamily> {
+        self.queue.set(gauge(levels.queue));
+        let Connections { idle, head, working } = levels.connections;
+        for (state, connections) in [("idle", idle), ("head", head), ("working", working)] {
+            self.connections.with_label_values(&[state]).set(connections);
+        }
+        for (pool, level) in [("reads", levels.reads), ("costly", levels.costly)] {
+            self.pool_waiting.with_label_values(&[pool]).set(gauge(level.waiting));
+            self.pool_in_use.with_label_values(&[pool]).set(gauge(level.in_use));
+        }
+        self.registry.gather()
+    }
+}
+
+impl AdmissionMetrics {
+    fn new(registry: &Registry) -> prometheus::Result<Self> {
+        let decided: IntCounterVec = register_int_counter_vec_with_registry!(
+            "dds_admission_decided_total",
+            "Calls with a key by what was decided; undecided ones were answered 503.",
+            &["outcome"],
+            registry
+        )?;
+        let of = |outcome| decided.with_label_values(&[outcome]);
+        Ok(Self {
+            passed: of("passed"),
+            tier: of("tier"),
+            rate: of("rate"),
+            quota: of("quota"),
+            invalid_key: of("invalid_key"),
+            undecided: of("undecided"),
+            batch: register_histogram_with_registry!(
+                "dds_admission_batch_calls",
+                "Calls decided together.",
+                CALLS.to_vec(),
+                registry
+            )?,
+            statement: register_histogram_with_registry!(
+                "dds_admission_statement_duration_seconds",
+                "Time of one round with the store of limits.",
+                SECONDS.to_vec(),
+                registry
+            )?,
+        })
+    }
+}
+
+impl CacheMetrics {
+    fn new(registry: &Registry) -> prometheus::Result<Self> {
+        Ok(Self {
+            hits: register_int_counter_with_registry!(
+                "dds_cache_hits_total",
+                "Answers that were in memory.",
+                registry
+            )?,
+            misses: register_int_counter_with_registry!(
+                "dds_cache_misses_total",
+                "Answers that had to be made.",
+                registry
+            )?,
+        })
+    }
+
+    /// Counts a look into the cache.
+    pub(crate) fn looked(&self, is_there: bool) {
+        if is_there { self.hits.inc() } else { self.misses.inc() }
+    }
+}
+
+/// A method of ours by its name; clients may send any word.
+fn word(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_of_a_client_becomes_a_label() {
+        let metrics = Metrics::new().expect("figures");
+        for method in ["GET", "BREW", "X-anything"] {
+            let method = Method::from_bytes(method.as_bytes()).expect("a method");
+            metrics.answered(None, &method, StatusCode::NOT_FOUND, 0.001);
+        }
+        let families = metrics.families(&Levels::default());
+        let requests = families.iter().find(|family| family.name() == "dds_http_request_duration_seconds");
+        assert_eq!(requests.map(|family| family.get_metric().len()), Some(2));
+    }
+}

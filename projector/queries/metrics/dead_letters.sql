@@ -1,0 +1,1 @@
+select status, count(*) as letters from dead_letters group by status

@@ -1,0 +1,14 @@
+-- What every feed brought of every kind, and how new it is; rows of no kind were refused.
+with brought as (
+  select source, kind, sum(rows)::bigint as rows from frames where kind <> 'run' group by source, kind
+), loaded as (
+  select manifest ->> 'source' as source, frames ->> 'kind' as kind,
+         max((manifest ->> 'observed_at')::timestamptz) as loaded,
+         max((manifest -> 'newest' ->> (frames ->> 'kind'))::date) as newest
+  from runs, json_array_elements(manifest -> 'frames') as frames
+  where state = 'completed'
+  group by 1, 2
+)
+select b.source, b.kind, b.rows, l.loaded, l.newest
+from brought b
+left join loaded l using (source, kind)

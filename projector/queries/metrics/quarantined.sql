@@ -1,0 +1,1 @@
+select reason, count(*) as rows from quarantine group by reason

@@ -1,0 +1,132 @@
+//! Levels that are looked up beside the batches: how far the log is applied, what is held back, how new every feed is.
+//!
+//! Invariant: they are those of the servers, so a projector that stands by tells the same.
+
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use prometheus::{
+    IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, register_int_counter_vec_with_registry,
+    register_int_gauge_vec_with_registry, register_int_gauge_with_registry,
+};
+
+/// The kind of refused rows.
+const REJECT: &str = "reject";
+
+/// The handles.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    /// 1 where a server answered when it was last asked.
+    pub(crate) server_up: IntGaugeVec,
+    pub(crate) applied: IntGauge,
+    pub(crate) log_last: IntGauge,
+    pub(crate) lag: IntGauge,
+    pub(crate) as_of: IntGauge,
+    pub(crate) database_bytes: IntGauge,
+    pub(crate) log_bytes: IntGauge,
+    pub(crate) log_messages: IntGauge,
+    pub(crate) log_pending: IntGauge,
+    pub(crate) log_replicas: IntGaugeVec,
+    pub(crate) dead_letters: IntGaugeVec,
+    pub(crate) quarantined: IntGaugeVec,
+    pub(crate) generation: IntGaugeVec,
+    pub(crate) market_session: IntGauge,
+    pub(crate) feed_load: IntGaugeVec,
+    pub(crate) feed_session: IntGaugeVec,
+    pub(crate) feed_rows: IntCounterVec,
+    pub(crate) feed_rejects: IntCounterVec,
+}
+
+impl Levels {
+    pub(crate) fn new(registry: &Registry) -> prometheus::Result<Self> {
+        let gauge = |name: &str, help: &str| register_int_gauge_with_registry!(name, help, registry);
+        let gauges = |name: &str, help: &str, labels: &[&str]| {
+            register_int_gauge_vec_with_registry!(name, help, labels, registry)
+        };
+        let counters = |name: &str, help: &str| {
+            register_int_counter_vec_with_registry!(name, help, &["source", "kind"], registry)
+        };
+        Ok(Self {
+            server_up: gauges("dds_server_up", "1 where the server answered when last asked.", &["server"])?,
+            applied: gauge("dds_projection_applied_sequence", "Last message of the log that is applied.")?,
+            log_last: gauge("dds_projection_log_last_sequence", "Last message of the log.")?,
+            lag: gauge("dds_projection_lag_seconds", "Seconds since everything in the log was applied.")?,
+            as_of: gauge(
+                "dds_projection_as_of_timestamp_seconds",
+                "Newest session that is served, at midnight UTC.",
+            )?,
+            database_bytes: gauge("dds_database_bytes", "What the database takes on disk.")?,
+            log_bytes: gauge("dds_log_bytes", "What the log takes on disk, on each of its nodes.")?,
+            log_messages: gauge("dds_log_messages", "Messages of the log.")?,
+            log_pending: gauge("dds_log_pending", "Messages of the log that are not applied yet.")?,
+            log_replicas: gauges("dds_log_replicas", "Copies of the log by how new they are.", &["state"])?,
+            dead_letters: gauges(
+                "dds_dead_letters",
+                "Messages and rows that could not be applied.",
+                &["status"],
+            )?,
+            quarantined: gauges(
+                "dds_quarantined_rows",
+                "Rows of the served generation that are held back as implausible.",
+                &["reason"],
+            )?,
+            generation: gauges(
+                "dds_generation_info",
+                "Generations of read tables; the state of the one that is served is served.",
+                &["generation", "method_version", "state"],
+            )?,
+            market_session: gauge(
+                "dds_market_last_session_timestamp_seconds",
+                "Newest session of the exchange's calendar that is over in New York, at midnight UTC.",
+            )?,
+            feed_load: gauges(
+                "dds_feed_last_load_timestamp_seconds",
+                "When the feed that was loaded last was taken.",
+                &["source", "kind"],
+            )?,
+            feed_session: gauges(
+                "dds_feed_last_session_timestamp_seconds",
+                "Newest day of the feed's rows, at midnight UTC.",
+                &["source", "kind"],
+            )?,
+            feed_rows: counters("dds_feed_rows_total", "Rows of the feed in the log.")?,
+            feed_rejects: counters("dds_feed_rejects_total", "Rows of the feed that were refused.")?,
+        })
+    }
+
+    /// Notes how new a feed is, and what it brought.
+    pub(crate) fn feed(&self, feed: &Feed<'_>) {
+        let labels = [feed.source, feed.kind];
+        let rows = if feed.kind == REJECT { &self.feed_rejects } else { &self.feed_rows };
+        raise(&rows.with_label_values(&labels), feed.rows);
+        // A feed of which nothing was refused says so.
+        self.feed_rejects.with_label_values(&[feed.source, REJECT]).inc_by(0);
+        if let Some(loaded) = feed.loaded {
+            self.feed_load.with_label_values(&labels).set(loaded.timestamp());
+        }
+        if let Some(newest) = feed.newest {
+            self.feed_session.with_label_values(&labels).set(seconds_of(newest));
+        }
+    }
+}
+
+/// Raises a counter to a sum that was counted elsewhere.
+fn raise(counter: &IntCounter, sum: u64) {
+    if counter.get() > sum {
+        counter.reset();
+    }
+    counter.inc_by(sum - counter.get());
+}
+
+/// One kind of one feed.
+#[derive(Debug)]
+pub(crate) struct Feed<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) rows: u64,
+    pub(crate) loaded: Option<DateTime<Utc>>,
+    pub(crate) newest: Option<NaiveDate>,
+}
+
+/// A day's midnight UTC, seconds since 1970.
+pub(crate) fn seconds_of(day: NaiveDate) -> i64 {
+    day.and_time(NaiveTime::MIN).and_utc().timestamp()
+}
