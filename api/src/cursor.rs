@@ -17,6 +17,8 @@ const SIGNATURE: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Signer {
     mac: Hmac<Sha256>,
+    /// Of the secret before a change: it opens, and signs nothing.
+    previous: Option<Hmac<Sha256>>,
 }
 
 impl std::fmt::Debug for Signer {
@@ -27,16 +29,20 @@ impl std::fmt::Debug for Signer {
 
 impl Signer {
     /// A signer with the shared secret, or a random one that ends with the process.
-    pub(crate) fn new(secret: Option<&SecretString>) -> Result<Self, hmac::digest::InvalidLength> {
+    pub(crate) fn new(
+        secret: Option<&SecretString>,
+        previous: Option<&SecretString>,
+    ) -> Result<Self, hmac::digest::InvalidLength> {
         let random: [u8; 32] = rand::random();
         let key = secret.map_or(&random[..], |secret| secret.expose_secret().as_bytes());
-        Ok(Self { mac: Hmac::new_from_slice(key)? })
+        let previous = previous.map(|secret| Hmac::new_from_slice(secret.expose_secret().as_bytes()));
+        Ok(Self { mac: Hmac::new_from_slice(key)?, previous: previous.transpose()? })
     }
 
     /// A cursor after the row with these key values.
     pub(crate) fn seal(&self, key: &[Option<String>], filters: &str) -> String {
         let payload = serde_json::json!(key).to_string().into_bytes();
-        let mut bytes = self.sign(&payload, filters).to_vec();
+        let mut bytes = sign(&self.mac, &payload, filters).to_vec();
         bytes.extend_from_slice(&payload);
         URL_SAFE_NO_PAD.encode(bytes)
     }
@@ -45,20 +51,21 @@ impl Signer {
     pub(crate) fn open(&self, cursor: &str, filters: &str) -> Option<Vec<Option<String>>> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let (signature, payload) = bytes.split_at_checked(SIGNATURE)?;
-        let genuine: bool = self.sign(payload, filters).ct_eq(signature).into();
+        let is_of = |mac| bool::from(sign(mac, payload, filters).ct_eq(signature));
+        let genuine = is_of(&self.mac) || self.previous.as_ref().is_some_and(is_of);
         if genuine { serde_json::from_slice(payload).ok() } else { None }
     }
+}
 
-    fn sign(&self, payload: &[u8], filters: &str) -> [u8; SIGNATURE] {
-        let mut mac = self.mac.clone();
-        mac.update(&(payload.len() as u64).to_le_bytes());
-        mac.update(payload);
-        mac.update(filters.as_bytes());
-        let full = mac.finalize().into_bytes();
-        let mut cut = [0; SIGNATURE];
-        cut.copy_from_slice(&full[..SIGNATURE]);
-        cut
-    }
+fn sign(mac: &Hmac<Sha256>, payload: &[u8], filters: &str) -> [u8; SIGNATURE] {
+    let mut mac = mac.clone();
+    mac.update(&(payload.len() as u64).to_le_bytes());
+    mac.update(payload);
+    mac.update(filters.as_bytes());
+    let full = mac.finalize().into_bytes();
+    let mut cut = [0; SIGNATURE];
+    cut.copy_from_slice(&full[..SIGNATURE]);
+    cut
 }
 
 #[cfg(test)]
@@ -68,15 +75,24 @@ mod tests {
     use super::*;
 
     fn signer() -> Signer {
-        Signer::new(Some(&"secret".into())).expect("any length is a key")
+        Signer::new(Some(&"secret".into()), None).expect("any length is a key")
     }
 
     #[test]
     fn instances_share_cursors_and_strangers_do_not() {
         let cursor = signer().seal(&[Some("A".into())], "/v1/stocks?");
         assert_eq!(signer().open(&cursor, "/v1/stocks?"), Some(vec![Some("A".into())]));
-        let stranger = Signer::new(None).expect("a random key");
+        let stranger = Signer::new(None, None).expect("a random key");
         assert_eq!(stranger.open(&cursor, "/v1/stocks?"), None);
+    }
+
+    #[test]
+    fn a_changed_secret_opens_what_the_one_before_signed() {
+        let changed = Signer::new(Some(&"new".into()), Some(&"secret".into())).expect("any length is a key");
+        let old = signer().seal(&[None], "f");
+        assert_eq!(changed.open(&old, "f"), Some(vec![None]));
+        let new = changed.seal(&[None], "f");
+        assert_eq!((changed.open(&new, "f"), signer().open(&new, "f")), (Some(vec![None]), None));
     }
 
     proptest! {

@@ -23,12 +23,14 @@ use crate::request_id;
 
 const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
 const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
 
 /// The outermost layer.
 pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
-    let id = given_id(&request).unwrap_or_else(new_id);
+    let id = given_id(&request).or_else(|| trace_id(&request)).unwrap_or_else(new_id);
     request_id::scope(id.clone(), answer(app, request, next, id)).await
 }
 
@@ -61,6 +63,14 @@ fn given_id(request: &Request) -> Option<String> {
         && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
         && matches!(scrub(id), Cow::Borrowed(_));
     sane.then(|| id.to_owned())
+}
+
+/// The id of the trace that the request is part of (W3C Trace Context), which its log lines go on with.
+fn trace_id(request: &Request) -> Option<String> {
+    let parent = request.headers().get(&TRACE_PARENT)?.to_str().ok()?;
+    let id = parent.split('-').nth(1)?;
+    let sane = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (sane && id.bytes().any(|byte| byte != b'0')).then(|| id.to_owned())
 }
 
 async fn answer(app: App, mut request: Request, next: Next, id: String) -> Response {

@@ -14,8 +14,10 @@ use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use process::Shutdown;
 use socket2::SockRef;
-use store::db::{API_ROLE, DASHBOARD_ROLE, DatabaseSettings, config_for, replicas_config};
+use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, config_for, replicas_config};
+use store::tls;
 use tokio::net::{TcpListener, TcpStream};
+use tokio_postgres::Config;
 use tower::ServiceExt;
 
 use crate::access::Admission;
@@ -50,6 +52,7 @@ pub async fn serve(
     let drain = settings.drain_timeout();
     let clients = Clients::of(&settings);
     let tasks = Tasks::default();
+    refuse_newer_database(&settings, database).await?;
     let app = start(settings, database, &tasks)?;
     let router = router::router(app.clone());
     clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).sweep());
@@ -85,6 +88,22 @@ pub async fn serve(
     Ok(())
 }
 
+fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {
+    let (own, owner) = (settings.api_database_url.as_deref(), database.database_url.as_deref());
+    config_for(own, owner, API_ROLE, "API_DATABASE_URL")
+}
+
+/// A newer database is refused at the start only: one that is upgraded meanwhile is read on, until all instances follow.
+async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let config = primary(settings, database)?;
+    let asking = async { db::refuse_newer(&db::connect(&config).await?).await };
+    // A server that does not answer yet keeps nobody from starting.
+    match tokio::time::timeout(settings.read_timeout(), asking).await {
+        Ok(Err(error)) if !error.is_unreachable() => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Builds the shared state and starts what runs beside the requests.
 fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) -> anyhow::Result<App> {
     if settings.cursor_secret.is_none() {
@@ -92,17 +111,14 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
             "CURSOR_SECRET is not set: cursors end with this process and other instances refuse them"
         );
     }
-    let config = config_for(
-        settings.api_database_url.as_deref(),
-        database.database_url.as_deref(),
-        API_ROLE,
-        "API_DATABASE_URL",
-    )?;
+    let config = primary(&settings, database)?;
     let reading = match settings.database_read_urls.is_empty() {
         true => config.clone(),
         false => replicas_config(&settings.database_read_urls, "DATABASE_READ_URLS")?,
     };
+    let tls = tls::connector(&config)?;
     let connecting = Connecting {
+        tls: tls::connector(&reading)?,
         config: reading,
         connections: settings.read_connections.max(1),
         connections_apart: settings.costly_connections.max(1),
@@ -123,11 +139,18 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
     Ok(App(Arc::new(Shared {
         dashboard,
         throttle: Throttle::new(settings.calls_by_address(), settings.failures_by_address()),
-        admission: Admission::start(config, settings.admission_timeout(), tasks, metrics.admission.clone()),
+        admission: Admission::start(
+            config,
+            &tls,
+            settings.admission_timeout(),
+            tasks,
+            metrics.admission.clone(),
+        ),
         turns: Turns::new(settings.costly_connections, settings.turn_timeout()),
         answers: Answers::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
         universes: Universes::default(),
-        signer: Signer::new(settings.cursor_secret.as_ref()).context("CURSOR_SECRET cannot be used")?,
+        signer: Signer::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
+            .context("CURSOR_SECRET cannot be used")?,
         projection,
         lag,
         metrics,

@@ -58,6 +58,9 @@ pub struct ServeSettings {
     /// end with the process
     #[arg(long, env = "CURSOR_SECRET", hide_env_values = true)]
     pub cursor_secret: Option<SecretString>,
+    /// The secret before a change: cursors signed with it are still accepted, none is signed with it
+    #[arg(long, env = "CURSOR_SECRET_PREVIOUS", hide_env_values = true)]
+    pub cursor_secret_previous: Option<SecretString>,
     /// The day that counts as today; without it the New York date
     #[arg(long, env = "SERVICE_DATE")]
     pub service_date: Option<NaiveDate>,

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
 use process::metrics::MetricsSettings;
 use process::{Shutdown, init_logging};
 
-use crate::archive::{ArchiveError, Copied, ExportArgs, ImportArgs};
+use crate::archive::{Copied, CopyError, ExportArgs, ImportArgs};
 use crate::error::LoadError;
 use crate::freshness::{Freshness, FreshnessArgs, freshness};
 use crate::generate::{self, GenerateArgs};
@@ -222,17 +223,20 @@ fn judged(result: Result<Freshness, LogError>, json: bool) -> ExitCode {
     }
 }
 
-fn copied(result: Result<Copied, ArchiveError>, json: bool) -> ExitCode {
+fn copied(result: Result<Copied, CopyError>, json: bool) -> ExitCode {
     match result {
         Ok(copied) => {
             print(&copied, &copied.text(), json);
             ExitCode::SUCCESS
         }
         Err(
-            error @ (ArchiveError::Log(_)
-            | ArchiveError::Stream(_)
-            | ArchiveError::Publish { .. }
-            | ArchiveError::Full { .. }),
+            error @ (CopyError::Log(_)
+            | CopyError::Archive(
+                ArchiveError::Stream(_)
+                | ArchiveError::Read(_)
+                | ArchiveError::Publish { .. }
+                | ArchiveError::Full { .. },
+            )),
         ) => failed(format_args!("{error}"), 3),
         Err(error) => failed(format_args!("{error}"), 2),
     }

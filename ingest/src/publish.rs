@@ -2,15 +2,15 @@
 //!
 //! A frame sent twice is stored once: its id is the message id, by which the log recognises a repetition.
 
-use std::error::Error;
 use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
+use async_nats::jetstream::Context;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::Stream;
-use async_nats::jetstream::{self, Context, ErrorCode};
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use bytes::Bytes;
+use event_log::restore::is_full;
 use process::failpoint;
 use tokio::task::JoinSet;
 
@@ -142,15 +142,4 @@ async fn deliver(
         tokio::time::sleep(pause).await;
         attempt = publish(&context, &message).await;
     }
-}
-
-/// Whether the server refuses the message because it has no room: another try is refused as well.
-pub(crate) fn is_full(error: &PublishError) -> bool {
-    let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
-    let full = [
-        ErrorCode::INSUFFICIENT_RESOURCES,
-        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
-        ErrorCode::STREAM_STORE_FAILED,
-    ];
-    told.is_some_and(|told| full.contains(&told.error_code()))
 }

@@ -18,6 +18,7 @@ use crate::audit::audit;
 use crate::diff::{self, DiffArgs};
 use crate::error::RunError;
 use crate::explain::explain;
+use crate::keep::{self, BackupArgs, KeepError, RestoreArgs};
 use crate::look::look;
 use crate::metrics::Metrics;
 use crate::policy::{PolicyChange, PolicyLine, Taking};
@@ -28,13 +29,13 @@ use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::status::status;
 use crate::{dead_letters, policy, promote, report, retry};
 
-/// Exit code of an audit that found something to look at.
+/// Exit code of an audit, or a restore, that found something to look at.
 const LOOK: u8 = 4;
 
 /// Folds the market log into facts and read tables.
 ///
 /// Exit codes: 0 done or asked to stop, 1 failed, 2 halted (a person is needed), 3 Postgres or NATS unreachable, 4 an audit
-/// found something to look at.
+/// or a restore found something to look at.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -60,6 +61,8 @@ enum Command {
     ///
     /// Exits with 0 when it is well, with 1 when it is not, with 3 when nobody answers.
     Health(MetricsSettings),
+    Backup(BackupArgs),
+    Restore(RestoreArgs),
     /// Say where the projector stands
     Status(Output),
     /// Build a generation of read tables beside the served one; an interrupted one is resumed
@@ -105,7 +108,9 @@ enum Command {
         output: Output,
     },
     /// Remove a generation that is not served
-    Drop { generation: i32 },
+    Drop {
+        generation: i32,
+    },
     /// Stop applying the log for now
     Pause,
     /// Go on applying the log
@@ -212,6 +217,11 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let found = diff::diff(&settings, &args, Shutdown::listen()?).await?;
             if args.json { report::json(&found)? } else { diff::print(&found, &args) }
         }
+        Command::Backup(args) => {
+            let kept = keep::backup(&settings, &args).await?;
+            if args.json { report::json(&kept)? } else { report::say(&kept.text()) }
+        }
+        Command::Restore(args) => return restored(&settings, &args).await,
         Command::Audit(output) => return audited(&settings, &output).await,
         Command::Rules(output) => {
             let parameters = market::measure::Rules::PARAMETERS;
@@ -243,6 +253,16 @@ async fn health(metrics: MetricsSettings) -> anyhow::Result<ExitCode> {
         "METRICS_LISTEN is not set: it names where the running projector tells its health, for example 127.0.0.1:9465",
     )?;
     Ok(ExitCode::from(process::health::ask(address, "/health").await))
+}
+
+async fn restored(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {
+    let restored = keep::restore(settings, args, Shutdown::listen()?).await?;
+    if args.json {
+        report::json(&restored)?
+    } else {
+        report::say(&restored.text())
+    }
+    Ok(if restored.is_same() { ExitCode::SUCCESS } else { ExitCode::from(LOOK) })
 }
 
 async fn audited(settings: &ProjectorSettings, output: &Output) -> anyhow::Result<ExitCode> {
@@ -287,6 +307,8 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
         Command::Migrate
         | Command::Run { .. }
         | Command::Health(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
         | Command::Status(_)
         | Command::Rebuild(_)
         | Command::Diff(_)
@@ -370,6 +392,9 @@ async fn dead_letter_command(
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.downcast_ref::<KeepError>().is_some_and(KeepError::is_unreachable) {
+        return 3;
+    }
     match (error.downcast_ref::<RunError>(), error.downcast_ref::<DbError>()) {
         (Some(RunError::Db(db)), _) | (_, Some(db)) if db.is_unreachable() => 3,
         (Some(RunError::Stream(_)), _) => 3,

@@ -126,6 +126,7 @@ impl RunError {
             self,
             Self::Halt(_)
                 | Self::Sequence(_)
+                | Self::Db(DbError::Newer { .. })
                 | Self::Consume(
                     ConsumeError::Gap { .. } | ConsumeError::Unreadable(_) | ConsumeError::Sequence(_)
                 )

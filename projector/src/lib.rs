@@ -17,6 +17,7 @@ pub mod diff;
 pub mod error;
 pub mod explain;
 pub mod generation;
+pub mod keep;
 pub mod lease;
 mod levels;
 mod loads;

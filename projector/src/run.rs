@@ -137,6 +137,7 @@ async fn session(
 ) -> Result<(), RunError> {
     let config = settings.projector_config(fact_set)?;
     let mut client = db::connect(&config).await?;
+    db::refuse_newer(&client).await?;
     let holder = format!("{}@{}", std::process::id(), hostname());
     metrics.lease(fact_set, false);
     let waiting = wait_for_lease(&client, fact_set, settings, &holder, metrics, &mut shutdown);

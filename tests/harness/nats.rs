@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use async_nats::jetstream;
 use tokio::sync::Mutex;
 
+use crate::certificate::Certificate;
 use crate::port;
 use crate::process::{Daemon, Signal, leashed};
 use crate::release::Release;
@@ -100,6 +101,29 @@ impl NatsServer {
         own.process.kill9()?;
         own.process = launch(&own.program, &own.configuration, &own.log)?;
         wait_until_ready(&self.url, &mut own.process).await
+    }
+
+    /// Brings our own server back demanding TLS.
+    pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
+        let mut own = self.own()?.lock().await;
+        let (shown, key) = (certificate.certificate.display(), certificate.key.display());
+        let text = fs::read_to_string(&own.configuration)?;
+        fs::write(
+            &own.configuration,
+            format!("{text}tls {{ cert_file: \"{shown}\", key_file: \"{key}\" }}\n"),
+        )?;
+        own.process.kill9()?;
+        own.process = launch(&own.program, &own.configuration, &own.log)?;
+        let options =
+            async_nats::ConnectOptions::new().add_root_certificates(certificate.certificate.clone());
+        let started = Instant::now();
+        while options.clone().connect(&self.url).await.is_err() {
+            if started.elapsed() > READY_WITHIN {
+                bail!("NATS is not ready with TLS; its log ends:\n{}", own.process.log_tail(20));
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        Ok(())
     }
 
     /// Brings our own server back with NATS's default, which acknowledges messages before they are on disk.

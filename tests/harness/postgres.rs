@@ -8,6 +8,7 @@ use reqwest::Url;
 use tokio::sync::Mutex;
 use tokio_postgres::{Client, NoTls};
 
+use crate::certificate::Certificate;
 use crate::folder;
 use crate::process::{Daemon, Signal};
 use cluster::Cluster;
@@ -129,6 +130,15 @@ impl PostgresServer {
 
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
+    }
+
+    /// Has our own server refuse the service's roles unless they come by TLS and with their password.
+    pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
+        self.own()?.lock().await.cluster.demand_tls(certificate)?;
+        let client = connect(&self.url).await?;
+        client.batch_execute("alter system set ssl = on").await?;
+        client.batch_execute("select pg_reload_conf()").await?;
+        Ok(())
     }
 
     /// Fast shutdown: sessions end, everything is flushed.

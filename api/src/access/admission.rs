@@ -9,6 +9,7 @@ use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
+use store::tls::MakeRustlsConnect;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Config;
@@ -60,6 +61,7 @@ impl Admission {
     /// handle is gone and all that was handed to them is done.
     pub(crate) fn start(
         mut config: Config,
+        tls: &MakeRustlsConnect,
         patience: Duration,
         tasks: &Tasks,
         metrics: AdmissionMetrics,
@@ -70,7 +72,7 @@ impl Admission {
             patience.as_millis()
         );
         config.options(options.trim()).connect_timeout(patience.max(Duration::from_secs(1)));
-        let connection = || Connection::new(&config, patience, tasks);
+        let connection = || Connection::new(&config, tls, patience, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         // One queue: more of them would be smaller, and get into each other's way.
         tasks.spawn(decide_queues(connection(), waiting, metrics.clone()));

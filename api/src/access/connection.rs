@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use store::tls::MakeRustlsConnect;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Config, Error};
 
@@ -14,6 +15,7 @@ use crate::tasks::Tasks;
 /// One connection, whose users take turns.
 pub(super) struct Connection {
     config: Config,
+    tls: MakeRustlsConnect,
     tasks: Tasks,
     /// The longest wait for one answer of the store.
     pub(super) patience: Duration,
@@ -24,8 +26,9 @@ pub(super) struct Connection {
 
 impl Connection {
     /// A connection that is opened when it is first used.
-    pub(super) fn new(config: &Config, patience: Duration, tasks: &Tasks) -> Self {
-        Self { config: config.clone(), tasks: tasks.clone(), patience, store: None, connecting: None }
+    pub(super) fn new(config: &Config, tls: &MakeRustlsConnect, patience: Duration, tasks: &Tasks) -> Self {
+        let (config, tls) = (config.clone(), tls.clone());
+        Self { config, tls, tasks: tasks.clone(), patience, store: None, connecting: None }
     }
 
     /// Whether there is a connection that was not lost, as far as is known here.
@@ -54,7 +57,7 @@ impl Connection {
                 return Ok(store);
             }
         }
-        let attempt = Store::open(self.config.clone(), self.tasks.clone());
+        let attempt = Store::open(self.config.clone(), self.tls.clone(), self.tasks.clone());
         let connecting = self.connecting.insert(self.tasks.spawn(attempt));
         let connected = connecting.await;
         self.connecting = None;

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use futures::future;
-use tokio_postgres::{Client, Config, Error, NoTls, Row, Statement};
+use store::tls::MakeRustlsConnect;
+use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use super::accounts::{Account, Accounts, OwnBucket};
 use super::counter::{Counter, Sum};
@@ -32,8 +33,8 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) async fn open(config: Config, tasks: Tasks) -> Result<Self, Error> {
-        let (client, connection) = config.connect(NoTls).await?;
+    pub(super) async fn open(config: Config, tls: MakeRustlsConnect, tasks: Tasks) -> Result<Self, Error> {
+        let (client, connection) = config.connect(tls).await?;
         tasks.spawn(connection);
         Ok(Self {
             read: client.prepare(READ).await?,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
-use tokio_postgres::{Config, NoTls};
+use store::tls;
+use tokio_postgres::Config;
 
 use super::attempts::Attempts;
 use super::settings::DashboardSettings;
@@ -32,7 +33,8 @@ impl Dashboard {
         );
         config.options(options.trim());
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let pool = Pool::builder(Manager::from_config(config, NoTls, recycling))
+        let tls = tls::connector(&config)?;
+        let pool = Pool::builder(Manager::from_config(config, tls, recycling))
             .max_size(usize::try_from(settings.dashboard_connections)?)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(PATIENCE))

@@ -37,7 +37,7 @@ impl<P: Parameters + IntoParams> IntoParams for Described<P> {
 /// Everything `P` asks a request for.
 fn accepted<P: Parameters>() -> Vec<Accepted> {
     let headers = HeaderMap::new();
-    let Ok(signer) = Signer::new(None) else { return vec![] };
+    let Ok(signer) = Signer::new(None, None) else { return vec![] };
     let mut reader = Reader::new(vec![], "", &headers, &signer, "", NaiveDate::default());
     reader.accepted = Some(vec![]);
     P::read(&mut reader);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn walk(rows: &[Row], limit: i64, direction: Direction) -> Vec<Row> {
-        let signer = Signer::new(None).expect("a random key");
+        let signer = Signer::new(None, None).expect("a random key");
         let (mut all, mut after) = (vec![], None);
         loop {
             let page = Page::for_test(limit, "key", direction, after);

@@ -11,8 +11,9 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use futures::StreamExt;
+use store::tls::MakeRustlsConnect;
 use tokio::sync::mpsc;
-use tokio_postgres::{AsyncMessage, Config, NoTls, Row};
+use tokio_postgres::{AsyncMessage, Config, Row};
 
 use super::ReadError;
 use super::batch::Batches;
@@ -108,13 +109,14 @@ impl Generation {
 }
 
 /// How to connect.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Connecting {
     pub(crate) config: Config,
     pub(crate) connections: usize,
     /// Connections for answers that cost much.
     pub(crate) connections_apart: usize,
     pub(crate) timeout: Duration,
+    pub(crate) tls: MakeRustlsConnect,
 }
 
 impl Connecting {
@@ -132,8 +134,11 @@ impl Connecting {
             store::db::generation_schema(generation),
             self.timeout.as_millis(),
         ));
-        let manager =
-            Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let manager = Manager::from_config(
+            config,
+            self.tls.clone(),
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        );
         Pool::builder(manager)
             .max_size(connections)
             .runtime(Runtime::Tokio1)
@@ -240,7 +245,7 @@ pub(crate) async fn watch(projection: Arc<Projection>, connecting: Connecting) {
 
 async fn watch_once(projection: &Projection, connecting: &Connecting) -> Result<(), ReadError> {
     let config = connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
-    let (client, mut connection) = config.connect(NoTls).await?;
+    let (client, mut connection) = config.connect(connecting.tls.clone()).await?;
     let (sender, mut notified) = mpsc::channel(1);
     let driving = async {
         let mut messages = futures::stream::poll_fn(|cx| connection.poll_message(cx));

@@ -4,6 +4,7 @@
 
 #![warn(missing_docs)]
 
+pub mod archive;
 mod body;
 mod codec;
 mod columns;
@@ -12,6 +13,7 @@ mod error;
 pub mod frame;
 mod id;
 mod limits;
+pub mod restore;
 pub mod sequence;
 pub mod shared;
 pub mod stream;

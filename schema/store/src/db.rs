@@ -4,13 +4,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use refinery_core::{Migration, Runner};
+use refinery_core::Runner;
 use tokio_postgres::config::{Host, LoadBalanceHosts};
-use tokio_postgres::{Client, Config, GenericClient, NoTls};
+use tokio_postgres::{Client, Config, GenericClient};
 
-use crate::{analysts, repack};
+use crate::{analysts, repack, schema, tls};
 
 pub use crate::error::{DbError, error_chain, is_for_room};
+pub use crate::schema::{newest_schema, refuse_newer};
 
 /// Login role of the projector: writes facts and read tables, cannot see accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
@@ -28,9 +29,6 @@ pub struct DatabaseSettings {
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, global = true)]
     pub database_url: Option<String>,
 }
-
-/// Every file of `migrations/` as its name and its SQL, in order of name; the build script writes the list.
-const MIGRATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
 const READ_INDEXES: &str = include_str!("../generation/read_indexes.sql");
@@ -83,8 +81,9 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     Ok(bounded(config, "dds_owner"))
 }
 
-/// No wait without an end: connecting and dead peers are bounded.
+/// No wait without an end: connecting and dead peers are bounded. TLS is what the URL says.
 fn bounded(mut config: Config, name: &str) -> Config {
+    tls::as_demanded(&mut config);
     config.connect_timeout(Duration::from_secs(5)).tcp_user_timeout(Duration::from_secs(30));
     if config.get_application_name().is_none() {
         config.application_name(name);
@@ -96,8 +95,10 @@ fn bounded(mut config: Config, name: &str) -> Config {
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let place =
         || format!("{:?}:{:?}/{}", config.get_hosts(), config.get_ports(), config.get_dbname().unwrap_or(""));
-    let (client, connection) =
-        config.connect(NoTls).await.map_err(|source| DbError::Unreachable { place: place(), source })?;
+    let (client, connection) = config
+        .connect(tls::connector(config)?)
+        .await
+        .map_err(|source| DbError::Unreachable { place: place(), source })?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::warn!(error = %error_chain(&error), "postgres connection ended");
@@ -111,9 +112,8 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     let mut client = connect(config).await?;
     // One migration at a time, whoever starts them.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
-    let migrations: Result<Vec<Migration>, _> =
-        MIGRATIONS.iter().map(|(name, sql)| Migration::unapplied(name, sql)).collect();
-    Runner::new(&migrations?).run_async(&mut client).await?;
+    refuse_newer(&client).await?;
+    Runner::new(&schema::migrations()?).run_async(&mut client).await?;
     grant_database(&client).await?;
     repack::pack_observations(&mut client, RECORDS).await?;
     let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;

@@ -16,6 +16,12 @@ pub enum DbError {
     BadUrl { variable: &'static str, source: tokio_postgres::Error },
     #[error("cannot reach Postgres at {place}: {source}")]
     Unreachable { place: String, source: tokio_postgres::Error },
+    #[error("TLS towards Postgres cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error(
+        "the database is at schema {found}, this program knows up to {known}: a newer program upgraded it. Run that one, or restore a backup from before"
+    )]
+    Newer { found: i64, known: i64 },
     #[error("cannot migrate the database: {0}")]
     Migration(#[from] refinery_core::Error),
     #[error("postgres refused a statement: {0}")]

@@ -13,6 +13,8 @@ mod from_row;
 pub mod history;
 pub mod records;
 mod repack;
+mod schema;
 pub mod symbol_facts;
+pub mod tls;
 
 pub use from_row::FromRow;

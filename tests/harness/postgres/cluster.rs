@@ -4,6 +4,7 @@
 //! server listens on 127.0.0.1 only and on no socket file.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use super::Durability;
 use super::find::Programs;
+use crate::certificate::Certificate;
 use crate::port;
 use crate::process::{exit_code, leashed};
 use crate::server_user::{ServerUser, ensure_reachable};
@@ -110,6 +112,22 @@ impl Cluster {
         };
         settings.extend(tuned.iter().map(|setting| (*setting).to_owned()));
         settings
+    }
+
+    /// Writes what makes the server demand TLS and passwords of the service's roles.
+    pub(super) fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
+        for (from, to) in [(&certificate.certificate, "server.crt"), (&certificate.key, "server.key")] {
+            let to = self.data.join(to);
+            fs::copy(from, &to)?;
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o600))?;
+            if let Some(user) = self.user {
+                user.own(&to)?;
+            }
+        }
+        let rules = "hostssl all dds_api,dds_projector 127.0.0.1/32 scram-sha-256\n\
+                     host all dds_api,dds_projector 127.0.0.1/32 reject\n\
+                     host all all 127.0.0.1/32 trust\n";
+        fs::write(self.data.join("pg_hba.conf"), rules).context("writing who may connect")
     }
 
     fn initialise(&self, staging: &Path) -> Result<()> {

@@ -1,0 +1,7 @@
+-- What is served, and the position in the log that all of it stands at.
+select g.id as generation, g.benchmark, g.method_version, g.policy::text as own_policy,
+       g.held_policy::text as held_policy, g.rules::text as rules, g.note, g.as_of, f.name as fact_set, f.checkpoint, f.genesis_id,
+       exists (select from control.dirty d where d.generation = g.id) as dirty
+from control.active a
+join control.generations g on g.id = a.generation
+join control.fact_sets f on f.name = g.fact_set

@@ -1,0 +1,5 @@
+-- The read tables of a generation; what only tells how they were written is left out.
+select c.relname::text as name
+from pg_class c
+where c.relnamespace = to_regnamespace($1) and c.relkind = 'r' and c.relname not in ('version', 'digests')
+order by 1

@@ -1,0 +1,38 @@
+//! Read tables as sums of their rows' digests: equal tables have equal sums in any order of rows.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use store::db::{DbError, generation_schema};
+use tokio_postgres::GenericClient;
+
+const READ_TABLES: &str = include_str!("../../queries/keep/read_tables.sql");
+
+/// A table's rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Checksum {
+    pub rows: i64,
+    /// Sums of the two halves of each row's MD5, which here guards against accidents only.
+    pub sum: String,
+}
+
+/// The sums of a generation's tables, by name.
+pub(super) async fn checksums(
+    client: &impl GenericClient,
+    generation: i32,
+) -> Result<BTreeMap<String, Checksum>, DbError> {
+    let schema = generation_schema(generation);
+    let mut sums = BTreeMap::new();
+    for row in client.query(READ_TABLES, &[&schema]).await? {
+        let name: String = row.try_get("name")?;
+        let statement = format!(
+            "select count(*) as rows, concat_ws('.', \
+               sum(('x' || substr(d.digest, 1, 15))::bit(60)::bigint), \
+               sum(('x' || substr(d.digest, 17, 15))::bit(60)::bigint)) as sum \
+             from (select md5(t::text) as digest from {schema}.{name} t) d"
+        );
+        let row = client.query_one(&statement, &[]).await?;
+        sums.insert(name, Checksum { rows: row.try_get("rows")?, sum: row.try_get("sum")? });
+    }
+    Ok(sums)
+}

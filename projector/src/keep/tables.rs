@@ -1,0 +1,91 @@
+//! Kept tables out of the database into files, and back.
+
+use std::path::Path;
+use std::pin::pin;
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_postgres::{Client, Transaction};
+
+use super::error::KeepError;
+use super::folder;
+use super::manifest::KeptTable;
+
+const TABLES: &str = include_str!("../../queries/keep/tables.sql");
+const COUNTERS: &str = include_str!("../../queries/keep/counters.sql");
+
+/// Writes every kept table into a file of its own.
+pub(super) async fn keep(snapshot: &Client, folder: &Path) -> Result<Vec<KeptTable>, KeepError> {
+    let mut kept = Vec::new();
+    for row in snapshot.query(TABLES, &[]).await? {
+        let (name, columns): (String, Vec<String>) = (row.try_get("name")?, row.try_get("columns")?);
+        let path = folder::table(folder, &name);
+        let failed = |source| KeepError::File { path: path.clone(), source };
+        let mut file = tokio::fs::File::from_std(folder::create(&path)?);
+        let statement = format!("copy (select {} from {name}) to stdout", columns.join(", "));
+        let mut copied = pin!(snapshot.copy_out(&statement).await?);
+        let mut rows = 0;
+        while let Some(bytes) = copied.next().await {
+            let bytes = bytes?;
+            // A line is a row: line ends within a value are written as \n.
+            rows += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+            file.write_all(&bytes).await.map_err(failed)?;
+        }
+        file.flush().await.map_err(failed)?;
+        file.sync_all().await.map_err(failed)?;
+        kept.push(KeptTable { digest: folder::digest(&path)?, name, columns, rows });
+    }
+    Ok(kept)
+}
+
+/// Brings the tables back into a migrated database that holds no accounts. Triggers are silent meanwhile: what they would
+/// make of a row is kept beside it.
+pub(super) async fn bring_back(
+    transaction: &Transaction<'_>,
+    folder: &Path,
+    tables: &[KeptTable],
+) -> Result<(), KeepError> {
+    for KeptTable { name, .. } in tables {
+        transaction.batch_execute(&format!("alter table {name} disable trigger user")).await?;
+    }
+    // What the migration filled, plans for example, is kept as it was changed.
+    for KeptTable { name, .. } in tables.iter().rev() {
+        transaction.batch_execute(&format!("delete from {name}")).await?;
+    }
+    for table in tables {
+        fill(transaction, folder, table).await?;
+    }
+    for row in transaction.query(COUNTERS, &[]).await? {
+        let (name, column): (&str, &str) = (row.try_get("name")?, row.try_get("column_name")?);
+        let counter: &str = row.try_get("counter")?;
+        let statement =
+            format!("select setval($1::text::regclass, coalesce(max({column}), 0) + 1, false) from {name}");
+        transaction.execute(&statement, &[&counter]).await?;
+    }
+    for KeptTable { name, .. } in tables {
+        transaction.batch_execute(&format!("alter table {name} enable trigger user")).await?;
+    }
+    Ok(())
+}
+
+async fn fill(transaction: &Transaction<'_>, folder: &Path, table: &KeptTable) -> Result<(), KeepError> {
+    let path = folder::table(folder, &table.name);
+    let failed = |source| KeepError::File { path: path.clone(), source };
+    let mut file = tokio::fs::File::open(&path).await.map_err(failed)?;
+    let statement = format!("copy {} ({}) from stdin", table.name, table.columns.join(", "));
+    let mut sink = pin!(transaction.copy_in::<_, Bytes>(&statement).await?);
+    loop {
+        let mut piece = Vec::with_capacity(1 << 16);
+        if file.read_buf(&mut piece).await.map_err(failed)? == 0 {
+            break;
+        }
+        sink.send(Bytes::from(piece)).await?;
+    }
+    let rows = sink.as_mut().finish().await?;
+    if rows != table.rows {
+        let reason = format!("{} has {rows} rows, not {}", path.display(), table.rows);
+        return Err(KeepError::NotWhole { path: folder.to_owned(), reason });
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! The log in a file, the second copy.
+//!
+//! The file is one zstd stream of records, each a length and a postcard body: a beginning with the stream's identity,
+//! every message as it was published, an end with count and digest. An imported log has the same identity and the same
+//! sequence numbers, so facts folded from the original go on with it.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use async_nats::HeaderMap;
+use serde::{Deserialize, Serialize};
+
+use crate::stream::StreamError;
+
+/// Why the log could not be copied.
+#[expect(missing_docs, reason = "the message of each says it")]
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error("{path}: {source}")]
+    File { path: String, source: std::io::Error },
+    #[error("{path} is not a whole export of a log: {reason}")]
+    NotWhole { path: String, reason: String },
+    #[error("the log cannot be read: {0}")]
+    Read(String),
+    #[error("message {sequence} was not accepted: {reason}; run the same command again to go on")]
+    Publish { sequence: u64, reason: String },
+    #[error(
+        "message {sequence} was not accepted, for the log has no room ({reason}): make room where NATS stores it, restart NATS, then run the same command again to go on"
+    )]
+    Full { sequence: u64, reason: String },
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// One part of the file.
+#[derive(Debug, Serialize, Deserialize)]
+enum Record {
+    Beginning { layout: u32, genesis: String },
+    Message { sequence: u64, kind: String, headers: Vec<(String, String)>, body: Vec<u8> },
+    End { messages: u64, digest: [u8; 32] },
+}
+
+const LAYOUT: u32 = 1;
+/// More than any message of the log.
+const LARGEST: usize = 64 << 20;
+
+/// One message of the file.
+#[derive(Debug)]
+pub struct Archived {
+    /// Its number in the original.
+    pub sequence: u64,
+    /// Last token of its subject.
+    pub kind: String,
+    /// Its headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// Its payload.
+    pub body: Vec<u8>,
+}
+
+/// A file in the making; it appears under its name only when it is whole.
+pub struct Writer {
+    out: zstd::Encoder<'static, BufWriter<File>>,
+    digest: blake3::Hasher,
+    messages: u64,
+    path: PathBuf,
+    staging: PathBuf,
+}
+
+impl Writer {
+    /// Begins a file, which must not exist yet, for the log of this identity.
+    pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
+        if path.exists() {
+            let path = path.display();
+            let message =
+                format!("{path} exists already and is not overwritten: say another name, or move it away");
+            return Err(ArchiveError::Refused(message));
+        }
+        let failed = |source| ArchiveError::File { path: path.display().to_string(), source };
+        let staging = path.with_extension("partial");
+        let file = File::create(&staging).map_err(failed)?;
+        let out = zstd::Encoder::new(BufWriter::new(file), 3).map_err(failed)?;
+        let path = path.to_owned();
+        let mut archive = Self { out, digest: blake3::Hasher::new(), messages: 0, path, staging };
+        archive.write(&Record::Beginning { layout: LAYOUT, genesis })?;
+        Ok(archive)
+    }
+
+    /// Adds a message, as it is stored.
+    pub fn message(
+        &mut self,
+        sequence: u64,
+        subject: &str,
+        headers: Option<&HeaderMap>,
+        payload: &[u8],
+    ) -> Result<(), ArchiveError> {
+        self.write(&Record::Message {
+            sequence,
+            kind: subject.rsplit('.').next().unwrap_or_default().to_owned(),
+            headers: headers_of(headers),
+            body: payload.to_vec(),
+        })
+    }
+
+    /// Ends the file, on disk; gives the count of its messages.
+    pub fn finish(mut self) -> Result<u64, ArchiveError> {
+        let (messages, digest) = (self.messages, *self.digest.finalize().as_bytes());
+        self.write(&Record::End { messages, digest })?;
+        let failed = |source| ArchiveError::File { path: self.path.display().to_string(), source };
+        let file = self.out.finish().and_then(|out| out.into_inner().map_err(|error| error.into_error()));
+        file.and_then(|file| file.sync_all()).map_err(failed)?;
+        std::fs::rename(&self.staging, &self.path).map_err(failed)?;
+        Ok(messages)
+    }
+
+    fn write(&mut self, record: &Record) -> Result<(), ArchiveError> {
+        let written = self.write_record(record);
+        written.map_err(|source| ArchiveError::File { path: self.path.display().to_string(), source })
+    }
+
+    fn write_record(&mut self, record: &Record) -> std::io::Result<()> {
+        let bytes = postcard::to_stdvec(record).map_err(std::io::Error::other)?;
+        if matches!(record, Record::Message { .. }) {
+            self.digest.update(&bytes);
+            self.messages += 1;
+        }
+        self.out.write_all(&u32::try_from(bytes.len()).map_err(std::io::Error::other)?.to_le_bytes())?;
+        self.out.write_all(&bytes)
+    }
+}
+
+fn headers_of(headers: Option<&HeaderMap>) -> Vec<(String, String)> {
+    let all = headers.into_iter().flat_map(|headers| headers.iter());
+    all.flat_map(|(name, values)| values.iter().map(move |value| (name.to_string(), value.to_string())))
+        .collect()
+}
+
+/// A file that is read.
+pub struct Reader {
+    input: zstd::Decoder<'static, BufReader<File>>,
+    path: String,
+    /// Identity of the log.
+    pub genesis: String,
+}
+
+impl Reader {
+    /// Opens a file after reading it to its end; an error unless it is whole.
+    pub fn open_whole(path: &Path) -> Result<Self, ArchiveError> {
+        let mut reader = Self::open(path)?;
+        let (mut messages, mut digest) = (0, blake3::Hasher::new());
+        loop {
+            match reader.next_record()? {
+                (Record::Message { .. }, bytes) => {
+                    digest.update(&bytes);
+                    messages += 1;
+                }
+                (Record::End { messages: told, digest: expected }, _) => {
+                    let whole = told == messages && expected == *digest.finalize().as_bytes();
+                    return if whole {
+                        Self::open(path)
+                    } else {
+                        Err(reader.not_whole("its digest does not match"))
+                    };
+                }
+                (Record::Beginning { .. }, _) => return Err(reader.not_whole("it begins twice")),
+            }
+        }
+    }
+
+    /// The next message; none at the end.
+    pub fn next_message(&mut self) -> Result<Option<Archived>, ArchiveError> {
+        Ok(match self.next_record()?.0 {
+            Record::Message { sequence, kind, headers, body } => {
+                Some(Archived { sequence, kind, headers, body })
+            }
+            Record::Beginning { .. } | Record::End { .. } => None,
+        })
+    }
+
+    fn open(path: &Path) -> Result<Self, ArchiveError> {
+        let shown = path.display().to_string();
+        let failed = |source| ArchiveError::File { path: shown.clone(), source };
+        let input = zstd::Decoder::new(File::open(path).map_err(failed)?).map_err(failed)?;
+        let mut reader = Self { input, path: shown, genesis: String::new() };
+        reader.genesis = match reader.next_record()?.0 {
+            Record::Beginning { layout: LAYOUT, genesis } => genesis,
+            Record::Beginning { layout, .. } => {
+                return Err(reader.not_whole(format!("its layout is {layout}, not {LAYOUT}")));
+            }
+            _ => return Err(reader.not_whole("it does not begin as one")),
+        };
+        Ok(reader)
+    }
+
+    fn not_whole(&self, reason: impl ToString) -> ArchiveError {
+        ArchiveError::NotWhole { path: self.path.clone(), reason: reason.to_string() }
+    }
+
+    /// The next record and its bytes.
+    fn next_record(&mut self) -> Result<(Record, Vec<u8>), ArchiveError> {
+        let mut length = [0; 4];
+        self.input.read_exact(&mut length).map_err(|error| self.not_whole(error))?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > LARGEST {
+            return Err(self.not_whole(format!("it has a record of {length} bytes")));
+        }
+        let mut bytes = vec![0; length];
+        self.input.read_exact(&mut bytes).map_err(|error| self.not_whole(error))?;
+        let record = postcard::from_bytes(&bytes).map_err(|error| self.not_whole(error))?;
+        Ok((record, bytes))
+    }
+}

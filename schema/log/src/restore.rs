@@ -1,0 +1,121 @@
+//! An exported log written back into a stream, with its identity and its sequence numbers.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::context::{PublishAckFuture, PublishError};
+use async_nats::jetstream::{self, Context, ErrorCode};
+use bytes::Bytes;
+
+use crate::archive::{ArchiveError, Archived, Reader};
+use crate::stream::{RESTORE_WINDOW, StreamSettings};
+
+/// Messages on the way at once.
+const WINDOW: usize = 64;
+const MESSAGE_ID: &str = "Nats-Msg-Id";
+
+/// What was imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Imported {
+    /// Messages of the file.
+    pub messages: u64,
+    /// Sequences of the original that no longer exist; those after them got other numbers.
+    pub gaps: u64,
+    /// Messages that were there before: an interrupted import had written them.
+    pub there_before: u64,
+}
+
+/// Writes an exported log into the stream, which must be empty or hold its beginning.
+pub async fn import(path: &Path, settings: &StreamSettings) -> Result<Imported, ArchiveError> {
+    let mut reader = Reader::open_whole(path)?;
+    let context = settings.connect("import").await?;
+    let mut stream = settings.restore(&context, &reader.genesis).await?;
+    let there_before =
+        stream.info().await.map_err(|error| ArchiveError::Read(error.to_string()))?.state.last_sequence;
+    let mut import = Import { context, settings, sent: HashMap::new(), position: 0, waiting: Vec::new() };
+    let (mut next, mut gaps) = (1, 0);
+    while let Some(message) = reader.next_message()? {
+        gaps += message.sequence.saturating_sub(next);
+        next = message.sequence + 1;
+        import.message(message, there_before).await?;
+    }
+    import.settle().await?;
+    if import.position < there_before {
+        return Err(ArchiveError::Refused(format!(
+            "stream {} has {there_before} messages, the file only {}: it went on since the export; import into one that is empty or does not exist yet (--nats-stream)",
+            settings.nats_stream, import.position
+        )));
+    }
+    settings.restored(&import.context).await?;
+    Ok(Imported { messages: import.position, gaps, there_before })
+}
+
+/// Whether the server refuses a message because it has no room: another try is refused as well.
+pub fn is_full(error: &PublishError) -> bool {
+    let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
+    let full = [
+        ErrorCode::INSUFFICIENT_RESOURCES,
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
+        ErrorCode::STREAM_STORE_FAILED,
+    ];
+    told.is_some_and(|told| full.contains(&told.error_code()))
+}
+
+struct Import<'a> {
+    context: Context,
+    settings: &'a StreamSettings,
+    /// When a message id was sent: the log recognises a repetition only within its window.
+    sent: HashMap<String, Instant>,
+    position: u64,
+    waiting: Vec<(u64, PublishAckFuture)>,
+}
+
+impl Import<'_> {
+    async fn message(&mut self, message: Archived, there_before: u64) -> Result<(), ArchiveError> {
+        let Archived { kind, headers, body, .. } = message;
+        self.position += 1;
+        let id =
+            headers.iter().find(|(name, _)| name == MESSAGE_ID).map(|(_, id)| id.clone()).unwrap_or_default();
+        let repeated = self.sent.insert(id, Instant::now());
+        if self.position <= there_before {
+            return Ok(());
+        }
+        if let Some(wait) = repeated.and_then(|at| RESTORE_WINDOW.checked_sub(at.elapsed())) {
+            self.settle().await?;
+            tokio::time::sleep(wait + Duration::from_millis(50)).await;
+        }
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(name.as_str(), value.as_str());
+        }
+        map.insert("Nats-Expected-Last-Sequence", (self.position - 1).to_string().as_str());
+        let subject = format!("{}.{kind}", self.settings.nats_subject_prefix);
+        let sent = self.context.publish_with_headers(subject, map, Bytes::from(body)).await;
+        let sequence = self.position;
+        let sent = sent.map_err(|error| ArchiveError::Publish { sequence, reason: error.to_string() })?;
+        self.waiting.push((sequence, sent));
+        if self.waiting.len() >= WINDOW { self.settle().await } else { Ok(()) }
+    }
+
+    /// Waits until everything sent is on disk, where it belongs.
+    async fn settle(&mut self) -> Result<(), ArchiveError> {
+        for (sequence, sent) in self.waiting.drain(..) {
+            let acknowledged = sent.await.map_err(|error| {
+                let (full, reason) = (is_full(&error), error.to_string());
+                if full {
+                    ArchiveError::Full { sequence, reason }
+                } else {
+                    ArchiveError::Publish { sequence, reason }
+                }
+            })?;
+            if acknowledged.sequence != sequence || acknowledged.duplicate {
+                let reason = format!("it became {}", acknowledged.sequence);
+                return Err(ArchiveError::Publish { sequence, reason });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! Which version of the schema a database is at, and which one this program knows.
+
+use refinery_core::Migration;
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use crate::error::DbError;
+
+/// Every file of `migrations/` as its name and its SQL, in order of name; the build script writes the list.
+const MIGRATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+const APPLIED: &str = "select max(version)::bigint from public.refinery_schema_history";
+
+/// The migrations that this program knows.
+pub(crate) fn migrations() -> Result<Vec<Migration>, refinery_core::Error> {
+    MIGRATIONS.iter().map(|(name, sql)| Migration::unapplied(name, sql)).collect()
+}
+
+/// The newest schema that this program knows.
+pub fn newest_schema() -> i64 {
+    let versions =
+        MIGRATIONS.iter().filter_map(|(name, _)| name.strip_prefix('V')?.split_once("__")?.0.parse().ok());
+    versions.max().unwrap_or(0)
+}
+
+/// Fails when a newer program upgraded the database: what this one wrote or read there could be wrong.
+pub async fn refuse_newer(client: &Client) -> Result<(), DbError> {
+    let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
+        Ok(row) => row.try_get(0)?,
+        // A database from before the roles could ask, or one that nobody migrated yet.
+        Err(error) if is_older(error.code()) => None,
+        Err(error) => return Err(error.into()),
+    };
+    match found {
+        Some(found) if found > newest_schema() => Err(DbError::Newer { found, known: newest_schema() }),
+        _ => Ok(()),
+    }
+}
+
+fn is_older(code: Option<&SqlState>) -> bool {
+    [&SqlState::INSUFFICIENT_PRIVILEGE, &SqlState::UNDEFINED_TABLE].into_iter().any(|one| code == Some(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_schema_is_the_last_migration() {
+        let versions: Vec<i64> =
+            migrations().expect("names").iter().map(|migration| i64::from(migration.version())).collect();
+        assert_eq!(versions.iter().max(), Some(&newest_schema()));
+    }
+}

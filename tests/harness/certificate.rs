@@ -1,0 +1,32 @@
+//! A certificate for 127.0.0.1 that is its own root, as an installation without a public name makes one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// The certificate and its key, in files.
+#[derive(Debug, Clone)]
+pub struct Certificate {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
+impl Certificate {
+    /// Makes one in a folder, with the `openssl` of the machine.
+    pub fn make(folder: &Path) -> Result<Certificate> {
+        let made = Certificate { certificate: folder.join("server.crt"), key: folder.join("server.key") };
+        let output = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
+            .args(["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .arg("-out")
+            .arg(&made.certificate)
+            .arg("-keyout")
+            .arg(&made.key)
+            .output()
+            .context("running openssl; install the package openssl")?;
+        ensure!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(made)
+    }
+}

@@ -1,0 +1,147 @@
+//! What cannot be made again is kept at one position, and brought back onto empty servers with every answer as it was.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::{Api, Program, Servers, TestApp, eventually};
+
+use crate::api_world::{TODAY, World};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const PATHS: [&str; 9] = [
+    "/v1/stocks?limit=10",
+    "/v1/stocks/COLA",
+    "/v1/stocks/COLA/metrics",
+    "/v1/stocks/COLA/dividends",
+    "/v1/stocks/COLA/splits",
+    "/v1/prices/COLA?start_date=2024-01-01",
+    "/v1/etfs/FUND/holdings",
+    "/v1/sectors",
+    "/v1/search?q=cola",
+];
+
+/// Status, tag and body of every path.
+async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, Option<String>, Vec<u8>)>> {
+    let mut answers = BTreeMap::new();
+    for path in PATHS {
+        let reply = api.get(path, Some(key)).await?;
+        ensure!(reply.status == 200, "{path}: {}", reply.text());
+        answers.insert(path, (reply.status.as_u16(), reply.header("etag").map(str::to_owned), reply.body));
+    }
+    Ok(answers)
+}
+
+async fn kept(world: &World) -> Result<String> {
+    let folder = world.app.folder().join("kept").display().to_string();
+    world.app.projector(&["backup", &folder]).await?.success()?;
+    Ok(folder)
+}
+
+/// An app on servers of its own that hold nothing.
+async fn empty_app() -> Result<TestApp> {
+    let servers = Servers::private().await?;
+    TestApp::builder().servers(&servers).without_migration().env("SERVICE_DATE", TODAY).start().await
+}
+
+#[tokio::test]
+async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
+    let world = World::start().await?;
+    let app = &world.app;
+    app.projector(&["policy", "set", "price", "test", "--rank", "9"]).await?.success()?;
+    // Another generation than the first is served; its number is in every answer's tag.
+    app.projector(&["rebuild"]).await?.success()?;
+    app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
+    app.catch_up().await?;
+    eventually(PATIENCE, async || {
+        let health = world.api.get("/v1/health", None).await?.text();
+        ensure!(health.contains("\"data_version\":\"g2."), "{health}");
+        Ok(())
+    })
+    .await?;
+    app.create_account("kept@example.com", "professional").await?;
+    let kept_key = app.create_key("kept@example.com", "mine").await?;
+    let before = answers(&world.api, &kept_key).await?;
+    let folder = kept(&world).await?;
+    let mode = std::fs::metadata(&folder)?.permissions().mode();
+    assert_eq!(mode & 0o077, 0, "others may not read customers' addresses");
+    for entry in std::fs::read_dir(&folder)? {
+        let entry = entry?;
+        let text = std::fs::read(entry.path())?;
+        let found = text.windows(kept_key.len()).any(|bytes| bytes == kept_key.as_bytes());
+        assert!(!found, "a key's secret is in {}", entry.path().display());
+    }
+
+    let restored = empty_app().await?;
+    let output = restored.projector(&["restore", &folder, "--json"]).await?.success()?;
+    assert_eq!(output.json()?["differing"].as_array().map(Vec::len), Some(0), "{}", output.stdout);
+    let api = restored.api_serve().await?;
+    let after = answers(&api, &kept_key).await?;
+    for (path, answer) in &before {
+        assert!(after.get(path) == Some(answer), "{path} differs");
+    }
+    let of_account = "select string_agg(action, ',' order by id) from accounts.audit";
+    assert_eq!(restored.sql_value::<String>(of_account).await?, app.sql_value::<String>(of_account).await?);
+    let policy = "select count(*) from control.source_policy";
+    assert_eq!(restored.sql_value::<i64>(policy).await?, app.sql_value::<i64>(policy).await?);
+
+    // Numbers go on after those that were given, and what is loaded next is applied.
+    restored.create_account("new@example.com", "free").await?;
+    restored.feed("prices.csv", "symbol,date,close\nCOLA,2024-06-17,51\n").today(TODAY).apply().await?;
+    let quote = api.get("/v1/stocks/COLA/quote", Some(&kept_key)).await?;
+    assert_eq!(quote.status, 200);
+
+    // A second restore would overwrite, and is refused.
+    let refused = restored.projector(&["restore", &folder]).await?;
+    assert!(refused.code == 1 && refused.stderr.contains("is not empty"), "{}", refused.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_restore_names_the_table_that_differs_and_takes_no_damaged_file() -> Result<()> {
+    let world = World::start().await?;
+    let folder = kept(&world).await?;
+    let manifest = std::path::Path::new(&folder).join("backup.json");
+    let text = std::fs::read_to_string(&manifest)?;
+    let mut changed: serde_json::Value = serde_json::from_str(&text)?;
+    *changed.pointer_mut("/read_tables/quotes/rows").context("quotes")? = 99.into();
+    std::fs::write(&manifest, changed.to_string())?;
+    let restored = empty_app().await?;
+    let output = restored.projector(&["restore", &folder]).await?;
+    assert_eq!(output.code, 4, "{}", output.stderr);
+    assert!(
+        output.stdout.contains("quotes differs: ") && !output.stdout.contains("stocks differs"),
+        "{}",
+        output.stdout
+    );
+
+    std::fs::write(&manifest, text)?;
+    let file = std::path::Path::new(&folder).join("accounts.accounts.copy");
+    std::fs::write(&file, "1\tother@example.com\n")?;
+    let damaged = empty_app().await?.projector(&["restore", &folder]).await?;
+    assert!(damaged.code == 1 && damaged.stderr.contains("accounts.accounts.copy"), "{}", damaged.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_older_program_refuses_a_newer_database_with_a_sentence() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.sql(
+        "insert into refinery_schema_history (version, name, applied_on, checksum) values (9999, 'later', '', '0')",
+        &[],
+    )
+    .await?;
+    let programs: [(Program, &[&str]); 4] = [
+        (Program::Projector, &["migrate"]),
+        (Program::Projector, &["run", "--until-caught-up"]),
+        (Program::Projector, &["backup", "kept"]),
+        (Program::Api, &["serve", "--listen", "127.0.0.1:0"]),
+    ];
+    for (program, arguments) in programs {
+        let output = app.run(program, arguments, &[]).await?;
+        let told = output.stderr.contains("schema 9999") && output.stderr.contains("newer program");
+        assert!(output.code != 0 && told, "{program} {arguments:?}: {}", output.stderr);
+    }
+    Ok(())
+}
