@@ -1,6 +1,7 @@
 //! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
 
 mod explained;
+mod income;
 mod lives;
 mod renamed;
 mod rows;

@@ -1,0 +1,189 @@
+//! What is paid, by hand: which year is covered, in which currency it is told, what is unusual about it.
+
+use market::event::DividendType;
+use market::history::{History, SourcePolicy};
+use market::measure::{Derived, Market, Rules, derive};
+use market::row::{DividendState, Flag};
+use serde_json::{Value, json};
+
+use crate::explained::observed;
+use crate::lives::{Life, date};
+
+fn derived(history: &History) -> Derived {
+    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
+    derive(
+        history,
+        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    )
+}
+
+fn has(derived: &Derived, flag: Flag) -> bool {
+    derived.metrics.flags.0.iter().any(|word| word == flag.as_str())
+}
+
+/// A history whose reference record says this beside its name.
+fn said(life: &Life, fields: &Value) -> History {
+    let mut record =
+        json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active" });
+    fields.as_object().expect("fields").iter().for_each(|(name, value)| record[name] = value.clone());
+    History { security: Some(observed(record)), ..life.history() }
+}
+
+/// Four quarterly payments from a day on.
+fn year_from(first: &str) -> Life {
+    Life::new("year", "2024-06-28").every(91, first, &[("0.5", 4)])
+}
+
+#[test]
+fn a_year_is_partial_when_it_was_listed_or_begins_within_it() {
+    let partial = |history: &History| {
+        let found = derived(history);
+        assert_eq!(found.metrics.ttm_complete, !has(&found, Flag::TtmIncomplete));
+        !found.metrics.ttm_complete
+    };
+    // Data that begin with a payment may begin a quarter into the window.
+    assert!(!partial(&year_from("2023-09-27").history()));
+    assert!(partial(&year_from("2023-09-28").history()));
+    // A bar before the first payment tells when the data begin, one after it does not.
+    let young = || year_from("2023-09-28");
+    assert!(!partial(&young().close("2023-06-28", "40").history()));
+    assert!(partial(&young().close("2023-06-29", "40").history()));
+    assert!(!partial(&year_from("2023-06-29").close("2023-06-30", "40").history()));
+    // The listing is known best.
+    assert!(!partial(&said(&young(), &json!({ "ipo_date": "2023-06-28" }))));
+    assert!(partial(&said(&young(), &json!({ "ipo_date": "2023-06-29" }))));
+    assert!(partial(&said(&young().close("2023-06-28", "40"), &json!({ "ipo_date": "2023-07-03" }))));
+    assert!(!partial(&Life::new("never", "2024-06-28").close("2024-06-27", "40").history()));
+}
+
+#[test]
+fn an_unusual_number_of_payments_is_flagged_of_whole_years() {
+    let unusual = |life: &Life| has(&derived(&life.history()), Flag::TtmPaymentCountUnusual);
+    let two_years = || Life::new("two years", "2024-06-28").every(91, "2022-07-07", &[("0.5", 8)]);
+    assert!(!unusual(&two_years()));
+    let mut skipped = two_years();
+    skipped.rows.remove(5);
+    assert!(unusual(&skipped));
+    assert!(unusual(&two_years().pay("2024-05-17", "0.5")));
+    // A young payer has too few payments because it is young.
+    let young = Life::new("young", "2024-06-28").every(91, "2023-12-28", &[("0.5", 3)]);
+    assert!(!unusual(&young));
+    // Who stopped paying is lapsed, which says it all.
+    let mut stopped = two_years();
+    stopped.rows.truncate(5);
+    let found = derived(&stopped.history());
+    assert_eq!(found.metrics.dividend_status, DividendState::Lapsed);
+    assert!(!has(&found, Flag::TtmPaymentCountUnusual));
+}
+
+#[test]
+fn a_special_counts_in_its_year_and_its_currency_alone() {
+    let total = |ex_date: &str, currency: &str| {
+        let life = Life::new("special", "2024-06-28").every(91, "2023-08-03", &[("0.5", 4)]);
+        let mut history = life.of_type(ex_date, "3", "special").history();
+        let special = history.dividends.iter_mut().find(|row| row.record.r#type == DividendType::Special);
+        special.expect("the special").record.currency = currency.into();
+        let metrics = derived(&history).metrics;
+        assert_eq!(metrics.dps_ttm.map(|sum| sum.to_string()).as_deref(), Some("2"));
+        metrics.dps_ttm_total.map(|sum| sum.to_string())
+    };
+    let (with, without) = (Some("5".to_owned()), Some("2".to_owned()));
+    assert_eq!([total("2023-06-28", "USD"), total("2023-06-29", "USD")], [without.clone(), with.clone()]);
+    assert_eq!([total("2024-06-28", "USD"), total("2024-07-01", "USD")], [with, without.clone()]);
+    assert_eq!([total("2024-03-01", "GBP"), total("2023-06-28", "GBP")], [None, without]);
+}
+
+#[test]
+fn yields_need_dividends_and_prices_of_one_currency() {
+    let life = year_from("2023-08-03").close("2024-06-28", "40");
+    let in_pounds = |life: &Life| {
+        let mut history = life.history();
+        history.dividends.iter_mut().for_each(|row| row.record.currency = "GBP".into());
+        history
+    };
+    let found = derived(&in_pounds(&life));
+    assert!(has(&found, Flag::CurrencyMismatch));
+    assert_eq!((found.metrics.currency.as_str(), found.metrics.price_currency.as_str()), ("GBP", "USD"));
+    assert_eq!(found.metrics.dps_ttm.map(|sum| sum.to_string()).as_deref(), Some("2"));
+    assert_eq!(
+        (found.metrics.yield_ttm, found.metrics.dividend_yield, found.metrics.yield_forward),
+        (None, None, None)
+    );
+    assert_eq!(found.quote.dividend_currency.as_deref(), Some("GBP"));
+    assert!(!has(&derived(&life.history()), Flag::CurrencyMismatch));
+    // Who never paid has no currency to differ.
+    let silent = derived(&Life::new("silent", "2024-06-28").close("2024-06-28", "40").history());
+    assert!(!has(&silent, Flag::CurrencyMismatch));
+    assert_eq!(
+        (silent.metrics.dividend_status, silent.quote.dividend_currency),
+        (DividendState::NonPayer, None)
+    );
+    // Of two currencies on the newest day the prices' own counts, else the first by name.
+    let currency_of = |newest: [&str; 2]| {
+        let mut history = year_from("2023-08-03").pay("2024-06-20", "0.5").pay("2024-06-20", "0.6").history();
+        let count = history.dividends.len();
+        history.dividends[count - 2].record.currency = newest[0].into();
+        history.dividends[count - 1].record.currency = newest[1].into();
+        derived(&history).metrics.currency
+    };
+    assert_eq!([["GBP", "USD"], ["USD", "GBP"], ["GBP", "EUR"]].map(currency_of), ["USD", "USD", "EUR"]);
+}
+
+#[test]
+fn payments_of_one_day_are_one_rate() {
+    let life = year_from("2023-08-03").of_type("2024-05-02", "0.25", "irregular");
+    let metrics = derived(&life.history()).metrics;
+    assert_eq!((metrics.ttm_payment_count, metrics.payment_count), (4, 4));
+    assert_eq!(metrics.dps_ttm.map(|sum| sum.to_string()).as_deref(), Some("2.25"));
+    assert_eq!(metrics.dps_forward.map(|sum| sum.to_string()).as_deref(), Some("3"));
+}
+
+#[test]
+fn what_is_known_of_a_security_is_flagged() {
+    let life = year_from("2023-08-03");
+    assert!(has(&derived(&life.history()), Flag::Provisional));
+    assert!(!has(&derived(&said(&life, &json!({}))), Flag::Provisional));
+    assert!(!has(&derived(&life.history()), Flag::UnknownType));
+    assert!(has(
+        &derived(&year_from("2023-08-03").of_type("2024-06-20", "1", "unknown").history()),
+        Flag::UnknownType
+    ));
+}
+
+#[test]
+fn real_estate_is_measured_by_its_funds_from_operations() {
+    let payout = |fields: Value, currency: &str| {
+        let mut history = said(&year_from("2023-08-03").close("2024-06-28", "40"), &fields);
+        let report = json!({ "symbol": "LIFE", "as_of": "2024-03-31", "eps_ttm": "1", "ffo_per_share_ttm": "4",
+            "reported_currency": currency });
+        history.fundamentals = vec![observed(report)];
+        let found = derived(&history);
+        (
+            found.metrics.payout_ratio.map(|ratio| ratio.to_string()),
+            found.quote.pe_ratio.map(|ratio| ratio.to_string()),
+        )
+    };
+    let (by_eps, by_ffo, pe) = (Some("200".to_owned()), Some("50".to_owned()), Some("40".to_owned()));
+    assert_eq!(payout(json!({}), "USD"), (by_eps, pe.clone()));
+    assert_eq!(payout(json!({ "type": "reit" }), "USD"), (by_ffo.clone(), pe.clone()));
+    assert_eq!(payout(json!({ "sector": "Real Estate" }), "USD"), (by_ffo.clone(), pe.clone()));
+    assert_eq!(payout(json!({ "sector": "real estate" }), "USD"), (by_ffo, pe));
+    // Earnings in another currency than dividends and prices.
+    assert_eq!(payout(json!({}), "GBP"), (None, None));
+}
+
+#[test]
+fn a_spin_off_within_a_streak_is_to_be_reviewed() {
+    let grower = |spin_off: &str| {
+        let life = Life::new("grower", "2024-06-28").every(
+            91,
+            "2020-02-06",
+            &[("0.5", 4), ("0.6", 4), ("0.7", 4), ("0.8", 6)],
+        );
+        let found = derived(&life.of_type(spin_off, "9", "spin_off").history());
+        (found.metrics.increase_streak_years, has(&found, Flag::SpinOffReview))
+    };
+    assert_eq!(grower("2022-05-02"), (3, true));
+    assert_eq!(grower("2020-05-04"), (3, false));
+    assert_eq!(grower("2024-07-05"), (3, false));
+}
