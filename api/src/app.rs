@@ -15,6 +15,7 @@ use crate::read::projection::Projection;
 use crate::read::universe::Universes;
 use crate::settings::ServeSettings;
 use crate::turns::Turns;
+use crate::vocabulary::Vocabulary;
 
 /// The state of the server.
 #[derive(Debug)]
@@ -45,6 +46,12 @@ impl std::ops::Deref for App {
 }
 
 impl App {
+    /// The names filters choose by; none while nothing can be read, which the handler then says.
+    pub(crate) async fn vocabulary(&self) -> Arc<Vocabulary> {
+        let Ok(generation) = self.projection.pin() else { return Arc::default() };
+        self.universes.vocabulary(&generation).await.unwrap_or_default()
+    }
+
     /// The day that counts as today: the configured one, else the New York date.
     pub(crate) fn today(&self) -> NaiveDate {
         self.settings

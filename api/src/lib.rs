@@ -17,6 +17,7 @@ mod dashboard;
 mod envelope;
 mod error;
 mod layers;
+mod likeness;
 mod malformed;
 mod mcp;
 mod metrics;
@@ -34,6 +35,7 @@ pub mod settings;
 mod tasks;
 mod tier;
 mod turns;
+mod vocabulary;
 
 pub use app::App;
 pub use router::document;

@@ -23,6 +23,7 @@ mod exact;
 mod explained;
 mod faults;
 mod feeds_daily;
+mod filters;
 mod first_answer;
 mod fold;
 mod forecast;

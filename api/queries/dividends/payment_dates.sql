@@ -1,4 +1,4 @@
--- $1 first and $2 last day; $3 canonical symbols, $4 sector, $5 least yield, $6 least amount, $7 type, $8 frequency, each
+-- $1 first and $2 last day; $3 canonical symbols, $4 sectors, $5 least yield, $6 least amount, $7 types, $8 frequencies, each
 -- or null; $9 with projected rows; $10 to $13 the row before the page or null; $14 rows at most.
 -- The window comes first and securities are looked up one by one, whatever the other filters are: a plan made without
 -- their values would do it the other way round.
@@ -14,11 +14,11 @@ left join (
   due t cross join lateral (select * from stocks s where s.symbol = t.symbol and s.is_active limit 1) s
 ) on
   ($3::text[] is null or t.symbol = any ($3))
-  and ($4::text is null or lower(s.sector) = lower($4))
+  and ($4::text[] is null or s.sector = any ($4))
   and ($5::numeric is null or s.dividend_yield >= $5)
   and ($6::numeric is null or (t.amount >= $6 and t.type not in ('stock', 'spin_off')))
-  and ($7::text is null or t.type = $7)
-  and ($8::text is null or t.frequency = $8)
+  and ($7::text[] is null or t.type = any ($7))
+  and ($8::text[] is null or t.frequency = any ($8))
   and ($10::date is null or (t.payment_date, t.symbol, t.type, coalesce(t.id, '')) > ($10, $11::text, $12::text, $13::text))
 order by t.payment_date, t.symbol, t.type, coalesce(t.id, '')
 limit $14

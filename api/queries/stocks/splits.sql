@@ -1,4 +1,4 @@
--- $1 spellings of the symbol, $2 first and $3 last ex-date or null, $4 type or null.
+-- $1 spellings of the symbol, $2 first and $3 last ex-date or null, $4 types or null.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   found.canonical, t.*,
   (select count(*) from quarantine q where q.symbol = found.canonical and q.kind = 'split') as held
@@ -10,4 +10,4 @@ left join lateral (
 ) found on true
 left join splits t on t.symbol = found.canonical
   and ($2::date is null or t.ex_date >= $2) and ($3::date is null or t.ex_date <= $3)
-  and ($4::text is null or t.type = $4) and t.status <> 'cancelled'
+  and ($4::text[] is null or t.type = any ($4)) and t.status <> 'cancelled'

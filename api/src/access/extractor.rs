@@ -19,6 +19,7 @@ use crate::connection::Connection;
 use crate::error::ApiError;
 use crate::parameters::{Format, Mistakes, Parameters, Reader};
 use crate::tier::{Tier, Tiers, years_before};
+use crate::vocabulary::Vocabulary;
 
 /// The address a request came from.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +56,11 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let today = app.today();
         let path = path_values(parts, app).await;
-        let read = read::<P>(path, parts, app, today);
+        let mut read = read::<P>(&path, parts, app, today, None);
+        if read.needs_vocabulary {
+            let vocabulary = app.vocabulary().await;
+            read = self::read(&path, parts, app, today, Some(&vocabulary));
+        }
         let admitted = admit(parts, app, &read.asks::<G>(today)).await?;
         read.mistakes?;
         Ok(Self {
@@ -79,6 +84,8 @@ struct Read<P> {
     parameters: P,
     format: Format,
     is_costly: bool,
+    /// Whether filters choose by names, which were taken as they are written.
+    needs_vocabulary: bool,
     mistakes: Result<(), Mistakes>,
 }
 
@@ -122,13 +129,24 @@ async fn path_values(parts: &mut Parts, app: &App) -> Vec<(String, String)> {
 }
 
 /// Reads the parameters; does no I/O and charges nothing.
-fn read<P: Parameters>(path: Vec<(String, String)>, parts: &Parts, app: &App, today: NaiveDate) -> Read<P> {
+fn read<P: Parameters>(
+    path: &[(String, String)],
+    parts: &Parts,
+    app: &App,
+    today: NaiveDate,
+    vocabulary: Option<&Vocabulary>,
+) -> Read<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    let mut reader = Reader::new(path, query, &parts.headers, &app.signer, route, today);
+    let mut reader =
+        Reader::new(path.to_vec(), query, &parts.headers, &app.signer, route, today).knowing(vocabulary);
     let parameters = P::read(&mut reader);
-    let (format, is_costly) = (reader.format(), P::IS_COSTLY || reader.asks_for_much());
-    let mistakes = if P::ROUTED { reader.finish() } else { Ok(()) };
-    Read { parameters, format, is_costly, mistakes }
+    Read {
+        parameters,
+        format: reader.format(),
+        is_costly: P::IS_COSTLY || reader.asks_for_much(),
+        needs_vocabulary: reader.needs_vocabulary(),
+        mistakes: if P::ROUTED { reader.finish() } else { Ok(()) },
+    }
 }
 
 /// The one place where a request is let in: credential, tier and depth, rate, quota, charged exactly as due.

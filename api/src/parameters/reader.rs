@@ -4,11 +4,14 @@ use std::fmt::Display;
 
 use axum::http::HeaderMap;
 use chrono::NaiveDate;
+use market::reference::plain;
 use serde_json::{Value, json};
 
 use super::accepted::{Accepted, Place, TEXT};
+use super::mistake::shortened;
 use super::{Format, Mistakes, ParameterError};
 use crate::cursor::Signer;
+use crate::vocabulary::{Unknown, Vocabulary, nearest_first};
 
 /// Rows of an answer above which it costs much.
 const MANY_ROWS: i64 = 1_000;
@@ -21,7 +24,7 @@ pub(crate) struct Reader<'a> {
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
     asked: Vec<&'static str>,
-    errors: Vec<ParameterError>,
+    pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
     pub(super) format: Format,
     /// Rows asked for at most, once `page` was read.
@@ -30,6 +33,10 @@ pub(crate) struct Reader<'a> {
     pub(super) signer: &'a Signer,
     pub(super) route: &'a str,
     today: NaiveDate,
+    /// The names filters choose by; without them, names are left unread.
+    pub(super) vocabulary: Option<&'a Vocabulary>,
+    /// Whether a name was left unread.
+    pub(super) needs_vocabulary: bool,
     /// What was asked for, when the reader is run to document an endpoint.
     pub(super) accepted: Option<Vec<Accepted>>,
 }
@@ -56,8 +63,25 @@ impl<'a> Reader<'a> {
             signer,
             route,
             today,
+            vocabulary: None,
+            needs_vocabulary: false,
             accepted: None,
         }
+    }
+
+    /// Reads names too, once they are there.
+    pub(crate) fn knowing(self, vocabulary: Option<&'a Vocabulary>) -> Self {
+        Self { vocabulary, ..self }
+    }
+
+    /// Whether a name was left unread, for want of the names there are.
+    pub(crate) fn needs_vocabulary(&self) -> bool {
+        self.needs_vocabulary
+    }
+
+    /// Whether a parameter is given.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.query.iter().any(|(known, _)| known == name)
     }
 
     /// The day that counts as today.
@@ -134,8 +158,7 @@ impl<'a> Reader<'a> {
 
     /// Notes a mistake unless the parameter, which was read before, is given.
     pub(crate) fn demand(&mut self, name: &'static str) {
-        let given = self.query.iter().any(|(known, _)| known == name);
-        self.require(given, name, "is required");
+        self.require(self.is_given(name), name, "is required");
         let accepted = self.accepted.iter_mut().flatten().find(|accepted| accepted.name == name);
         if let Some(accepted) = accepted {
             accepted.required = true;
@@ -175,7 +198,7 @@ impl<'a> Reader<'a> {
         let value = self.value(name, || json!({ "type": "boolean" }))?;
         let found = ["true", "false"].into_iter().find(|word| *word == value);
         if found.is_none() {
-            self.refuse_word(name, &["true", "false"]);
+            self.refuse_word(name, &value, &["true", "false"]);
         }
         found.map(|word| word == "true")
     }
@@ -195,27 +218,32 @@ impl<'a> Reader<'a> {
         let value = self.value(name, || json!({ "type": "string", "enum": strings(words) }))?;
         let found = words.iter().copied().find(|word| word.to_string() == value);
         if found.is_none() {
-            self.refuse_word(name, words);
+            self.refuse_word(name, &value, words);
         }
         found
     }
 
-    /// Some of a set of words, comma-separated.
+    /// Some of a set of words, comma-separated, in any case.
     pub(crate) fn some_of<T: Copy + Display>(&mut self, name: &'static str, words: &[T]) -> Option<Vec<T>> {
         let items = || json!({ "type": "string", "enum": strings(words) });
         let value = self.value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;
-        let named =
-            value.split(',').map(|text| words.iter().copied().find(|word| word.to_string() == text.trim()));
-        let found: Option<Vec<T>> = named.collect();
-        if found.is_none() {
-            self.refuse_word(name, words);
+        let mut found = Vec::new();
+        for text in value.split(',') {
+            match words.iter().find(|word| plain(&word.to_string()) == plain(text)) {
+                Some(word) => found.push(*word),
+                None => {
+                    self.refuse_word(name, text, words);
+                    return None;
+                }
+            }
         }
-        found
+        Some(found)
     }
 
-    fn refuse_word<T: Display>(&mut self, name: &str, words: &[T]) {
-        let words = strings(words);
-        self.refuse(name, format!("must be one of: {}", words.join(", ")), Some(json!(words)));
+    fn refuse_word<T: Display>(&mut self, name: &str, text: &str, words: &[T]) {
+        let nearest = nearest_first(strings(words), text);
+        let unknown = Unknown { word: text.trim().to_owned(), nearest };
+        self.errors.push(ParameterError::unknown(name, unknown));
     }
 
     /// The filters a cursor is bound to: the route and every parameter that chooses or orders rows.
@@ -231,11 +259,6 @@ impl<'a> Reader<'a> {
 
 fn strings<T: Display>(words: &[T]) -> Vec<String> {
     words.iter().map(ToString::to_string).collect()
-}
-
-/// A name from the client, cut so that messages stay short.
-fn shortened(name: &str) -> String {
-    name.chars().take(64).collect()
 }
 
 /// `YYYY-MM-DD` and nothing else.

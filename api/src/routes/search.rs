@@ -14,12 +14,15 @@ use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
 use crate::envelope::{List, ListMeta};
 use crate::error::ApiError;
-use crate::parameters::{Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue};
+use crate::likeness::{likeness, trigrams};
+use crate::parameters::{
+    Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, among,
+};
 use crate::read::projection::Version;
-use crate::read::universe::{Known, Member, trigrams};
+use crate::read::universe::{Known, Member};
 use crate::render;
 use crate::routes::Failures;
-use crate::routes::stocks::list::is;
+use crate::vocabulary::Field;
 
 const COLUMNS: &[&str] = &[
     "symbol",
@@ -85,11 +88,12 @@ pub(crate) struct SearchResult {
 pub(crate) struct SearchParameters {
     /// What to look for: a symbol, an ISIN or a part of a name, 1 to 64 characters.
     q: String,
-    /// Security type.
-    #[param(inline)]
-    r#type: Option<SecurityType>,
-    /// Market identifier code, any case.
-    exchange: Option<String>,
+    /// Security types, comma-separated.
+    #[param(value_type = Option<String>)]
+    r#type: Option<Vec<SecurityType>>,
+    /// Exchanges by market identifier code or name, comma-separated.
+    #[param(value_type = Option<String>)]
+    exchange: Option<Vec<String>>,
     /// With securities that no longer trade.
     #[param(value_type = Option<bool>, default = false)]
     include_inactive: bool,
@@ -105,8 +109,8 @@ impl Parameters for SearchParameters {
         reader.demand("q");
         Self {
             q,
-            r#type: reader.one_of("type", SecurityType::ALL),
-            exchange: reader.text("exchange", 64),
+            r#type: reader.some_of("type", SecurityType::ALL),
+            exchange: reader.names(Field::Exchange),
             include_inactive: reader.flag("include_inactive").unwrap_or(false),
             page: reader.page(&PAGING),
             output: reader.output(COLUMNS),
@@ -170,15 +174,6 @@ impl Wanted {
     }
 }
 
-/// How much of the first is in the second, thousandths, as a part of what either's shorter side could share.
-fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
-    let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
-    let parts = wanted.len().max(1);
-    #[expect(clippy::cast_possible_truncation, reason = "a part of the whole is at most 1,000 thousandths")]
-    let thousandths = (shared * 1_000 / parts) as u32;
-    thousandths
-}
-
 /// Search by symbol or company
 ///
 /// Best fit first: symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
@@ -198,8 +193,8 @@ async fn page(context: Context<SearchParameters>) -> Result<Rendered, ApiError> 
     let wanted = Wanted::of(&asked.q);
     let eligible = universe.members.iter().filter(|member| {
         (asked.include_inactive || member.stock.is_active)
-            && asked.r#type.is_none_or(|kind| member.stock.r#type == kind)
-            && is(asked.exchange.as_ref(), member.stock.exchange.as_ref())
+            && among(asked.r#type.as_ref(), Some(&member.stock.r#type))
+            && among(asked.exchange.as_ref(), member.stock.exchange.as_ref())
     });
     let fit = |member| {
         let member: &Member = member;

@@ -72,15 +72,24 @@ fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<Strin
             let below = positive.iter().any(|word| parameter.contains(word)) && near.is_sign_negative();
             (taken && !below).then(|| near.to_string())
         }
-        (Rule::Is, Cell::Text(text)) if shift > 0 && parameter_of_any_case(parameter) => {
-            Some(text.to_uppercase())
-        }
+        (Rule::Is, Cell::Text(text)) if shift > 0 => Some(text.to_uppercase()),
+        (Rule::Is, Cell::Text(text)) if shift < 0 => Some(match another(parameter) {
+            Some(other) => format!("{text},{other}"),
+            None => text.clone(),
+        }),
         (_, cell) => Some(cell.written()),
     }
 }
 
-fn parameter_of_any_case(parameter: &str) -> bool {
-    !matches!(parameter, "type" | "frequency" | "status")
+/// Another value of a parameter that takes a list, known in every market.
+fn another(parameter: &str) -> Option<&'static str> {
+    match parameter {
+        "frequency" => Some("monthly"),
+        "sector" => Some("Utilities"),
+        "country" => Some("DE"),
+        "exchange" => Some("XLON"),
+        _ => None,
+    }
 }
 
 /// Takes out what contradicts another parameter, and keeps windows as short as they have to be.

@@ -9,7 +9,7 @@ use super::table::{Cell, Row};
 /// How a parameter chooses rows by a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The same text, any case, or the same flag.
+    /// The same text or flag, any case, or one of a list of such texts.
     Is,
     AtLeast,
     AtMost,
@@ -67,7 +67,7 @@ impl Rule {
         let text = cell.written().to_lowercase();
         let named = || value.split(',').any(|item| item.to_lowercase() == text);
         match self {
-            Rule::Is => *cell != Cell::Null && text == value.to_lowercase(),
+            Rule::Is => *cell != Cell::Null && (text == value.to_lowercase() || named()),
             Rule::AtLeast | Rule::AtMost if matches!(cell, Cell::Text(_)) => {
                 // Days compare like their text.
                 if self == Rule::AtLeast { text.as_str() >= value } else { text.as_str() <= value }

@@ -4,15 +4,17 @@ mod etfs;
 mod names;
 mod per_version;
 mod stocks;
+mod vocabulary;
 
 pub(crate) use etfs::Etfs;
-pub(crate) use names::{Known, Names, trigrams};
+pub(crate) use names::{Known, Names};
 pub(crate) use stocks::{Member, Universe};
 
 use std::sync::Arc;
 
 use super::ReadError;
 use super::projection::Generation;
+use crate::vocabulary::Vocabulary;
 use per_version::PerVersion;
 
 /// What lists are made from.
@@ -21,6 +23,7 @@ pub(crate) struct Universes {
     stocks: PerVersion<Universe>,
     names: PerVersion<Names>,
     etfs: PerVersion<Etfs>,
+    vocabularies: PerVersion<Vocabulary>,
 }
 
 impl Universes {
@@ -41,5 +44,10 @@ impl Universes {
     /// Every active fund, at the generation's newest version.
     pub(crate) async fn etfs(&self, generation: &Generation) -> Result<Arc<Etfs>, ReadError> {
         self.etfs.get(generation, Etfs::load(generation)).await
+    }
+
+    /// The names filters choose by.
+    pub(crate) async fn vocabulary(&self, generation: &Generation) -> Result<Arc<Vocabulary>, ReadError> {
+        self.vocabularies.get(generation, vocabulary::load(generation)).await
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::stocks::Member;
+use crate::likeness::trigrams;
 use crate::read::ReadError;
 use crate::read::lookup;
 use crate::read::projection::Generation;
@@ -51,22 +52,4 @@ impl Names {
     pub(crate) fn of(&self, symbol: &str) -> Option<&Known> {
         self.by_symbol.get(symbol)
     }
-}
-
-/// Trigrams of the words, sorted, each once.
-pub(crate) fn trigrams(text: &str) -> Vec<u32> {
-    let mut all = Vec::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let padded: Vec<u32> = [u32::from(' '); 2]
-            .into_iter()
-            .chain(word.chars().map(u32::from))
-            .chain([u32::from(' ')])
-            .collect();
-        all.extend(
-            padded.windows(3).map(|w| w[0].wrapping_mul(0x0100_0193) ^ w[1].wrapping_mul(0x0001_9660) ^ w[2]),
-        );
-    }
-    all.sort_unstable();
-    all.dedup();
-    all
 }

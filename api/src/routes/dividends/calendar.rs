@@ -25,6 +25,7 @@ use crate::read::lookup;
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
+use crate::vocabulary::Field;
 
 const EX_DATES: &str = include_str!("../../../queries/dividends/ex_dates.sql");
 const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_dates_descending.sql");
@@ -96,20 +97,21 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Comma-separated symbols (at most 50).
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
-    /// Sector name, any case.
-    sector: Option<String>,
+    /// Sectors by name or slug, comma-separated.
+    #[param(value_type = Option<String>)]
+    sector: Option<Vec<String>>,
     /// Least headline dividend yield, percent.
     #[param(value_type = Option<Exact>)]
     min_yield: Option<Decimal>,
     /// Least cash amount a share, as declared.
     #[param(value_type = Option<Exact>)]
     min_amount: Option<Decimal>,
-    /// Type as declared.
-    #[param(inline)]
-    r#type: Option<DividendType>,
-    /// Payment frequency.
-    #[param(inline)]
-    frequency: Option<Frequency>,
+    /// Types as declared, comma-separated.
+    #[param(value_type = Option<String>)]
+    r#type: Option<Vec<DividendType>>,
+    /// Payment frequencies, comma-separated.
+    #[param(value_type = Option<String>)]
+    frequency: Option<Vec<Frequency>>,
     /// With dividends expected from the pattern but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
@@ -132,11 +134,11 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
             start_date,
             end_date,
             symbols: reader.symbols(50),
-            sector: reader.text("sector", 64),
+            sector: reader.names(Field::Sector),
             min_yield: reader.decimal("min_yield", Bounds::Percent),
             min_amount: reader.decimal("min_amount", Bounds::Amount),
-            r#type: reader.one_of("type", DividendType::ALL),
-            frequency: reader.one_of("frequency", Frequency::ALL),
+            r#type: reader.some_of("type", DividendType::ALL),
+            frequency: reader.some_of("frequency", Frequency::ALL),
             include_projected: reader.flag("include_projected").unwrap_or(false),
             page: reader.page(&PAGING),
             output: reader.output(&COLUMNS),

@@ -37,12 +37,12 @@ pub(crate) struct HistoryParameters {
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, declared future ones included.
     end_date: Option<NaiveDate>,
-    /// Type as declared.
-    #[param(inline)]
-    r#type: Option<DividendType>,
-    /// declared, paid or cancelled. Default: declared and paid.
-    #[param(inline)]
-    status: Option<DividendStatus>,
+    /// Types as declared, comma-separated.
+    #[param(value_type = Option<String>)]
+    r#type: Option<Vec<DividendType>>,
+    /// declared, paid or cancelled, comma-separated. Default: declared and paid.
+    #[param(value_type = Option<String>)]
+    status: Option<Vec<DividendStatus>>,
     /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
@@ -62,8 +62,8 @@ impl Parameters for HistoryParameters {
             symbols,
             start_date: start,
             end_date: end,
-            r#type: reader.one_of("type", DividendType::ALL),
-            status: reader.one_of("status", STATUSES),
+            r#type: reader.some_of("type", DividendType::ALL),
+            status: reader.some_of("status", STATUSES),
             include_projected: reader.flag("include_projected").unwrap_or(false),
             page: reader.page(&PAGING),
             output: reader.output(DividendRow::COLUMNS),
@@ -91,7 +91,7 @@ async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError>
     let asked = &context.parameters;
     let (named, warnings) = lookup::named(&context.generation, Some(&asked.symbols)).await?;
     let start = asked.start_date.unwrap_or_else(|| context.floor());
-    let statuses = statuses(asked.status, asked.include_projected);
+    let statuses = statuses(asked.status.as_ref(), asked.include_projected);
     let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
     let probe = asked.page.limit + 1;

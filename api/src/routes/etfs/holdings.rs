@@ -14,16 +14,18 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::detail::unknown;
 use crate::access::{Access, Free};
-use crate::answer::Rendered;
+use crate::answer::{Context, Rendered};
 use crate::envelope::ListMeta;
+use crate::error::ApiError;
 use crate::parameters::{
-    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue,
+    Bounds, Described, Direction, Listed, Output, Page, Paging, ParameterError, Parameters, PathSymbol,
+    Reader, SortValue, among,
 };
 use crate::read::lookup;
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
-use crate::routes::stocks::list::is;
+use crate::vocabulary::{Field, Standard, Words};
 
 const HOLDINGS: &str = include_str!("../../../queries/etfs/holdings.sql");
 const PAGING: Paging = Paging {
@@ -107,9 +109,9 @@ pub(crate) struct HoldingsParameters {
     symbol: PathSymbol,
     /// A day: the newest snapshot up to it. Default: the newest.
     as_of: Option<NaiveDate>,
-    /// Asset type, any case.
+    /// Asset types of the fund's positions, comma-separated, any case.
     asset_type: Option<String>,
-    /// Sector name, any case.
+    /// Sectors of the fund's positions by name or slug, comma-separated.
     sector: Option<String>,
     /// Least weight, percent.
     #[param(value_type = Option<Exact>)]
@@ -125,8 +127,8 @@ impl Parameters for HoldingsParameters {
         Self {
             symbol: reader.symbol(),
             as_of: reader.date("as_of"),
-            asset_type: reader.text("asset_type", 64),
-            sector: reader.text("sector", 64),
+            asset_type: reader.text("asset_type", 512),
+            sector: reader.text("sector", 512),
             min_weight: reader.decimal("min_weight", Bounds::Percent),
             page: reader.page(&PAGING),
             output: reader.output(&COLUMNS),
@@ -134,11 +136,51 @@ impl Parameters for HoldingsParameters {
     }
 }
 
-impl HoldingsParameters {
+/// The filters of one request, understood by the words of one fund.
+struct Kept {
+    asset_types: Option<Vec<String>>,
+    sectors: Option<Vec<String>>,
+    min_weight: Option<Decimal>,
+}
+
+impl Kept {
+    /// A sector that neither the fund nor any security has is a mistake; asset types are the issuers' own words, of
+    /// which none is.
+    async fn read(context: &Context<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
+        let asked = &context.parameters;
+        let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<Words>();
+        let meant = |text: &String| types.meaning(Standard::NONE, text).unwrap_or_default();
+        let asset_types = asked.asset_type.as_ref().map(meant);
+        let sectors = match &asked.sector {
+            Some(text) => Some(sectors(context, all, text).await?),
+            None => None,
+        };
+        Ok(Self { asset_types, sectors, min_weight: asked.min_weight })
+    }
+
     fn keeps(&self, holding: &Holding) -> bool {
-        is(self.asset_type.as_ref(), holding.asset_type.as_ref())
-            && is(self.sector.as_ref(), holding.sector.as_ref())
+        among(self.asset_types.as_ref(), holding.asset_type.as_ref())
+            && among(self.sectors.as_ref(), holding.sector.as_ref())
             && self.min_weight.is_none_or(|least| holding.weight.0 >= least)
+    }
+}
+
+async fn sectors(
+    context: &Context<HoldingsParameters>,
+    all: &[Holding],
+    text: &str,
+) -> Result<Vec<String>, ApiError> {
+    let own = all.iter().filter_map(|holding| holding.sector.clone()).collect::<Words>();
+    match own.meaning(Standard::NONE, text) {
+        Ok(names) => Ok(names),
+        Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(vec![]),
+        Err(_) => {
+            let vocabulary = context.app.universes.vocabulary(&context.generation).await?;
+            let known = vocabulary.with(Field::Sector, own);
+            known
+                .meaning(Standard::NONE, text)
+                .map_err(|unknown| ApiError::Parameters(vec![ParameterError::unknown("sector", unknown)]))
+        }
     }
 }
 
@@ -211,7 +253,8 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
                 snapshot.map(|_| Exact::percent(all.iter().map(|holding| holding.weight.0).sum()));
             let stale =
                 version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
-            let kept = all.iter().filter(|holding| asked.keeps(holding));
+            let filters = Kept::read(&context, &all).await?;
+            let kept = all.iter().filter(|holding| filters.keeps(holding));
             let (rows, next_cursor) = asked.page.select(kept, &context.app.signer);
             let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
             list.as_of = snapshot;

@@ -13,10 +13,11 @@ use utoipa::IntoParams;
 use crate::access::{Access, Free};
 use crate::envelope::List;
 use crate::parameters::{
-    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue,
+    Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, among,
 };
 use crate::routes::Failures;
-use crate::routes::stocks::list::{is, within};
+use crate::routes::stocks::list::within;
+use crate::vocabulary::Field;
 
 const PAGING: Paging = Paging {
     default_limit: 100,
@@ -31,23 +32,27 @@ const PAGING: Paging = Paging {
 pub(crate) struct EtfsParameters {
     /// Part of the name, or the beginning of the symbol; any case.
     q: Option<String>,
-    /// Issuer, any case.
-    issuer: Option<String>,
-    /// Asset class, any case.
-    asset_class: Option<String>,
-    /// Category, any case.
-    category: Option<String>,
-    /// Strategy, any case.
-    strategy: Option<String>,
+    /// Issuers by name or slug, comma-separated.
+    #[param(value_type = Option<String>)]
+    issuer: Option<Vec<String>>,
+    /// Asset classes by name or slug, comma-separated.
+    #[param(value_type = Option<String>)]
+    asset_class: Option<Vec<String>>,
+    /// Categories by name or slug, comma-separated.
+    #[param(value_type = Option<String>)]
+    category: Option<Vec<String>>,
+    /// Strategies by name or slug, comma-separated.
+    #[param(value_type = Option<String>)]
+    strategy: Option<Vec<String>>,
     /// Symbol of the security a fund is about.
     related_symbol: Option<String>,
     /// Whether the fund is leveraged.
     is_leveraged: Option<bool>,
     /// Whether the fund is inverse.
     is_inverse: Option<bool>,
-    /// Payment frequency.
-    #[param(inline)]
-    frequency: Option<Frequency>,
+    /// Payment frequencies, comma-separated.
+    #[param(value_type = Option<String>)]
+    frequency: Option<Vec<Frequency>>,
     /// Greatest expense ratio, percent.
     #[param(value_type = Option<Exact>)]
     max_expense_ratio: Option<Decimal>,
@@ -72,16 +77,16 @@ impl Parameters for EtfsParameters {
         let related = reader.text("related_symbol", 24);
         Self {
             q: reader.text("q", 64).map(|q| q.trim().to_lowercase()),
-            issuer: reader.text("issuer", 64),
-            asset_class: reader.text("asset_class", 64),
-            category: reader.text("category", 64),
-            strategy: reader.text("strategy", 64),
+            issuer: reader.names(Field::Issuer),
+            asset_class: reader.names(Field::AssetClass),
+            category: reader.names(Field::Category),
+            strategy: reader.names(Field::Strategy),
             // One spelling for every vendor; what is no ticker matches nothing.
             related_symbol: related
                 .map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
             is_leveraged: reader.flag("is_leveraged"),
             is_inverse: reader.flag("is_inverse"),
-            frequency: reader.one_of("frequency", Frequency::ALL),
+            frequency: reader.some_of("frequency", Frequency::ALL),
             max_expense_ratio: reader.decimal("max_expense_ratio", Bounds::Percent),
             min_aum: reader.decimal("min_aum", Bounds::Amount),
             min_yield,
@@ -97,14 +102,14 @@ impl EtfsParameters {
         self.q
             .as_ref()
             .is_none_or(|q| etf.symbol.to_lowercase().starts_with(q) || etf.name.to_lowercase().contains(q))
-            && is(self.issuer.as_ref(), etf.issuer.as_ref())
-            && is(self.asset_class.as_ref(), etf.asset_class.as_ref())
-            && is(self.category.as_ref(), etf.category.as_ref())
-            && is(self.strategy.as_ref(), etf.strategy.as_ref())
-            && is(self.related_symbol.as_ref(), etf.related_symbol.as_ref())
+            && among(self.issuer.as_ref(), etf.issuer.as_ref())
+            && among(self.asset_class.as_ref(), etf.asset_class.as_ref())
+            && among(self.category.as_ref(), etf.category.as_ref())
+            && among(self.strategy.as_ref(), etf.strategy.as_ref())
+            && self.related_symbol.as_ref().is_none_or(|wanted| etf.related_symbol.as_ref() == Some(wanted))
             && self.is_leveraged.is_none_or(|wanted| etf.is_leveraged == Some(wanted))
             && self.is_inverse.is_none_or(|wanted| etf.is_inverse == Some(wanted))
-            && self.frequency.is_none_or(|wanted| etf.frequency == Some(wanted))
+            && among(self.frequency.as_ref(), etf.frequency.as_ref())
             && within(etf.expense_ratio.map(|value| value.0), None, self.max_expense_ratio)
             && within(etf.aum.map(|value| value.0), self.min_aum, None)
             && within(etf.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)

@@ -13,9 +13,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::figures::{FIGURES, Figure, SORT_KEYS};
 use super::row::COLUMNS;
-use crate::parameters::{Bounds, Direction, Output, Page, Paging, Parameters, Reader};
+use crate::parameters::{Bounds, Direction, Output, Page, Paging, Parameters, Reader, among};
 use crate::read::universe::Member;
-use crate::routes::stocks::list::{is, within};
+use crate::routes::stocks::list::within;
+use crate::vocabulary::Field;
 
 /// Documents the filters of every screener.
 #[derive(Debug, IntoParams)]
@@ -74,27 +75,25 @@ pub(crate) struct ScreenerParameters {
     min_beta: Option<Exact>,
     /// Greatest beta.
     max_beta: Option<Exact>,
-    /// Sector name, any case.
+    /// Sectors by name or slug, comma-separated.
     sector: Option<String>,
-    /// Industry name, any case.
+    /// Industries by name or slug, comma-separated.
     industry: Option<String>,
-    /// Market identifier code, any case.
+    /// Exchanges by market identifier code or name, comma-separated.
     exchange: Option<String>,
-    /// Country of domicile, any case.
+    /// Countries of domicile by ISO 3166 code or name, comma-separated.
     country: Option<String>,
-    /// Security type.
-    #[param(inline)]
-    r#type: Option<SecurityType>,
+    /// Security types, comma-separated.
+    r#type: Option<String>,
     /// Security types to leave out, comma-separated.
     exclude_types: Option<String>,
-    /// Payment frequency.
-    #[param(inline)]
-    frequency: Option<Frequency>,
+    /// Payment frequencies, comma-separated.
+    frequency: Option<String>,
     /// First day of the next ex-date.
     ex_date_from: Option<NaiveDate>,
     /// Last day of the next ex-date.
     ex_date_to: Option<NaiveDate>,
-    /// Index membership, for example sp500.
+    /// Indexes the security is a member of, any of them, comma-separated.
     index: Option<String>,
 }
 
@@ -120,16 +119,16 @@ pub(crate) trait Preset: Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Screen<P> {
     ranges: Vec<(Option<Decimal>, Option<Decimal>)>,
-    sector: Option<String>,
-    industry: Option<String>,
-    exchange: Option<String>,
-    country: Option<String>,
-    pub(super) types: Option<SecurityType>,
-    exclude_types: Vec<SecurityType>,
-    frequency: Option<Frequency>,
+    sector: Option<Vec<String>>,
+    industry: Option<Vec<String>>,
+    exchange: Option<Vec<String>>,
+    country: Option<Vec<String>>,
+    pub(super) types: Option<Vec<SecurityType>>,
+    exclude_types: Option<Vec<SecurityType>>,
+    frequency: Option<Vec<Frequency>>,
     ex_date_from: Option<NaiveDate>,
     ex_date_to: Option<NaiveDate>,
-    index: Option<String>,
+    index: Option<Vec<String>>,
     pub(super) page: Page,
     pub(super) output: Output,
     preset: std::marker::PhantomData<P>,
@@ -156,16 +155,16 @@ impl<P: Preset> Parameters for Screen<P> {
         reader.require(ordered, "ex_date_to", "is before ex_date_from");
         let mut screen = Self {
             ranges,
-            sector: reader.text("sector", 64),
-            industry: reader.text("industry", 128),
-            exchange: reader.text("exchange", 64),
-            country: reader.text("country", 64),
-            types: reader.one_of("type", SecurityType::ALL),
-            exclude_types: reader.some_of("exclude_types", SecurityType::ALL).unwrap_or_default(),
-            frequency: reader.one_of("frequency", Frequency::ALL),
+            sector: reader.names(Field::Sector),
+            industry: reader.names(Field::Industry),
+            exchange: reader.names(Field::Exchange),
+            country: reader.names(Field::Country),
+            types: reader.some_of("type", SecurityType::ALL),
+            exclude_types: reader.some_of("exclude_types", SecurityType::ALL),
+            frequency: reader.some_of("frequency", Frequency::ALL),
             ex_date_from,
             ex_date_to,
-            index: reader.text("index", 64),
+            index: reader.names(Field::Index),
             page: reader.page(&Paging { default_limit, most, keys: SORT_KEYS, order }),
             output: reader.output(&COLUMNS),
             preset: std::marker::PhantomData,
@@ -194,18 +193,19 @@ impl<P: Preset> Screen<P> {
             && FIGURES.iter().zip(&self.ranges).all(|(figure, (least, most))| {
                 (least.is_none() && most.is_none()) || within((figure.of)(member), *least, *most)
             })
-            && is(self.sector.as_ref(), stock.sector.as_ref())
-            && is(self.industry.as_ref(), stock.industry.as_ref())
-            && is(self.exchange.as_ref(), stock.exchange.as_ref())
-            && is(self.country.as_ref(), stock.country.as_ref())
-            && self.types.is_none_or(|wanted| stock.r#type == wanted)
-            && !self.exclude_types.contains(&stock.r#type)
-            && self.frequency.is_none_or(|wanted| stock.frequency == Some(wanted))
+            && among(self.sector.as_ref(), stock.sector.as_ref())
+            && among(self.industry.as_ref(), stock.industry.as_ref())
+            && among(self.exchange.as_ref(), stock.exchange.as_ref())
+            && among(self.country.as_ref(), stock.country.as_ref())
+            && among(self.types.as_ref(), Some(&stock.r#type))
+            && self.exclude_types.as_ref().is_none_or(|excluded| !excluded.contains(&stock.r#type))
+            && among(self.frequency.as_ref(), stock.frequency.as_ref())
             && self.ex_date_from.is_none_or(|from| day.is_some_and(|day| day >= from))
             && self.ex_date_to.is_none_or(|to| day.is_some_and(|day| day <= to))
-            && self.index.as_ref().is_none_or(|wanted| {
-                member.figures.indexes.0.iter().any(|index| index.eq_ignore_ascii_case(wanted))
-            })
+            && self
+                .index
+                .as_ref()
+                .is_none_or(|wanted| member.figures.indexes.0.iter().any(|index| wanted.contains(index)))
             && P::admits(member, self)
     }
 
@@ -217,31 +217,33 @@ impl<P: Preset> Screen<P> {
             put(figure.min, least.map(|value| Criterion::Number(value.into())));
             put(figure.max, most.map(|value| Criterion::Number(value.into())));
         }
-        let text = |text: &Option<String>| text.clone().map(Criterion::Text);
-        put("sector", text(&self.sector));
-        put("industry", text(&self.industry));
-        put("exchange", text(&self.exchange));
-        put("country", text(&self.country));
-        put("index", text(&self.index));
-        put("type", self.types.map(|value| Criterion::Text(value.to_string())));
-        let excluded: Vec<String> = self.exclude_types.iter().map(ToString::to_string).collect();
-        put("exclude_types", (!excluded.is_empty()).then_some(Criterion::Words(excluded)));
-        put("frequency", self.frequency.map(|value| Criterion::Text(value.to_string())));
+        put("sector", words(self.sector.as_ref()));
+        put("industry", words(self.industry.as_ref()));
+        put("exchange", words(self.exchange.as_ref()));
+        put("country", words(self.country.as_ref()));
+        put("index", words(self.index.as_ref()));
+        put("type", words(self.types.as_ref()));
+        put("exclude_types", words(self.exclude_types.as_ref()));
+        put("frequency", words(self.frequency.as_ref()));
         put("ex_date_from", self.ex_date_from.map(|day| Criterion::Text(day.to_string())));
         put("ex_date_to", self.ex_date_to.map(|day| Criterion::Text(day.to_string())));
         criteria
     }
 }
 
-/// The value of a filter, as it was given.
+fn words<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
+    chosen.map(|chosen| Criterion::Words(chosen.iter().map(ToString::to_string).collect()))
+}
+
+/// The value of a filter, as it was understood.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Criterion {
     /// A threshold, in the parameter's unit.
     Number(Exact),
-    /// A name, a word or a day.
+    /// A day.
     Text(String),
-    /// A list of words.
+    /// Names or words, any of which a row may have.
     Words(Vec<String>),
 }
 

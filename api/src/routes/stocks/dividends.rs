@@ -27,10 +27,10 @@ const PAGING: Paging = Paging {
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
-/// Statuses of the rows to show: the one that was asked for, else those that are not withdrawn.
-pub(crate) fn statuses(asked: Option<DividendStatus>, include_projected: bool) -> Vec<DividendStatus> {
+/// Statuses of the rows to show: those that were asked for, else those that are not withdrawn.
+pub(crate) fn statuses(asked: Option<&Vec<DividendStatus>>, include_projected: bool) -> Vec<DividendStatus> {
     let live = || vec![DividendStatus::Declared, DividendStatus::Paid];
-    let mut statuses = asked.map_or_else(live, |status| vec![status]);
+    let mut statuses = asked.cloned().unwrap_or_else(live);
     statuses.extend(include_projected.then_some(DividendStatus::Projected));
     statuses
 }
@@ -45,12 +45,12 @@ pub(crate) struct DividendsParameters {
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, declared future ones included.
     end_date: Option<NaiveDate>,
-    /// Type as declared.
-    #[param(inline)]
-    r#type: Option<DividendType>,
-    /// declared, paid or cancelled. Default: declared and paid.
-    #[param(inline)]
-    status: Option<DividendStatus>,
+    /// Types as declared, comma-separated.
+    #[param(value_type = Option<String>)]
+    r#type: Option<Vec<DividendType>>,
+    /// declared, paid or cancelled, comma-separated. Default: declared and paid.
+    #[param(value_type = Option<String>)]
+    status: Option<Vec<DividendStatus>>,
     /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
@@ -67,7 +67,8 @@ impl Parameters for DividendsParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
         let symbol = reader.symbol();
         let Window { start, end } = reader.window();
-        let (r#type, status) = (reader.one_of("type", DividendType::ALL), reader.one_of("status", STATUSES));
+        let (r#type, status) =
+            (reader.some_of("type", DividendType::ALL), reader.some_of("status", STATUSES));
         let include_projected = reader.flag("include_projected").unwrap_or(false);
         let page = reader.page(&PAGING);
         let output = reader.output(DividendRow::COLUMNS);
@@ -114,7 +115,7 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
         .answer(async |context| {
             let asked = &context.parameters;
             let start = asked.start_date.unwrap_or_else(|| context.floor());
-            let statuses = statuses(asked.status, asked.include_projected);
+            let statuses = statuses(asked.status.as_ref(), asked.include_projected);
             let found = lookup::many::<DividendRow>(
                 &context.generation,
                 DIVIDENDS,

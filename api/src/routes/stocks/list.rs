@@ -14,9 +14,11 @@ use crate::access::{Access, Free};
 use crate::envelope::List;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
+    among,
 };
 use crate::read::lookup;
 use crate::routes::Failures;
+use crate::vocabulary::Field;
 
 const PAGING: Paging = Paging {
     default_limit: 100,
@@ -32,22 +34,27 @@ pub(crate) struct ListParameters {
     /// Comma-separated symbols (at most 100); unknown ones are warnings.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
-    /// Security type.
-    #[param(inline)]
-    r#type: Option<SecurityType>,
-    /// Market identifier code, any case.
-    exchange: Option<String>,
-    /// Sector name, any case.
-    sector: Option<String>,
-    /// Industry name, any case.
-    industry: Option<String>,
-    /// Country of domicile, any case.
-    country: Option<String>,
-    /// ISO 4217 currency, any case.
-    currency: Option<String>,
-    /// Payment frequency.
-    #[param(inline)]
-    frequency: Option<Frequency>,
+    /// Security types, comma-separated.
+    #[param(value_type = Option<String>)]
+    r#type: Option<Vec<SecurityType>>,
+    /// Exchanges by market identifier code or name, comma-separated.
+    #[param(value_type = Option<String>)]
+    exchange: Option<Vec<String>>,
+    /// Sectors by name or slug, comma-separated.
+    #[param(value_type = Option<String>)]
+    sector: Option<Vec<String>>,
+    /// Industries by name or slug, comma-separated.
+    #[param(value_type = Option<String>)]
+    industry: Option<Vec<String>>,
+    /// Countries of domicile by ISO 3166 code or name, comma-separated.
+    #[param(value_type = Option<String>)]
+    country: Option<Vec<String>>,
+    /// ISO 4217 currencies, comma-separated, any case.
+    #[param(value_type = Option<String>)]
+    currency: Option<Vec<String>>,
+    /// Payment frequencies, comma-separated.
+    #[param(value_type = Option<String>)]
+    frequency: Option<Vec<Frequency>>,
     /// Whether regular dividends are being paid.
     has_dividends: Option<bool>,
     /// Whether the security still trades.
@@ -88,13 +95,13 @@ impl Parameters for ListParameters {
         let page = reader.page(&PAGING);
         Self {
             symbols,
-            r#type: reader.one_of("type", SecurityType::ALL),
-            exchange: reader.text("exchange", 64),
-            sector: reader.text("sector", 64),
-            industry: reader.text("industry", 128),
-            country: reader.text("country", 64),
-            currency: reader.text("currency", 3),
-            frequency: reader.one_of("frequency", Frequency::ALL),
+            r#type: reader.some_of("type", SecurityType::ALL),
+            exchange: reader.names(Field::Exchange),
+            sector: reader.names(Field::Sector),
+            industry: reader.names(Field::Industry),
+            country: reader.names(Field::Country),
+            currency: reader.currencies(),
+            frequency: reader.some_of("frequency", Frequency::ALL),
             has_dividends: reader.flag("has_dividends"),
             is_active,
             min_yield,
@@ -111,24 +118,19 @@ impl Parameters for ListParameters {
 
 impl ListParameters {
     fn keeps(&self, stock: &StockRow) -> bool {
-        self.r#type.is_none_or(|wanted| stock.r#type == wanted)
-            && is(self.exchange.as_ref(), stock.exchange.as_ref())
-            && is(self.sector.as_ref(), stock.sector.as_ref())
-            && is(self.industry.as_ref(), stock.industry.as_ref())
-            && is(self.country.as_ref(), stock.country.as_ref())
-            && is(self.currency.as_ref(), Some(&stock.currency))
-            && self.frequency.is_none_or(|wanted| stock.frequency == Some(wanted))
+        among(self.r#type.as_ref(), Some(&stock.r#type))
+            && among(self.exchange.as_ref(), stock.exchange.as_ref())
+            && among(self.sector.as_ref(), stock.sector.as_ref())
+            && among(self.industry.as_ref(), stock.industry.as_ref())
+            && among(self.country.as_ref(), stock.country.as_ref())
+            && among(self.currency.as_ref(), Some(&stock.currency))
+            && among(self.frequency.as_ref(), stock.frequency.as_ref())
             && self.has_dividends.is_none_or(|wanted| stock.pays_dividend == wanted)
             && stock.is_active == self.is_active
             && within(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
             && within(stock.price.map(|value| value.0), self.min_price, self.max_price)
             && within(stock.market_cap.map(Decimal::from), self.min_market_cap, self.max_market_cap)
     }
-}
-
-/// Whether a text is the wanted one, any case; every text is when none is wanted.
-pub(crate) fn is(wanted: Option<&String>, text: Option<&String>) -> bool {
-    wanted.is_none_or(|wanted| text.is_some_and(|text| text.to_lowercase() == wanted.to_lowercase()))
 }
 
 /// Whether a figure lies between bounds, both inclusive; an unknown one lies between none.

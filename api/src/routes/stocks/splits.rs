@@ -29,9 +29,9 @@ pub(crate) struct SplitsParameters {
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, announced future ones included.
     end_date: Option<NaiveDate>,
-    /// Direction.
-    #[param(inline)]
-    r#type: Option<SplitType>,
+    /// Directions, comma-separated.
+    #[param(value_type = Option<String>)]
+    r#type: Option<Vec<SplitType>>,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -44,7 +44,7 @@ impl Parameters for SplitsParameters {
     fn read(reader: &mut Reader<'_>) -> Self {
         let symbol = reader.symbol();
         let Window { start, end } = reader.window();
-        let r#type = reader.one_of("type", SplitType::ALL);
+        let r#type = reader.some_of("type", SplitType::ALL);
         let page = reader.page(&PAGING);
         let output = reader.output(SplitRow::COLUMNS);
         Self { symbol, start_date: start, end_date: end, r#type, page, output }

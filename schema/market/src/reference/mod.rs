@@ -10,3 +10,4 @@ mod spelling;
 pub use country::Country;
 pub use exchange::Exchange;
 pub use sector::Sector;
+pub use spelling::plain;

@@ -49,7 +49,7 @@ table_row! {
         "annual_dividend" annual_dividend: Option<Exact>,
         /// ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency` there is no yield.
         "dividend_currency" dividend_currency: Option<String>,
-        /// Payment frequency; null when nothing was ever paid or it cannot be told.
+        /// Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
         "frequency" frequency: Option<Frequency>,
         /// Next ex-dividend date, declared or projected (R19).
         "next_ex_date" next_ex_date: Option<NaiveDate>,

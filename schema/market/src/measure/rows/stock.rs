@@ -5,7 +5,6 @@ use rust_decimal::Decimal;
 use super::next::next;
 use super::quote::{annual_dividend, dividend_currency};
 use super::rounded::percent;
-use crate::event::Frequency;
 use crate::measure::arithmetic::{self, change_percent};
 use crate::measure::calendar::sessions_between;
 use crate::measure::lists::is_king;
@@ -21,7 +20,6 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]
     let security = measured.basis.security();
     let [growth_1y, growth_3y, growth_5y, growth_10y] = measured.progress.growth.map(percent);
     let pays = measured.income.status == DividendState::Active && measured.basis.is_listed;
-    let paid_ever = measured.income.status != DividendState::NonPayer;
     Stock {
         symbol: quote.symbol.clone(),
         name: quote.name.clone(),
@@ -41,9 +39,9 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]
         yield_basis: measured.income.yield_basis,
         annual_dividend: quote.annual_dividend,
         dividend_currency: quote.dividend_currency.clone(),
-        frequency: frequency(measured),
+        frequency: Some(measured.basis.rhythm.frequency),
         next_ex_date: next(measured).map(|next| next.ex_date),
-        increase_streak_years: paid_ever.then_some(measured.progress.streak.years),
+        increase_streak_years: Some(measured.progress.streak.years),
         held_rows: held.iter().map(|_| 1).sum(),
         updated_at: measured.updated_at,
         yield_ttm: percent(measured.income.yield_ttm),
@@ -53,7 +51,7 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]
         growth_3y,
         growth_5y,
         growth_10y,
-        payment_streak_years: paid_ever.then_some(measured.progress.payment_years),
+        payment_streak_years: Some(measured.progress.payment_years),
         pe_ratio: quote.pe_ratio,
         beta: percent(measured.returns.beta),
         volume: quote.volume,
@@ -70,12 +68,6 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]
         dividends: Json(dividends(measured)),
         coverage: Json(coverage(measured)),
     }
-}
-
-/// Null when nothing was ever paid or the rhythm cannot be told.
-fn frequency(measured: &Measured<'_>) -> Option<Frequency> {
-    Some(measured.basis.rhythm.frequency)
-        .filter(|frequency| !matches!(frequency, Frequency::None | Frequency::Unknown))
 }
 
 /// Since the last close of the year before the as-of date's, on one share basis.
@@ -143,7 +135,7 @@ fn dividends(measured: &Measured<'_>) -> StockDividends {
         yield_forward: percent(measured.income.yield_forward),
         annual_amount: annual_dividend(measured),
         currency: dividend_currency(measured),
-        frequency: frequency(measured),
+        frequency: Some(measured.basis.rhythm.frequency),
         payout_ratio: percent(measured.payouts.ratio.ok()),
         growth_5y: percent(measured.progress.growth[2]),
         next: next(measured),

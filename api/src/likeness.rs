@@ -1,0 +1,28 @@
+//! How alike two names are, by the trigrams of their words.
+
+/// Trigrams of the words, sorted, each once.
+pub(crate) fn trigrams(text: &str) -> Vec<u32> {
+    let mut all = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let padded: Vec<u32> = [u32::from(' '); 2]
+            .into_iter()
+            .chain(word.chars().map(u32::from))
+            .chain([u32::from(' ')])
+            .collect();
+        all.extend(
+            padded.windows(3).map(|w| w[0].wrapping_mul(0x0100_0193) ^ w[1].wrapping_mul(0x0001_9660) ^ w[2]),
+        );
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// How many of the wanted trigrams the name has, thousandths.
+pub(crate) fn likeness(wanted: &[u32], name: &[u32]) -> u32 {
+    let shared = wanted.iter().filter(|trigram| name.binary_search(trigram).is_ok()).count();
+    let parts = wanted.len().max(1);
+    #[expect(clippy::cast_possible_truncation, reason = "a part of the whole is at most 1,000 thousandths")]
+    let thousandths = (shared * 1_000 / parts) as u32;
+    thousandths
+}

@@ -1,0 +1,45 @@
+//! Filters by name: what a client's words mean in the data, resolved at the edge.
+
+use serde_json::json;
+
+use super::{ParameterError, Reader};
+use crate::vocabulary::Field;
+
+/// Characters of the longest list of names.
+const LONGEST: usize = 512;
+
+impl Reader<'_> {
+    /// Names as they are served, any of which a row may have; the parameter has the field's name. A name that nothing
+    /// ever had is a mistake, except before anything is loaded and behind a cursor, whose names were known once.
+    pub(crate) fn names(&mut self, field: Field) -> Option<Vec<String>> {
+        let text = self.text(field.as_str(), LONGEST)?;
+        let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
+        let Some(vocabulary) = self.vocabulary else {
+            self.needs_vocabulary = true;
+            return Some(as_written());
+        };
+        match vocabulary.meaning(field, &text) {
+            Ok(names) => Some(names),
+            Err(_) if vocabulary.is_empty() || self.is_given("cursor") => Some(as_written()),
+            Err(unknown) => {
+                self.errors.push(ParameterError::unknown(field.as_str(), unknown));
+                None
+            }
+        }
+    }
+
+    /// ISO 4217 codes, comma-separated, in upper case.
+    pub(crate) fn currencies(&mut self) -> Option<Vec<String>> {
+        let schema = || json!({ "type": "array", "minItems": 1, "items": { "type": "string", "pattern": "^[A-Za-z]{3}$" } });
+        let text = self.value("currency", schema)?;
+        let codes: Vec<String> = text.split(',').map(|code| code.trim().to_uppercase()).collect();
+        let shaped = codes.iter().all(|code| code.len() == 3 && code.bytes().all(|b| b.is_ascii_uppercase()));
+        self.require(shaped, "currency", "is not made of currency codes of three letters");
+        Some(codes)
+    }
+}
+
+/// Whether a value is one of the wanted ones; every value is when none is wanted.
+pub(crate) fn among<T: PartialEq>(wanted: Option<&Vec<T>>, value: Option<&T>) -> bool {
+    wanted.is_none_or(|wanted| value.is_some_and(|value| wanted.contains(value)))
+}

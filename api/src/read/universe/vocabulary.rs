@@ -1,0 +1,20 @@
+//! What filters choose by, in memory.
+
+use crate::read::ReadError;
+use crate::read::lookup;
+use crate::read::projection::Generation;
+use crate::vocabulary::{Field, Vocabulary};
+
+const NAMES: &str = include_str!("../../../queries/filters/names.sql");
+
+/// Reads every name in one statement.
+pub(super) async fn load(generation: &Generation) -> Result<Vocabulary, ReadError> {
+    let mut vocabulary = Vocabulary::default();
+    for row in lookup::query(generation, NAMES, &[]).await? {
+        let field: Option<Field> = row.try_get("field")?;
+        if let Some(field) = field {
+            vocabulary.insert(field, row.try_get("name")?);
+        }
+    }
+    Ok(vocabulary)
+}
