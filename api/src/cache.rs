@@ -1,6 +1,6 @@
 //! Rendered answers in memory, each made once however many ask for it at the same time.
 //!
-//! Invariant: a key names every byte of its answer (generation, sequence, today, format, request, and the tier where
+//! Invariant: a key names every byte of its answer (generation, sequence, position, today, format, request, and the tier where
 //! it matters), so entries are never wrong, only forgotten.
 
 use std::sync::Arc;
@@ -40,6 +40,7 @@ impl Key {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
+        hasher.update(&version.position.to_le_bytes());
         hasher.update(&chrono::Datelike::num_days_from_ce(&representation.today).to_le_bytes());
         let tier = representation.tier.map_or(0, |tier| tier as u8 + 1);
         hasher.update(&[representation.format as u8, tier]);

@@ -54,6 +54,13 @@ pub(crate) struct ListMeta {
     pub(crate) data_version: String,
     /// What to know before using the answer.
     pub(crate) warnings: Vec<Warning>,
+    /// Symbols asked for that nothing is known of; left out where no symbols can be listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) missing: Option<Vec<String>>,
+    /// What `updated_since` of a later request has to be to be told what changed after this answer; the same on every page
+    /// of a list. Left out where there is no `updated_since`, and while the served generation changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sync_from: Option<String>,
     /// The day counted as today, where a default or a figure used it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) today: Option<NaiveDate>,
@@ -98,6 +105,8 @@ impl ListMeta {
             as_of: version.as_of,
             data_version: version.to_string(),
             warnings: vec![],
+            missing: None,
+            sync_from: None,
             today: None,
             depth: None,
         }
@@ -109,6 +118,12 @@ impl ListMeta {
     pub(crate) fn reach(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);
+    }
+
+    /// Says of which symbols nothing is known, in `missing` and as warnings.
+    pub(crate) fn miss(&mut self, missing: Vec<String>) {
+        self.warnings.extend(missing.iter().map(|symbol| Warning::unknown_symbol(symbol)));
+        self.missing = Some(missing);
     }
 }
 
@@ -122,7 +137,7 @@ impl Warning {
     }
 
     /// A listed symbol that nothing is known of.
-    pub(crate) fn unknown_symbol(symbol: &str) -> Self {
+    fn unknown_symbol(symbol: &str) -> Self {
         Self {
             code: "unknown_symbol",
             message: format!("No stock with symbol {symbol}"),

@@ -17,6 +17,7 @@ use tokio_postgres::{GenericClient, Transaction};
 
 use crate::changes::Change;
 use crate::error::DeriveError;
+use crate::journal::Journal;
 use crate::read_tables::{self, Built};
 use crate::resident::Resident;
 use crate::served::{Served, load_served};
@@ -41,6 +42,7 @@ struct Derived {
 pub(crate) async fn derive_all(
     transaction: &Transaction<'_>,
     reader: &impl GenericClient,
+    journal: &Journal,
     identities: &[&Identity],
     market: &Arc<MarketNow>,
     known: &mut Known,
@@ -54,7 +56,7 @@ pub(crate) async fn derive_all(
         let (next, now, written) = tokio::try_join!(
             next,
             derive_chunk(reader, read.take(), market),
-            write(transaction, derived.as_ref())
+            write(transaction, journal, derived.as_ref())
         )?;
         changes.extend(written);
         if let Some(derived) = derived.take() {
@@ -236,11 +238,15 @@ fn derive_guarded(
     })
 }
 
-async fn write(transaction: &Transaction<'_>, derived: Option<&Derived>) -> Result<Vec<Change>, DeriveError> {
+async fn write(
+    transaction: &Transaction<'_>,
+    journal: &Journal,
+    derived: Option<&Derived>,
+) -> Result<Vec<Change>, DeriveError> {
     let Some(Derived { built, .. }) = derived else { return Ok(Vec::new()) };
     let built: Vec<(&Served, &Built)> =
         built.iter().map(|(subject, built)| (&subject.served, built)).collect();
-    let changes = read_tables::replace(transaction, &built).await?;
+    let changes = read_tables::replace(transaction, journal, &built).await?;
     failpoint!("projector.deriving");
     Ok(changes)
 }

@@ -22,6 +22,7 @@ use crate::changes::Change;
 use crate::chunk::derive_all;
 use crate::error::DeriveError;
 use crate::generation::Generation;
+use crate::journal::Journal;
 use crate::read_tables;
 use crate::resident::Resident;
 use crate::sectors::Sectors;
@@ -71,9 +72,10 @@ impl Deriver {
         touched: &BTreeSet<Symbol>,
         sequence: Sequence,
     ) -> Result<(Self, Outcome), DeriveError> {
-        let outcome = self.derive_symbols(transaction, reader, resident, touched).await?;
+        let journal = Journal::open(transaction, generation.id).await?;
+        let outcome = self.derive_symbols(transaction, reader, &journal, resident, touched).await?;
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
-        self.advance(transaction, sequence).await?;
+        self.advance(transaction, &journal, sequence).await?;
         Ok((self, outcome))
     }
 
@@ -81,9 +83,11 @@ impl Deriver {
     async fn advance(
         &mut self,
         transaction: &Transaction<'_>,
+        journal: &Journal,
         sequence: Sequence,
     ) -> Result<(), DeriveError> {
-        let values: [&(dyn ToSql + Sync); 3] = [&sequence.bigint(), &self.as_of, &Json(&self.policy)];
+        let values: [&(dyn ToSql + Sync); 4] =
+            [&sequence.bigint(), &self.as_of, &Json(&self.policy), &journal.position()];
         self.writer = Some(transaction.query_one(ADVANCE, &values).await?.try_get("writer")?);
         Ok(())
     }
@@ -120,7 +124,8 @@ impl Deriver {
         self.benchmark = self.month_ends(transaction, &directory, &generation.benchmark).await?;
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
-        self.advance(transaction, sequence).await?;
+        let journal = Journal::open(transaction, generation.id).await?;
+        self.advance(transaction, &journal, sequence).await?;
         Ok((symbols, same))
     }
 
@@ -129,6 +134,7 @@ impl Deriver {
         &mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
+        journal: &Journal,
         resident: &mut Resident,
         symbols: &BTreeSet<Symbol>,
     ) -> Result<Outcome, DeriveError> {
@@ -147,8 +153,8 @@ impl Deriver {
         let market = Arc::new(MarketNow { as_of, benchmark, policy, rules: self.rules });
         let sectors = Sectors::before(transaction, symbols).await?;
         let mut changes =
-            derive_all(transaction, reader, &identities, &market, &mut self.rows, resident).await?;
-        changes.extend(read_tables::remove(transaction, &gone).await?);
+            derive_all(transaction, reader, journal, &identities, &market, &mut self.rows, resident).await?;
+        changes.extend(read_tables::remove(transaction, journal, &gone).await?);
         for symbol in gone {
             self.rows.served.remove(symbol);
         }

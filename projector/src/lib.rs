@@ -18,6 +18,7 @@ pub mod error;
 pub mod explain;
 pub mod generation;
 pub mod keep;
+pub mod journal;
 pub mod lease;
 mod levels;
 mod loads;

@@ -18,9 +18,13 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
+use crate::journal::{Journal, NOTED};
+use crate::read_tables;
 
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
+/// Comes before the pointer's lock, as in the projector that writes.
+const STOP_WRITERS: &str = include_str!("../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
 const NOTE: &str = include_str!("../queries/generation_note.sql");
@@ -74,6 +78,7 @@ async fn find(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
 pub async fn promote(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switched> {
     let id = args.generation;
     let transaction = client.transaction().await?;
+    transaction.query(STOP_WRITERS, &[]).await?;
     let row = find(&transaction, id).await?;
     let (state, version): (String, String) = (row.try_get("state")?, row.try_get("method_version")?);
     if state == "building" {
@@ -128,8 +133,17 @@ fn accept_rules(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
 }
 
 async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
+    let search_path = format!("{}, control", generation_schema(to));
+    transaction.execute("select set_config('search_path', $1, true)", &[&search_path]).await?;
     transaction.execute(FLIP, &[&to, &from]).await?;
     analysts::point(transaction).await?;
+    let journal = Journal::open(transaction, to).await?;
+    for table in NOTED {
+        let symbols = read_tables::differing(transaction, from, table).await?;
+        let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
+        journal.note_switch(transaction, from, table, &symbols).await?;
+    }
+    journal.advance(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");
     Ok(())
@@ -138,6 +152,7 @@ async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Resu
 /// Serves the generation that was served before.
 pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switched> {
     let transaction = client.transaction().await?;
+    transaction.query(STOP_WRITERS, &[]).await?;
     let row = transaction.query_one(ACTIVE, &[]).await?;
     let (active, previous): (i32, Option<i32>) = (row.try_get("generation")?, row.try_get("previous")?);
     let Some(previous) = previous else { bail!("there is no generation to go back to") };
@@ -161,6 +176,7 @@ pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Swi
 /// Removes a generation that is not served, with the facts only it was derived from.
 pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
+    transaction.query(STOP_WRITERS, &[]).await?;
     let row = find(&transaction, id).await?;
     let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
     if active == id {

@@ -15,16 +15,18 @@ use market::row::{
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::copy::{EncodeError, copy_encoded, copy_values, encode_rows, encode_values};
-use store::db::DbError;
+use store::db::{DbError, generation_schema};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::changes::Change;
 use crate::error::DeriveError;
+use crate::journal::Journal;
 use crate::served::Served;
 
 const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");
+const DIFFERING: &str = include_str!("../queries/digests_differing.sql");
 const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
 const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
 const COPY_PRICES: &str =
@@ -194,13 +196,19 @@ impl Year {
 }
 
 /// Removes every row of securities that no longer exist.
-pub async fn remove(transaction: &Transaction<'_>, gone: &[&Symbol]) -> Result<Vec<Change>, DbError> {
+pub async fn remove(
+    transaction: &Transaction<'_>,
+    journal: &Journal,
+    gone: &[&Symbol],
+) -> Result<Vec<Change>, DbError> {
     if gone.is_empty() {
         return Ok(Vec::new());
     }
     let symbols: Vec<&str> = gone.iter().map(|symbol| symbol.as_str()).collect();
     for table in &TABLES {
+        journal.keep(transaction, table.name, &symbols).await?;
         table.delete(transaction, &symbols).await?;
+        journal.note(transaction, table.name, &symbols).await?;
     }
     transaction.execute(DELETE_DIGESTS, &[&symbols]).await?;
     transaction.execute(DELETE_PRICES, &[&symbols]).await?;
@@ -212,6 +220,7 @@ pub async fn remove(transaction: &Transaction<'_>, gone: &[&Symbol]) -> Result<V
 /// differ, and gives what changed.
 pub async fn replace(
     transaction: &Transaction<'_>,
+    journal: &Journal,
     securities: &[(&Served, &Built)],
 ) -> Result<Vec<Change>, DeriveError> {
     let mut changes = Vec::new();
@@ -227,9 +236,11 @@ pub async fn replace(
             });
             changes.extend(seen.map(|(_, built)| Change::of_table(table.name, &built.symbol)));
             let owners: Vec<&str> = changed.iter().map(|(_, built)| built.symbol.as_str()).collect();
+            journal.keep(transaction, table.name, &owners).await?;
             table.delete(transaction, &owners).await?;
             let rows = changed.iter().map(|(_, built)| built.tables[place].encoded.clone()).collect();
             table.copy(transaction, rows).await?;
+            journal.note(transaction, table.name, &owners).await?;
         }
     }
     replace_digests(transaction, securities).await?;
@@ -290,6 +301,19 @@ async fn replace_prices(
         copy_encoded(transaction, COPY_PRICES, written).await?;
     }
     Ok(changes)
+}
+
+/// The securities whose rows of a table are not the ones they have in another generation.
+pub async fn differing(
+    transaction: &Transaction<'_>,
+    before: i32,
+    table: &str,
+) -> Result<Vec<String>, DbError> {
+    // Arrays begin with 1 in SQL.
+    let place = (1i32..).zip(&TABLES).find(|(_, known)| known.name == table).map(|(place, _)| place);
+    let statement = DIFFERING.replace("{before}", &generation_schema(before));
+    let rows = transaction.query(&statement, &[&place]).await?;
+    rows.iter().map(|row| Ok(row.try_get("symbol")?)).collect()
 }
 
 /// The identities the read tables were last derived with.

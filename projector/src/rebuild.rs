@@ -24,6 +24,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::derive::Deriver;
 use crate::generation::Generation;
+use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::resident::Resident;
 use crate::run::{UNTIL, fold};
@@ -265,14 +266,10 @@ async fn derive(
         }
         let transaction = client.transaction().await?;
         generation.enter(&transaction).await?;
-        deriver
-            .derive_symbols(
-                &transaction,
-                &reader,
-                &mut Resident::none(),
-                &chunk.iter().cloned().collect::<BTreeSet<_>>(),
-            )
-            .await?;
+        let journal = Journal::open(&transaction, generation.id).await?;
+        let symbols: BTreeSet<Symbol> = chunk.iter().cloned().collect();
+        let mut none = Resident::none();
+        deriver.derive_symbols(&transaction, &reader, &journal, &mut none, &symbols).await?;
         transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
         transaction.commit().await?;
         failpoint!("rebuild.committed");

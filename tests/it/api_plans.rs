@@ -25,6 +25,10 @@ insert into metrics (symbol, currency, price_currency, as_of, dividend_status, f
 insert into dividends select symbol || '-' || n, symbol, date '2024-09-30' - n * 91 + length(symbol) * 7, date '2024-10-20' - n * 91, null, null, 1, 'declared', 1, 'USD', 'regular',
   'quarterly', 4, 'paid', 1, 1, 1, 1, 'source', 0, now() from stocks, generate_series(1, 100) n;
 insert into splits select 's', symbol, date '2020-01-01', null, null, 1, 2, 2, '2:1', 'forward', 1, 1, 'effective', 0, now() from stocks;
+insert into changes (kind, symbol, id, date, position, at)
+  select 'dividends', symbol, id, ex_date, row_number() over (order by ex_date), now() - interval '1 year' + n * interval '1 second'
+  from (select symbol, id, ex_date, row_number() over (order by ex_date) as n from dividends) d;
+insert into changes (kind, symbol, id, date, position, at) select 'splits', symbol, id, ex_date, 1, now() from splits;
 insert into prices select symbol, year, 0, '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
 insert into etfs (symbol, name, type, currency, is_active, pays_dividend, held_rows, updated_at, sector_weights, country_weights)
   select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, 0, now(), '[]', '[]' from generate_series(1, 500) n;
@@ -34,7 +38,7 @@ insert into holdings (etf_symbol, rank, symbol, name, weight, as_of)
 analyze";
 
 /// Tables with rows for every day, dividend, split or snapshot.
-const GROWING: [&str; 4] = ["dividends", "prices", "splits", "holdings"];
+const GROWING: [&str; 5] = ["dividends", "prices", "splits", "holdings", "changes"];
 
 /// The hot queries with values like those of a request.
 const HOT: &[(&str, &str)] = &[
@@ -54,14 +58,16 @@ const HOT: &[(&str, &str)] = &[
     ("dividends/payment_dates_descending", CALENDAR),
     ("dividends/history", HISTORY),
     ("dividends/history_ascending", HISTORY),
+    ("changes/dividends", "null, '1924-06-17', 299000, null, null, null, null, 1001"),
+    ("changes/splits", "array['S7'], '1924-06-17', 0, null, null, null, null, 101"),
+    ("changes/since", "now()"),
+    ("prices/market", "2024, 2024, null, 'S5', 250"),
     ("bulk/quotes", "array['S7','S8']"),
     ("bulk/metrics", "array['S7','S8']"),
     ("bulk/dividends", "array['S7','S8'], '2019-06-17', null, 20, array['declared','paid']"),
 ];
-const CALENDAR: &str =
-    "'2024-06-17', '2024-07-17', null, null, null, null, null, null, false, null, null, null, null, 101";
-const HISTORY: &str =
-    "array['S7','S8'], '2019-06-17', null, null, array['declared','paid'], null, null, null, null, 101";
+const CALENDAR: &str = "'2024-06-17', '2024-07-17', null, null, null, null, null, null, false, null, null, null, null, 101, null, null, null, null";
+const HISTORY: &str = "array['S7','S8'], '2019-06-17', null, null, array['declared','paid'], null, null, null, null, 101, null, null, null, null";
 
 fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -58,6 +58,7 @@ mod roles;
 mod secrets;
 mod sequences;
 mod servers;
+mod sync;
 mod taken_back;
 mod vendors;
 mod what_if;

@@ -17,18 +17,18 @@ use crate::memory::settled;
 const SYMBOLS: usize = 6;
 const STEPS: usize = 24;
 const WEEKS_BEFORE: u64 = 200;
-const SOURCES: [&str; 2] = ["left", "right"];
+pub(crate) const SOURCES: [&str; 2] = ["left", "right"];
 
 /// What happens next to a market, and all that was said so far.
-struct Sequence {
-    random: StdRng,
-    symbols: Vec<String>,
-    day: NaiveDate,
+pub(crate) struct Sequence {
+    pub(crate) random: StdRng,
+    pub(crate) symbols: Vec<String>,
+    pub(crate) day: NaiveDate,
     said: i64,
 }
 
 impl Sequence {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let symbols = (0..SYMBOLS).map(|number| format!("S{number:02}")).collect();
         let day = NaiveDate::from_ymd_opt(2022, 3, 1).unwrap_or_default();
         Self { random: StdRng::seed_from_u64(seed), symbols, day, said: 0 }
@@ -75,7 +75,7 @@ impl Sequence {
     }
 
     /// The next session's bars of every symbol.
-    fn next_day(&mut self) -> Vec<Value> {
+    pub(crate) fn next_day(&mut self) -> Vec<Value> {
         let ahead = self.random.random_range(1..40);
         self.day = self.day.checked_add_days(Days::new(ahead)).unwrap_or(self.day);
         let (day, symbols) = (self.day, self.symbols.clone());
@@ -83,7 +83,7 @@ impl Sequence {
     }
 
     /// News about what was, or about who somebody is.
-    fn news(&mut self) -> Vec<Value> {
+    pub(crate) fn news(&mut self) -> Vec<Value> {
         let (symbol, past) = (self.symbol(), self.past());
         let fields = match self.random.random_range(0..6) {
             0 => json!({ "kind": "price", "symbol": symbol, "date": past, "close": self.close() }),
@@ -114,12 +114,12 @@ impl Sequence {
     }
 }
 
-async fn load(app: &TestApp, step: usize, source: &str, rows: &[Value]) -> Result<()> {
+pub(crate) async fn load(app: &TestApp, step: usize, source: &str, rows: &[Value]) -> Result<()> {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     app.feed(&format!("step-{step:03}.ndjson"), text).source(source).today("2026-01-02").load().await
 }
 
-async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<()> {
+pub(crate) async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<()> {
     let kind = ["price", "dividend", "split"].choose(random).copied().unwrap_or("price");
     let source = SOURCES.choose(random).copied().unwrap_or("left");
     let rank = random.random_range(1..4).to_string();

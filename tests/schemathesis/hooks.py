@@ -5,6 +5,13 @@ one of them has to be accepted; what breaks the rules is the business of the pro
 """
 
 import datetime
+import functools
+import json
+import os
+import random
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import hypothesis
 import schemathesis
@@ -20,10 +27,29 @@ LONGEST_MARKET = datetime.timedelta(days=30)
 hypothesis.target = lambda *_, **__: None
 
 
+# Filters whose values are names in the data, and an endpoint that knows them.
+NAMES = {
+    "sector": "/v1/screener",
+    "industry": "/v1/screener",
+    "exchange": "/v1/screener",
+    "country": "/v1/screener",
+    "index": "/v1/screener",
+    "issuer": "/v1/etfs",
+    "asset_class": "/v1/etfs",
+    "category": "/v1/etfs",
+    "strategy": "/v1/etfs",
+}
+# What conflicts with a request for changes.
+FILTERS = (
+    "start_date", "end_date", "type", "status", "include_projected", "sort",
+    "declared_from", "declared_to", "record_from", "record_to",
+)
+
+
 @schemathesis.hook
 def map_case(context, case):
     if case.meta and case.meta.generation.mode == GenerationMode.POSITIVE and case.query:
-        keep_relations(case.path, case.query)
+        make_valid(case.path, case.query)
     return case
 
 
@@ -32,7 +58,56 @@ def before_add_examples(context, examples):
     """The document has an example of every parameter; some exclude each other."""
     for case in examples:
         if case.query:
-            keep_relations(case.path, case.query)
+            make_valid(case.path, case.query)
+
+
+def make_valid(path, query):
+    keep_relations(path, query)
+    draw_names(query)
+    ask_for_changes(path, query)
+
+
+def answer(path, **query):
+    """The body of an answer of the stack, refusals included."""
+    url = f"{os.environ['DDS_API_URL']}{path}?{urllib.parse.urlencode(query)}"
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {os.environ['DDS_API_KEY']}"})
+    try:
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        return json.load(error)
+
+
+@functools.cache
+def known(name):
+    """Values of a filter that the data has: a refusal lists those nearest to the word that was refused."""
+    return answer(NAMES[name], **{name: "nothing has this name"}).get("allowed") or []
+
+
+@functools.cache
+def sync_from():
+    return answer("/v1/stocks/SPY/splits")["meta"]["sync_from"]
+
+
+def draw_names(query):
+    for name in NAMES.keys() & query.keys():
+        values = known(name)
+        if values:
+            query[name] = ",".join(random.Random(str(query[name])).choices(values, k=2))
+        else:
+            del query[name]
+
+
+def ask_for_changes(path, query):
+    if "updated_since" in query:
+        query["updated_since"] = sync_from()
+        for name in FILTERS:
+            query.pop(name, None)
+    if path == "/v1/dividends/history" and "updated_since" not in query:
+        query.setdefault("symbols", "SPY")
+    if path == "/v1/bulk/dividends" and "fields" in query:
+        # The fields of both formats are documented; only the symbol is one of both.
+        query["fields"] = "symbol"
 
 
 def keep_relations(path, query):
@@ -42,6 +117,8 @@ def keep_relations(path, query):
         order(query, low, "max_" + low.removeprefix("min_"), number)
     order(query, "start_date", "end_date", str)
     order(query, "ex_date_from", "ex_date_to", str)
+    order(query, "declared_from", "declared_to", str)
+    order(query, "record_from", "record_to", str)
     if "range" in query:
         query.pop("start_date", None)
         query.pop("end_date", None)

@@ -1,5 +1,6 @@
 -- $1 first and $2 last day; $3 canonical symbols, $4 sectors, $5 least yield, $6 least amount, $7 types, $8 frequencies, each
--- or null; $9 with projected rows; $10 to $13 the row before the page or null; $14 rows at most.
+-- or null; $9 with projected rows; $10 to $13 the row before the page or null; $14 rows at most;
+-- $15 to $18 first and last declaration and record date, each or null.
 -- The window comes first and securities are looked up one by one, whatever the other filters are: a plan made without
 -- their values would do it the other way round.
 with due as materialized (
@@ -8,6 +9,7 @@ with due as materialized (
     and (t.status in ('declared', 'paid') or ($9 and t.status = 'projected'))
 )
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  v.position as version_position,
   t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield
 from version v
 left join (
@@ -19,6 +21,8 @@ left join (
   and ($6::numeric is null or (t.amount >= $6 and t.type not in ('stock', 'spin_off')))
   and ($7::text[] is null or t.type = any ($7))
   and ($8::text[] is null or t.frequency = any ($8))
+  and ($15::date is null or t.declaration_date >= $15) and ($16::date is null or t.declaration_date <= $16)
+  and ($17::date is null or t.record_date >= $17) and ($18::date is null or t.record_date <= $18)
   and ($10::date is null or (t.ex_date, t.symbol, t.type, coalesce(t.id, '')) > ($10, $11::text, $12::text, $13::text))
 order by t.ex_date, t.symbol, t.type, coalesce(t.id, '')
 limit $14

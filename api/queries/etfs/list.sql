@@ -1,4 +1,5 @@
 -- Every active ETF.
-select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, t.*
+select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  v.position as version_position, t.*
 from version v left join etfs t on t.is_active
 order by t.symbol

@@ -1,5 +1,6 @@
 -- $1 spellings of the symbol. The identities of the security and of the benchmark, and what to derive with.
-select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, v.policy, g.rules, g.fact_set, g.benchmark, own.identity, market.identity as benchmark_identity
+select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  v.position as version_position, v.policy, g.rules, g.fact_set, g.benchmark, own.identity, market.identity as benchmark_identity
 from version v
 join control.generations g on g.id = v.generation
 left join lateral (

@@ -2,6 +2,7 @@
 -- begin with, or null; $5 securities at most. Those with bars in these years, by symbol, each with its newest year before
 -- the first, because a change needs the close before. A version without any is a row whose `canonical` is null.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  v.position as version_position,
   t.symbol as canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,
   p.days, p.close, p.range, p.volume, p.extra
 from version v

@@ -1,7 +1,8 @@
 -- $1 positions in the queue and $2 spellings of their symbols, in order of preference. One row per position; its
 -- columns are null for an unknown symbol.
 -- A security nothing was reported of has a row too: what its list row knows, and nulls.
-select asked.place, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of, s.symbol,
+select asked.place, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+  v.position as version_position, s.symbol,
   coalesce(t.name, s.name) as name,
   coalesce(t.sector, s.sector) as sector,
   coalesce(t.industry, s.industry) as industry,

@@ -1,8 +1,12 @@
 -- $1 spellings of the symbol, $2 first and $3 last ex-date or null, $4 types or null.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  found.canonical, t.*,
+  v.position as version_position,
+  found.canonical, y.sync_from, t.*,
   (select count(*) from quarantine q where q.symbol = found.canonical and q.kind = 'split') as held
 from version v
+left join lateral (
+  select j.id || '.' || v.position as sync_from from journal j join active a on a.generation = v.generation
+) y on true
 left join lateral (
   select s.canonical
   from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)

@@ -14,6 +14,7 @@ use super::accepted::{Accepted, Place};
 use super::fields::OutputParameters;
 use super::page::PagingParameters;
 use super::symbols::SymbolPath;
+use super::window::OtherDaysParameters;
 use super::{Parameters, Reader};
 use crate::cursor::Signer;
 
@@ -29,6 +30,7 @@ impl<P: Parameters + IntoParams> IntoParams for Described<P> {
         let mut told = P::into_params(query);
         told.extend(PagingParameters::into_params(query));
         told.extend(OutputParameters::into_params(query));
+        told.extend(OtherDaysParameters::into_params(query));
         told.extend(SymbolPath::into_params(path));
         accepted::<P>().into_iter().map(|accepted| accepted.told_by(&told)).collect()
     }

@@ -38,7 +38,15 @@ pub(crate) struct OutputParameters {
 impl Reader<'_> {
     /// Reads `fields`, `format` and `decimals` for a resource with these columns.
     pub(crate) fn output(&mut self, columns: &'static [&'static str]) -> Output {
-        let fields = self.fields(columns);
+        self.output_in(columns, columns)
+    }
+
+    /// The same where a row of CSV is not a row of JSON.
+    pub(crate) fn output_in(
+        &mut self,
+        of_json: &'static [&'static str],
+        of_csv: &'static [&'static str],
+    ) -> Output {
         let format = self.one_of("format", &["json", "csv"]);
         let text_decimals = self.one_of("decimals", &["number", "string"]) == Some("string");
         let format = match format {
@@ -47,11 +55,20 @@ impl Reader<'_> {
             None => self.accepted(),
         };
         self.format = format;
+        let columns = if format == Format::Csv { of_csv } else { of_json };
+        let fields = self.fields(columns, if of_csv == of_json { &[] } else { of_csv });
         Output { format, text_decimals, columns, fields }
     }
 
-    fn fields(&mut self, columns: &'static [&'static str]) -> Option<Vec<&'static str>> {
-        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MOST_FIELDS, "items": { "type": "string", "enum": columns } });
+    /// Names of `columns`; the document tells of the `others` too, which are the other format's.
+    fn fields(
+        &mut self,
+        columns: &'static [&'static str],
+        others: &'static [&'static str],
+    ) -> Option<Vec<&'static str>> {
+        let all: Vec<&str> =
+            columns.iter().chain(others.iter().filter(|other| !columns.contains(other))).copied().collect();
+        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MOST_FIELDS, "items": { "type": "string", "enum": all } });
         let text = self.value("fields", schema)?;
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         self.require(names.len() <= MOST_FIELDS, "fields", "has more than 50 names");

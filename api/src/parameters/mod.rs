@@ -14,6 +14,7 @@ mod number;
 mod page;
 mod reader;
 mod select;
+mod since;
 mod symbols;
 mod window;
 
@@ -27,5 +28,6 @@ pub(crate) use number::Bounds;
 pub(crate) use page::{Direction, Page, Paging};
 pub(crate) use reader::Reader;
 pub(crate) use select::{Listed, SortValue};
+pub(crate) use since::Since;
 pub(crate) use symbols::{PathSymbol, SymbolList};
-pub(crate) use window::Window;
+pub(crate) use window::{OTHER_DAYS, OtherDays, Window};

@@ -44,6 +44,8 @@ pub(crate) struct Page {
     pub(crate) order: Vec<(&'static str, Direction)>,
     /// The last row of the page before: its sort key's values and its unique tie-breaker.
     pub(crate) after: Option<Vec<Option<String>>>,
+    /// The `sync_from` of the list's first page: what changes while a client reads its pages is told from there on.
+    pub(crate) sync_from: Option<String>,
     filters: String,
 }
 
@@ -67,13 +69,14 @@ impl Reader<'_> {
         self.rows = limit;
         let order = self.sort(paging).unwrap_or_else(|| paging.order.to_vec());
         let filters = self.filters();
-        let after = self.value("cursor", cursor_schema).and_then(|cursor| {
+        let mut after = self.value("cursor", cursor_schema).and_then(|cursor| {
             let after =
                 if cursor.len() <= LONGEST_CURSOR { self.signer.open(&cursor, &filters) } else { None };
             self.bad_cursor |= after.is_none();
             after
         });
-        Page { limit, order, after, filters }
+        let sync_from = after.as_mut().and_then(Vec::pop).flatten();
+        Page { limit, order, after, sync_from, filters }
     }
 
     fn sort(&mut self, paging: &Paging) -> Option<Vec<(&'static str, Direction)>> {
@@ -140,7 +143,13 @@ impl Page {
 
     /// The cursor that goes on after a row with these values.
     pub(crate) fn cursor(&self, key: &[Option<String>], signer: &Signer) -> String {
-        signer.seal(key, &self.filters)
+        let sealed: Vec<Option<String>> = key.iter().cloned().chain([self.sync_from.clone()]).collect();
+        signer.seal(&sealed, &self.filters)
+    }
+
+    /// The page of a list whose first page says this `sync_from`, unless an earlier page said another.
+    pub(crate) fn carrying(&self, sync_from: Option<String>) -> Self {
+        Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }
 
     /// Cuts off the row that shows whether more follow, and gives the cursor of the next page if they do.
@@ -163,6 +172,10 @@ impl Page {
         direction: Direction,
         after: Option<Vec<Option<String>>>,
     ) -> Self {
-        Self { limit, order: vec![(key, direction)], after, filters: String::new() }
+        let after = after.map(|mut after: Vec<Option<String>>| {
+            after.pop();
+            after
+        });
+        Self { limit, order: vec![(key, direction)], after, sync_from: None, filters: String::new() }
     }
 }

@@ -165,6 +165,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes a mistake unless one of two parameters is given.
+    pub(crate) fn require_either(&mut self, name: &str, other: &str) {
+        let given = self.is_given(name) || self.is_given(other);
+        self.require(given, name, &format!("is required without {other}"));
+    }
+
     /// The value of a parameter that `schema` describes; empty values are mistakes.
     pub(super) fn value(&mut self, name: &'static str, schema: impl FnOnce() -> Value) -> Option<String> {
         self.asked.push(name);

@@ -29,6 +29,11 @@ pub(crate) struct SymbolPath {
 }
 
 impl PathSymbol {
+    /// The same as a list of one.
+    pub(crate) fn listed(&self) -> SymbolList {
+        SymbolList(vec![ListedSymbol { text: self.text.clone(), candidates: self.candidates() }])
+    }
+
     /// Spellings to look up, in order of preference.
     pub(crate) fn candidates(&self) -> Vec<String> {
         self.symbol.as_ref().map(spellings).unwrap_or_default()

@@ -1,6 +1,7 @@
-//! `start_date` and `end_date`: a window of days, both ends included.
+//! Windows of days, both ends included.
 
 use chrono::NaiveDate;
+use utoipa::IntoParams;
 
 use super::Reader;
 
@@ -11,12 +12,51 @@ pub(crate) struct Window {
     pub(crate) end: Option<NaiveDate>,
 }
 
+/// Windows of a dividend's other days.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OtherDays {
+    pub(crate) declared: Window,
+    pub(crate) record: Window,
+}
+
+/// Documents the windows of a dividend's other days.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what Reader::other_days reads")]
+pub(super) struct OtherDaysParameters {
+    /// First declaration date.
+    declared_from: Option<NaiveDate>,
+    /// Last declaration date.
+    declared_to: Option<NaiveDate>,
+    /// First record date.
+    record_from: Option<NaiveDate>,
+    /// Last record date.
+    record_to: Option<NaiveDate>,
+}
+
+/// The parameters of [`OtherDays`].
+pub(crate) const OTHER_DAYS: [&str; 4] = ["declared_from", "declared_to", "record_from", "record_to"];
+
 impl Reader<'_> {
-    /// Reads both ends; `end < start` is a mistake.
+    /// Reads `start_date` and `end_date`.
     pub(crate) fn window(&mut self) -> Window {
-        let (start, end) = (self.date("start_date"), self.date("end_date"));
+        self.days("start_date", "end_date")
+    }
+
+    /// Reads the windows of the declaration and of the record date.
+    pub(crate) fn other_days(&mut self) -> OtherDays {
+        let [declared_from, declared_to, record_from, record_to] = OTHER_DAYS;
+        OtherDays {
+            declared: self.days(declared_from, declared_to),
+            record: self.days(record_from, record_to),
+        }
+    }
+
+    /// Reads both ends; an end before the start is a mistake.
+    fn days(&mut self, first: &'static str, last: &'static str) -> Window {
+        let (start, end) = (self.date(first), self.date(last));
         let ordered = start.zip(end).is_none_or(|(start, end)| start <= end);
-        self.require(ordered, "end_date", "is before start_date");
+        self.require(ordered, last, &format!("is before {first}"));
         Window { start, end }
     }
 }

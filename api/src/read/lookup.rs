@@ -9,7 +9,6 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::ReadError;
 use super::projection::{Generation, Version};
-use crate::envelope::Warning;
 use crate::parameters::{PathSymbol, SymbolList};
 
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
@@ -22,6 +21,8 @@ pub(crate) struct Found<T> {
     pub(crate) rows: Vec<T>,
     /// Rows that are held back, because their neighbours contradict them.
     pub(crate) held: i64,
+    /// Where a copy of the rows is in step with the service.
+    pub(crate) sync_from: Option<String>,
 }
 
 /// Runs a statement of the generation, prepared once per connection.
@@ -54,7 +55,7 @@ pub(crate) async fn one<T: FromRow>(
 }
 
 /// The rows of a symbol, none included. The statement also selects the symbol found as `canonical`, null when
-/// nothing is known of it, and how many rows are held back as `held`.
+/// nothing is known of it, how many rows are held back as `held`, and `sync_from`.
 pub(crate) async fn many<T: FromRow>(
     generation: &Generation,
     statement: &str,
@@ -67,12 +68,19 @@ pub(crate) async fn many<T: FromRow>(
     let rows = query(generation, statement, &all).await?;
     let first = rows.first().ok_or_else(|| unversioned(generation))?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown(symbol))?;
-    Ok(Found { version: Version::of(first)?, rows: present(&rows)?, held: held(&rows)? })
+    let sync_from = first.try_get("sync_from")?;
+    Ok(Found { version: Version::of(first)?, rows: present(&rows)?, held: held(&rows)?, sync_from })
 }
 
 /// How many rows are held back, as every row of a statement says in `held`.
 pub(crate) fn held(rows: &[Row]) -> Result<i64, ReadError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
+}
+
+/// Fails with [`unknown`] when nothing is known of a symbol.
+pub(crate) async fn known(generation: &Generation, symbol: &PathSymbol) -> Result<(), ReadError> {
+    let found = resolve(generation, &symbol.listed()).await?;
+    if found.iter().any(Option::is_some) { Ok(()) } else { Err(unknown(symbol)) }
 }
 
 /// The 404 of a symbol nothing is known of.
@@ -101,22 +109,28 @@ pub(crate) async fn resolve(
     Ok(resolved)
 }
 
-/// The canonical symbols of a list, each once, and a warning for each that nothing is known of.
-pub(crate) async fn named(
-    generation: &Generation,
-    symbols: Option<&SymbolList>,
-) -> Result<(Option<Vec<String>>, Vec<Warning>), ReadError> {
-    let Some(symbols) = symbols else { return Ok((None, vec![])) };
+/// A list of symbols, looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// Canonical symbols, each once; `None` when no list is given.
+    pub(crate) known: Option<Vec<String>>,
+    /// Those nothing is known of, as they were written.
+    pub(crate) missing: Vec<String>,
+}
+
+/// Looks a list of symbols up.
+pub(crate) async fn named(generation: &Generation, symbols: Option<&SymbolList>) -> Result<Named, ReadError> {
+    let Some(symbols) = symbols else { return Ok(Named::default()) };
     let resolved = resolve(generation, symbols).await?;
     let unknown = symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
-    let warnings = unknown.map(|(symbol, _)| Warning::unknown_symbol(&symbol.text)).collect();
+    let missing = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
     let mut known: Vec<String> = Vec::new();
     for symbol in resolved.into_iter().flatten() {
         if !known.contains(&symbol) {
             known.push(symbol);
         }
     }
-    Ok((Some(known), warnings))
+    Ok(Named { known: Some(known), missing })
 }
 
 /// The rows of a statement whose `symbol` is there: a version without rows is a row of nulls.

@@ -35,6 +35,8 @@ pub(crate) struct Version {
     pub(crate) sequence: i64,
     /// Newest session applied.
     pub(crate) as_of: Option<NaiveDate>,
+    /// Greater after every derivation: a change of policy derives the same sequence again.
+    pub(crate) position: i64,
 }
 
 impl Version {
@@ -44,6 +46,7 @@ impl Version {
             generation: row.try_get("version_generation")?,
             sequence: row.try_get("version_sequence")?,
             as_of: row.try_get("version_as_of")?,
+            position: row.try_get("version_position")?,
         })
     }
 }
@@ -102,7 +105,7 @@ impl Generation {
     /// Notes a version; an answer may know it before the notification arrives.
     pub(crate) fn observe(&self, version: Version) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
-        if version.sequence >= known.sequence {
+        if (version.sequence, version.position) >= (known.sequence, known.position) {
             *known = version;
         }
     }
@@ -130,7 +133,7 @@ impl Connecting {
 
     fn pool(&self, generation: i32, connections: usize) -> Result<Pool, deadpool_postgres::BuildError> {
         let config = self.with_options(&format!(
-            "-c search_path={},control -c default_transaction_read_only=on -c statement_timeout={}",
+            "-c search_path={},control -c default_transaction_read_only=on -c jit=off -c statement_timeout={}",
             store::db::generation_schema(generation),
             self.timeout.as_millis(),
         ));
@@ -222,7 +225,8 @@ impl Projection {
     }
 
     fn open(&self, id: i32, connecting: &Connecting) -> Result<Arc<Generation>, ReadError> {
-        let version = Arc::new(RwLock::new(Version { generation: id, sequence: 0, as_of: None }));
+        let version =
+            Arc::new(RwLock::new(Version { generation: id, sequence: 0, as_of: None, position: 0 }));
         let open = |connections, apart| -> Result<_, ReadError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
             Ok(Arc::new(Generation { id, pool, batches: Batches::new(self.tasks.clone()), version, apart }))

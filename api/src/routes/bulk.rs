@@ -7,6 +7,7 @@ use axum::response::Response;
 use chrono::NaiveDate;
 use market::row::{DividendRow, Metrics, Quote, TableRow};
 use serde::Serialize;
+use store::FromRow;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use utoipa::{IntoParams, ToSchema};
@@ -43,6 +44,10 @@ pub(crate) struct Bulk<T> {
 /// What a bulk answer rests on, and what is missing from it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkMeta {
+    /// Rows of the answer.
+    count: usize,
+    /// Symbols nothing is known of.
+    missing: Vec<String>,
     /// The market's as-of date.
     as_of: Option<NaiveDate>,
     /// Generation and log sequence the answer was made from.
@@ -83,11 +88,29 @@ pub(crate) struct Summary {
 pub(crate) struct SymbolDividends {
     /// Canonical ticker.
     symbol: String,
-    /// Newest first.
+    /// Newest first; a day's records are never parted, so there can be more than `per_symbol`.
     dividends: Vec<DividendRow>,
+    /// Whether there are older ones in the range.
+    has_more: bool,
+    /// `start_date` to go on with; null when there are no more.
+    start_date: Option<NaiveDate>,
+    /// `end_date` to go on with; null when there are no more.
+    end_date: Option<NaiveDate>,
 }
 
-const DIVIDENDS_COLUMNS: &[&str] = &["symbol", "dividends"];
+const DIVIDENDS_COLUMNS: &[&str] = &["symbol", "dividends", "has_more", "start_date", "end_date"];
+/// In CSV a row is a dividend.
+static DIVIDEND_COLUMNS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| DividendRow::COLUMNS.iter().copied().chain(["has_more"]).collect());
+
+/// A dividend as a row of CSV.
+#[derive(Debug, Serialize)]
+struct DividendLine<'a> {
+    #[serde(flatten)]
+    dividend: &'a DividendRow,
+    /// Whether the symbol has older ones in the range.
+    has_more: bool,
+}
 static QUOTE_COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| Quote::COLUMNS.to_vec());
 
 /// What quotes and metrics take.
@@ -122,7 +145,7 @@ pub(crate) struct BulkDividendsParameters {
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, declared future ones included.
     end_date: Option<NaiveDate>,
-    /// Records of a symbol at most, the newest.
+    /// Records of a symbol, the newest, and with the last one all of its day; a symbol with more says `has_more`.
     #[param(value_type = Option<i64>)]
     per_symbol: i64,
     /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
@@ -147,7 +170,7 @@ impl Parameters for BulkDividendsParameters {
             end_date: end,
             per_symbol,
             include_projected: reader.flag("include_projected").unwrap_or(false),
-            output: reader.output(DIVIDENDS_COLUMNS),
+            output: reader.output_in(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
         }
     }
 
@@ -190,6 +213,7 @@ impl<'a> Listed<'a> {
         &mut self,
         batch: &[(usize, &str)],
         mut rows: HashMap<String, T>,
+        render: Render<T>,
     ) -> Result<Vec<u8>, RenderError> {
         let mut ordered = Vec::with_capacity(batch.len());
         for (place, symbol) in batch {
@@ -198,7 +222,7 @@ impl<'a> Listed<'a> {
                 None => self.missing.push(*place),
             }
         }
-        let mut body = render::rows(self.output, &ordered)?;
+        let mut body = render(self.output, &ordered)?;
         if self.returned > 0 && !ordered.is_empty() && self.output.format == Format::Json {
             body.insert(0, b',');
         }
@@ -215,11 +239,16 @@ impl<'a> Listed<'a> {
             BulkError { symbol, code: "NOT_FOUND", error }
         };
         let errors: Vec<BulkError> = self.missing.into_iter().map(error).collect();
+        let missing = errors.iter().map(|error| error.symbol.clone()).collect();
         let (returned, failed) = (self.returned, errors.len());
         let summary = Summary { requested: returned + failed, returned, failed };
-        BulkMeta { as_of: version.as_of, data_version: version.to_string(), errors, summary, depth }
+        let (as_of, data_version) = (version.as_of, version.to_string());
+        BulkMeta { count: returned, missing, as_of, data_version, errors, summary, depth }
     }
 }
+
+/// Writes rows as the request wants them.
+type Render<T> = fn(&Output, &[T]) -> Result<Vec<u8>, RenderError>;
 
 /// What an answer of a batch's rows is made of.
 struct Asked<'a> {
@@ -237,6 +266,7 @@ async fn write<T: Serialize>(
     outlet: Outlet,
     asked: Asked<'_>,
     by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, ReadError>,
+    render: Render<T>,
 ) -> Result<Written, ApiError> {
     let resolved = lookup::resolve(generation, asked.symbols).await?;
     let mut listed = Listed::new(asked.output, &resolved);
@@ -251,7 +281,7 @@ async fn write<T: Serialize>(
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
         parameters.extend(&asked.parameters);
         let rows = transaction.query(&statement, &parameters).await?;
-        body.write(listed.rows(&batch, by_symbol(&symbols, &rows)?)?)?;
+        body.write(listed.rows(&batch, by_symbol(&symbols, &rows)?, render)?)?;
     }
     let meta = listed.meta(asked.symbols, &version, asked.depth);
     body.write(render::closing(asked.output, &meta)?)?;
@@ -270,7 +300,7 @@ async fn rows<T: TableRow + Serialize, const METRICS: bool>(
         let rows: Vec<T> = lookup::present(rows)?;
         Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
     };
-    write(&context.generation, outlet, asked, by_symbol).await
+    write(&context.generation, outlet, asked, by_symbol, |output, rows| render::rows(output, rows)).await
 }
 
 /// Bulk quotes (Professional)
@@ -328,23 +358,54 @@ async fn dividends_of(
         parameters: vec![&start, &asked.end_date, &asked.per_symbol, &statuses],
         depth,
     };
-    write(&context.generation, outlet, asked, dividends_by_symbol).await
+    let by_symbol = |symbols: &[&str], rows: &[Row]| dividends_by_symbol(symbols, rows, start);
+    write(&context.generation, outlet, asked, by_symbol, render_dividends).await
 }
 
 /// The dividends of each symbol; none is an empty list.
 fn dividends_by_symbol(
     symbols: &[&str],
     rows: &[Row],
+    start: NaiveDate,
 ) -> Result<HashMap<String, SymbolDividends>, ReadError> {
-    let empty = |symbol: &&str| {
-        let symbol = (*symbol).to_owned();
-        (symbol.clone(), SymbolDividends { symbol, dividends: vec![] })
-    };
+    let empty = |symbol: &&str| ((*symbol).to_owned(), SymbolDividends::empty(symbol));
     let mut by_symbol: HashMap<String, SymbolDividends> = symbols.iter().map(empty).collect();
-    for row in lookup::present::<DividendRow>(rows)? {
-        if let Some(entry) = by_symbol.get_mut(&row.symbol) {
-            entry.dividends.push(row);
-        }
+    for row in rows {
+        let symbol: Option<&str> = row.try_get("symbol")?;
+        let Some(entry) = symbol.and_then(|symbol| by_symbol.get_mut(symbol)) else { continue };
+        entry.take(DividendRow::from_row(row)?, row.try_get("has_more")?, start);
     }
     Ok(by_symbol)
+}
+
+impl SymbolDividends {
+    fn empty(symbol: &str) -> Self {
+        Self {
+            symbol: symbol.to_owned(),
+            dividends: vec![],
+            has_more: false,
+            start_date: None,
+            end_date: None,
+        }
+    }
+
+    /// Adds the next older record; with more to come, the next request goes on the day before it.
+    fn take(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
+        self.has_more = has_more;
+        self.start_date = has_more.then_some(start);
+        self.end_date = dividend.ex_date.pred_opt().filter(|_| has_more);
+        self.dividends.push(dividend);
+    }
+}
+
+/// In CSV a row is a dividend.
+fn render_dividends(output: &Output, symbols: &[SymbolDividends]) -> Result<Vec<u8>, RenderError> {
+    if output.format == Format::Json {
+        return render::rows(output, symbols);
+    }
+    let mut lines = Vec::new();
+    for SymbolDividends { dividends, has_more, .. } in symbols {
+        lines.extend(dividends.iter().map(|dividend| DividendLine { dividend, has_more: *has_more }));
+    }
+    render::rows(output, &lines)
 }

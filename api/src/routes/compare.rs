@@ -13,7 +13,7 @@ use crate::answer::{Context, Rendered};
 use crate::envelope::{ListMeta, Warning};
 use crate::error::ApiError;
 use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
-use crate::read::lookup;
+use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
@@ -55,8 +55,6 @@ pub(crate) struct CompareMeta {
     list: ListMeta,
     /// Symbol with the best figure, by metric; the first asked for of equals.
     best: BTreeMap<&'static str, String>,
-    /// Symbols nothing is known of.
-    missing: Vec<String>,
 }
 
 /// What the comparison takes.
@@ -132,11 +130,9 @@ impl Rows {
 
 async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, ApiError> {
     let asked = &context.parameters;
-    let (named, mut warnings) = lookup::named(&context.generation, Some(&asked.symbols)).await?;
-    let named = named.unwrap_or_default();
-    let resolved = lookup::resolve(&context.generation, &asked.symbols).await?;
-    let unknown = asked.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
-    let missing = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
+    let Named { known, missing } = lookup::named(&context.generation, Some(&asked.symbols)).await?;
+    let named = known.unwrap_or_default();
+    let mut warnings = Vec::new();
     let mut rows = Rows::read(&context, &named).await?;
     if context.tier < Tier::Starter && asked.sections.contains(&"fundamentals") {
         rows.fundamentals.clear();
@@ -153,7 +149,8 @@ async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, A
     let items: Vec<CompareItem> = named.into_iter().map(take).collect();
     let mut list = ListMeta::new(&rows.version, items.len(), 10, None);
     list.warnings = warnings;
-    let meta = CompareMeta { list, best: best(&items), missing };
+    list.miss(missing);
+    let meta = CompareMeta { list, best: best(&items) };
     Ok(Rendered {
         body: render::list(&asked.output, &items, &meta)?,
         version: rows.version,

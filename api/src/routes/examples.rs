@@ -29,6 +29,7 @@ const VALUES: &[(&str, &str)] = &[
     ("category", r#""Dividend Fund""#),
     ("strategy", r#""passive""#),
     ("related_symbol", r#""SPY""#),
+    ("updated_since", r#""7f3a9c1d.812""#),
     ("cursor", r#""eyJhZnRlciI6IlNQWSJ9""#),
     ("market_cap", "1000000000"),
     ("aum", "1000000"),

@@ -1,6 +1,7 @@
 //! The endpoints: each file holds one endpoint's parameters, answer, documentation, gate and handler.
 
 pub(crate) mod bulk;
+mod changes;
 pub(crate) mod compare;
 pub(crate) mod dividends;
 pub(crate) mod docs;

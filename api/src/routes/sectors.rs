@@ -168,7 +168,7 @@ async fn together<P>(context: &Context<P>) -> Result<(Version, Vec<SectorRow>, A
     for _ in 0..5 {
         let universe = context.app.universes.stocks(&context.generation).await?;
         let (version, sectors) = sectors(context).await?;
-        if version.sequence == universe.version.sequence {
+        if version == universe.version {
             return Ok((version, sectors, universe));
         }
         context.generation.observe(version);

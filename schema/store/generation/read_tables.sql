@@ -9,8 +9,10 @@ create table version (
   as_of date,
   benchmark text not null,
   method_version text not null,
-  policy json not null default '[]'
+  policy json not null default '[]',
+  position bigint not null default 0
 );
+comment on column version.position is 'greater after every derivation (control.positions); clients of a served generation are in step up to here';
 comment on column version.policy is 'source policy the tables were derived with';
 
 -- Every spelling a security is or was known by, to its canonical symbol.

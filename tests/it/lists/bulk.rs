@@ -89,6 +89,42 @@ async fn bulk_answers_keep_the_order_and_account_for_every_symbol() -> Result<()
     Ok(())
 }
 
+/// What a client does to have everything: asks again for the symbols that have more.
+#[tokio::test]
+async fn bulk_dividends_say_where_to_go_on() -> Result<()> {
+    let world = Generated::start().await?;
+    let known = symbols(&world, "select symbol from read_g1.stocks order by symbol limit 5").await?;
+    for symbol in &known {
+        let expected = "select coalesce(string_agg(id, ',' order by id), '') from read_g1.dividends where symbol = $1 and status in ('declared', 'paid')";
+        let expected: String = world.app.sql(expected, &[symbol]).await?[0].get(0);
+        let (mut ids, mut range, mut calls) = (Vec::new(), String::new(), 0);
+        loop {
+            let path = format!("/v1/bulk/dividends?per_symbol=7&symbols={symbol}{range}");
+            let body: Value = serde_json::from_slice(&world.body(&path).await?)?;
+            anyhow::ensure!(
+                body["meta"]["count"] == 1 && body["meta"]["missing"] == serde_json::json!([]),
+                "{body}"
+            );
+            let item = &body["data"][0];
+            let rows = item["dividends"].as_array().context("dividends")?;
+            ids.extend(rows.iter().filter_map(|row| row["id"].as_str().map(str::to_owned)));
+            calls += 1;
+            let sheet = world.body(&format!("{path}&format=csv&fields=id,has_more")).await?;
+            let lines = String::from_utf8(sheet)?.lines().count();
+            anyhow::ensure!(lines == rows.len() + 1, "{path}: {lines} lines of CSV for {} rows", rows.len());
+            if item["has_more"] == false {
+                anyhow::ensure!(item["end_date"].is_null() && (calls > 1 || rows.len() <= 8), "{item}");
+                break;
+            }
+            let day = |name: &str| item[name].as_str().map(str::to_owned).context("a day to go on with");
+            range = format!("&start_date={}&end_date={}", day("start_date")?, day("end_date")?);
+        }
+        ids.sort();
+        anyhow::ensure!(ids.join(",") == expected, "{symbol}: {ids:?}\nexpected {expected}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn bulk_dividends_are_the_newest_of_each_symbol() -> Result<()> {
     let world = Generated::start().await?;

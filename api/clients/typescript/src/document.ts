@@ -680,12 +680,16 @@ export interface components {
              * @description The market's as-of date.
              */
             as_of?: string | null;
+            /** @description Rows of the answer. */
+            count: number;
             /** @description Generation and log sequence the answer was made from. */
             data_version: string;
             /** @description Where the range begins because the tier reaches no further back. */
             depth?: components["schemas"]["Depth"] | null;
             /** @description Symbols without a row. */
             errors: components["schemas"]["BulkError"][];
+            /** @description Symbols nothing is known of. */
+            missing: string[];
             /** @description Symbols counted. */
             summary: components["schemas"]["Summary"];
         };
@@ -747,8 +751,6 @@ export interface components {
             best: {
                 [key: string]: string;
             };
-            /** @description Symbols nothing is known of. */
-            missing: string[];
         };
         /** @description Health of the parts. */
         Components: {
@@ -794,7 +796,7 @@ export interface components {
              */
             prices_to: string | null;
         };
-        /** @description The value of a filter, as it was given. */
+        /** @description The value of a filter, as it was understood. */
         Criterion: components["schemas"]["Exact"] | string | string[];
         /** @description The reach of the tier's historical data. */
         Depth: {
@@ -1207,6 +1209,33 @@ export interface components {
             /** @description Where to learn what other plans have, relative to this service. */
             upgrade_url: string;
         };
+        /**
+         * @description Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
+         *     - `amount_held`: The newest regular amount is held until the next one shows what it was (R28).
+         *     - `boundary_shift`: A payment was counted in the year before or after its ex-date's (R13).
+         *     - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts (R29).
+         *     - `currency_mismatch`: Dividends and prices are in different currencies, so there is no yield (R4).
+         *     - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists what was dropped (R29).
+         *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
+         *     - `ex_date_unexpected`: An ex-date is not the one its record date implies (R1).
+         *     - `factor_skipped`: A distribution of the close before it or more, or in another currency, has no price factor (R11).
+         *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
+         *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed: the forward dividend rests on the payment before it (R8).
+         *     - `no_prev_close`: A distribution has no close before it, so no price factor (R11).
+         *     - `overdue`: The expected ex-date passed without a declaration (R19).
+         *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
+         *     - `provisional`: Nothing is known of the security but its rows.
+         *     - `special_by_price`: A regular amount was a special, as the price shows (R28).
+         *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
+         *     - `split_not_in_price`: A split left the price where it was (R30).
+         *     - `streak_seeded`: The increase streak contains years an operator vouches for; the payment streak counts the data alone (R14).
+         *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
+         *     - `ttm_payment_count_unusual`: The trailing year holds another number of payments than the frequency says (R7).
+         *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
+         *     - `yield_suspect`: The headline yield is above 25 % (R18).
+         * @enum {string}
+         */
+        Flag: "amount_held" | "boundary_shift" | "conflicting_duplicate" | "currency_mismatch" | "duplicate_collapsed" | "ex_date_derived" | "ex_date_unexpected" | "factor_skipped" | "frequency_conflict" | "latest_amount_unusual" | "no_prev_close" | "overdue" | "price_jump_without_split" | "provisional" | "special_by_price" | "spin_off_review" | "split_not_in_price" | "streak_seeded" | "ttm_incomplete" | "ttm_payment_count_unusual" | "unknown_type" | "yield_suspect";
         /**
          * @description How the forward dividend was found (R8).
          * @enum {string}
@@ -1677,8 +1706,15 @@ export interface components {
              * @description Rows a page holds at most.
              */
             limit: number;
+            /** @description Symbols asked for that nothing is known of; left out where no symbols can be listed. */
+            missing?: string[] | null;
             /** @description Cursor of the next page; null on the last. */
             next_cursor?: string | null;
+            /**
+             * @description What `updated_since` of a later request has to be to be told what changed after this answer; the same on every page
+             *     of a list. Left out where there is no `updated_since`, and while the served generation changes.
+             */
+            sync_from?: string | null;
             /**
              * Format: date
              * @description The day counted as today, where a default or a figure used it.
@@ -1708,8 +1744,6 @@ export interface components {
              * @description Last day; null before anything is loaded.
              */
             end_date?: string | null;
-            /** @description Symbols nothing is known of. */
-            missing: string[];
             /**
              * Format: date
              * @description First day; null before anything is loaded.
@@ -2127,6 +2161,12 @@ export interface components {
             adjustment: components["schemas"]["Adjustment"];
             /** @description ISO 4217 currency of every price. */
             currency?: string | null;
+            /**
+             * Format: date-time
+             * @description When the splits and dividends that adjust the symbol's prices last changed: adjusted prices fetched before are
+             *     others now. Null when that is more than 400 days ago.
+             */
+            factors_changed_at?: string | null;
             /** @description Length of a point's period. */
             interval: components["schemas"]["Interval"];
             /** @description Canonical ticker. */
@@ -2826,7 +2866,7 @@ export interface components {
             dividend_yield: Decimal | null;
             /** @description Market identifier code of the primary listing. */
             exchange: string | null;
-            /** @description Payment frequency; null when nothing was ever paid or it cannot be told. */
+            /** @description Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told. */
             frequency: components["schemas"]["Frequency"] | null;
             /**
              * Format: int32
@@ -2891,8 +2931,20 @@ export interface components {
         };
         /** @description The dividends of one symbol. */
         SymbolDividends: {
-            /** @description Newest first. */
+            /** @description Newest first; a day's records are never parted, so there can be more than `per_symbol`. */
             dividends?: components["schemas"]["DividendRow"][];
+            /**
+             * Format: date
+             * @description `end_date` to go on with; null when there are no more.
+             */
+            end_date: string | null;
+            /** @description Whether there are older ones in the range. */
+            has_more: boolean;
+            /**
+             * Format: date
+             * @description `start_date` to go on with; null when there are no more.
+             */
+            start_date: string | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
@@ -3087,7 +3139,7 @@ export interface operations {
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Records of a symbol at most, the newest.
+                 * @description Records of a symbol, the newest, and with the last one all of its day; a symbol with more says `has_more`.
                  * @example 20
                  */
                 per_symbol?: number;
@@ -3454,15 +3506,27 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description First declaration date.
+                 * @example 2019-12-02
+                 */
+                declared_from?: string;
+                /**
+                 * @description Last declaration date.
+                 * @example 2019-12-31
+                 */
+                declared_to?: string;
+                /**
                  * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
                  * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
                  * @example false
@@ -3484,7 +3548,17 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description First record date.
+                 * @example 2019-12-02
+                 */
+                record_from?: string;
+                /**
+                 * @description Last record date.
+                 * @example 2019-12-31
+                 */
+                record_to?: string;
+                /**
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -3508,10 +3582,12 @@ export interface operations {
                  */
                 symbols?: string[];
                 /**
-                 * @description Type as declared.
-                 * @example regular
+                 * @description Types as declared, comma-separated.
+                 * @example [
+                 *       "regular"
+                 *     ]
                  */
-                type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
+                type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
             };
             header?: never;
             path?: never;
@@ -3574,15 +3650,27 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description First declaration date.
+                 * @example 2019-12-02
+                 */
+                declared_from?: string;
+                /**
+                 * @description Last declaration date.
+                 * @example 2019-12-31
+                 */
+                declared_to?: string;
+                /**
                  * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
                  * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
                  * @example false
@@ -3604,7 +3692,17 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description First record date.
+                 * @example 2019-12-02
+                 */
+                record_from?: string;
+                /**
+                 * @description Last record date.
+                 * @example 2019-12-31
+                 */
+                record_to?: string;
+                /**
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -3628,10 +3726,12 @@ export interface operations {
                  */
                 symbols?: string[];
                 /**
-                 * @description Type as declared.
-                 * @example regular
+                 * @description Types as declared, comma-separated.
+                 * @example [
+                 *       "regular"
+                 *     ]
                  */
-                type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
+                type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
             };
             header?: never;
             path?: never;
@@ -3687,12 +3787,22 @@ export interface operations {
     };
     dividends_history: {
         parameters: {
-            query: {
+            query?: {
                 /**
                  * @description `next_cursor` of the page before, with the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
+                /**
+                 * @description First declaration date.
+                 * @example 2019-12-02
+                 */
+                declared_from?: string;
+                /**
+                 * @description Last declaration date.
+                 * @example 2019-12-31
+                 */
+                declared_to?: string;
                 /**
                  * @description Last ex-date. Default: none, declared future ones included.
                  * @example 2019-12-31
@@ -3709,6 +3819,16 @@ export interface operations {
                  */
                 limit?: number;
                 /**
+                 * @description First record date.
+                 * @example 2019-12-02
+                 */
+                record_from?: string;
+                /**
+                 * @description Last record date.
+                 * @example 2019-12-31
+                 */
+                record_to?: string;
+                /**
                  * @description Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last in both directions.
                  * @example [
                  *       "ex_date.desc"
@@ -3721,22 +3841,33 @@ export interface operations {
                  */
                 start_date?: string;
                 /**
-                 * @description declared, paid or cancelled. Default: declared and paid.
-                 * @example declared
+                 * @description declared, paid or cancelled, comma-separated. Default: declared and paid.
+                 * @example [
+                 *       "declared"
+                 *     ]
                  */
-                status?: "declared" | "paid" | "cancelled";
+                status?: ("declared" | "paid" | "cancelled")[];
                 /**
-                 * @description Comma-separated symbols (at most 50); unknown ones are warnings.
+                 * @description Comma-separated symbols (at most 50); unknown ones are in `meta.missing`. Needed, except by Professional together with
+                 *     `updated_since`: then everything that changed.
                  * @example [
                  *       "SPY"
                  *     ]
                  */
-                symbols: string[];
+                symbols?: string[];
                 /**
-                 * @description Type as declared.
-                 * @example regular
+                 * @description Types as declared, comma-separated.
+                 * @example [
+                 *       "regular"
+                 *     ]
                  */
-                type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
+                type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
+                /**
+                 * @description `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
+                 *     vanished ones are cancelled. Conflicts with filters and `sort`.
+                 * @example 7f3a9c1d.812
+                 */
+                updated_since?: string;
             };
             header?: never;
             path?: never;
@@ -3799,15 +3930,27 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description First declaration date.
+                 * @example 2019-12-02
+                 */
+                declared_from?: string;
+                /**
+                 * @description Last declaration date.
+                 * @example 2019-12-31
+                 */
+                declared_to?: string;
+                /**
                  * @description Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for payments.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
                  * @description With dividends expected from the pattern but not declared; amount and payment date are estimates.
                  * @example false
@@ -3829,7 +3972,17 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description First record date.
+                 * @example 2019-12-02
+                 */
+                record_from?: string;
+                /**
+                 * @description Last record date.
+                 * @example 2019-12-31
+                 */
+                record_to?: string;
+                /**
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -3853,10 +4006,12 @@ export interface operations {
                  */
                 symbols?: string[];
                 /**
-                 * @description Type as declared.
-                 * @example regular
+                 * @description Types as declared, comma-separated.
+                 * @example [
+                 *       "regular"
+                 *     ]
                  */
-                type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
+                type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
             };
             header?: never;
             path?: never;
@@ -3914,12 +4069,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Asset class, any case.
+                 * @description Asset classes by name or slug, comma-separated.
                  * @example Equity
                  */
                 asset_class?: string;
                 /**
-                 * @description Category, any case.
+                 * @description Categories by name or slug, comma-separated.
                  * @example Dividend Fund
                  */
                 category?: string;
@@ -3929,10 +4084,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
                  * @description Whether the fund is inverse.
                  * @example true
@@ -3944,7 +4101,7 @@ export interface operations {
                  */
                 is_leveraged?: boolean;
                 /**
-                 * @description Issuer, any case.
+                 * @description Issuers by name or slug, comma-separated.
                  * @example Synthetic Fund House
                  */
                 issuer?: string;
@@ -3991,7 +4148,7 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "aum.asc" | "aum.desc" | "expense_ratio.asc" | "expense_ratio.desc" | "dividend_yield.asc" | "dividend_yield.desc")[];
                 /**
-                 * @description Strategy, any case.
+                 * @description Strategies by name or slug, comma-separated.
                  * @example passive
                  */
                 strategy?: string;
@@ -4118,7 +4275,7 @@ export interface operations {
                  */
                 as_of?: string;
                 /**
-                 * @description Asset type, any case.
+                 * @description Asset types of the fund's positions, comma-separated, any case.
                  * @example equity
                  */
                 asset_type?: string;
@@ -4138,7 +4295,7 @@ export interface operations {
                  */
                 min_weight?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description Sectors of the fund's positions by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -4415,7 +4572,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Country of domicile, any case.
+                 * @description Countries of domicile by ISO 3166 code or name, comma-separated.
                  * @example US
                  */
                 country?: string;
@@ -4435,7 +4592,7 @@ export interface operations {
                  */
                 ex_date_to?: string;
                 /**
-                 * @description Market identifier code, any case.
+                 * @description Exchanges by market identifier code or name, comma-separated.
                  * @example XNYS
                  */
                 exchange?: string;
@@ -4447,17 +4604,19 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Index membership, for example sp500.
+                 * @description Indexes the security is a member of, any of them, comma-separated.
                  * @example sp500
                  */
                 index?: string;
                 /**
-                 * @description Industry name, any case.
+                 * @description Industries by name or slug, comma-separated.
                  * @example Water Utilities
                  */
                 industry?: string;
@@ -4597,7 +4756,7 @@ export interface operations {
                  */
                 min_yield_ttm?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -4609,10 +4768,12 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
                 /**
-                 * @description Security type.
-                 * @example stock
+                 * @description Security types, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
                  */
-                type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+                type?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
             };
             header?: never;
             path?: never;
@@ -4670,7 +4831,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Country of domicile, any case.
+                 * @description Countries of domicile by ISO 3166 code or name, comma-separated.
                  * @example US
                  */
                 country?: string;
@@ -4690,7 +4851,7 @@ export interface operations {
                  */
                 ex_date_to?: string;
                 /**
-                 * @description Market identifier code, any case.
+                 * @description Exchanges by market identifier code or name, comma-separated.
                  * @example XNYS
                  */
                 exchange?: string;
@@ -4702,17 +4863,19 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Index membership, for example sp500.
+                 * @description Indexes the security is a member of, any of them, comma-separated.
                  * @example sp500
                  */
                 index?: string;
                 /**
-                 * @description Industry name, any case.
+                 * @description Industries by name or slug, comma-separated.
                  * @example Water Utilities
                  */
                 industry?: string;
@@ -4852,7 +5015,7 @@ export interface operations {
                  */
                 min_yield_ttm?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -4864,10 +5027,12 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
                 /**
-                 * @description Security type.
-                 * @example stock
+                 * @description Security types, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
                  */
-                type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+                type?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
             };
             header?: never;
             path?: never;
@@ -4925,7 +5090,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Country of domicile, any case.
+                 * @description Countries of domicile by ISO 3166 code or name, comma-separated.
                  * @example US
                  */
                 country?: string;
@@ -4945,7 +5110,7 @@ export interface operations {
                  */
                 ex_date_to?: string;
                 /**
-                 * @description Market identifier code, any case.
+                 * @description Exchanges by market identifier code or name, comma-separated.
                  * @example XNYS
                  */
                 exchange?: string;
@@ -4957,17 +5122,19 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Index membership, for example sp500.
+                 * @description Indexes the security is a member of, any of them, comma-separated.
                  * @example sp500
                  */
                 index?: string;
                 /**
-                 * @description Industry name, any case.
+                 * @description Industries by name or slug, comma-separated.
                  * @example Water Utilities
                  */
                 industry?: string;
@@ -5107,7 +5274,7 @@ export interface operations {
                  */
                 min_yield_ttm?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -5119,10 +5286,12 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
                 /**
-                 * @description Security type.
-                 * @example stock
+                 * @description Security types, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
                  */
-                type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+                type?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
             };
             header?: never;
             path?: never;
@@ -5180,7 +5349,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Country of domicile, any case.
+                 * @description Countries of domicile by ISO 3166 code or name, comma-separated.
                  * @example US
                  */
                 country?: string;
@@ -5200,7 +5369,7 @@ export interface operations {
                  */
                 ex_date_to?: string;
                 /**
-                 * @description Market identifier code, any case.
+                 * @description Exchanges by market identifier code or name, comma-separated.
                  * @example XNYS
                  */
                 exchange?: string;
@@ -5212,17 +5381,19 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Index membership, for example sp500.
+                 * @description Indexes the security is a member of, any of them, comma-separated.
                  * @example sp500
                  */
                 index?: string;
                 /**
-                 * @description Industry name, any case.
+                 * @description Industries by name or slug, comma-separated.
                  * @example Water Utilities
                  */
                 industry?: string;
@@ -5362,7 +5533,7 @@ export interface operations {
                  */
                 min_yield_ttm?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -5374,10 +5545,12 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
                 /**
-                 * @description Security type.
-                 * @example stock
+                 * @description Security types, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
                  */
-                type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+                type?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
             };
             header?: never;
             path?: never;
@@ -5435,7 +5608,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Country of domicile, any case.
+                 * @description Countries of domicile by ISO 3166 code or name, comma-separated.
                  * @example US
                  */
                 country?: string;
@@ -5455,7 +5628,7 @@ export interface operations {
                  */
                 ex_date_to?: string;
                 /**
-                 * @description Market identifier code, any case.
+                 * @description Exchanges by market identifier code or name, comma-separated.
                  * @example XNYS
                  */
                 exchange?: string;
@@ -5467,17 +5640,19 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Index membership, for example sp500.
+                 * @description Indexes the security is a member of, any of them, comma-separated.
                  * @example sp500
                  */
                 index?: string;
                 /**
-                 * @description Industry name, any case.
+                 * @description Industries by name or slug, comma-separated.
                  * @example Water Utilities
                  */
                 industry?: string;
@@ -5617,7 +5792,7 @@ export interface operations {
                  */
                 min_yield_ttm?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -5629,10 +5804,12 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
                 /**
-                 * @description Security type.
-                 * @example stock
+                 * @description Security types, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
                  */
-                type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+                type?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
             };
             header?: never;
             path?: never;
@@ -5695,7 +5872,7 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description Market identifier code, any case.
+                 * @description Exchanges by market identifier code or name, comma-separated.
                  * @example XNYS
                  */
                 exchange?: string;
@@ -5723,10 +5900,12 @@ export interface operations {
                  */
                 sort?: ("score.asc" | "score.desc" | "market_cap.asc" | "market_cap.desc" | "symbol.asc" | "symbol.desc" | "name.asc" | "name.desc")[];
                 /**
-                 * @description Security type.
-                 * @example stock
+                 * @description Security types, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
                  */
-                type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+                type?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
             };
             header?: never;
             path?: never;
@@ -5924,37 +6103,41 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Country of domicile, any case.
+                 * @description Countries of domicile by ISO 3166 code or name, comma-separated.
                  * @example US
                  */
                 country?: string;
                 /**
-                 * @description ISO 4217 currency, any case.
-                 * @example USD
+                 * @description ISO 4217 currencies, comma-separated, any case.
+                 * @example [
+                 *       "USD"
+                 *     ]
                  */
-                currency?: string;
+                currency?: string[];
                 /**
                  * @description `next_cursor` of the page before, with the same filters and order.
                  * @example eyJhZnRlciI6IlNQWSJ9
                  */
                 cursor?: string;
                 /**
-                 * @description Market identifier code, any case.
+                 * @description Exchanges by market identifier code or name, comma-separated.
                  * @example XNYS
                  */
                 exchange?: string;
                 /**
-                 * @description Payment frequency.
-                 * @example weekly
+                 * @description Payment frequencies, comma-separated.
+                 * @example [
+                 *       "weekly"
+                 *     ]
                  */
-                frequency?: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
+                frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
                  * @description Whether regular dividends are being paid.
                  * @example true
                  */
                 has_dividends?: boolean;
                 /**
-                 * @description Industry name, any case.
+                 * @description Industries by name or slug, comma-separated.
                  * @example Water Utilities
                  */
                 industry?: string;
@@ -5999,7 +6182,7 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Sector name, any case.
+                 * @description Sectors by name or slug, comma-separated.
                  * @example Utilities
                  */
                 sector?: string;
@@ -6011,17 +6194,19 @@ export interface operations {
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "dividend_yield.asc" | "dividend_yield.desc")[];
                 /**
-                 * @description Comma-separated symbols (at most 100); unknown ones are warnings.
+                 * @description Comma-separated symbols (at most 100); unknown ones are in `meta.missing`.
                  * @example [
                  *       "SPY"
                  *     ]
                  */
                 symbols?: string[];
                 /**
-                 * @description Security type.
-                 * @example stock
+                 * @description Security types, comma-separated.
+                 * @example [
+                 *       "stock"
+                 *     ]
                  */
-                type?: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
+                type?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
             };
             header?: never;
             path?: never;
@@ -6180,15 +6365,25 @@ export interface operations {
                  */
                 start_date?: string;
                 /**
-                 * @description declared, paid or cancelled. Default: declared and paid.
-                 * @example declared
+                 * @description declared, paid or cancelled, comma-separated. Default: declared and paid.
+                 * @example [
+                 *       "declared"
+                 *     ]
                  */
-                status?: "declared" | "paid" | "cancelled";
+                status?: ("declared" | "paid" | "cancelled")[];
                 /**
-                 * @description Type as declared.
-                 * @example regular
+                 * @description Types as declared, comma-separated.
+                 * @example [
+                 *       "regular"
+                 *     ]
                  */
-                type?: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
+                type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
+                /**
+                 * @description `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
+                 *     vanished ones are cancelled. Conflicts with filters and `sort`.
+                 * @example 7f3a9c1d.812
+                 */
+                updated_since?: string;
             };
             header?: never;
             path: {
@@ -6474,10 +6669,18 @@ export interface operations {
                  */
                 start_date?: string;
                 /**
-                 * @description Direction.
-                 * @example forward
+                 * @description Directions, comma-separated.
+                 * @example [
+                 *       "forward"
+                 *     ]
                  */
-                type?: "forward" | "reverse" | "stock_dividend";
+                type?: ("forward" | "reverse" | "stock_dividend")[];
+                /**
+                 * @description `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
+                 *     vanished ones are cancelled. Conflicts with filters and `sort`.
+                 * @example 7f3a9c1d.812
+                 */
+                updated_since?: string;
             };
             header?: never;
             path: {

@@ -9,7 +9,7 @@ use crate::read::projection::Generation;
 
 /// One value a version, loaded when first asked for; the newest two are kept.
 #[derive(Debug)]
-pub(crate) struct PerVersion<T: Send + Sync + 'static>(Cache<(i32, i64), Arc<T>>);
+pub(crate) struct PerVersion<T: Send + Sync + 'static>(Cache<(i32, i64, i64), Arc<T>>);
 
 impl<T: Send + Sync + 'static> Default for PerVersion<T> {
     fn default() -> Self {
@@ -24,7 +24,8 @@ impl<T: Send + Sync + 'static> PerVersion<T> {
         generation: &Generation,
         load: impl Future<Output = Result<T, ReadError>>,
     ) -> Result<Arc<T>, ReadError> {
-        let key = (generation.id, generation.version().sequence);
+        let version = generation.version();
+        let key = (generation.id, version.sequence, version.position);
         let load = async { load.await.map(Arc::new) };
         self.0.try_get_with(key, load).await.map_err(|error| (*error).clone())
     }

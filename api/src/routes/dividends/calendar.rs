@@ -16,12 +16,12 @@ use std::sync::LazyLock;
 
 use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::{List, ListMeta, Warning};
+use crate::envelope::{List, ListMeta};
 use crate::error::ApiError;
 use crate::parameters::{
-    Bounds, Described, Direction, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
+    Bounds, Described, Direction, OtherDays, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
 };
-use crate::read::lookup;
+use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
@@ -116,6 +116,8 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
+    other_days: OtherDays,
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -140,6 +142,7 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
             r#type: reader.some_of("type", DividendType::ALL),
             frequency: reader.some_of("frequency", Frequency::ALL),
             include_projected: reader.flag("include_projected").unwrap_or(false),
+            other_days: reader.other_days(),
             page: reader.page(&PAGING),
             output: reader.output(&COLUMNS),
         }
@@ -180,15 +183,16 @@ async fn page<const DAYS: u64>(
     descending: &str,
 ) -> Result<Rendered, ApiError> {
     let asked = &context.parameters;
-    let (named, warnings) = lookup::named(&context.generation, asked.symbols.as_ref()).await?;
+    let Named { known, missing } = lookup::named(&context.generation, asked.symbols.as_ref()).await?;
     let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
     let (least_yield, least_amount) = (asked.min_yield.map(Exact), asked.min_amount.map(Exact));
     let probe = asked.page.limit + 1;
-    let parameters: [&(dyn ToSql + Sync); 14] = [
+    let OtherDays { declared, record } = asked.other_days;
+    let parameters: [&(dyn ToSql + Sync); 18] = [
         &asked.start_date,
         &asked.end_date,
-        &named,
+        &known,
         &asked.sector,
         &least_yield,
         &least_amount,
@@ -200,6 +204,10 @@ async fn page<const DAYS: u64>(
         &kind,
         &id,
         &probe,
+        &declared.start,
+        &declared.end,
+        &record.start,
+        &record.end,
     ];
     let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
     let rows = lookup::query(&context.generation, statement, &parameters).await?;
@@ -207,19 +215,22 @@ async fn page<const DAYS: u64>(
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     let rows =
         present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;
-    finish(&context, version, rows, warnings)
+    finish(&context, version, rows, missing)
 }
 
 fn finish<const DAYS: u64>(
     context: &Context<CalendarParameters<DAYS>>,
     version: Version,
     mut rows: Vec<CalendarRow>,
-    warnings: Vec<Warning>,
+    missing: Vec<String>,
 ) -> Result<Rendered, ApiError> {
     let asked = &context.parameters;
     let next_cursor = asked.page.cut(&mut rows, &context.app.signer, CalendarRow::key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    (meta.today, meta.warnings) = (Some(context.today), warnings);
+    meta.today = Some(context.today);
+    if asked.symbols.is_some() {
+        meta.miss(missing);
+    }
     Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 

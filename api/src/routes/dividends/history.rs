@@ -4,18 +4,24 @@ use axum::response::Response;
 use chrono::NaiveDate;
 use market::event::DividendType;
 use market::row::{DividendRow, DividendStatus, TableRow};
+use tokio_postgres::types::ToSql;
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
 use crate::envelope::{Depth, List, ListMeta, Warning};
 use crate::error::ApiError;
-use crate::parameters::{Described, Direction, Output, Page, Paging, Parameters, Reader, SymbolList, Window};
-use crate::read::lookup;
+use crate::parameters::{
+    Described, Direction, OTHER_DAYS, OtherDays, Output, Page, Paging, Parameters, Reader, Since, SymbolList,
+    Window,
+};
+use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
-use crate::routes::stocks::dividends::{STATUSES, statuses};
+use crate::routes::changes::{Asked, changed};
+use crate::routes::stocks::dividends::{FILTERS, STATUSES, statuses};
+use crate::tier::Tier;
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
@@ -30,9 +36,10 @@ const PAGING: Paging = Paging {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct HistoryParameters {
-    /// Comma-separated symbols (at most 50); unknown ones are warnings.
-    #[param(value_type = String)]
-    symbols: SymbolList,
+    /// Comma-separated symbols (at most 50); unknown ones are in `meta.missing`. Needed, except by Professional together with
+    /// `updated_since`: then everything that changed.
+    #[param(value_type = Option<String>)]
+    symbols: Option<SymbolList>,
     /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: none, declared future ones included.
@@ -47,6 +54,12 @@ pub(crate) struct HistoryParameters {
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
+    other_days: OtherDays,
+    /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
+    /// vanished ones are cancelled. Conflicts with filters and `sort`.
+    #[param(value_type = Option<String>)]
+    updated_since: Option<Since>,
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -55,8 +68,15 @@ pub(crate) struct HistoryParameters {
 impl Parameters for HistoryParameters {
     const TIER_MATTERS: bool = true;
 
+    fn needs(&self) -> Option<(Tier, &'static str)> {
+        (self.symbols.is_none() && self.updated_since.is_some())
+            .then_some((Tier::Professional, "market_changes"))
+    }
+
     fn read(reader: &mut Reader<'_>) -> Self {
-        let symbols = reader.required_symbols(50);
+        let symbols = reader.symbols(50);
+        let updated_since = reader.updated_since(&[FILTERS.as_slice(), &OTHER_DAYS].concat());
+        reader.require_either("symbols", "updated_since");
         let Window { start, end } = reader.window();
         Self {
             symbols,
@@ -65,6 +85,8 @@ impl Parameters for HistoryParameters {
             r#type: reader.some_of("type", DividendType::ALL),
             status: reader.some_of("status", STATUSES),
             include_projected: reader.flag("include_projected").unwrap_or(false),
+            other_days: reader.other_days(),
+            updated_since,
             page: reader.page(&PAGING),
             output: reader.output(DividendRow::COLUMNS),
         }
@@ -89,25 +111,43 @@ pub(crate) async fn history(access: Access<Free, HistoryParameters>) -> Response
 
 async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError> {
     let asked = &context.parameters;
-    let (named, warnings) = lookup::named(&context.generation, Some(&asked.symbols)).await?;
+    if let Some(since) = &asked.updated_since {
+        let (symbols, page, output) = (asked.symbols.as_ref(), &asked.page, &asked.output);
+        return changed::<DividendRow, _>(&context, Asked { since, symbols, page, output }).await;
+    }
+    let Named { known, missing } = lookup::named(&context.generation, asked.symbols.as_ref()).await?;
+    let OtherDays { declared, record } = asked.other_days;
     let start = asked.start_date.unwrap_or_else(|| context.floor());
     let statuses = statuses(asked.status.as_ref(), asked.include_projected);
     let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
     let probe = asked.page.limit + 1;
     let statement = if asked.page.direction() == Direction::Ascending { HISTORY_ASCENDING } else { HISTORY };
-    let rows = lookup::query(
-        &context.generation,
-        statement,
-        &[&named, &start, &asked.end_date, &asked.r#type, &statuses, &after, &symbol, &kind, &id, &probe],
-    )
-    .await?;
-    let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?)?;
+    let parameters: [&(dyn ToSql + Sync); 14] = [
+        &known,
+        &start,
+        &asked.end_date,
+        &asked.r#type,
+        &statuses,
+        &after,
+        &symbol,
+        &kind,
+        &id,
+        &probe,
+        &declared.start,
+        &declared.end,
+        &record.start,
+        &record.end,
+    ];
+    let rows = lookup::query(&context.generation, statement, &parameters).await?;
+    let first = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
+    let (version, page) = (Version::of(first)?, asked.page.carrying(first.try_get("sync_from")?));
     let held = lookup::held(&rows)?;
     let mut rows: Vec<DividendRow> = lookup::present(&rows)?;
-    let next_cursor = asked.page.cut(&mut rows, &context.app.signer, key);
+    let next_cursor = page.cut(&mut rows, &context.app.signer, key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    meta.warnings = warnings;
+    meta.sync_from = page.sync_from;
+    meta.miss(missing);
     meta.warnings.extend(Warning::held(held));
     meta.reach(
         asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),

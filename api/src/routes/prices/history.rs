@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use axum::response::Response;
-use chrono::{Datelike, Days, Months, NaiveDate};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc};
 use market::bars::{date_of, day_number};
 use market::measure::Closes;
 use market::price::{Adjusted, Basis, CumulativeFactors, Interval, Period, PricePoint};
@@ -163,6 +163,9 @@ pub(crate) struct PricesMeta {
     /// Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
     /// their ex-date; null without a bar, and when a distribution was paid in another currency.
     total_return: Option<Exact>,
+    /// When the splits and dividends that adjust the symbol's prices last changed: adjusted prices fetched before are
+    /// others now. Null when that is more than 400 days ago.
+    factors_changed_at: Option<DateTime<Utc>>,
 }
 
 /// Historical prices
@@ -183,7 +186,7 @@ pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response 
                 lookup::query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
             let row = rows.first().ok_or_else(|| lookup::unversioned(&context.generation))?;
             let series = Series::of(row)?.ok_or_else(|| lookup::unknown(&context.parameters.symbol))?;
-            page(&context, &series, start)
+            page(&context, &series, start, row.try_get("factors_changed_at")?)
         })
         .await
 }
@@ -192,6 +195,7 @@ fn page(
     context: &Context<PricesParameters>,
     series: &Series,
     start: NaiveDate,
+    factors_changed_at: Option<DateTime<Utc>>,
 ) -> Result<Rendered, ApiError> {
     let asked = &context.parameters;
     let bars = &series.bars;
@@ -212,7 +216,16 @@ fn page(
     let mut body = render::opening(&asked.output)?;
     body.extend(Writer::new(&adjusted, series.whose(), &asked.output, periods.len()).records(periods.iter()));
     let total_return = total_return(series, first..end.max(first));
-    let meta = meta(context, series, periods.len(), start, next_cursor.clone(), total_return);
+    let list = list(context, series, periods.len(), start, next_cursor.clone());
+    let meta = PricesMeta {
+        list,
+        symbol: series.symbol.clone(),
+        currency: series.currency.clone(),
+        interval: asked.interval,
+        adjustment: asked.adjustment,
+        total_return,
+        factors_changed_at,
+    };
     body.extend(render::closing(&asked.output, &meta)?);
     Ok(Rendered { body: body.into(), version: series.version, next_cursor })
 }
@@ -231,26 +244,18 @@ fn cut<'p>(periods: &'p [Period], days: &[i32], page: &Page) -> (&'p [Period], b
     (&rest[..limit], rest.len() > limit)
 }
 
-fn meta(
+fn list(
     context: &Context<PricesParameters>,
     series: &Series,
     count: usize,
     start: NaiveDate,
     next_cursor: Option<String>,
-    total_return: Option<Exact>,
-) -> PricesMeta {
+) -> ListMeta {
     let asked = &context.parameters;
     let mut list = ListMeta::new(&series.version, count, asked.page.limit, next_cursor);
     list.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
     list.today = (asked.start_date.is_none() || asked.range.is_some()).then_some(context.today);
-    PricesMeta {
-        list,
-        symbol: series.symbol.clone(),
-        currency: series.currency.clone(),
-        interval: asked.interval,
-        adjustment: asked.adjustment,
-        total_return,
-    }
+    list
 }
 
 fn total_return(series: &Series, range: Range<usize>) -> Option<Exact> {

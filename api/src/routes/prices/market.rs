@@ -18,13 +18,13 @@ use super::series::Series;
 use super::write::Writer;
 use crate::access::{Access, Professional};
 use crate::answer::{Body, Context, Outlet, Written};
-use crate::envelope::{ListMeta, Warning};
+use crate::envelope::ListMeta;
 use crate::error::ApiError;
 use crate::parameters::{
     Described, Direction, Format, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
 };
 use crate::pipe::Gone;
-use crate::read::lookup;
+use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
 use crate::render;
 use crate::routes::Failures;
@@ -128,8 +128,6 @@ pub(crate) struct MarketPricesMeta {
     end_date: Option<NaiveDate>,
     /// What prices are adjusted for.
     adjustment: Adjustment,
-    /// Symbols nothing is known of.
-    missing: Vec<String>,
 }
 
 /// The market's prices of a day (Professional)
@@ -146,7 +144,8 @@ pub(crate) async fn market(access: Access<Professional, MarketPricesParameters>)
 
 async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Result<Written, ApiError> {
     let asked = &context.parameters;
-    let (named, missing) = symbols(&context).await?;
+    let Named { known: named, missing } =
+        lookup::named(&context.generation, context.parameters.symbols.as_ref()).await?;
     let mut client = context.generation.client().await?;
     let transaction = lookup::snapshot(&mut client).await?;
     let mut from = asked.page.after(0).map(str::to_owned);
@@ -168,23 +167,12 @@ async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Resul
     let key = filled.last.as_ref().filter(|_| filled.more);
     let next_cursor = key.map(|key| asked.page.cursor(key, &context.app.signer));
     let mut list = ListMeta::new(&version, filled.count, asked.page.limit, next_cursor.clone());
-    list.warnings = missing.iter().map(|symbol| Warning::unknown_symbol(symbol)).collect();
+    list.miss(missing);
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
-    let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment, missing };
+    let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment };
     let mut body = filled.body;
     body.write(render::closing(&asked.output, &meta)?)?;
     Ok(body.finish(next_cursor)?)
-}
-
-/// The canonical symbols asked for, `None` for all, and those nothing is known of.
-async fn symbols(
-    context: &Context<MarketPricesParameters>,
-) -> Result<(Option<Vec<String>>, Vec<String>), ApiError> {
-    let Some(listed) = &context.parameters.symbols else { return Ok((None, vec![])) };
-    let resolved = lookup::resolve(&context.generation, listed).await?;
-    let unknown = listed.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
-    let missing = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
-    Ok((Some(resolved.into_iter().flatten().collect()), missing))
 }
 
 /// The next securities with bars in the years of the range.

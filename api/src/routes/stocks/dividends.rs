@@ -11,10 +11,12 @@ use utoipa::IntoParams;
 use crate::access::{Access, Starter};
 use crate::envelope::{Depth, List, Warning};
 use crate::parameters::{
-    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
+    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, Since, SortValue,
+    Window,
 };
 use crate::read::lookup;
 use crate::routes::Failures;
+use crate::routes::changes::{Asked, changed};
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
 const PAGING: Paging = Paging {
@@ -23,6 +25,9 @@ const PAGING: Paging = Paging {
     keys: &["ex_date", "payment_date", "amount"],
     order: &[("ex_date", Direction::Descending)],
 };
+/// What `updated_since` conflicts with.
+pub(crate) const FILTERS: [&str; 6] =
+    ["start_date", "end_date", "type", "status", "include_projected", "sort"];
 /// Statuses one can ask for; projected rows come with `include_projected`.
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
@@ -54,6 +59,10 @@ pub(crate) struct DividendsParameters {
     /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
+    /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
+    /// vanished ones are cancelled. Conflicts with filters and `sort`.
+    #[param(value_type = Option<String>)]
+    updated_since: Option<Since>,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -70,9 +79,20 @@ impl Parameters for DividendsParameters {
         let (r#type, status) =
             (reader.some_of("type", DividendType::ALL), reader.some_of("status", STATUSES));
         let include_projected = reader.flag("include_projected").unwrap_or(false);
+        let updated_since = reader.updated_since(&FILTERS);
         let page = reader.page(&PAGING);
         let output = reader.output(DividendRow::COLUMNS);
-        Self { symbol, start_date: start, end_date: end, r#type, status, include_projected, page, output }
+        Self {
+            symbol,
+            start_date: start,
+            end_date: end,
+            r#type,
+            status,
+            include_projected,
+            updated_since,
+            page,
+            output,
+        }
     }
 
     fn oldest(&self) -> Option<NaiveDate> {
@@ -114,6 +134,12 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
     access
         .answer(async |context| {
             let asked = &context.parameters;
+            if let Some(since) = &asked.updated_since {
+                let (page, output) = (&asked.page, &asked.output);
+                lookup::known(&context.generation, &asked.symbol).await?;
+                let symbols = Some(&asked.symbol.listed());
+                return changed::<DividendRow, _>(&context, Asked { since, symbols, page, output }).await;
+            }
             let start = asked.start_date.unwrap_or_else(|| context.floor());
             let statuses = statuses(asked.status.as_ref(), asked.include_projected);
             let found = lookup::many::<DividendRow>(
@@ -125,7 +151,9 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
             .await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            context.page(&asked.output, &asked.page, found.version, &found.rows, |meta| {
+            let page = asked.page.carrying(found.sync_from);
+            context.page(&asked.output, &page, found.version, &found.rows, |meta| {
+                meta.sync_from = page.sync_from.clone();
                 meta.reach(depth, today);
                 meta.warnings.extend(Warning::held(found.held));
             })

@@ -16,7 +16,7 @@ use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
     among,
 };
-use crate::read::lookup;
+use crate::read::lookup::{self, Named};
 use crate::routes::Failures;
 use crate::vocabulary::Field;
 
@@ -31,7 +31,7 @@ const PAGING: Paging = Paging {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParameters {
-    /// Comma-separated symbols (at most 100); unknown ones are warnings.
+    /// Comma-separated symbols (at most 100); unknown ones are in `meta.missing`.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
     /// Security types, comma-separated.
@@ -169,15 +169,19 @@ pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
     access
         .answer(async |context| {
             let universe = context.app.universes.stocks(&context.generation).await?;
-            let (named, warnings) =
+            let Named { known, missing } =
                 lookup::named(&context.generation, context.parameters.symbols.as_ref()).await?;
-            let named: Option<HashSet<String>> = named.map(|named| named.into_iter().collect());
+            let named: Option<HashSet<String>> = known.map(|named| named.into_iter().collect());
             let members = universe.members.iter().map(|member| &member.stock);
             let wanted =
                 members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
             let rows = wanted.filter(|stock| context.parameters.keeps(stock));
             let asked = &context.parameters;
-            context.page(&asked.output, &asked.page, universe.version, rows, |meta| meta.warnings = warnings)
+            context.page(&asked.output, &asked.page, universe.version, rows, |meta| {
+                if asked.symbols.is_some() {
+                    meta.miss(missing);
+                }
+            })
         })
         .await
 }

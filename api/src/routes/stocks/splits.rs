@@ -10,10 +10,12 @@ use utoipa::IntoParams;
 use crate::access::{Access, Free};
 use crate::envelope::{Depth, List, Warning};
 use crate::parameters::{
-    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, SortValue, Window,
+    Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, Since, SortValue,
+    Window,
 };
 use crate::read::lookup;
 use crate::routes::Failures;
+use crate::routes::changes::{Asked, changed};
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
 const PAGING: Paging =
@@ -32,6 +34,10 @@ pub(crate) struct SplitsParameters {
     /// Directions, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<SplitType>>,
+    /// `meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order of their changes;
+    /// vanished ones are cancelled. Conflicts with filters and `sort`.
+    #[param(value_type = Option<String>)]
+    updated_since: Option<Since>,
     #[param(ignore)]
     page: Page,
     #[param(ignore)]
@@ -45,9 +51,10 @@ impl Parameters for SplitsParameters {
         let symbol = reader.symbol();
         let Window { start, end } = reader.window();
         let r#type = reader.some_of("type", SplitType::ALL);
+        let updated_since = reader.updated_since(&["start_date", "end_date", "type", "sort"]);
         let page = reader.page(&PAGING);
         let output = reader.output(SplitRow::COLUMNS);
-        Self { symbol, start_date: start, end_date: end, r#type, page, output }
+        Self { symbol, start_date: start, end_date: end, r#type, updated_since, page, output }
     }
 
     fn oldest(&self) -> Option<NaiveDate> {
@@ -77,6 +84,12 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
     access
         .answer(async |context| {
             let asked = &context.parameters;
+            if let Some(since) = &asked.updated_since {
+                let (page, output) = (&asked.page, &asked.output);
+                lookup::known(&context.generation, &asked.symbol).await?;
+                let symbols = Some(&asked.symbol.listed());
+                return changed::<SplitRow, _>(&context, Asked { since, symbols, page, output }).await;
+            }
             let start = asked.start_date.unwrap_or_else(|| context.floor());
             let found = lookup::many::<SplitRow>(
                 &context.generation,
@@ -87,7 +100,9 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
             .await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            context.page(&asked.output, &asked.page, found.version, &found.rows, |meta| {
+            let page = asked.page.carrying(found.sync_from);
+            context.page(&asked.output, &page, found.version, &found.rows, |meta| {
+                meta.sync_from = page.sync_from.clone();
                 meta.reach(depth, today);
                 meta.warnings.extend(Warning::held(found.held));
             })

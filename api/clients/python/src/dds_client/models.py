@@ -39,12 +39,16 @@ class BulkMeta(Struct, frozen=True, kw_only=True):
 
     as_of: dt.date | None = None
     """The market's as-of date."""
+    count: int
+    """Rows of the answer."""
     data_version: str
     """Generation and log sequence the answer was made from."""
     depth: Depth | None = None
     """Where the range begins because the tier reaches no further back."""
     errors: list[BulkError]
     """Symbols without a row."""
+    missing: list[str]
+    """Symbols nothing is known of."""
     summary: Summary
     """Symbols counted."""
 
@@ -210,16 +214,20 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     """Whether another page follows; exact."""
     limit: int
     """Rows a page holds at most."""
+    missing: list[str] | None = field(default_factory=list)
+    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
+    sync_from: str | None = None
+    """What `updated_since` of a later request has to be to be told what changed after this answer; the
+    same on every page of a list. Left out where there is no `updated_since`, and while the served
+    generation changes."""
     today: dt.date | None = None
     """The day counted as today, where a default or a figure used it."""
     warnings: list[Warning]
     """What to know before using the answer."""
     best: dict[str, str]
     """Symbol with the best figure, by metric; the first asked for of equals."""
-    missing: list[str]
-    """Symbols nothing is known of."""
 
 
 class Components(Struct, frozen=True, kw_only=True):
@@ -734,8 +742,14 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     """Whether another page follows; exact."""
     limit: int
     """Rows a page holds at most."""
+    missing: list[str] | None = field(default_factory=list)
+    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
+    sync_from: str | None = None
+    """What `updated_since` of a later request has to be to be told what changed after this answer; the
+    same on every page of a list. Left out where there is no `updated_since`, and while the served
+    generation changes."""
     today: dt.date | None = None
     """The day counted as today, where a default or a figure used it."""
     warnings: list[Warning]
@@ -890,8 +904,14 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     """Whether another page follows; exact."""
     limit: int
     """Rows a page holds at most."""
+    missing: list[str] | None = field(default_factory=list)
+    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
+    sync_from: str | None = None
+    """What `updated_since` of a later request has to be to be told what changed after this answer; the
+    same on every page of a list. Left out where there is no `updated_since`, and while the served
+    generation changes."""
     today: dt.date | None = None
     """The day counted as today, where a default or a figure used it."""
     warnings: list[Warning]
@@ -985,8 +1005,14 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     """Whether another page follows; exact."""
     limit: int
     """Rows a page holds at most."""
+    missing: list[str] | None = field(default_factory=list)
+    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
+    sync_from: str | None = None
+    """What `updated_since` of a later request has to be to be told what changed after this answer; the
+    same on every page of a list. Left out where there is no `updated_since`, and while the served
+    generation changes."""
     today: dt.date | None = None
     """The day counted as today, where a default or a figure used it."""
     warnings: list[Warning]
@@ -998,8 +1024,6 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     """
     end_date: dt.date | None = None
     """Last day; null before anything is loaded."""
-    missing: list[str]
-    """Symbols nothing is known of."""
     start_date: dt.date | None = None
     """First day; null before anything is loaded."""
 
@@ -1487,8 +1511,14 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     """Whether another page follows; exact."""
     limit: int
     """Rows a page holds at most."""
+    missing: list[str] | None = field(default_factory=list)
+    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
+    sync_from: str | None = None
+    """What `updated_since` of a later request has to be to be told what changed after this answer; the
+    same on every page of a list. Left out where there is no `updated_since`, and while the served
+    generation changes."""
     today: dt.date | None = None
     """The day counted as today, where a default or a figure used it."""
     warnings: list[Warning]
@@ -1500,6 +1530,9 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     """
     currency: str | None = None
     """ISO 4217 currency of every price."""
+    factors_changed_at: dt.datetime | None = None
+    """When the splits and dividends that adjust the symbol's prices last changed: adjusted prices
+    fetched before are others now. Null when that is more than 400 days ago."""
     interval: str
     """Length of a point's period.
 
@@ -1692,8 +1725,14 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     """Whether another page follows; exact."""
     limit: int
     """Rows a page holds at most."""
+    missing: list[str] | None = field(default_factory=list)
+    """Symbols asked for that nothing is known of; left out where no symbols can be listed."""
     next_cursor: str | None = None
     """Cursor of the next page; null on the last."""
+    sync_from: str | None = None
+    """What `updated_since` of a later request has to be to be told what changed after this answer; the
+    same on every page of a list. Left out where there is no `updated_since`, and while the served
+    generation changes."""
     today: dt.date | None = None
     """The day counted as today, where a default or a figure used it."""
     warnings: list[Warning]
@@ -1751,7 +1790,7 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
     there is no yield."""
     frequency: str | None = None
-    """Payment frequency; null when nothing was ever paid or it cannot be told.
+    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -2036,7 +2075,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
     there is no yield."""
     frequency: str | None = None
-    """Payment frequency; null when nothing was ever paid or it cannot be told.
+    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -2176,7 +2215,7 @@ class StockRow(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
     there is no yield."""
     frequency: str | None = None
-    """Payment frequency; null when nothing was ever paid or it cannot be told.
+    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
@@ -2208,7 +2247,13 @@ class SymbolDividends(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     dividends: list[DividendRow] = field(default_factory=list)
-    """Newest first."""
+    """Newest first; a day's records are never parted, so there can be more than `per_symbol`."""
+    has_more: bool
+    """Whether there are older ones in the range."""
+    start_date: dt.date | None = None
+    """`start_date` to go on with; null when there are no more."""
+    end_date: dt.date | None = None
+    """`end_date` to go on with; null when there are no more."""
 
 
 class Warning(Struct, frozen=True, kw_only=True):

@@ -21,7 +21,8 @@ class BulkDividendsQuery(TypedDict, total=False):
     """With dividends expected in the next 12 months but not declared; amount and payment date are
     estimates."""
     per_symbol: int
-    """Records of a symbol at most, the newest."""
+    """Records of a symbol, the newest, and with the last one all of its day; a symbol with more says
+    `has_more`."""
     start_date: date | str
     """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
     symbols: Required[str | Sequence[str]]
@@ -61,11 +62,15 @@ class CompareQuery(TypedDict, total=False):
 class DividendsCalendarQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
+    declared_from: date | str
+    """First declaration date."""
+    declared_to: date | str
+    """Last declaration date."""
     end_date: date | str
     """Last day, at most 366 days later. Default: 7 days after start_date for ex-dates, 30 for
     payments."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
-    """Payment frequency."""
+    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
+    """Payment frequencies, comma-separated."""
     include_projected: bool
     """With dividends expected from the pattern but not declared; amount and payment date are
     estimates."""
@@ -75,8 +80,12 @@ class DividendsCalendarQuery(TypedDict, total=False):
     """Least cash amount a share, as declared."""
     min_yield: Decimal | int | str
     """Least headline dividend yield, percent."""
+    record_from: date | str
+    """First record date."""
+    record_to: date | str
+    """Last record date."""
     sector: str
-    """Sector name, any case."""
+    """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]]
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
@@ -84,13 +93,17 @@ class DividendsCalendarQuery(TypedDict, total=False):
     """First day. Default: today; before the tier's depth is a 403."""
     symbols: str | Sequence[str]
     """Comma-separated symbols (at most 50)."""
-    type: Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]
-    """Type as declared."""
+    type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
+    """Types as declared, comma-separated."""
 
 
 class DividendsHistoryQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
+    declared_from: date | str
+    """First declaration date."""
+    declared_to: date | str
+    """Last declaration date."""
     end_date: date | str
     """Last ex-date. Default: none, declared future ones included."""
     include_projected: bool
@@ -98,34 +111,42 @@ class DividendsHistoryQuery(TypedDict, total=False):
     estimates."""
     limit: int
     """Rows a page holds at most."""
+    record_from: date | str
+    """First record date."""
+    record_to: date | str
+    """Last record date."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
     start_date: date | str
     """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
-    status: Literal["declared", "paid", "cancelled"]
-    """declared, paid or cancelled. Default: declared and paid."""
-    symbols: Required[str | Sequence[str]]
-    """Comma-separated symbols (at most 50); unknown ones are warnings."""
-    type: Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]
-    """Type as declared."""
+    status: str | Sequence[Literal["declared", "paid", "cancelled"]]
+    """declared, paid or cancelled, comma-separated. Default: declared and paid."""
+    symbols: str | Sequence[str]
+    """Comma-separated symbols (at most 50); unknown ones are in `meta.missing`. Needed, except by
+    Professional together with `updated_since`: then everything that changed."""
+    type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
+    """Types as declared, comma-separated."""
+    updated_since: str
+    """`meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order
+    of their changes; vanished ones are cancelled. Conflicts with filters and `sort`."""
 
 
 class EtfsQuery(TypedDict, total=False):
     asset_class: str
-    """Asset class, any case."""
+    """Asset classes by name or slug, comma-separated."""
     category: str
-    """Category, any case."""
+    """Categories by name or slug, comma-separated."""
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
-    """Payment frequency."""
+    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
+    """Payment frequencies, comma-separated."""
     is_inverse: bool
     """Whether the fund is inverse."""
     is_leveraged: bool
     """Whether the fund is leveraged."""
     issuer: str
-    """Issuer, any case."""
+    """Issuers by name or slug, comma-separated."""
     limit: int
     """Rows a page holds at most."""
     max_expense_ratio: Decimal | int | str
@@ -144,7 +165,7 @@ class EtfsQuery(TypedDict, total=False):
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
     strategy: str
-    """Strategy, any case."""
+    """Strategies by name or slug, comma-separated."""
 
 
 class EtfsBySymbolQuery(TypedDict, total=False):
@@ -155,7 +176,7 @@ class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
     as_of: date | str
     """A day: the newest snapshot up to it. Default: the newest."""
     asset_type: str
-    """Asset type, any case."""
+    """Asset types of the fund's positions, comma-separated, any case."""
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
     limit: int
@@ -163,7 +184,7 @@ class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
     min_weight: Decimal | int | str
     """Least weight, percent."""
     sector: str
-    """Sector name, any case."""
+    """Sectors of the fund's positions by name or slug, comma-separated."""
     sort: str | Sequence[Literal["weight.asc", "weight.desc", "rank.asc", "rank.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
@@ -191,7 +212,7 @@ class PricesBySymbolQuery(TypedDict, total=False):
 
 class ScreenerQuery(TypedDict, total=False):
     country: str
-    """Country of domicile, any case."""
+    """Countries of domicile by ISO 3166 code or name, comma-separated."""
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
     ex_date_from: date | str
@@ -199,15 +220,15 @@ class ScreenerQuery(TypedDict, total=False):
     ex_date_to: date | str
     """Last day of the next ex-date."""
     exchange: str
-    """Market identifier code, any case."""
+    """Exchanges by market identifier code or name, comma-separated."""
     exclude_types: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
     """Security types to leave out, comma-separated."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
-    """Payment frequency."""
+    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
+    """Payment frequencies, comma-separated."""
     index: str
-    """Index membership, for example sp500."""
+    """Indexes the security is a member of, any of them, comma-separated."""
     industry: str
-    """Industry name, any case."""
+    """Industries by name or slug, comma-separated."""
     limit: int
     """Rows a page holds at most."""
     max_beta: Decimal | int | str
@@ -263,19 +284,19 @@ class ScreenerQuery(TypedDict, total=False):
     min_yield_ttm: Decimal | int | str
     """Least trailing yield, percent."""
     sector: str
-    """Sector name, any case."""
+    """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc"]]
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
-    type: Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]
-    """Security type."""
+    type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
+    """Security types, comma-separated."""
 
 
 class SearchQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
     exchange: str
-    """Market identifier code, any case."""
+    """Exchanges by market identifier code or name, comma-separated."""
     include_inactive: bool
     """With securities that no longer trade."""
     limit: int
@@ -285,8 +306,8 @@ class SearchQuery(TypedDict, total=False):
     sort: str | Sequence[Literal["score.asc", "score.desc", "market_cap.asc", "market_cap.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
-    type: Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]
-    """Security type."""
+    type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
+    """Security types, comma-separated."""
 
 
 class SectorsQuery(TypedDict, total=False):
@@ -306,19 +327,19 @@ class SectorsBySectorQuery(TypedDict, total=False):
 
 class StocksQuery(TypedDict, total=False):
     country: str
-    """Country of domicile, any case."""
-    currency: str
-    """ISO 4217 currency, any case."""
+    """Countries of domicile by ISO 3166 code or name, comma-separated."""
+    currency: str | Sequence[str]
+    """ISO 4217 currencies, comma-separated, any case."""
     cursor: str
     """`next_cursor` of the page before, with the same filters and order."""
     exchange: str
-    """Market identifier code, any case."""
-    frequency: Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
-    """Payment frequency."""
+    """Exchanges by market identifier code or name, comma-separated."""
+    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
+    """Payment frequencies, comma-separated."""
     has_dividends: bool
     """Whether regular dividends are being paid."""
     industry: str
-    """Industry name, any case."""
+    """Industries by name or slug, comma-separated."""
     is_active: bool
     """Whether the security still trades."""
     limit: int
@@ -336,14 +357,14 @@ class StocksQuery(TypedDict, total=False):
     min_yield: Decimal | int | str
     """Least headline dividend yield, percent."""
     sector: str
-    """Sector name, any case."""
+    """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]]
     """Sort keys with their direction, strongest first, each key once, comma-separated. Nulls come last
     in both directions."""
     symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 100); unknown ones are warnings."""
-    type: Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]
-    """Security type."""
+    """Comma-separated symbols (at most 100); unknown ones are in `meta.missing`."""
+    type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
+    """Security types, comma-separated."""
 
 
 class StocksBySymbolQuery(TypedDict, total=False):
@@ -366,10 +387,13 @@ class StocksBySymbolDividendsQuery(TypedDict, total=False):
     in both directions."""
     start_date: date | str
     """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
-    status: Literal["declared", "paid", "cancelled"]
-    """declared, paid or cancelled. Default: declared and paid."""
-    type: Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]
-    """Type as declared."""
+    status: str | Sequence[Literal["declared", "paid", "cancelled"]]
+    """declared, paid or cancelled, comma-separated. Default: declared and paid."""
+    type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
+    """Types as declared, comma-separated."""
+    updated_since: str
+    """`meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order
+    of their changes; vanished ones are cancelled. Conflicts with filters and `sort`."""
 
 
 class StocksBySymbolMetricsQuery(TypedDict, total=False):
@@ -394,8 +418,11 @@ class StocksBySymbolSplitsQuery(TypedDict, total=False):
     in both directions."""
     start_date: date | str
     """First ex-date. Default: as far as the tier reaches; earlier is a 403."""
-    type: Literal["forward", "reverse", "stock_dividend"]
-    """Direction."""
+    type: str | Sequence[Literal["forward", "reverse", "stock_dividend"]]
+    """Directions, comma-separated."""
+    updated_since: str
+    """`meta.sync_from` of an earlier answer, or an instant: the rows that changed since, in the order
+    of their changes; vanished ones are cancelled. Conflicts with filters and `sort`."""
 
 
 class Operations(Asker):

@@ -15,7 +15,7 @@ pub use parameter::{Deviation, Parameter, RuleError};
 pub use table::*;
 
 /// Version of the rules: changes whenever the same facts would give another number.
-pub const METHOD_VERSION: &str = "2026.4";
+pub const METHOD_VERSION: &str = "2026.5";
 
 impl Rules {
     /// The rules with some parameters given as `NAME=VALUE`.

@@ -1,0 +1,82 @@
+//! `updated_since`: up to where a client's copy is in step.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+
+use super::Reader;
+
+/// A `sync_from`, or an instant.
+const PATTERN: &str =
+    "^([0-9a-f]{8}\\.[0-9]{1,18}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z)$";
+
+/// Up to where a client's copy is in step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// What an answer said in `meta.sync_from`.
+    Position {
+        journal: String,
+        position: i64,
+    },
+    Instant(DateTime<Utc>),
+}
+
+impl Since {
+    fn read(text: &str) -> Option<Self> {
+        match text.split_once('.') {
+            Some((journal, position)) if journal.len() == 8 => {
+                let digits = position.bytes().all(|b| b.is_ascii_digit());
+                let position = position.parse().ok().filter(|_| digits)?;
+                Some(Self::Position { journal: journal.to_owned(), position })
+            }
+            _ => {
+                let instant = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+                Some(Self::Instant(instant))
+            }
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Reads `updated_since`. Filters conflict with it: a row that left what they choose would not be told.
+    pub(crate) fn updated_since(&mut self, filters: &[&'static str]) -> Option<Since> {
+        let text = self.value("updated_since", || json!({ "type": "string", "pattern": PATTERN }))?;
+        for filter in filters {
+            let conflicts = self.is_given(filter);
+            self.require(
+                !conflicts,
+                filter,
+                "conflicts with updated_since, which tells of every row that changed",
+            );
+        }
+        let since = Since::read(&text);
+        self.require(
+            since.is_some(),
+            "updated_since",
+            "is neither the sync_from of an answer nor an RFC 3339 instant",
+        );
+        since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_and_instants_are_told_apart() {
+        let position = Since::Position { journal: "7f3a9c1d".to_owned(), position: 812 };
+        assert_eq!(Since::read("7f3a9c1d.812"), Some(position));
+        let instant = "2026-11-22T08:20:00.5Z";
+        assert_eq!(Since::read(instant), instant.parse().ok().map(Since::Instant));
+        for text in [
+            "",
+            "7f3a9c1d",
+            "7f3a9c1d.-1",
+            "7f3a9c1d.99999999999999999999",
+            "2026-11-22",
+            "2026-13-01T00:00:00Z",
+        ] {
+            assert_eq!(Since::read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+-- $1 symbols, $2 position. Rows that came, went or differ from those before.
+insert into changes (kind, symbol, id, date, position, at, gone)
+select distinct on (symbol, id) '{table}', symbol, id, date, $2::bigint, clock_timestamp(), gone
+from (
+  select coalesce(d.symbol, b.symbol) as symbol, coalesce(d.id, b.id) as id, coalesce(d.ex_date, b.ex_date) as date,
+    case when d.id is null then to_jsonb(b) || '{"status": "cancelled"}' end as gone
+  from (select * from {table} where symbol = any ($1::text[]) and id is not null) d
+  full join (select * from {before} where symbol = any ($1::text[]) and id is not null) b
+    on b.symbol = d.symbol and b.id = d.id
+  where ({d}) is distinct from ({b})
+) changed
+where not exists (
+  select from changes c where c.kind = '{table}' and c.symbol = changed.symbol and c.id = '' and c.position = $2
+)
+order by symbol, id, gone nulls first
+on conflict (kind, symbol, id) do update
+set date = excluded.date, position = excluded.position, at = excluded.at, gone = excluded.gone

@@ -1,0 +1,293 @@
+//! A client that only ever asks for what changed holds the rows that a whole download has, whatever happened in between.
+//!
+//! `SYNC_SEED` repeats a run that a failure printed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::{Api, TestApp, eventually};
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use serde_json::{Value, json};
+
+use crate::api_world::{World, check, column};
+use crate::generations::answer;
+use crate::sequences::{self, Sequence};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const STEPS: usize = 14;
+const MARKET: &str = "/v1/dividends/history?limit=3";
+
+/// A service and a client of it that asks for as much as it likes.
+struct Service {
+    app: TestApp,
+    api: Api,
+    key: String,
+}
+
+impl Service {
+    async fn start() -> Result<Self> {
+        let app = TestApp::start().await?;
+        let unlimited = "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
+        app.sql(unlimited, &[]).await?;
+        let (api, key) = (app.api_serve().await?, app.key("professional").await?);
+        Ok(Self { app, api, key })
+    }
+
+    /// The rows of all pages and the list's `sync_from`; `None` where nothing is known.
+    async fn walk(&self, path: &str) -> Result<Option<(Vec<Value>, String)>> {
+        let (mut rows, mut first, mut next) = (Vec::new(), None, String::new());
+        loop {
+            let reply = self.api.get(&format!("{path}{next}"), Some(&self.key)).await?;
+            if reply.status == 404 {
+                return Ok(None);
+            }
+            ensure!(reply.status == 200, "{path}{next}: {}", reply.text());
+            let mut body = reply.json()?;
+            let sync_from = body["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned();
+            let first = first.get_or_insert_with(|| sync_from.clone());
+            ensure!(*first == sync_from, "{path}: every page says where the first one stood");
+            rows.extend(body["data"].as_array_mut().map(std::mem::take).unwrap_or_default());
+            match body["meta"]["next_cursor"].as_str() {
+                Some(cursor) => next = format!("&cursor={cursor}"),
+                None => return Ok(Some((rows, sync_from))),
+            }
+        }
+    }
+
+    /// The position that Postgres says is served.
+    async fn position(&self) -> Result<i64> {
+        let active: i32 = self.app.sql_value("select generation from control.active").await?;
+        self.app.sql_value(&format!("select position from read_g{active}.version")).await
+    }
+}
+
+/// What a client holds of one list.
+struct Copy {
+    /// The list, with a query to go on with.
+    path: String,
+    rows: BTreeMap<String, Value>,
+    since: String,
+}
+
+impl Copy {
+    fn empty(path: &str, since: &str) -> Self {
+        Self { path: path.to_owned(), rows: BTreeMap::new(), since: since.to_owned() }
+    }
+
+    async fn sync(&mut self, service: &Service) -> Result<()> {
+        let path = format!("{}&updated_since={}", self.path, self.since);
+        let Some((rows, sync_from)) = service.walk(&path).await? else { return Ok(()) };
+        for row in rows {
+            let id = row["id"].as_str().context("an id")?.to_owned();
+            match row["status"].as_str() {
+                Some("cancelled") => drop(self.rows.remove(&id)),
+                _ => drop(self.rows.insert(id, row)),
+            }
+        }
+        self.since = sync_from;
+        Ok(())
+    }
+
+    /// Asks for what changed, and holds the rows against those of a whole download.
+    async fn is_in_step(&mut self, service: &Service, download: &str) -> Result<()> {
+        self.sync(service).await?;
+        let Some((rows, sync_from)) = service.walk(download).await? else { return Ok(()) };
+        let position = service.position().await?;
+        ensure!(sync_from.ends_with(&format!(".{position}")), "served is {sync_from}, not {position} yet");
+        ensure!(self.since == sync_from, "in step up to {}, served is {sync_from}", self.since);
+        let id = |row: &Value| Ok((row["id"].as_str().context("an id")?.to_owned(), row.clone()));
+        let whole: BTreeMap<String, Value> = rows.iter().map(id).collect::<Result<_>>()?;
+        let ids = |rows: &BTreeMap<String, Value>| rows.keys().cloned().collect::<BTreeSet<_>>();
+        let (held, there) = (ids(&self.rows), ids(&whole));
+        ensure!(held == there, "{download}: only held {:?}, not held {:?}", &held - &there, &there - &held);
+        for (id, row) in &whole {
+            ensure!(self.rows[id] == *row, "{download}: held\n{}\nserved\n{row}", self.rows[id]);
+        }
+        Ok(())
+    }
+}
+
+/// One client of the market's dividends from the beginning, one that began with a download, and one of each symbol's splits.
+struct Clients {
+    beginning: String,
+    symbols: BTreeSet<String>,
+    dividends: Copy,
+    later: Option<Copy>,
+    splits: BTreeMap<String, Copy>,
+}
+
+impl Clients {
+    async fn start(service: &Service) -> Result<Self> {
+        let (_, beginning) = service.walk("/v1/dividends/history?symbols=S00").await?.context("an answer")?;
+        let dividends = Copy::empty(MARKET, &beginning);
+        Ok(Self { beginning, symbols: BTreeSet::new(), dividends, later: None, splits: BTreeMap::new() })
+    }
+
+    fn whole(&self) -> String {
+        let symbols: Vec<&str> = self.symbols.iter().map(String::as_str).collect();
+        format!("/v1/dividends/history?limit=7&symbols={}", symbols.join(","))
+    }
+
+    async fn are_in_step(&mut self, service: &Service) -> Result<()> {
+        let whole = self.whole();
+        self.dividends.is_in_step(service, &whole).await?;
+        match &mut self.later {
+            Some(later) => later.is_in_step(service, &whole).await?,
+            None => {
+                let (rows, since) = service.walk(&whole).await?.context("an answer")?;
+                let id = |row: Value| Ok((row["id"].as_str().context("an id")?.to_owned(), row));
+                let rows = rows.into_iter().map(id).collect::<Result<_>>()?;
+                self.later = Some(Copy { path: MARKET.to_owned(), rows, since });
+            }
+        }
+        for symbol in &self.symbols {
+            let path = format!("/v1/stocks/{symbol}/splits?limit=2");
+            let copy =
+                self.splits.entry(symbol.clone()).or_insert_with(|| Copy::empty(&path, &self.beginning));
+            copy.is_in_step(service, &path).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn promote(service: &Service, sequence: &mut Sequence) -> Result<()> {
+    let day = sequence.day.to_string();
+    let mut arguments = vec!["rebuild"];
+    if sequence.random.random_bool(0.3) {
+        arguments.extend(["--as-of", &day]);
+    }
+    let built = answer(&service.app, &arguments).await?;
+    let generation = built["generation"].as_i64().context("a generation")?.to_string();
+    service.app.projector(&["promote", &generation, "--accept-diff"]).await?.success()?;
+    Ok(())
+}
+
+async fn run(seed: u64) -> Result<()> {
+    let mut sequence = Sequence::new(seed);
+    let service = Service::start().await?;
+    let mut clients = Clients::start(&service).await?;
+    for step in 0..STEPS {
+        let source = sequences::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
+        match sequence.random.random_range(0..10) {
+            0..3 => sequences::load(&service.app, step, source, &sequence.next_day()).await?,
+            3..7 => {
+                let news: Vec<Value> = (0..4).flat_map(|_| sequence.news()).collect();
+                sequences::load(&service.app, step, source, &news).await?;
+            }
+            7 => sequences::change_policy(&service.app, &mut sequence.random).await?,
+            8 => promote(&service, &mut sequence).await?,
+            // There may be none to go back to.
+            _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
+        }
+        service.app.catch_up().await?;
+        clients.symbols.extend(sequence.symbols.iter().cloned());
+        eventually(PATIENCE, async || clients.are_in_step(&service).await)
+            .await
+            .with_context(|| format!("after step {step}"))?;
+    }
+    let held = clients.dividends.rows.len();
+    ensure!(held > 0, "there was nothing to be in step with");
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_asks_only_for_changes_holds_what_a_whole_download_has() -> Result<()> {
+    let seed = std::env::var("SYNC_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| rand::random_range(0..1_000_000));
+    run(seed).await.with_context(|| format!("repeat with SYNC_SEED={seed}"))
+}
+
+async fn load(world: &World, name: &str, rows: &[Value]) -> Result<()> {
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    world.app.feed(name, text).source("test").today("2024-06-17").load().await?;
+    world.app.catch_up().await
+}
+
+/// The rows that changed since, once the API has seen the last commit.
+async fn changes(world: &World, path: &str, since: &str, expected: usize) -> Result<Value> {
+    eventually(PATIENCE, async || {
+        let body = world.json(&format!("{path}?updated_since={since}")).await?;
+        let count = body["data"].as_array().map_or(0, Vec::len);
+        ensure!(count == expected, "{count} rows: {body}");
+        Ok(body)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
+    let world = World::start().await?;
+    let path = "/v1/stocks/COLA/dividends";
+    let since = world.json(path).await?["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned();
+    assert_eq!(changes(&world, path, &since, 0).await?["meta"]["sync_from"], json!(since));
+    load(
+        &world,
+        "news.ndjson",
+        &[
+            json!({ "kind": "dividend", "symbol": "COLA", "id": "c20249", "ex_date": "2024-09-13", "payment_date": "2024-09-30",
+                    "declaration_date": "2024-06-01", "amount": "1.10", "frequency": "quarterly", "revision": 2 }),
+            json!({ "kind": "dividend", "symbol": "COLA", "id": "c19943", "ex_date": "1994-03-13", "amount": "0.40", "action": "retract",
+                    "revision": 2 }),
+        ],
+    )
+    .await?;
+    let body = changes(&world, path, &since, 2).await?;
+    let mut statuses: Vec<String> = column(&body, "status").iter().map(Value::to_string).collect();
+    statuses.sort();
+    assert_eq!(statuses, ["\"cancelled\"", "\"declared\""]);
+    let now = body["meta"]["sync_from"].as_str().context("a sync_from")?;
+    changes(&world, path, now, 0).await?;
+
+    // A split changes every earlier row of the symbol, and whatever its prices are adjusted by.
+    let factors = world.json("/v1/prices/COLA").await?["meta"]["factors_changed_at"].clone();
+    load(
+        &world,
+        "split.ndjson",
+        &[json!({ "kind": "split", "symbol": "COLA", "ex_date": "2024-06-03", "from": "1", "to": "3" })],
+    )
+    .await?;
+    changes(&world, "/v1/stocks/COLA/splits", now, 2).await?;
+    let market = world.json(&format!("/v1/dividends/history?updated_since={now}&limit=1000")).await?;
+    assert!(column(&market, "split_factor").iter().all(|factor| factor.as_f64() != Some(1.0)), "{market}");
+    let later = world.json("/v1/prices/COLA").await?["meta"]["factors_changed_at"].clone();
+    assert!(later.as_str() > factors.as_str(), "{later} is not after {factors}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_copy_that_cannot_be_brought_into_step_is_told_so() -> Result<()> {
+    let world = World::start().await?;
+    let path = "/v1/stocks/COLA/dividends";
+    let since = world.json(path).await?["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned();
+    for (query, param) in [
+        ("updated_since=00000000.1", "updated_since"),
+        ("updated_since=2001-01-01T00:00:00Z", "updated_since"),
+        ("updated_since=yesterday", "updated_since"),
+        (&format!("updated_since={since}&status=paid"), "status"),
+        (&format!("updated_since={since}&start_date=2024-01-01"), "start_date"),
+        (&format!("updated_since={since}&sort=ex_date.asc"), "sort"),
+    ] {
+        let (status, body) = world.refused(&format!("{path}?{query}"), &world.professional).await?;
+        assert_eq!(status, 400, "{query}: {body}");
+        check(&body, json!({ "code": "INVALID_PARAMETER", "param": param }));
+    }
+    let market = format!("/v1/dividends/history?updated_since={since}");
+    let (status, body) = world.refused(&market, &world.starter).await?;
+    assert_eq!((status, &body["required_feature"]), (403, &json!("market_changes")));
+    let (status, _) = world.refused("/v1/dividends/history", &world.professional).await?;
+    assert_eq!(status, 400, "the whole market has no history of one list");
+
+    // What is told is forgotten after 400 days.
+    world.app.sql("update control.changes set at = at - interval '401 days'", &[]).await?;
+    load(&world, "late.ndjson", &[json!({ "kind": "dividend", "symbol": "COLA", "ex_date": "2024-05-20", "amount": "0.01", "type": "special" })]).await?;
+    let begins: i64 = world.app.sql_value("select begins from control.journal").await?;
+    assert!(begins > 0);
+    let old = format!("{}.0", since.split('.').next().unwrap_or_default());
+    let (status, body) = world.refused(&format!("{path}?updated_since={old}"), &world.professional).await?;
+    assert_eq!((status, &body["param"]), (400, &json!("updated_since")));
+    assert!(body["allowed"]["minimum"].is_string(), "{body}");
+    changes(&world, path, &since, 1).await?;
+    Ok(())
+}
