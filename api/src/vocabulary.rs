@@ -110,11 +110,10 @@ impl Words {
 
     fn nearest(&self, standard: Standard, text: &str) -> Vec<String> {
         let wanted = trigrams(&text.to_lowercase());
-        let like = |name: &str| Reverse(likeness(&wanted, &trigrams(&name.to_lowercase())));
-        let served = self.names().map(|name| (like(name), name.as_str()));
-        let coded = (standard.all)().into_iter().map(|(code, name)| (like(&format!("{code} {name}")), code));
-        let mut near: Vec<_> = served.chain(coded).collect();
-        near.sort_by_key(|(likeness, _)| *likeness);
+        let served = self.names().map(|name| (name.as_str(), name.as_str()));
+        let spelled = served.chain((standard.spellings)());
+        let mut near: Vec<_> = spelled.map(|(name, spelling)| (nearness(&wanted, spelling), name)).collect();
+        near.sort_unstable();
         let mut names: Vec<String> = Vec::new();
         for (_, name) in near {
             if names.len() < SUGGESTED && !names.iter().any(|known| known == name) {
@@ -130,19 +129,25 @@ impl Words {
 pub(crate) struct Standard {
     /// The served code of any of its names.
     find: fn(&str) -> Option<&'static str>,
-    /// Codes with their names.
-    all: fn() -> Vec<(&'static str, &'static str)>,
+    /// Served codes with each of their names.
+    spellings: fn() -> Vec<(&'static str, &'static str)>,
 }
 
 impl Standard {
-    pub(crate) const NONE: Self = Self { find: |_| None, all: Vec::new };
+    pub(crate) const NONE: Self = Self { find: |_| None, spellings: Vec::new };
     const EXCHANGES: Self = Self {
         find: |text| Exchange::find(text).map(|exchange| exchange.mic),
-        all: || Exchange::all().iter().map(|exchange| (exchange.mic, exchange.name)).collect(),
+        spellings: || {
+            let of = |exchange: &'static Exchange| exchange.names().map(move |name| (exchange.mic, name));
+            Exchange::all().iter().flat_map(of).collect()
+        },
     };
     const COUNTRIES: Self = Self {
         find: |text| Country::find(text).map(|country| country.code),
-        all: || Country::all().iter().map(|country| (country.code, country.name)).collect(),
+        spellings: || {
+            let of = |country: &'static Country| country.names().map(move |name| (country.code, name));
+            Country::all().iter().flat_map(of).collect()
+        },
     };
 }
 
@@ -157,8 +162,13 @@ fn standard(field: Field) -> Standard {
 /// Words in the order of their likeness to what a client wrote.
 pub(crate) fn nearest_first(mut words: Vec<String>, text: &str) -> Vec<String> {
     let wanted = trigrams(&text.to_lowercase());
-    words.sort_by_cached_key(|word| Reverse(likeness(&wanted, &trigrams(word))));
+    words.sort_unstable_by(|a, b| nearness(&wanted, a).cmp(&nearness(&wanted, b)));
     words
+}
+
+/// The order of names by their likeness; of those equally like, the shorter first, then by the alphabet.
+fn nearness<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
+    (Reverse(likeness(wanted, &trigrams(&name.to_lowercase()))), name.chars().count(), name)
 }
 
 #[cfg(test)]
@@ -216,5 +226,12 @@ mod tests {
             "{unknown:?}"
         );
         assert_eq!(vocabulary().meaning(Field::Sector, "Energy,").expect_err("empty").word, "");
+        // Everything else is called like it as well: NYSE Arca, NYSE American, NYSE Chicago.
+        let unknown = vocabulary().meaning(Field::Exchange, "NYSEE").expect_err("unknown");
+        assert_eq!(unknown.nearest[0], "XNYS");
+        assert_eq!(
+            nearest_first(["bb", "c", "aa", "a"].map(str::to_owned).to_vec(), "x"),
+            ["a", "c", "aa", "bb"]
+        );
     }
 }

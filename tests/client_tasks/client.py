@@ -129,3 +129,16 @@ def unchanged_since(given: Any) -> Any:
     first, again = (client.stocks_by_symbol("SPY").data for _ in range(2))
     assert first == again
     return first.price
+
+
+def in_step(given: Any, held: Any) -> Any:
+    rows, since = held or ({}, None)
+    known: Any = {"updated_since": since} if since else {}
+    for page in client.dividends_history_pages(symbols=given["fifty"], limit=1000, **known):
+        since = page.meta.sync_from
+        for row in page.data:
+            if row.status == "cancelled":
+                rows.pop(row.id, None)
+            else:
+                rows[row.id] = [row.symbol, row.ex_date, row.amount, row.adjusted_amount, row.status]
+    return rows, since

@@ -5,6 +5,7 @@ import os
 import urllib.error
 import urllib.parse
 import urllib.request
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -24,13 +25,32 @@ def ask(path: str, /, headers: dict[str, str] | None = None, **query: Any) -> An
 
 def walk(path: str, **query: Any) -> list[Any]:
     """The rows of all pages."""
+    return with_position(path, **query)[0]
+
+
+def with_position(path: str, **query: Any) -> tuple[list[Any], str | None]:
+    """The rows of all pages, and where a copy of them stands."""
     rows, cursor = [], {}
     while True:
         page = ask(path, **query, **cursor)
         rows += page["data"]
         if not page["meta"]["has_more"]:
-            return rows
+            return rows, page["meta"].get("sync_from")
         cursor = {"cursor": page["meta"]["next_cursor"]}
+
+
+def plainly(value: Any) -> Any:
+    """The same with one spelling of decimals and days."""
+    match value:
+        case Decimal():
+            return format(value.normalize(), "f")
+        case date():
+            return str(value)
+        case dict():
+            return {name: plainly(one) for name, one in value.items()}
+        case list() | tuple():
+            return [plainly(one) for one in value]
+    return value
 
 
 def portfolio_value(given: Any) -> Any:
@@ -152,3 +172,16 @@ def unchanged_since(given: Any) -> Any:
     first = ask("/v1/stocks/SPY")
     assert ask("/v1/stocks/SPY", headers={"If-None-Match": first["etag"]}) is None
     return first["data"]["price"]
+
+
+def in_step(given: Any, held: Any) -> Any:
+    """The rows of fifty symbols by id and where they stand: downloaded once, and from then on what changed."""
+    rows, since = held or ({}, None)
+    known = {"updated_since": since} if since else {}
+    changed, since = with_position("/v1/dividends/history", symbols=",".join(given["fifty"]), limit=1000, **known)
+    for row in changed:
+        if row["status"] == "cancelled":
+            rows.pop(row["id"], None)
+        else:
+            rows[row["id"]] = [row["symbol"], row["ex_date"], row["amount"], row["adjusted_amount"], row["status"]]
+    return rows, since

@@ -1,4 +1,7 @@
-// The tasks with the TypeScript client. Reads what is given as JSON from standard input, writes {task: {answer, calls}}.
+// The tasks with the TypeScript client. Each line of standard input is a task, {name, given, held}; each line of standard output
+// what came of it, {answer, calls}.
+
+import { createInterface } from "node:readline";
 
 import { Big } from "big.js";
 import { Client, type Row } from "dds-client";
@@ -32,7 +35,10 @@ async function all<R>(rows: AsyncIterable<R>): Promise<R[]> {
 /** What a number of shares comes to. */
 const times = (amount: string | null | undefined, shares: number | undefined): Big => new Big(amount ?? "0").times(shares ?? 0);
 
-const tasks: Record<string, (given: Given) => Promise<unknown>> = {
+/** Rows by id, and where they stand. */
+type Copy = [rows: Record<string, unknown[]>, since: string | undefined];
+
+const tasks: Record<string, (given: Given, held: Copy | undefined) => Promise<unknown>> = {
   async portfolio_value({ portfolio }) {
     const { data } = await client.get("/v1/bulk/quotes", { params: { query: { symbols: Object.keys(portfolio) } } });
     const values = data.map((quote) => [quote.symbol, times(quote.price, portfolio[quote.symbol])] as const);
@@ -162,6 +168,20 @@ const tasks: Record<string, (given: Given) => Promise<unknown>> = {
     if (JSON.stringify(first) !== JSON.stringify(again)) throw new Error("something changed");
     return first.data.price;
   },
+
+  async in_step({ fifty }, held) {
+    let [rows, since]: Copy = held ?? [{}, undefined];
+    const query = { symbols: fifty, limit: 1000, ...(since && { updated_since: since }) };
+    for await (const { data, meta } of client.pages("/v1/dividends/history", { params: { query } })) {
+      since = meta.sync_from ?? undefined;
+      for (const row of data) {
+        const id = row.id ?? "";
+        if (row.status === "cancelled") delete rows[id];
+        else rows[id] = [row.symbol, row.ex_date, row.amount, row.adjusted_amount, row.status];
+      }
+    }
+    return [rows, since];
+  },
 };
 
 let calls = 0;
@@ -171,10 +191,11 @@ globalThis.fetch = (...asked) => {
   return fetch(...asked);
 };
 
-const given = JSON.parse(process.argv[2] ?? "{}") as Given;
-const done: Record<string, unknown> = {};
-for (const [name, task] of Object.entries(tasks)) {
+for await (const line of createInterface({ input: process.stdin })) {
+  const { name, given, held } = JSON.parse(line) as { name: string; given: Given; held?: Copy };
+  const task = tasks[name];
+  if (!task) throw new Error(`no task ${name}`);
   calls = 0;
-  done[name] = { answer: await task(given), calls };
+  const answer = await task(given, held);
+  console.log(JSON.stringify({ answer, calls }));
 }
-console.log(JSON.stringify(done));

@@ -94,6 +94,16 @@ def ten_years_of_ten_asked(given: Any) -> Any:
     return [[row["symbol"], row["ex_date"]] for row in rows]
 
 
+async def news_of_one(tools: Tools, given: Any) -> Any:
+    rows = await tools.call("dividend_history", symbols=given["fifty"][:1], limit=100, updated_since=given["beginning"])
+    return [[row["symbol"], row["ex_date"], row["status"]] for row in rows["data"]]
+
+
+def news_of_one_asked(given: Any) -> Any:
+    rows = ask("/v1/dividends/history", symbols=given["fifty"][0], limit=100, updated_since=given["beginning"])["data"]
+    return [[row["symbol"], row["ex_date"], row["status"]] for row in rows]
+
+
 async def a_symbol_that_is_none(tools: Tools, given: Any) -> Any:
     told = await tools.call("security", symbol="NOPE")
     assert told["is_error"] and "search" in told["what_to_do"], told
@@ -111,12 +121,15 @@ QUESTIONS: list[tuple[Callable[[Tools, Any], Awaitable[Any]], Asked, int]] = [
     (why_this_yield, why_this_yield_asked, 1),
     (best_of_a_sector, best_of_a_sector_asked, 1),
     (ten_years_of_ten, ten_years_of_ten_asked, 6),
+    (news_of_one, news_of_one_asked, 1),
     (a_symbol_that_is_none, a_symbol_that_is_none_asked, 1),
 ]
 
 
 async def main() -> int:
     given, failures = what_is_given(), 0
+    journal, _ = ask("/v1/dividends/history", symbols=given["fifty"][0], limit=1)["meta"]["sync_from"].split(".")
+    given["beginning"] = f"{journal}.0"
     key = {"Authorization": f"Bearer {os.environ['DDS_API_KEY']}"}
     async with httpx2.AsyncClient(headers=key, timeout=30) as http:
         transport = streamable_http_client(f"{os.environ['DDS_API_URL']}/mcp", http_client=http)

@@ -23,9 +23,9 @@ use crate::vocabulary::Field;
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Screen::read reads")]
 pub(crate) struct ScreenerParameters {
-    /// Least headline dividend yield, percent.
+    /// Least `dividend_yield`, the headline yield, percent.
     min_yield: Option<Exact>,
-    /// Greatest headline dividend yield, percent.
+    /// Greatest `dividend_yield`, the headline yield, percent.
     max_yield: Option<Exact>,
     /// Least trailing yield, percent.
     min_yield_ttm: Option<Exact>,
@@ -51,9 +51,9 @@ pub(crate) struct ScreenerParameters {
     min_growth_10y: Option<Exact>,
     /// Greatest dividend growth a year over ten, percent.
     max_growth_10y: Option<Exact>,
-    /// Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+    /// Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
     min_streak: Option<i64>,
-    /// Greatest consecutive years of increases.
+    /// Greatest `increase_streak_years`; who never paid has 0.
     max_streak: Option<i64>,
     /// Least market capitalisation.
     min_market_cap: Option<Exact>,

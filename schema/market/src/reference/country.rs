@@ -312,8 +312,13 @@ impl Country {
         let code = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, code)| *code);
         ALL.iter().find(|country| match code {
             Some(code) => country.code == code,
-            None => [country.code, country.alpha3, country.name].into_iter().any(|text| plain(text) == name),
+            None => country.names().any(|other| plain(other) == name),
         })
+    }
+
+    /// Its codes and its name.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        [self.code, self.alpha3, self.name].into_iter()
     }
 }
 

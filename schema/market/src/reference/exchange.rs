@@ -87,6 +87,11 @@ impl Exchange {
                 || exchange.aliases.contains(&name.as_str())
         })
     }
+
+    /// Everything that means this exchange: its code, its name, and what others call it.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        [self.mic, self.name].into_iter().chain(self.aliases.iter().copied())
+    }
 }
 
 #[cfg(test)]
@@ -113,7 +118,7 @@ mod tests {
     #[test]
     fn a_name_means_one_exchange() {
         for exchange in ALL {
-            for name in [exchange.mic, exchange.name].iter().chain(exchange.aliases) {
+            for name in exchange.names() {
                 assert_eq!(Exchange::find(name), Some(exchange), "{name}");
             }
         }
