@@ -166,9 +166,10 @@ pub(crate) fn nearest_first(mut words: Vec<String>, text: &str) -> Vec<String> {
     words
 }
 
-/// The order of names by their likeness; of those equally like, the shorter first, then by the alphabet.
+/// The order of names by how much of each is in the other; of those equally like, the shorter first, then by the alphabet.
 fn nearness<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
-    (Reverse(likeness(wanted, &trigrams(&name.to_lowercase()))), name.chars().count(), name)
+    let parts = trigrams(&name.to_lowercase());
+    (Reverse(likeness(wanted, &parts) + likeness(&parts, wanted)), name.chars().count(), name)
 }
 
 #[cfg(test)]
@@ -226,7 +227,7 @@ mod tests {
             "{unknown:?}"
         );
         assert_eq!(vocabulary().meaning(Field::Sector, "Energy,").expect_err("empty").word, "");
-        // Everything else is called like it as well: NYSE Arca, NYSE American, NYSE Chicago.
+        // Others are called like it as well: NYSE Arca, and NYSE Euronext Paris.
         let unknown = vocabulary().meaning(Field::Exchange, "NYSEE").expect_err("unknown");
         assert_eq!(unknown.nearest[0], "XNYS");
         assert_eq!(

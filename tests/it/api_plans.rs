@@ -29,6 +29,7 @@ insert into changes (kind, symbol, id, date, position, at)
   select 'dividends', symbol, id, ex_date, row_number() over (order by ex_date), now() - interval '1 year' + n * interval '1 second'
   from (select symbol, id, ex_date, row_number() over (order by ex_date) as n from dividends) d;
 insert into changes (kind, symbol, id, date, position, at) select 'splits', symbol, id, ex_date, 1, now() from splits;
+insert into changes (kind, symbol, id, position, at) select 'factors', symbol, '', 1, now() from stocks;
 insert into prices select symbol, year, 0, '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
 insert into etfs (symbol, name, type, currency, is_active, pays_dividend, held_rows, updated_at, sector_weights, country_weights)
   select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, 0, now(), '[]', '[]' from generate_series(1, 500) n;

@@ -12,8 +12,10 @@ use tokio::net::TcpStream;
 use crate::api_world::World;
 use crate::doors::{connect, others_are_served};
 
-/// Copies of a security, each with a hundred dividends.
+/// Copies of a security.
 const COPIES: usize = 300;
+/// Dividends of each.
+const DIVIDENDS: usize = 100;
 /// Times that suffice for forty of them, however busy the machine is.
 const PATIENT: [(&str, &str); 4] = [
     ("API_REQUEST_TIMEOUT_MS", "120000"),
@@ -37,7 +39,7 @@ async fn wide() -> Result<(World, String)> {
     // Without figures of so many new rows, the server reads the whole table for each symbol.
     world.app.sql("analyze read_g1.dividends", &[]).await?;
     let symbols: Vec<String> = (1..=COPIES).map(|n| format!("S{n}")).collect();
-    Ok((world, format!("/v1/bulk/dividends?per_symbol=100&symbols={}", symbols.join(","))))
+    Ok((world, format!("/v1/bulk/dividends?per_symbol={DIVIDENDS}&symbols={}", symbols.join(","))))
 }
 
 /// The symbols of an answer, each with how many dividends it has.
@@ -52,7 +54,7 @@ fn counted(answer: &Value) -> Vec<(&str, usize)> {
 
 fn is_whole(answer: &Value) -> bool {
     let expected: Vec<String> = (1..=COPIES).map(|n| format!("S{n}")).collect();
-    let expected: Vec<(&str, usize)> = expected.iter().map(|symbol| (symbol.as_str(), 100)).collect();
+    let expected: Vec<(&str, usize)> = expected.iter().map(|symbol| (symbol.as_str(), DIVIDENDS)).collect();
     counted(answer) == expected && answer["meta"]["summary"]["returned"] == COPIES
 }
 
@@ -79,7 +81,7 @@ async fn a_long_answer_is_sent_in_parts_and_is_whole() -> Result<()> {
     // A sheet has no end to tell by, so it is sent when it is known to be whole.
     let sheet = world.get(&format!("{path}&format=csv")).await?;
     assert_eq!(sheet.header("content-length"), Some(sheet.body.len().to_string().as_str()));
-    assert_eq!(sheet.text().matches("\r\n").count(), COPIES + 1);
+    assert_eq!(sheet.text().matches("\r\n").count(), COPIES * DIVIDENDS + 1);
     let old =
         raw(&world, &format!("GET {path} HTTP/1.0\r\nx-api-key: {}\r\n\r\n", world.professional)).await?;
     let (head, body) = old.split_once("\r\n\r\n").context("a head")?;
