@@ -1210,33 +1210,6 @@ export interface components {
             upgrade_url: string;
         };
         /**
-         * @description Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
-         *     - `amount_held`: The newest regular amount is held until the next one shows what it was (R28).
-         *     - `boundary_shift`: A payment was counted in the year before or after its ex-date's (R13).
-         *     - `conflicting_duplicate`: Rows of one payment said different amounts; the later counts (R29).
-         *     - `currency_mismatch`: Dividends and prices are in different currencies, so there is no yield (R4).
-         *     - `duplicate_collapsed`: Rows of one payment or split were made one; `explain` lists what was dropped (R29).
-         *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
-         *     - `ex_date_unexpected`: An ex-date is not the one its record date implies (R1).
-         *     - `factor_skipped`: A distribution of the close before it or more, or in another currency, has no price factor (R11).
-         *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's (R5).
-         *     - `latest_amount_unusual`: The latest amount is at least 3 times the median before it and unconfirmed: the forward dividend rests on the payment before it (R8).
-         *     - `no_prev_close`: A distribution has no close before it, so no price factor (R11).
-         *     - `overdue`: The expected ex-date passed without a declaration (R19).
-         *     - `price_jump_without_split`: A price moved by a known split ratio without a split (R30).
-         *     - `provisional`: Nothing is known of the security but its rows.
-         *     - `special_by_price`: A regular amount was a special, as the price shows (R28).
-         *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14).
-         *     - `split_not_in_price`: A split left the price where it was (R30).
-         *     - `streak_seeded`: The increase streak contains years an operator vouches for; the payment streak counts the data alone (R14).
-         *     - `ttm_incomplete`: The trailing year is only partly covered (R7).
-         *     - `ttm_payment_count_unusual`: The trailing year holds another number of payments than the frequency says (R7).
-         *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
-         *     - `yield_suspect`: The headline yield is above 25 % (R18).
-         * @enum {string}
-         */
-        Flag: "amount_held" | "boundary_shift" | "conflicting_duplicate" | "currency_mismatch" | "duplicate_collapsed" | "ex_date_derived" | "ex_date_unexpected" | "factor_skipped" | "frequency_conflict" | "latest_amount_unusual" | "no_prev_close" | "overdue" | "price_jump_without_split" | "provisional" | "special_by_price" | "spin_off_review" | "split_not_in_price" | "streak_seeded" | "ttm_incomplete" | "ttm_payment_count_unusual" | "unknown_type" | "yield_suspect";
-        /**
          * @description How the forward dividend was found (R8).
          * @enum {string}
          */
@@ -4671,7 +4644,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest consecutive years of increases.
+                 * @description Greatest `increase_streak_years`; who never paid has 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -4681,7 +4654,7 @@ export interface operations {
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest headline dividend yield, percent.
+                 * @description Greatest `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
@@ -4736,7 +4709,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -4746,7 +4719,7 @@ export interface operations {
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Least `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -4930,7 +4903,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest consecutive years of increases.
+                 * @description Greatest `increase_streak_years`; who never paid has 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -4940,7 +4913,7 @@ export interface operations {
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest headline dividend yield, percent.
+                 * @description Greatest `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
@@ -4995,7 +4968,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
                  * @example 25
                  */
                 min_streak?: Decimal;
@@ -5005,7 +4978,7 @@ export interface operations {
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Least `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -5189,7 +5162,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest consecutive years of increases.
+                 * @description Greatest `increase_streak_years`; who never paid has 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -5199,7 +5172,7 @@ export interface operations {
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest headline dividend yield, percent.
+                 * @description Greatest `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
@@ -5254,7 +5227,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -5264,7 +5237,7 @@ export interface operations {
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Least `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -5448,7 +5421,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest consecutive years of increases.
+                 * @description Greatest `increase_streak_years`; who never paid has 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -5458,7 +5431,7 @@ export interface operations {
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest headline dividend yield, percent.
+                 * @description Greatest `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
@@ -5513,7 +5486,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
                  * @example 50
                  */
                 min_streak?: Decimal;
@@ -5523,7 +5496,7 @@ export interface operations {
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Least `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;
@@ -5707,7 +5680,7 @@ export interface operations {
                  */
                 max_price?: Decimal;
                 /**
-                 * @description Greatest consecutive years of increases.
+                 * @description Greatest `increase_streak_years`; who never paid has 0.
                  * @example 80
                  */
                 max_streak?: Decimal;
@@ -5717,7 +5690,7 @@ export interface operations {
                  */
                 max_volume?: Decimal;
                 /**
-                 * @description Greatest headline dividend yield, percent.
+                 * @description Greatest `dividend_yield`, the headline yield, percent.
                  * @example 80
                  */
                 max_yield?: Decimal;
@@ -5772,7 +5745,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -5782,7 +5755,7 @@ export interface operations {
                  */
                 min_volume?: Decimal;
                 /**
-                 * @description Least headline dividend yield, percent.
+                 * @description Least `dividend_yield`, the headline yield, percent.
                  * @example 2
                  */
                 min_yield?: Decimal;

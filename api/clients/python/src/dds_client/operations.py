@@ -250,11 +250,11 @@ class ScreenerQuery(TypedDict, total=False):
     max_price: Decimal | int | str
     """Greatest price."""
     max_streak: Decimal | int | str
-    """Greatest consecutive years of increases."""
+    """Greatest `increase_streak_years`; who never paid has 0."""
     max_volume: Decimal | int | str
     """Greatest volume of the latest session, shares."""
     max_yield: Decimal | int | str
-    """Greatest headline dividend yield, percent."""
+    """Greatest `dividend_yield`, the headline yield, percent."""
     max_yield_ttm: Decimal | int | str
     """Greatest trailing yield, percent."""
     min_beta: Decimal | int | str
@@ -276,11 +276,11 @@ class ScreenerQuery(TypedDict, total=False):
     min_price: Decimal | int | str
     """Least price."""
     min_streak: Decimal | int | str
-    """Least consecutive years of increases; the Aristocrats' 25 and the Kings' 50 cannot be lowered."""
+    """Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered."""
     min_volume: Decimal | int | str
     """Least volume of the latest session, shares."""
     min_yield: Decimal | int | str
-    """Least headline dividend yield, percent."""
+    """Least `dividend_yield`, the headline yield, percent."""
     min_yield_ttm: Decimal | int | str
     """Least trailing yield, percent."""
     sector: str
