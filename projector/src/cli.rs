@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
+use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
+use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
 use process::metrics::MetricsSettings;
 use process::{Shutdown, init_logging};
@@ -17,15 +19,16 @@ use tokio_postgres::Client;
 use crate::audit::audit;
 use crate::diff::{self, DiffArgs};
 use crate::error::RunError;
-use crate::explain::explain;
+use crate::explain::{Asked, explain};
 use crate::keep::{self, BackupArgs, KeepError, RestoreArgs};
 use crate::look::look;
 use crate::metrics::Metrics;
 use crate::policy::{PolicyChange, PolicyLine, Taking};
 use crate::promote::PromoteArgs;
+use crate::quarantine::{QuarantineCommand, quarantine};
 use crate::rebuild::{RebuildArgs, rebuild};
 use crate::run::run;
-use crate::settings::{LIVE_FACTS, ProjectorSettings};
+use crate::settings::{ApplyingArgs, BenchmarkArgs, DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::status::status;
 use crate::{dead_letters, policy, promote, report, retry};
 
@@ -40,7 +43,7 @@ const LOOK: u8 = 4;
 #[command(version)]
 struct Arguments {
     #[command(flatten)]
-    settings: ProjectorSettings,
+    database: DatabaseArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -48,12 +51,14 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Bring the database to the newest schema, with its roles and first generation (needs DATABASE_URL)
-    Migrate,
+    Migrate(BenchmarkArgs),
     /// Follow the log and keep the read tables up to date
     Run {
         /// Stop once everything that is in the log now is served
         #[arg(long)]
         until_caught_up: bool,
+        #[command(flatten)]
+        applying: ApplyingArgs,
         #[command(flatten)]
         metrics: MetricsSettings,
     },
@@ -61,12 +66,41 @@ enum Command {
     ///
     /// Exits with 0 when it is well, with 1 when it is not, with 3 when nobody answers.
     Health(MetricsSettings),
-    Backup(BackupArgs),
-    Restore(RestoreArgs),
+    /// Write everything that cannot be made again into a folder, at one position of the log (needs DATABASE_URL)
+    ///
+    /// It holds the log, accounts with their keys' hashes, plans and audit, the source policy and decisions on dead letters,
+    /// and checksums of the read tables. The service goes on meanwhile. Whoever can read the folder can read customers'
+    /// addresses.
+    Backup {
+        #[command(flatten)]
+        args: BackupArgs,
+        #[command(flatten)]
+        applying: ApplyingArgs,
+    },
+    /// Bring a backup back onto empty servers, make the read tables anew and compare them (needs DATABASE_URL)
+    ///
+    /// Exits with 0 when every table is as it was, with 4 when some differ; they are named. Roles' passwords belong to the
+    /// Postgres server: set them again.
+    Restore {
+        #[command(flatten)]
+        args: RestoreArgs,
+        #[command(flatten)]
+        applying: ApplyingArgs,
+    },
     /// Say where the projector stands
-    Status(Output),
+    Status {
+        #[command(flatten)]
+        stream: StreamSettings,
+        #[command(flatten)]
+        output: Output,
+    },
     /// Build a generation of read tables beside the served one; an interrupted one is resumed
-    Rebuild(RebuildArgs),
+    Rebuild {
+        #[command(flatten)]
+        args: Box<RebuildArgs>,
+        #[command(flatten)]
+        applying: ApplyingArgs,
+    },
     /// List the generations
     List(Output),
     /// Show what differs between two generations, and why
@@ -83,6 +117,9 @@ enum Command {
         /// In this generation instead of the served one
         #[arg(long, value_name = "N")]
         generation: Option<i32>,
+        /// With the metric price: the close of this session, and what the other sources say of it
+        #[arg(long, requires = "metric")]
+        date: Option<NaiveDate>,
         #[command(flatten)]
         output: Output,
     },
@@ -118,6 +155,9 @@ enum Command {
     /// Choose which source wins
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Look after rows that are held back from every figure: release them, or confirm that they are wrong
+    #[command(subcommand)]
+    Quarantine(QuarantineCommand),
     /// Look after messages and rows that could not be applied
     #[command(subcommand)]
     DeadLetters(DeadLetterCommand),
@@ -169,11 +209,18 @@ enum DeadLetterCommand {
         output: Output,
     },
     /// Apply held letters again, of one message or all of them
-    Retry { sequence: Option<i64> },
+    Retry {
+        sequence: Option<i64>,
+        #[command(flatten)]
+        stream: StreamSettings,
+    },
     /// Mark a letter as not wanted; it stays on record
     Discard { sequence: i64, item: i32 },
     /// Print the held rows as canonical NDJSON, to be mended and loaded
-    Export,
+    Export {
+        #[command(flatten)]
+        stream: StreamSettings,
+    },
 }
 
 /// Runs the program.
@@ -197,37 +244,43 @@ pub fn main() -> ExitCode {
 }
 
 async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let settings = arguments.settings;
+    let database = arguments.database;
     match arguments.command {
-        Command::Migrate => {
-            let owner = db::owner_config(&settings.database)?;
-            db::migrate(&owner, market::measure::METHOD_VERSION, &settings.benchmark).await?;
+        Command::Migrate(benchmark) => {
+            let owner = db::owner_config(&database.owner)?;
+            db::migrate(&owner, market::measure::METHOD_VERSION, &benchmark.symbol).await?;
             tracing::info!("the database is at the newest schema");
         }
-        Command::Run { until_caught_up, metrics } => follow(&settings, until_caught_up, metrics).await?,
+        Command::Run { until_caught_up, applying, metrics } => {
+            let settings = ProjectorSettings::new(database, applying);
+            follow(&settings, until_caught_up, metrics).await?;
+        }
         Command::Health(metrics) => return health(metrics).await,
-        Command::Status(output) => status(&settings, output.json).await?,
-        Command::Rebuild(args) => {
+        Command::Status { stream, output } => status(&database, &stream, output.json).await?,
+        Command::Rebuild { args, applying } => {
+            let settings = ProjectorSettings::new(database, applying);
             let generation = rebuild(&settings, &args, Shutdown::listen()?).await?;
             if args.json {
                 report::json(&serde_json::json!({ "generation": generation }))?;
             }
         }
         Command::Diff(args) => {
-            let found = diff::diff(&settings, &args, Shutdown::listen()?).await?;
+            let found = diff::diff(&database, &args, Shutdown::listen()?).await?;
             if args.json { report::json(&found)? } else { diff::print(&found, &args) }
         }
-        Command::Backup(args) => {
-            let kept = keep::backup(&settings, &args).await?;
+        Command::Backup { args, applying } => {
+            let kept = keep::backup(&ProjectorSettings::new(database, applying), &args).await?;
             if args.json { report::json(&kept)? } else { report::say(&kept.text()) }
         }
-        Command::Restore(args) => return restored(&settings, &args).await,
-        Command::Audit(output) => return audited(&settings, &output).await,
+        Command::Restore { args, applying } => {
+            return restored(&ProjectorSettings::new(database, applying), &args).await;
+        }
+        Command::Audit(output) => return audited(&database, &output).await,
         Command::Rules(output) => {
             let parameters = market::measure::Rules::PARAMETERS;
             if output.json { report::json(&parameters)? } else { report::rules(parameters) }
         }
-        command => steer(&settings, command).await?,
+        command => steer(&database, command).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -265,8 +318,8 @@ async fn restored(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::R
     Ok(if restored.is_same() { ExitCode::SUCCESS } else { ExitCode::from(LOOK) })
 }
 
-async fn audited(settings: &ProjectorSettings, output: &Output) -> anyhow::Result<ExitCode> {
-    let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+async fn audited(database: &DatabaseArgs, output: &Output) -> anyhow::Result<ExitCode> {
+    let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let found = audit(&mut client).await?;
     if output.json {
         report::json(&found)?
@@ -277,15 +330,20 @@ async fn audited(settings: &ProjectorSettings, output: &Output) -> anyhow::Resul
 }
 
 /// The commands that need nothing but one connection.
-async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result<()> {
-    let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+async fn steer(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> {
+    let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     match command {
         Command::List(output) => {
             let listed = promote::list(&client).await?;
             if output.json { report::json(&listed)? } else { report::generations(&listed) }
         }
-        Command::Explain { symbol, metric, generation, output } => {
-            let found = explain(&mut client, &symbol, metric.as_deref(), generation).await?;
+        Command::Explain { symbol, metric, generation, date, output } => {
+            let metric = metric.as_deref();
+            anyhow::ensure!(
+                date.is_none() || metric == Some("price"),
+                "--date tells of a price: projector explain {symbol} price --date DATE"
+            );
+            let found = explain(&mut client, &symbol, &Asked { metric, session: date, generation }).await?;
             if output.json { report::json(&found)? } else { report::explanation(&found) }
         }
         Command::Promote { args, output } => {
@@ -303,14 +361,15 @@ async fn steer(settings: &ProjectorSettings, command: Command) -> anyhow::Result
         Command::Pause => promote::pause(&client, true).await?,
         Command::Resume => promote::pause(&client, false).await?,
         Command::Policy(command) => policy_command(&mut client, command).await?,
-        Command::DeadLetters(command) => dead_letter_command(settings, &client, command).await?,
-        Command::Migrate
+        Command::Quarantine(command) => quarantine(&mut client, command).await?,
+        Command::DeadLetters(command) => dead_letter_command(database, &client, command).await?,
+        Command::Migrate(_)
         | Command::Run { .. }
         | Command::Health(_)
-        | Command::Backup(_)
-        | Command::Restore(_)
-        | Command::Status(_)
-        | Command::Rebuild(_)
+        | Command::Backup { .. }
+        | Command::Restore { .. }
+        | Command::Status { .. }
+        | Command::Rebuild { .. }
         | Command::Diff(_)
         | Command::Rules(_)
         | Command::Audit(_) => {}
@@ -349,7 +408,7 @@ fn policy_changed(change: &PolicyChange, json: bool) -> anyhow::Result<()> {
 }
 
 async fn dead_letter_command(
-    settings: &ProjectorSettings,
+    database: &DatabaseArgs,
     client: &Client,
     command: DeadLetterCommand,
 ) -> anyhow::Result<()> {
@@ -363,16 +422,16 @@ async fn dead_letter_command(
             anyhow::ensure!(found, "no letter {sequence}/{item} is held; see: projector dead-letters list");
             return Ok(());
         }
-        DeadLetterCommand::Retry { sequence } => {
+        DeadLetterCommand::Retry { sequence, stream } => {
             let mut held = dead_letters::list(client, sequence).await?;
             held.retain(|letter| letter.status == "held");
-            let applied = retry::retry(settings, &held).await?;
+            let applied = retry::retry(database, &stream, &held).await?;
             report::say(&format!("{applied} of {} letters were applied", held.len()));
             return Ok(());
         }
-        DeadLetterCommand::Export => {
+        DeadLetterCommand::Export { stream } => {
             let held = dead_letters::list(client, None).await?;
-            let (records, unreadable) = retry::export(settings, &held).await?;
+            let (records, unreadable) = retry::export(&stream, &held).await?;
             records.iter().for_each(|record| report::say(&record.to_string()));
             for letter in unreadable {
                 tracing::warn!(

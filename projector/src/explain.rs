@@ -3,35 +3,37 @@
 //! Told from the facts by the program's own rules, for the market date, policy and rule parameters the generation was derived with.
 
 use anyhow::{Context, bail};
-use market::history::SourcePolicy;
-use market::identity::Identity;
-use market::measure::{self, Explanation, METHOD_VERSION, Market};
-use market::row::Json;
+use chrono::NaiveDate;
+use market::measure::{self, Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
-use store::history::load_histories;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::Client;
 
 use crate::generation::Generation;
+use crate::security::Security;
 
 const ACTIVE: &str = "select generation from active";
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
-const DERIVED_WITH: &str = include_str!("../queries/version_derived.sql");
-const IDENTITY: &str = include_str!("../queries/identity_of_symbol.sql");
 
-/// Explains a metric of a security, or all of them, in a generation (by default the served one).
-pub async fn explain(
-    client: &mut Client,
-    symbol: &Symbol,
-    metric: Option<&str>,
-    generation: Option<i32>,
-) -> anyhow::Result<Explanation> {
+/// What of a security is explained.
+#[derive(Debug, Clone, Default)]
+pub struct Asked<'a> {
+    /// One metric, or all of them.
+    pub metric: Option<&'a str>,
+    /// The close of this session instead.
+    pub session: Option<NaiveDate>,
+    /// In this generation instead of the served one.
+    pub generation: Option<i32>,
+}
+
+/// Explains figures of a security.
+pub async fn explain(client: &mut Client, symbol: &Symbol, asked: &Asked<'_>) -> anyhow::Result<Explanation> {
     let transaction = client
         .build_transaction()
         .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
         .read_only(true)
         .start()
         .await?;
-    let id = match generation {
+    let id = match asked.generation {
         Some(id) => id,
         None => transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?,
     };
@@ -45,38 +47,15 @@ pub async fn explain(
     }
     let generation = Generation::from_row(&row)?;
     generation.enter(&transaction).await?;
-    let mut explanation = explained(&transaction, symbol, &generation).await?;
-    if let Some(metric) = metric {
+    let security = Security::load(&transaction, symbol, &generation).await?;
+    let market = security.market();
+    let mut explanation = measure::explain(&security.history, &market);
+    if let Some(session) = asked.session {
+        explanation.metrics = vec![measure::explain_session(&security.history, &market, session)];
+    } else if let Some(metric) = asked.metric {
         select(&mut explanation, metric)?;
     }
     Ok(explanation)
-}
-
-async fn explained(
-    transaction: &Transaction<'_>,
-    symbol: &Symbol,
-    generation: &Generation,
-) -> anyhow::Result<Explanation> {
-    let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-    let (as_of, policy): (Option<_>, Json<SourcePolicy>) = (row.try_get("as_of")?, row.try_get("policy")?);
-    let as_of = as_of.context("nothing is derived yet: the log has no session")?;
-    let own = identity(transaction, symbol).await?;
-    let own = own.with_context(|| format!("no security has the symbol {symbol}"))?;
-    let benchmark = identity(transaction, &generation.benchmark).await?;
-    let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
-    let histories = load_histories(transaction, &wanted).await?;
-    let history = histories.first().context("the security has no history")?;
-    let rules = &generation.rules;
-    let benchmark = histories.get(1).map(|history| measure::benchmark(history, as_of, &policy.0, rules));
-    Ok(measure::explain(
-        history,
-        &Market { as_of, newest: as_of, benchmark: benchmark.as_ref(), policy: &policy.0, rules },
-    ))
-}
-
-async fn identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow::Result<Option<Identity>> {
-    let row = transaction.query_opt(IDENTITY, &[&symbol.as_str()]).await?;
-    Ok(row.map(|row| row.try_get::<_, Json<Identity>>("identity")).transpose()?.map(|identity| identity.0))
 }
 
 /// Leaves only this metric.

@@ -27,8 +27,9 @@ use crate::generation::Generation;
 use crate::journal::Journal;
 use crate::progress::Progress;
 use crate::resident::Resident;
+use crate::room::check_room;
 use crate::run::{UNTIL, fold};
-use crate::settings::{LIVE_FACTS, ProjectorSettings};
+use crate::settings::{BenchmarkArgs, LIVE_FACTS, ProjectorSettings};
 use crate::writer::ANALYZE;
 
 const PENDING: &str = include_str!("../queries/generation_building.sql");
@@ -74,6 +75,11 @@ pub struct RebuildArgs {
     /// Derive with another number in the rules; `projector rules` lists them (repeatable)
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
+    #[command(flatten)]
+    pub benchmark: BenchmarkArgs,
+    /// Begin even where the generation seems to have no room on Postgres's disk
+    #[arg(long)]
+    pub without_room: bool,
     /// Securities committed at a time; a killed rebuild repeats so many
     #[arg(long, value_name = "N", default_value = "1000")]
     pub commit_every: NonZeroUsize,
@@ -104,7 +110,14 @@ pub async fn rebuild(
             tracing::info!(generation = id, "going on with an interrupted rebuild");
             id
         }
-        None => create(settings, &mut client, args, &rules).await?,
+        None => {
+            if !args.without_room {
+                let folds = (args.from == From::Log || asked_end(settings, args).await?.is_some())
+                    .then_some(LIVE_FACTS);
+                check_room(&client, &settings.projector_config(LIVE_FACTS)?, folds).await?;
+            }
+            create(settings, &mut client, args, &rules).await?
+        }
     };
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
@@ -184,7 +197,8 @@ async fn create(
         let query = "update control.fact_sets set until_sequence = $2 where name = $1";
         transaction.execute(query, &[&fact_set, &until]).await?;
     }
-    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &settings.benchmark).await?;
+    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &args.benchmark.symbol)
+        .await?;
     let only = (!args.only.is_empty()).then_some(&args.only);
     let version = rules.method_version();
     let described: [&(dyn ToSql + Sync); 6] =

@@ -1,7 +1,8 @@
 //! What the analyst's and operator's commands print: for people, or JSON with `--json`.
 
 use market::measure::rules::Parameter;
-use market::measure::{ExplainedObservation, Explanation};
+use market::measure::{ExplainedDecision, ExplainedObservation, Explanation};
+use market::row::{HoldReason, Quarantined};
 use market::symbol::Symbol;
 use process::outln;
 use serde::Serialize;
@@ -181,16 +182,54 @@ pub fn explanation(explanation: &Explanation) {
         outln!("  {}", metric.rounding);
         metric.observations.iter().for_each(observation);
     }
-    if !explanation.unused.is_empty() {
+    // Held rows have lines of their own.
+    let is_held = |row: &&ExplainedObservation| row.outcome.parse::<HoldReason>().is_ok();
+    let unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
+    if !unused.is_empty() {
         outln!("\nnot used:");
-        explanation.unused.iter().for_each(observation);
+        unused.into_iter().for_each(observation);
     }
-    for row in &explanation.quarantined {
-        outln!("\nquarantined: {} {}", row.kind, serde_json::to_string(row).unwrap_or_default());
+    if !explanation.quarantined.is_empty() {
+        outln!("\nheld:");
+        explanation.quarantined.iter().for_each(held);
+    }
+    if !explanation.decisions.is_empty() {
+        outln!("\ndecided:");
+        explanation.decisions.iter().for_each(decision);
     }
     if !explanation.flags.is_empty() {
         outln!("\nflags: {}", explanation.flags.join(", "));
     }
+}
+
+/// A row that is held back.
+pub(crate) fn held(row: &Quarantined) {
+    let date = row.date.map(|date| date.to_string()).unwrap_or_default();
+    let id = row.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
+    outln!(
+        "    {:<10} {:<8} {date:<10} {:<20} {} (source {}, line {}{id})",
+        row.symbol,
+        row.kind,
+        row.reason,
+        row.message,
+        row.source,
+        row.line
+    );
+}
+
+fn decision(told: &ExplainedDecision) {
+    let date = told.date.map(|date| date.to_string()).unwrap_or_default();
+    let id = told.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
+    let revoked = if told.revoked { ", taken back" } else { "" };
+    outln!(
+        "    {} {} {date} {} from {}{id}, held as {}{revoked}: {}",
+        told.verdict,
+        told.kind,
+        told.value,
+        told.source,
+        told.reason,
+        told.note
+    );
 }
 
 fn observation(seen: &ExplainedObservation) {

@@ -6,13 +6,14 @@ use anyhow::Context;
 use async_nats::jetstream::stream::Stream;
 use event_log::frame::{Body, Frame, FrameError};
 use event_log::sequence::Sequence;
+use event_log::stream::StreamSettings;
 use serde_json::{Map, Value};
 use store::db;
 
 use crate::apply::apply_again;
 use crate::dead_letters::Held;
 use crate::message::Message;
-use crate::settings::ProjectorSettings;
+use crate::settings::DatabaseArgs;
 
 const STAGING: &str = include_str!("../queries/staging.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
@@ -22,13 +23,13 @@ const RECOMPUTE: &str = include_str!("../queries/recompute.sql");
 
 /// Applies the messages of these letters again and gives how many letters were applied. The projector that follows the
 /// log derives what they touch.
-pub async fn retry(settings: &ProjectorSettings, letters: &[Held]) -> anyhow::Result<u64> {
-    let stream = open(settings).await?;
+pub async fn retry(database: &DatabaseArgs, log: &StreamSettings, letters: &[Held]) -> anyhow::Result<u64> {
+    let stream = open(log).await?;
     let messages: BTreeSet<(&str, i64)> =
         letters.iter().map(|letter| (letter.fact_set.as_str(), letter.sequence)).collect();
     let mut applied = 0;
     for (fact_set, sequence) in messages {
-        let mut client = db::connect(&settings.projector_config(fact_set)?).await?;
+        let mut client = db::connect(&database.projector_config(fact_set)?).await?;
         client.batch_execute(STAGING).await?;
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;
@@ -46,10 +47,10 @@ pub async fn retry(settings: &ProjectorSettings, letters: &[Held]) -> anyhow::Re
 /// The rows of these letters as canonical NDJSON records, to be mended and loaded; whole messages that cannot be read
 /// have no rows and are given apart.
 pub async fn export<'a>(
-    settings: &ProjectorSettings,
+    log: &StreamSettings,
     letters: &'a [Held],
 ) -> anyhow::Result<(Vec<Value>, Vec<&'a Held>)> {
-    let stream = open(settings).await?;
+    let stream = open(log).await?;
     let (mut records, mut unreadable) = (Vec::new(), Vec::new());
     for letter in letters {
         let message = message(&stream, letter.sequence).await?;
@@ -98,9 +99,9 @@ fn canonical(kind: &str, row: &Value) -> Value {
     Value::Object(record)
 }
 
-async fn open(settings: &ProjectorSettings) -> anyhow::Result<Stream> {
-    let context = settings.stream.connect("projector-dead-letters").await?;
-    Ok(settings.stream.open(&context).await?)
+async fn open(log: &StreamSettings) -> anyhow::Result<Stream> {
+    let context = log.connect("projector-dead-letters").await?;
+    Ok(log.open(&context).await?)
 }
 
 async fn message(stream: &Stream, sequence: i64) -> anyhow::Result<Message> {

@@ -1,4 +1,5 @@
-//! The projector's settings; `--help` is their reference.
+//! The projector's settings; `--help` is their reference. Every command has the database's; the others belong to the
+//! commands that need them.
 
 use std::time::Duration;
 
@@ -12,34 +13,27 @@ use crate::resident::Resident;
 /// The fact set that the live generations are derived from.
 pub const LIVE_FACTS: &str = "facts";
 
-/// Everything the projector is told.
+/// How long a command that does not follow the log may be silent within a transaction.
+const IDLE: Duration = Duration::from_secs(6);
+
+/// Where the projector's database is.
 #[derive(Debug, Clone, Args)]
-pub struct ProjectorSettings {
+pub struct DatabaseArgs {
     #[command(flatten)]
-    pub database: DatabaseSettings,
+    pub owner: DatabaseSettings,
     /// Postgres of the projector's role; default: DATABASE_URL with user dds_projector
     #[arg(long, env = "PROJECTOR_DATABASE_URL", hide_env_values = true, global = true)]
     pub projector_database_url: Option<String>,
-    #[command(flatten)]
-    pub stream: StreamSettings,
-    /// Security whose month-end returns beta is measured against
-    #[arg(long, env = "BENCHMARK_SYMBOL", default_value = "SPY", global = true)]
-    pub benchmark: String,
-    /// Seconds after which a silent projector may be replaced by a stand-by
-    #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, global = true, value_parser = clap::value_parser!(u64).range(1..=60))]
-    pub lease_seconds: u64,
-    /// Bytes of log messages, unpacked, applied in one transaction at most
-    #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 16 * 1024 * 1024, global = true, value_parser = clap::value_parser!(u64).range(1..))]
-    pub batch_bytes: u64,
-    /// Bytes of each fact set's facts held in memory between batches, about; what does not fit is read from Postgres every day
-    #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024, global = true)]
-    pub memory: usize,
 }
 
-impl ProjectorSettings {
+impl DatabaseArgs {
     /// Connection settings of the projector's role; unqualified names are a fact set's tables and bookkeeping.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
-        let owner = self.database.database_url.as_deref();
+        self.config(fact_set, IDLE)
+    }
+
+    fn config(&self, fact_set: &str, idle: Duration) -> Result<Config, DbError> {
+        let owner = self.owner.database_url.as_deref();
         let mut config = db::config_for(
             self.projector_database_url.as_deref(),
             owner,
@@ -47,11 +41,65 @@ impl ProjectorSettings {
             "PROJECTOR_DATABASE_URL",
         )?;
         // A stopped process must not keep its row locks: the server ends its transaction, a stand-by goes on.
-        let idle = self.lease().as_millis();
+        let idle = idle.as_millis();
         config.options(format!(
             "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle} -c work_mem=64MB"
         ));
         Ok(config)
+    }
+}
+
+/// How the log is applied.
+#[derive(Debug, Clone, Args)]
+pub struct ApplyingArgs {
+    #[command(flatten)]
+    pub stream: StreamSettings,
+    /// Seconds after which a silent projector may be replaced by a stand-by
+    #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=60))]
+    pub lease_seconds: u64,
+    /// Bytes of log messages, unpacked, applied in one transaction at most
+    #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 16 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch_bytes: u64,
+    /// Bytes of each fact set's facts held in memory between batches, about; what does not fit is read from Postgres every day
+    #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024)]
+    pub memory: usize,
+}
+
+/// What a new generation is measured against.
+#[derive(Debug, Clone, Args)]
+pub struct BenchmarkArgs {
+    /// Security whose month-end returns beta is measured against
+    #[arg(
+        long = "benchmark",
+        id = "benchmark",
+        value_name = "SYMBOL",
+        env = "BENCHMARK_SYMBOL",
+        default_value = "SPY"
+    )]
+    pub symbol: String,
+}
+
+/// Everything that applying the log takes.
+#[derive(Debug, Clone)]
+pub struct ProjectorSettings {
+    pub database: DatabaseArgs,
+    pub stream: StreamSettings,
+    /// Bytes of log messages, unpacked, applied in one transaction at most.
+    pub batch_bytes: u64,
+    lease_seconds: u64,
+    memory: usize,
+}
+
+impl ProjectorSettings {
+    /// Applies the log of these settings to this database.
+    pub fn new(database: DatabaseArgs, applying: ApplyingArgs) -> Self {
+        let ApplyingArgs { stream, lease_seconds, batch_bytes, memory } = applying;
+        Self { database, stream, batch_bytes, lease_seconds, memory }
+    }
+
+    /// As [`DatabaseArgs::projector_config`]; a transaction may be silent as long as a lease lasts.
+    pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
+        self.database.config(fact_set, self.lease())
     }
 
     /// Facts that may stay in memory.

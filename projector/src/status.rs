@@ -2,12 +2,13 @@
 
 use chrono::NaiveDate;
 use event_log::sequence::Sequence;
+use event_log::stream::StreamSettings;
 use process::outln;
 use serde::Serialize;
 use store::db::{self, error_chain};
 use tokio_postgres::Client;
 
-use crate::settings::{LIVE_FACTS, ProjectorSettings};
+use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const STATUS: &str = include_str!("../queries/status.sql");
 const SCHEMA_BYTES: &str = include_str!("../queries/schema_bytes.sql");
@@ -39,12 +40,12 @@ struct Generation {
 }
 
 /// Prints the status.
-pub async fn status(settings: &ProjectorSettings, json: bool) -> anyhow::Result<()> {
-    let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+pub async fn status(database: &DatabaseArgs, stream: &StreamSettings, json: bool) -> anyhow::Result<()> {
+    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_one(STATUS, &[]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
     let applied = Sequence::try_from(checkpoint)?;
-    let last = match log_end(settings).await {
+    let last = match log_end(stream).await {
         Ok(last) => Some(last),
         Err(error) => {
             tracing::warn!(error = %error_chain(error.as_ref()), "the log does not answer");
@@ -89,9 +90,9 @@ async fn schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64> {
     Ok(client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?)
 }
 
-async fn log_end(settings: &ProjectorSettings) -> anyhow::Result<u64> {
-    let context = settings.stream.connect("projector-status").await?;
-    let stream = settings.stream.existing(&context).await?;
+async fn log_end(settings: &StreamSettings) -> anyhow::Result<u64> {
+    let context = settings.connect("projector-status").await?;
+    let stream = settings.existing(&context).await?;
     Ok(stream.cached_info().state.last_sequence)
 }
 

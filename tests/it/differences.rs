@@ -82,6 +82,13 @@ async fn what_differs_is_ranked_by_day_and_field_and_says_why() -> Result<()> {
     assert_eq!((&prices["differing"], &prices["columns"]), (&json!(2), &json!({ "close": 2 })));
     assert_eq!(prices["rows"][0]["key"], json!({ "symbol": "TWIN", "date": "2024-06-27" }));
     assert_eq!(prices["rows"][0]["columns"]["close"], json!([52, 51]));
+    assert_eq!(
+        prices["rows"][0]["why"],
+        json!([
+            "price 2024-06-27 51 USD from right: other_source in 2, used in 1",
+            "price 2024-06-27 52 USD from left: used in 2, other_source in 1"
+        ])
+    );
     assert_eq!(diff["price_days"], json!({ "2024": 2 }));
     let symbols: BTreeSet<&str> = diff["tables"]
         .as_array()

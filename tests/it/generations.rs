@@ -316,6 +316,12 @@ async fn explain_names_what_a_figure_rests_on() -> Result<()> {
     };
     assert_eq!(seen(0), [json!("a"), json!("2024-06-28"), json!(50), json!("used")], "{told}");
     assert_eq!(seen(1), [json!("b"), json!("2024-06-28"), json!(49), json!("other_source")], "{told}");
+    let before = answer(&app, &["explain", "PAYS", "price", "--date", "2024-06-27"]).await?;
+    let told = before["metrics"][0]["observations"].as_array().context("observations")?;
+    let told: Vec<Value> = told.iter().map(|o| json!([o["source"], o["amount"], o["outcome"]])).collect();
+    assert_eq!(json!(told), json!([["a", 50, "used"], ["b", 48, "other_source"]]), "{before}");
+    let misplaced = app.projector(&["explain", "PAYS", "dps_ttm", "--date", "2024-06-27"]).await?;
+    assert!(misplaced.stderr.contains("explain PAYS price --date"), "{}", misplaced.stderr);
     let explained = answer(&app, &["explain", "pays", "dps_ttm"]).await?;
     let metric = &explained["metrics"][0];
     assert_eq!((&metric["metric"], &metric["value"]), (&json!("dps_ttm"), &json!("2")));
@@ -334,6 +340,22 @@ async fn explain_names_what_a_figure_rests_on() -> Result<()> {
     );
     let nobody = app.projector(&["explain", "NOBODY", "dps_ttm"]).await?;
     assert!(nobody.code == 1 && nobody.stderr.contains("NOBODY"), "{}", nobody.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_offers_the_flags_that_it_uses() -> Result<()> {
+    let app = TestApp::start().await?;
+    let help = async |command: &str| {
+        Ok::<_, anyhow::Error>(app.projector(&[command, "--help"]).await?.success()?.stdout)
+    };
+    let (run, list, diff) = (help("run").await?, help("list").await?, help("diff").await?);
+    for flag in ["--nats-url", "--memory", "--batch-bytes", "--lease-seconds"] {
+        assert!(run.contains(flag), "{flag} in {run}");
+        assert!(!list.contains(flag) && !diff.contains(flag), "{flag} in {list}{diff}");
+    }
+    assert!(!run.contains("--benchmark") && help("rebuild").await?.contains("--benchmark"));
+    assert!(list.contains("--projector-database-url"));
     Ok(())
 }
 

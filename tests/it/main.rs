@@ -50,6 +50,7 @@ mod outage;
 mod physical;
 mod policies;
 mod pull;
+mod quarantine;
 mod records;
 mod remembered;
 mod replay;

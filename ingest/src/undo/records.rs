@@ -111,7 +111,7 @@ pub(super) async fn changes_of(
         Kind::Etf => changes::<Etf>(scope, frames).await,
         Kind::Holding => changes::<HoldingSnapshot>(scope, frames).await,
         Kind::Session => changes::<Session>(scope, frames).await,
-        Kind::Price | Kind::Reject | Kind::Run => Ok(Changes::default()),
+        Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => Ok(Changes::default()),
     }
 }
 

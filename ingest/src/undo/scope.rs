@@ -47,5 +47,5 @@ impl Scope<'_> {
 }
 
 fn is_data(kind: Kind) -> bool {
-    !matches!(kind, Kind::Reject | Kind::Run)
+    !matches!(kind, Kind::Decision | Kind::Reject | Kind::Run)
 }

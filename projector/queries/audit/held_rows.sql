@@ -1,4 +1,4 @@
--- Ten held rows of each reason, newest first.
+-- Ten held rows of each reason, newest first; what a person has confirmed needs no other look.
 select topic, symbol, seen, total
 from (
   select kind || ' ' || reason as topic, symbol,
@@ -6,6 +6,7 @@ from (
     count(*) over (partition by kind, reason) as total,
     row_number() over (partition by kind, reason order by date desc nulls last, symbol, line) as place
   from quarantine
+  where reason <> 'confirmed'
 ) ranked
 where place <= 10
 order by total desc, topic, place

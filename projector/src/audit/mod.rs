@@ -65,7 +65,7 @@ const CHECKS: [Check; 8] = [
         title: "rows held back from the figures",
         statement: include_str!("../../queries/audit/held_rows.sql"),
         flag: None,
-        next: "a wrong row: load the vendor's correction; a right one: it comes back with the next payment like it, or load it with --source manual",
+        next: "a wrong row: load the vendor's correction, or projector quarantine confirm; a right one: it comes back with the next payment like it, or projector quarantine release",
     },
     Check {
         name: "high_yields",

@@ -36,6 +36,9 @@ pub struct Difference {
     pub change: Change,
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<Changed>,
+    /// Why, where it was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
 }
 
 /// A column of a differing row.

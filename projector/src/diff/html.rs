@@ -99,7 +99,7 @@ fn topic(page: &mut String, ranked: &Ranked) -> fmt::Result {
 
 fn rows(page: &mut String, table: &TableDiff) -> fmt::Result {
     let heading = format!("{} of {}", table.differing, table.table);
-    begin(page, &heading, &["symbol", "key", "change", "column", "before", "after"])?;
+    begin(page, &heading, &["symbol", "key", "change", "column", "before", "after", "why"])?;
     for row in &table.rows {
         for changed in &row.columns {
             if changed.a != Cell::Null || changed.b != Cell::Null {
@@ -112,7 +112,15 @@ fn rows(page: &mut String, table: &TableDiff) -> fmt::Result {
 }
 
 fn cells(row: &Difference, column: &str, a: &Cell, b: &Cell) -> Vec<String> {
-    vec![row.owner(), row.rest_of_key(), row.change.to_string(), column.to_owned(), short(a), short(b)]
+    vec![
+        row.owner(),
+        row.rest_of_key(),
+        row.change.to_string(),
+        column.to_owned(),
+        short(a),
+        short(b),
+        row.why.join("\n"),
+    ]
 }
 
 fn begin(page: &mut String, heading: &str, columns: &[&str]) -> fmt::Result {

@@ -22,6 +22,7 @@ mod tally;
 mod text;
 mod unfinished;
 mod why;
+mod why_rows;
 
 use anyhow::{Context, bail};
 use chrono::Datelike;
@@ -29,7 +30,7 @@ use process::Shutdown;
 use store::db;
 
 use crate::progress::Progress;
-use crate::settings::{LIVE_FACTS, ProjectorSettings};
+use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use digests::Candidates;
 use found::reasons;
 use lines::Lines;
@@ -55,15 +56,11 @@ const YEARS: usize = 2000;
 const REPORTED: usize = 500;
 
 /// Compares two generations and notes that it was looked at. When it is asked to stop, Postgres stops too.
-pub async fn diff(
-    settings: &ProjectorSettings,
-    args: &DiffArgs,
-    mut shutdown: Shutdown,
-) -> anyhow::Result<Diff> {
-    let (a, b) = open(settings, args.a, args.b).await?;
+pub async fn diff(database: &DatabaseArgs, args: &DiffArgs, mut shutdown: Shutdown) -> anyhow::Result<Diff> {
+    let (a, b) = open(database, args.a, args.b).await?;
     let cancel = [a.canceller(), b.canceller()];
     let found = tokio::select! {
-        found = compare(settings, args, &a, &b) => found?,
+        found = compare(database, args, &a, &b) => found?,
         () = shutdown.wait() => {
             for cancelled in cancel {
                 cancelled.await?;
@@ -79,12 +76,7 @@ pub fn print(diff: &Diff, args: &DiffArgs) {
     text::print(diff, args.limit);
 }
 
-async fn compare(
-    settings: &ProjectorSettings,
-    args: &DiffArgs,
-    a: &Reader,
-    b: &Reader,
-) -> anyhow::Result<Diff> {
+async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reader) -> anyhow::Result<Diff> {
     let only = securities(args, a, b).await?;
     // The files are begun first: that they cannot be written is said before the work.
     let lines = args.csv.as_deref().map(Unfinished::of).transpose()?.map(Lines::begin).transpose()?;
@@ -95,11 +87,12 @@ async fn compare(
     let mut comparing = Comparing { args, a, b, candidates, tally: Tally::new(keep, lines) };
     comparing.all(only.as_deref()).await?;
     let price_days = std::mem::take(&mut comparing.tally.years);
-    let (tables, mut ranked) = comparing.tally.finish()?;
-    let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    let (mut tables, mut ranked) = comparing.tally.finish()?;
+    let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     if args.why {
         ranked.iter_mut().for_each(|ranked| ranked.first.truncate(args.limit));
         why::say_why(&mut client, [args.a, args.b], &mut ranked).await?;
+        why_rows::say_why(&mut client, [args.a, args.b], &mut tables, args.limit).await?;
     }
     let found = Diff {
         reasons: reasons(&a.side, &b.side),

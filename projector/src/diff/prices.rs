@@ -101,6 +101,7 @@ impl<'a> Day<'a> {
             key: vec![("symbol", Cell::Text(self.symbol.to_owned())), ("date", Cell::Day(self.date))],
             change: self.change,
             columns: self.differing().map(changed).collect(),
+            why: Vec::new(),
         }
     }
 

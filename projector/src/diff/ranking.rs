@@ -181,6 +181,7 @@ mod tests {
             key: vec![("symbol", Cell::Text(symbol.to_owned()))],
             change: Change::Changed,
             columns: columns.iter().map(changed).collect(),
+            why: Vec::new(),
         }
     }
 

@@ -120,7 +120,7 @@ impl<'a> Comparison<'a> {
             let cells = self.cells(raws, &places.unwrap_or_default())?;
             key.push((*name, cells[side].clone()));
         }
-        Ok(Some(Difference { table: self.table.name, key, change, columns }))
+        Ok(Some(Difference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
     /// Values of one column, each read as its side's type.

@@ -13,7 +13,7 @@ use tokio_postgres::{Client, NoTls, Statement};
 
 use super::tables::Table;
 use crate::generation::Generation;
-use crate::settings::{LIVE_FACTS, ProjectorSettings};
+use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const BEGIN: &str = include_str!("../../queries/diff_begin.sql");
@@ -40,8 +40,8 @@ pub(super) struct Reader {
 }
 
 /// Opens both generations in one snapshot.
-pub(super) async fn open(settings: &ProjectorSettings, a: i32, b: i32) -> anyhow::Result<(Reader, Reader)> {
-    let (a, b) = (connect(settings, a).await?, connect(settings, b).await?);
+pub(super) async fn open(database: &DatabaseArgs, a: i32, b: i32) -> anyhow::Result<(Reader, Reader)> {
+    let (a, b) = (connect(database, a).await?, connect(database, b).await?);
     a.0.batch_execute(BEGIN).await?;
     let snapshot: String = a.0.query_one(EXPORT, &[]).await?.try_get(0)?;
     b.0.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
@@ -49,8 +49,8 @@ pub(super) async fn open(settings: &ProjectorSettings, a: i32, b: i32) -> anyhow
 }
 
 /// A connection of which unqualified names mean the generation, and the generation's rules.
-async fn connect(settings: &ProjectorSettings, id: i32) -> anyhow::Result<(Client, Generation, String)> {
-    let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+async fn connect(database: &DatabaseArgs, id: i32) -> anyhow::Result<(Client, Generation, String)> {
+    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_opt(BY_ID, &[&id]).await?;
     let row = row.with_context(|| format!("there is no generation {id}; see: projector list"))?;
     let generation = Generation::from_row(&row)?;

@@ -67,6 +67,7 @@ fn row(difference: &Difference) {
             outln!("    {}: {} -> {}", changed.column, short(&changed.a), short(&changed.b));
         }
     }
+    difference.why.iter().for_each(|why| outln!("    {why}"));
 }
 
 fn more(count: u64, shown: usize, place: &str) {

@@ -5,7 +5,7 @@ use market::symbol::Symbol;
 use tokio_postgres::Client;
 
 use super::ranking::{Ranked, Topic};
-use crate::explain::explain;
+use crate::explain::{Asked, explain};
 
 /// Observations named of each side.
 const NAMED: usize = 3;
@@ -21,7 +21,8 @@ pub(super) async fn say_why(
         let symbol = Symbol::parse(&finding.symbol)?;
         let mut sides = Vec::new();
         for generation in generations {
-            match explain(client, &symbol, None, Some(generation)).await {
+            let asked = Asked { generation: Some(generation), ..Asked::default() };
+            match explain(client, &symbol, &asked).await {
                 Ok(explanation) => sides.push((generation, explanation)),
                 // A generation of other rules is explained by the program that built it.
                 Err(error) => finding.why.push(format!("{generation}: {error:#}")),
@@ -65,10 +66,11 @@ fn metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Explaine
     explanation.metrics.iter().find(|told| told.metric == figure)
 }
 
+/// Whether another one says the same, be it from another source: then it moves nothing.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
-    others
-        .iter()
-        .any(|other| is_same(seen, other) && other.amount == seen.amount && other.outcome == seen.outcome)
+    let says =
+        |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
+    others.iter().any(|other| says(seen) == says(other))
 }
 
 fn is_same(a: &ExplainedObservation, b: &ExplainedObservation) -> bool {
@@ -77,7 +79,7 @@ fn is_same(a: &ExplainedObservation, b: &ExplainedObservation) -> bool {
 }
 
 /// `dividend 2024-06-14 0.5 USD from a (id d4)`.
-fn named(seen: &ExplainedObservation) -> String {
+pub(super) fn named(seen: &ExplainedObservation) -> String {
     let words = [
         Some(seen.kind.clone()),
         seen.date.map(|date| date.to_string()),

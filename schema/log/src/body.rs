@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use market::event::{
-    Action, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security, Session, Split,
+    Action, Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security,
+    Session, Split,
 };
 use market::record::Record;
 use market::records::RawObservation;
@@ -109,6 +110,7 @@ bodies! {
     Etf => Etfs(Vec<Row<Etf>>),
     Holding => Holdings(Vec<Row<HoldingSnapshot>>),
     Session => Sessions(Vec<Row<Session>>),
+    Decision => Decisions(Vec<Row<Decision>>),
     Reject => Rejects(Vec<Reject>),
     Run => Run(Box<Run>),
 }

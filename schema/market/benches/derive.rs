@@ -122,6 +122,7 @@ fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyh
         fundamentals: (first..last).zip(1..).map(reported).collect::<anyhow::Result<_>>()?,
         etf: Vec::new(),
         holdings: Vec::new(),
+        decisions: Vec::new(),
         prices: vec![SourceBars {
             source: "bench".into(),
             bars: bars(&mut random, sessions, &splits),

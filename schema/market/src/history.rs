@@ -7,7 +7,9 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
-use crate::event::{Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split};
+use crate::event::{
+    Decision, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
+};
 use crate::record::Record;
 use crate::records::Records;
 use crate::symbol::Symbol;
@@ -67,6 +69,8 @@ pub struct History {
     pub etf: Vec<Observation<Etf>>,
     /// The fund's snapshots, of every source.
     pub holdings: Vec<Observation<HoldingSnapshot>>,
+    /// What people decided about held rows.
+    pub decisions: Vec<Observation<Decision>>,
     /// One entry per source.
     pub prices: Vec<SourceBars>,
 }
@@ -100,4 +104,5 @@ kept! {
     Fundamentals => fundamentals,
     Etf => etf,
     HoldingSnapshot => holdings,
+    Decision => decisions,
 }

@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::event::{Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Security, Session, Split};
+use crate::event::{Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Security, Session, Split};
 use crate::symbol::Symbol;
 
 /// A record of the log that is kept as an observation.
@@ -35,6 +35,17 @@ impl Record for Session {
     }
     fn date(&self) -> Option<NaiveDate> {
         Some(self.date)
+    }
+}
+
+/// It is about one row, whichever day the security held the symbol on.
+impl Record for Decision {
+    const KIND: Kind = Kind::Decision;
+    fn symbol(&self) -> Option<&Symbol> {
+        Some(&self.symbol)
+    }
+    fn date(&self) -> Option<NaiveDate> {
+        None
     }
 }
 

@@ -162,6 +162,7 @@ fn empty(identity: &Identity) -> History {
         fundamentals: Vec::new(),
         etf: Vec::new(),
         holdings: Vec::new(),
+        decisions: Vec::new(),
         prices: Vec::new(),
     }
 }

@@ -90,6 +90,31 @@ async fn position(app: &TestApp) -> Result<i64> {
     Ok(row.try_get(0)?)
 }
 
+#[tokio::test]
+async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()> {
+    let Some(disk) = SmallDisk::mount(512)? else { return Ok(()) };
+    let servers = Servers::private_with_postgres_on(&disk).await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    load(&app, &market(&app, SYMBOLS, YEARS).await?).await?.success()?;
+    app.catch_up().await?;
+    disk.fill_but(1 << 19)?;
+    let refused = app.projector(&["rebuild"]).await?;
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    for words in ["1 MB are free at", "projector list, drop N", "--without-room"] {
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    assert_eq!(app.sql_value::<i64>("select count(*) from control.generations").await?, 1);
+    disk.make_room()?;
+    let built = app.projector(&["rebuild"]).await?.success()?;
+    assert!(built.stderr.contains("the generation takes about"), "{}", built.stderr);
+    assert!(
+        built.stderr.contains(&format!("derived {SYMBOLS} of {SYMBOLS} securities in")),
+        "{}",
+        built.stderr
+    );
+    Ok(())
+}
+
 /// What there is no room for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Lacking {

@@ -1081,6 +1081,35 @@ export interface components {
          * @description Exact decimal: a JSON number, or a string with decimals=string.
          */
         Exact: Decimal;
+        /** @description A decision about one row, as the row stood. */
+        ExplainedDecision: {
+            /**
+             * Format: date
+             * @description Ex-date or session of the row.
+             */
+            date?: string | null;
+            /**
+             * Format: date-time
+             * @description When it was decided, or taken back.
+             */
+            decided_at: string;
+            /** @description Vendor's id of the row. */
+            id?: string | null;
+            /** @description price, dividend or split. */
+            kind: string;
+            /** @description Why it was decided so. */
+            note: string;
+            /** @description The reason code it was held with. */
+            reason: string;
+            /** @description Whether it was taken back. */
+            revoked: boolean;
+            /** @description Feed the row came from. */
+            source: string;
+            /** @description Amount a share, close, or new shares of a split: of the row as it was decided on. */
+            value: components["schemas"]["Exact"];
+            /** @description What was decided. */
+            verdict: components["schemas"]["Verdict"];
+        };
         /** @description How one metric was found. */
         ExplainedMetric: {
             /** @description The formula with its values. */
@@ -1143,6 +1172,8 @@ export interface components {
              * @description Market date the metrics are for.
              */
             as_of: string;
+            /** @description What people decided about held rows. */
+            decisions: components["schemas"]["ExplainedDecision"][];
             /**
              * @description Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
              *     - `amount_held`: The newest regular amount is held until the next one shows what it was (R28).
@@ -1486,6 +1517,7 @@ export interface components {
          * @description Why a row is held back from every figure (R28, R30).
          *     - `amount_exceeds_price`: Cash of at least the close before its ex-date.
          *     - `amount_outlier`: An isolated regular amount of at least 10 times the median before it.
+         *     - `confirmed`: A person confirmed that it is wrong: it stays held whatever its neighbours say.
          *     - `far_future_ex_date`: An ex-date more than 400 days ahead of the newest session.
          *     - `high_below_low`: A high below its low.
          *     - `negative_price`: A negative open, high, low or average price.
@@ -1498,7 +1530,7 @@ export interface components {
          *     - `price_unit_error`: A bar 100 times away from the sessions on both sides.
          * @enum {string}
          */
-        HoldReason: "amount_exceeds_price" | "amount_outlier" | "far_future_ex_date" | "high_below_low" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error";
+        HoldReason: "amount_exceeds_price" | "amount_outlier" | "confirmed" | "far_future_ex_date" | "high_below_low" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error";
         /** @description Identifiers of a security. */
         Identifiers: {
             /** @description SEC central index key. */
@@ -2926,6 +2958,13 @@ export interface components {
          * @enum {string}
          */
         Tier: "free" | "starter" | "premium" | "professional";
+        /**
+         * @description What a person decided about a held row.
+         *     - `release`: The row is right: it counts.
+         *     - `confirm`: The row is wrong: it stays held, also when its neighbours change.
+         * @enum {string}
+         */
+        Verdict: "release" | "confirm";
         /** @description Something to know about an answer. */
         Warning: {
             /** @description Stable code, for example `unknown_symbol`. */

@@ -45,7 +45,7 @@ pub(super) fn accept(
             let date = session_date("date", cells.required("date")?.as_bytes())?;
             rows.session(origin.row(Session { date, note: cells.owned("note") }), bytes)?;
         }
-        Kind::Price | Kind::Reject | Kind::Run => {}
+        Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => {}
     }
     rows.stats.rounded += cells.rounded();
     Ok(())

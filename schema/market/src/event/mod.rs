@@ -3,11 +3,13 @@
 //! A record holds what the vendor sent, on the basis the vendor sent it; conclusions (un-adjusting, quarantine,
 //! duplicates) are drawn from facts by `measure`, so that they can change when neighbours arrive.
 
+mod decision;
 mod records;
 mod row;
 mod run;
 mod words;
 
+pub use decision::{DecidedRow, Decision, Verdict};
 pub use records::{
     Dividend, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES, Security,
     Session, Split,

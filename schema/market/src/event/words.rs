@@ -6,7 +6,8 @@ text_enum! {
     /// The kind of a frame's rows; the last token of its subject and the stem of its schema name.
     pub enum Kind {
         Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
-        Etf = "etf", Holding = "holding", Session = "session", Reject = "reject", Run = "run",
+        Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Reject = "reject",
+        Run = "run",
     }
 }
 

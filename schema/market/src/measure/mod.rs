@@ -51,22 +51,38 @@ mod total_return;
 pub mod valuation;
 pub mod yields;
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 pub use adjust::Factor;
 pub use derived::Derived;
-pub use explain::{ExplainedMetric, ExplainedObservation, Explanation, explain};
+pub use explain::{
+    ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
+};
 pub use market::Market;
 pub use month_ends::MonthEnds;
 pub use rules::{Deviation, METHOD_VERSION, Rules};
 pub use total_return::{Closes, total_return};
 
-use crate::history::{History, SourcePolicy};
+use crate::event::{DecidedRow, Decision};
+use crate::history::{History, Observation, SourcePolicy};
+use crate::row::Quarantined;
 
 /// Derives everything served about a security from its facts.
 pub fn derive(history: &History, market: &Market<'_>) -> Derived {
     rows::derived(measured::measure(history, market))
+}
+
+/// The rows of a security that are held back, each as decisions name it.
+pub fn held(history: &History, market: &Market<'_>) -> Vec<(Quarantined, DecidedRow)> {
+    rows::held(&measured::measure(history, market))
+}
+
+/// The newest decision about each row of a security, taken back or not.
+pub fn decisions(history: &History) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
+    merge::newest_decisions(&history.decisions)
 }
 
 /// Whether the years of which only the closes were read are enough: everything derived is the same without the rest.

@@ -62,6 +62,8 @@ text_enum! {
         AmountExceedsPrice = "amount_exceeds_price",
         /// An isolated regular amount of at least 10 times the median before it.
         AmountOutlier = "amount_outlier",
+        /// A person confirmed that it is wrong: it stays held whatever its neighbours say.
+        Confirmed = "confirmed",
         /// An ex-date more than 400 days ahead of the newest session.
         FarFutureExDate = "far_future_ex_date",
         /// A high below its low.
@@ -82,6 +84,14 @@ text_enum! {
         NonPositiveRatio = "non_positive_ratio",
         /// A bar 100 times away from the sessions on both sides.
         PriceUnitError = "price_unit_error",
+    }
+}
+
+impl HoldReason {
+    /// Whether a person may say that the row is right: it is held for what is around it, not for what it says itself.
+    pub fn can_be_released(self) -> bool {
+        use HoldReason::{AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, PriceUnitError};
+        matches!(self, AmountExceedsPrice | AmountOutlier | Confirmed | FarFutureExDate | PriceUnitError)
     }
 }
 

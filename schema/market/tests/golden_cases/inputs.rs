@@ -67,6 +67,7 @@ impl Inputs {
                 .collect(),
             etf: Vec::new(),
             holdings: Vec::new(),
+            decisions: Vec::new(),
             prices: vec![SourceBars {
                 source: "case".into(),
                 bars: bars(&prices, &unit),

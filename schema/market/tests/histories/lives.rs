@@ -118,6 +118,7 @@ impl Life {
             fundamentals: Vec::new(),
             etf: Vec::new(),
             holdings: Vec::new(),
+            decisions: Vec::new(),
             prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
         }
     }

@@ -197,6 +197,7 @@ impl Case {
             fundamentals: Vec::new(),
             etf: Vec::new(),
             holdings: Vec::new(),
+            decisions: Vec::new(),
             prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
         }
     }

@@ -163,6 +163,7 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
             fundamentals: lined(fundamentals),
             etf: Vec::new(),
             holdings: Vec::new(),
+            decisions: Vec::new(),
             prices: sources
                 .zip(prices)
                 .map(|(source, bars)| SourceBars { source, bars, closes_only: Vec::new() })

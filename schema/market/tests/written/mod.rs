@@ -51,6 +51,7 @@ pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -
         fundamentals: Vec::new(),
         etf: Vec::new(),
         holdings: Vec::new(),
+        decisions: Vec::new(),
         prices: Vec::new(),
     }
 }

@@ -460,6 +460,34 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     """Weights by country, largest first."""
 
 
+class ExplainedDecision(Struct, frozen=True, kw_only=True):
+    """A decision about one row, as the row stood."""
+
+    date: dt.date | None = None
+    """Ex-date or session of the row."""
+    decided_at: dt.datetime
+    """When it was decided, or taken back."""
+    id: str | None = None
+    """Vendor's id of the row."""
+    kind: str
+    """price, dividend or split."""
+    note: str
+    """Why it was decided so."""
+    reason: str
+    """The reason code it was held with."""
+    revoked: bool
+    """Whether it was taken back."""
+    source: str
+    """Feed the row came from."""
+    value: Decimal
+    """Amount a share, close, or new shares of a split: of the row as it was decided on."""
+    verdict: str
+    """What was decided.
+
+    One of: release, confirm.
+    """
+
+
 class ExplainedMetric(Struct, frozen=True, kw_only=True):
     """How one metric was found."""
 
@@ -510,6 +538,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     as_of: dt.date
     """Market date the metrics are for."""
+    decisions: list[ExplainedDecision]
+    """What people decided about held rows."""
     flags: list[str]
     """Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its
     id. - `amount_held`: The newest regular amount is held until the next one shows what it was
@@ -1612,7 +1642,7 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     reason: str
     """Stable reason code.
 
-    One of: amount_exceeds_price, amount_outlier, far_future_ex_date, high_below_low,
+    One of: amount_exceeds_price, amount_outlier, confirmed, far_future_ex_date, high_below_low,
     negative_price, negative_volume, no_ex_date, no_share_change, non_positive_amount,
     non_positive_close, non_positive_ratio, price_unit_error.
     """

@@ -2,6 +2,7 @@
 //!
 //! Told from the same computation that makes the rows; nothing is calculated a second time.
 
+mod decisions;
 mod development;
 mod entry;
 mod judged;
@@ -15,9 +16,11 @@ use utoipa::ToSchema;
 use super::market::Market;
 use super::measured::{Measured, measure};
 use super::payout::PayoutGap;
+use crate::bars::day_number;
 use crate::history::History;
 use crate::row::{Metrics, Quarantined, TableRow};
 
+pub use decisions::ExplainedDecision;
 pub use entry::{ExplainedMetric, ExplainedObservation};
 
 /// The story of one security's metrics.
@@ -45,6 +48,8 @@ pub struct Explanation {
     pub older_unused: usize,
     /// Rows held back from the figures, with the reason.
     pub quarantined: Vec<Quarantined>,
+    /// What people decided about held rows.
+    pub decisions: Vec<ExplainedDecision>,
 }
 
 impl Explanation {
@@ -83,7 +88,21 @@ pub fn explain(history: &History, market: &Market<'_>) -> Explanation {
         unused: observations::unused(&measured),
         older_unused: 0,
         quarantined,
+        decisions: decisions::explained(history),
     }
+}
+
+/// Explains the close of one session: which source counts, and what the others say.
+pub fn explain_session(history: &History, market: &Market<'_>, session: NaiveDate) -> ExplainedMetric {
+    let measured = measure(history, market);
+    let told = observations::of_day(&measured, day_number(session));
+    let counted = told.first().filter(|first| first.outcome == "used");
+    let formula = match counted {
+        Some(counted) => format!("raw close of {session}, which {} is believed for", counted.source),
+        None => format!("no bar of {session} counts"),
+    };
+    let value = counted.and_then(|counted| counted.amount).map(|close| close.to_string());
+    ExplainedMetric { value, ..entry::entry("price", "R32", entry::Rounding::Amount, formula, told) }
 }
 
 /// Explains every metric, in the order of the row.

@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::entry::ExplainedObservation;
+use crate::bars::date_of;
 use crate::event::{Kind, line_column};
 use crate::history::Observation;
 use crate::measure::arithmetic;
@@ -59,26 +60,34 @@ pub(super) fn of_price(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
 
 /// The raw close of a bar, and those of its day that do not count.
 pub(super) fn of_bar(measured: &Measured<'_>, index: usize) -> Vec<ExplainedObservation> {
+    of_day(measured, measured.basis.series().bars.day[index])
+}
+
+/// What every source says of a day's close, the one that counts first.
+pub(super) fn of_day(measured: &Measured<'_>, day: i32) -> Vec<ExplainedObservation> {
     let (series, basis) = (measured.basis.series(), &measured.basis);
-    let (day, chosen) = (series.bars.day[index], basis.merged.prices.source_of(index));
+    let counted = series.bars.day.binary_search(&day).ok();
+    let chosen = counted.map(|index| (index, basis.merged.prices.source_of(index)));
     let told = basis.history.prices.iter().enumerate().filter_map(|(place, prices)| {
         let bar = prices.bars.day.binary_search(&day).ok()?;
         let version = prices.bars.version_of(bar);
-        let used = place == chosen;
+        let used = chosen.filter(|(_, source)| *source == place);
         let held = || basis.merged.prices.held.iter().find(|h| (h.day, &h.source) == (day, &prices.source));
-        let (outcome, reason) = match held().filter(|_| !used) {
-            _ if used => ("used", ""),
+        let (outcome, reason) = match held().filter(|_| used.is_none()) {
+            _ if used.is_some() => ("used", ""),
             _ if version.retracted => ("cancelled", "the bar was withdrawn"),
             Some(held) => (held.reason.as_str(), "it is held back; see quarantined"),
             None => ("other_source", "the source policy believes another source for its day"),
         };
         // What counts is raw; what does not is shown as its source says it.
-        let close =
-            if used { Some(series.close(index)) } else { prices.bars.decimal(prices.bars.close[bar]) };
+        let close = match used {
+            Some((index, _)) => Some(series.close(index)),
+            None => prices.bars.decimal(prices.bars.close[bar]),
+        };
         Some(ExplainedObservation {
             kind: Kind::Price.to_string(),
             id: None,
-            date: Some(series.date(index)),
+            date: Some(date_of(day)),
             amount: close.map(arithmetic::amount),
             currency: Some(basis.currency.clone()),
             source: prices.source.clone(),

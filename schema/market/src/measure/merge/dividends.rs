@@ -97,7 +97,7 @@ pub(crate) fn merge_dividends<'a>(
         let Some(payment) = payment(history, winner, basics, flags) else { continue };
         if !is_declared(&payment.observation.record, &basics.known) {
             fates[winner.index] = Fate::NotYetKnown;
-        } else if let Some((reason, message)) = too_far_ahead(&payment, basics.known.as_of()) {
+        } else if let Some((reason, message)) = held_by_itself(&payment, winner, basics) {
             fates[winner.index] = Fate::Quarantined(reason);
             held.push(Held { index: winner.index, reason, message });
         } else if winner.cancelled {
@@ -121,6 +121,15 @@ pub(crate) fn merge_dividends<'a>(
     }
     held.sort_by_key(|row| row.index);
     MergedDividends { payments, unproven, cancelled, fates, held }
+}
+
+/// Why a payment is held whatever its neighbours say.
+fn held_by_itself(payment: &Payment<'_>, winner: &Winner, basics: &Basics<'_>) -> Option<RowFault> {
+    if basics.decided.releases(payment.observation) {
+        return None;
+    }
+    let confirmed = if winner.cancelled { None } else { basics.decided.confirms(payment.observation) };
+    confirmed.or_else(|| too_far_ahead(payment, basics.known.as_of()))
 }
 
 /// An ex-date more than 400 days ahead is a mistyped year: no board declares so long before.

@@ -3,6 +3,7 @@
 //! Invariant: the result depends on the set of observations alone, never on their order.
 
 mod beside;
+mod decided;
 mod dividends;
 mod fundamentals;
 mod known;
@@ -16,6 +17,7 @@ mod splits;
 #[cfg(test)]
 mod tests;
 mod unadjust;
+mod unit_error;
 mod version;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,8 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use beside::Beside;
+use decided::Decided;
+pub(crate) use decided::{dividend_row, newest as newest_decisions, split_row};
 use dividends::{MergedDividends, dividend_winners, merge_dividends, stock_dividends};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use known::Known;
@@ -68,14 +72,17 @@ pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a>
     let as_of = known.as_of();
     let mut flags = Flags::default();
     let symbols = |symbol: &Symbol| held_place(history, symbol);
-    let splits = merge_splits(history, policy, &symbols, &mut flags);
+    let decided = Decided::of(&history.decisions);
+    let mut splits = merge_splits(history, policy, &symbols, &mut flags);
+    decided.mark(&mut splits.held, &history.splits, split_row);
     let beside = Beside::of(&history.dividends);
     let winners = dividend_winners(history, policy, &symbols, &beside);
     let all_splits = table_of_all(&splits.splits, &stock_dividends(history, &winners, None));
     let declared = stock_dividends(history, &winners, Some(&known));
     let split_table = table_of_known(&history.splits, &splits.splits, &declared, &known);
     let event_days = newest_event_days(history);
-    let prices = merge_prices(history, policy, as_of, &all_splits, &|source| event_days.get(source).copied());
+    let newest_event = |source: &str| event_days.get(source).copied();
+    let prices = merge_prices(history, policy, as_of, &all_splits, &newest_event, &decided);
     let series = Series::new(&prices.bars, &split_table);
     let newest_day = |source: &str| {
         let bars = history.prices.iter().find(|prices| prices.source == source);
@@ -91,6 +98,7 @@ pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a>
         all_splits: &all_splits,
         splits: &split_table,
         known,
+        decided: &decided,
         newest_day: &newest_day,
         neighbours: Neighbours {
             close_before: &close_before,
@@ -99,7 +107,8 @@ pub(crate) fn merge<'a>(history: &'a History, market: &Market<'_>) -> Merged<'a>
         },
         rules: market.rules,
     };
-    let dividends = merge_dividends(history, winners, &beside, &basics, &mut flags);
+    let mut dividends = merge_dividends(history, winners, &beside, &basics, &mut flags);
+    decided.mark(&mut dividends.held, &history.dividends, dividend_row);
     let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
     Merged { splits, split_table, prices, dividends, fundamentals, flags }
 }

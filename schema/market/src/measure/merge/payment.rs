@@ -3,6 +3,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::decided::Decided;
 use super::known::Known;
 use crate::event::{Dividend, DividendType};
 use crate::measure::adjust::Splits;
@@ -46,6 +47,8 @@ pub(crate) struct Basics<'a> {
     /// Live splits known on the as-of date.
     pub splits: &'a Splits,
     pub known: Known,
+    /// What people decided about held rows.
+    pub decided: &'a Decided<'a>,
     /// Newest day of a source's data.
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
     /// The prices around it.

@@ -8,11 +8,14 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use rust_decimal::Decimal;
 
-use super::row_rule::{PriceValues, price_fault};
+use super::decided::{Decided, confirmed};
+use super::row_rule::{PriceValues, RowFault, price_fault};
 use super::unadjust::raw_bars;
+use super::unit_error::{has_leap, is_unit_error};
 use crate::bars::{Bar, BarVersion, Bars, MISSING, date_of, day_number};
-use crate::event::{Kind, MINOR_UNIT_PLACES};
+use crate::event::{Kind, MINOR_UNIT_PLACES, Verdict};
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::measure::adjust::Splits;
 use crate::measure::policy::{Candidate, MANUAL, preference, range_of, range_starts};
@@ -26,6 +29,8 @@ pub(crate) struct HeldBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
+    /// As its source says it; of a wrong unit, raw.
+    pub close: Decimal,
     pub reason: HoldReason,
     pub message: String,
 }
@@ -58,10 +63,12 @@ pub(crate) fn merge_prices(
     as_of: NaiveDate,
     all_splits: &Splits,
     newest_days: &dyn Fn(&str) -> Option<NaiveDate>,
+    decided: &Decided<'_>,
 ) -> MergedPrices {
     let last_day = day_number(as_of);
     let minor_places = minor_places(history);
     if let [only] = history.prices.as_slice()
+        && !decided.has_prices()
         && let Some((mut bars, is_calm)) = untouched(&only.bars, last_day)
     {
         bars.scale += minor_places;
@@ -78,14 +85,14 @@ pub(crate) fn merge_prices(
                 observed_at: observed_at(&prices.bars).unwrap_or_default(),
             },
             bars: raw_bars(
-                usable(prices, last_day, minor_places, &mut held),
+                usable(prices, last_day, minor_places, decided, &mut held),
                 all_splits,
                 newest_day(prices, newest_days),
             ),
         })
         .collect();
     let (bars, origin) = pick_by_day(&sources, policy);
-    let (bars, origin) = without_unit_errors(bars, origin, &sources, &mut held);
+    let (bars, origin) = without_unit_errors(bars, origin, &sources, decided, &mut held);
     held.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     let observed_at = sources.iter().filter(|s| !s.bars.is_empty()).map(|s| s.candidate.observed_at).max();
     MergedPrices { is_calm: is_calm(&bars.close), bars, held, observed_at, origin }
@@ -98,6 +105,10 @@ pub(crate) fn closes_suffice(history: &History, as_of: NaiveDate) -> bool {
         return true;
     };
     let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
+    // A bar that somebody decided about may be any.
+    if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
+        return false;
+    }
     let whole = bars.day.iter().rev().take_while(|day| date_of(**day).year() > *newest).count();
     whole >= VOLUME_SESSIONS
         && months_before(as_of, 12).year() > *newest
@@ -161,12 +172,6 @@ fn is_calm(closes: &[i64]) -> bool {
     })
 }
 
-/// Whether any close is more than 64 times its neighbour, as every unit error is.
-fn has_leap(closes: &[i64]) -> bool {
-    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
-    pairs.fold(false, |leap, (before, after)| leap | ((after >> 6) > *before) | ((before >> 6) > *after))
-}
-
 /// Whether any bar is faulty, a column at a time.
 fn has_fault(bars: &Bars) -> bool {
     let negative = |column: &[i64]| {
@@ -189,37 +194,15 @@ fn is_faulty(bars: &Bars, index: usize) -> bool {
         || negative(bars.volume[index])
 }
 
-/// Whether the close is 95 to 105 times both its neighbours, or they are that much larger and not errors themselves.
-fn is_unit_error(closes: &[i64], index: usize) -> bool {
-    is_hundredfold_spike(closes, index)
-        || (is_hundredfold_dip(closes, index)
-            && !is_hundredfold_spike(closes, index - 1)
-            && !is_hundredfold_spike(closes, index + 1))
-}
-
-fn is_hundredfold_spike(closes: &[i64], index: usize) -> bool {
-    neighbours(closes, index)
-        .is_some_and(|(before, close, after)| hundredfold(close, before) && hundredfold(close, after))
-}
-
-fn is_hundredfold_dip(closes: &[i64], index: usize) -> bool {
-    neighbours(closes, index)
-        .is_some_and(|(before, close, after)| hundredfold(before, close) && hundredfold(after, close))
-}
-
-/// A close between its neighbours; the first and the last bar have only one.
-fn neighbours(closes: &[i64], index: usize) -> Option<(i64, i64, i64)> {
-    Some((*closes.get(index.checked_sub(1)?)?, *closes.get(index)?, *closes.get(index + 1)?))
-}
-
-fn hundredfold(large: i64, small: i64) -> bool {
-    let (large, small) = (i128::from(large), i128::from(small));
-    small > 0 && small * 95 <= large && large <= small * 105
-}
-
 /// A source's live bars up to the last day; faulty ones are held.
-fn usable(prices: &SourceBars, last_day: i32, minor_places: u32, held: &mut Vec<HeldBar>) -> Bars {
-    let bars = &prices.bars;
+fn usable(
+    prices: &SourceBars,
+    last_day: i32,
+    minor_places: u32,
+    decided: &Decided<'_>,
+    held: &mut Vec<HeldBar>,
+) -> Bars {
+    let (bars, is_decided) = (&prices.bars, decided.has_prices());
     let mut kept =
         Bars { scale: bars.scale + minor_places, versions: bars.versions.clone(), ..Bars::default() };
     for index in (0..bars.len()).filter(|index| bars.day[*index] <= last_day) {
@@ -228,14 +211,19 @@ fn usable(prices: &SourceBars, last_day: i32, minor_places: u32, held: &mut Vec<
             continue;
         }
         let bar = bars.bar(index);
-        let fault =
-            if is_faulty(bars, index) { price_fault(&PriceValues::of(&bar, kept.scale)) } else { None };
+        let is_faulty = is_faulty(bars, index);
+        let fault = (is_faulty || is_decided).then(|| PriceValues::of(&bar, kept.scale)).and_then(|values| {
+            let confirmed = confirmed_bar(decided, &prices.source, bar.day, values.close);
+            let fault = confirmed.or_else(|| if is_faulty { price_fault(&values) } else { None });
+            fault.map(|(reason, message)| (values.close, reason, message))
+        });
         match fault {
-            Some((reason, message)) => {
+            Some((close, reason, message)) => {
                 held.push(HeldBar {
                     day: bar.day,
                     source: prices.source.clone(),
                     line: version.line,
+                    close,
                     reason,
                     message,
                 });
@@ -244,6 +232,11 @@ fn usable(prices: &SourceBars, last_day: i32, minor_places: u32, held: &mut Vec<
         }
     }
     kept
+}
+
+/// Why a bar stays held, if a person said so.
+fn confirmed_bar(decided: &Decided<'_>, source: &str, day: i32, close: Decimal) -> Option<RowFault> {
+    decided.of_bar(source, date_of(day), close).and_then(confirmed)
 }
 
 fn newest_day(prices: &SourceBars, newest_days: &dyn Fn(&str) -> Option<NaiveDate>) -> NaiveDate {
@@ -334,16 +327,23 @@ fn without_unit_errors(
     mut bars: Bars,
     mut origin: Vec<usize>,
     sources: &[Source<'_>],
+    decided: &Decided<'_>,
     held: &mut Vec<HeldBar>,
 ) -> (Bars, Vec<usize>) {
-    let wrong: BTreeSet<usize> = (0..bars.len()).filter(|index| is_unit_error(&bars.close, *index)).collect();
+    let is_released = |index: usize| {
+        let (bar, source) = (bars.bar(index), sources[origin[index]].candidate.source);
+        let decision = decided.of_bar(source, date_of(bar.day), PriceValues::of(&bar, bars.scale).close);
+        decision.is_some_and(|decision| decision.verdict == Verdict::Release)
+    };
+    let wrong: BTreeSet<usize> =
+        (0..bars.len()).filter(|index| is_unit_error(&bars.close, *index) && !is_released(*index)).collect();
     if !wrong.is_empty() {
         let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
         let mut from = Vec::with_capacity(origin.len());
         for (index, source) in origin.into_iter().enumerate() {
             let bar = bars.bar(index);
             if wrong.contains(&index) {
-                held.push(unit_error(&bar, bars.scale, &sources[source]));
+                held.push(unit_error(&bar, bars.scale, &sources[source], decided));
             } else {
                 kept.push(bar, 0);
                 from.push(source);
@@ -355,17 +355,15 @@ fn without_unit_errors(
     (bars, origin)
 }
 
-fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>) -> HeldBar {
+fn unit_error(bar: &Bar, scale: u32, source: &Source<'_>, decided: &Decided<'_>) -> HeldBar {
     let close = PriceValues::of(bar, scale).close;
     let line = source.bars.day.binary_search(&bar.day).map_or(0, |index| source.bars.version_of(index).line);
+    let name = source.candidate.source;
     let message = format!("the close {close} is 100 times away from the sessions before and after it");
-    HeldBar {
-        day: bar.day,
-        source: source.candidate.source.to_owned(),
-        line,
-        reason: HoldReason::PriceUnitError,
-        message,
-    }
+    // The source may have said it on another share basis, on which nobody decided about it.
+    let confirmed = confirmed_bar(decided, name, bar.day, close);
+    let (reason, message) = confirmed.unwrap_or((HoldReason::PriceUnitError, message));
+    HeldBar { day: bar.day, source: name.to_owned(), line, close, reason, message }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //!   at least 5 % of the close before, by 0.6 to 1.4 times which the first close within five sessions fell, was a special
 //!   without its type: it is kept as one (`special_by_price`).
 //!
-//! The ex-date of a held outlier still shows that the payer pays. While the newest one waits for its successor, the
-//! security is flagged `amount_held`.
+//! A person may release either. The ex-date of a held outlier still shows that the payer pays. While the newest one waits
+//! for its successor, the security is flagged `amount_held`.
 
 use std::collections::BTreeMap;
 
@@ -39,24 +39,29 @@ pub(crate) fn hold_outliers<'a>(
     let outliers = outliers(payments, basics);
     let newest =
         payments.iter().rev().find(|payment| payment.class.is_regular()).map(|newest| newest.ex_date);
+    let released = |payment: &Payment<'_>| basics.decided.releases(payment.observation);
+    let too_dear =
+        |payment: &Payment<'_>| if released(payment) { None } else { exceeds_price(payment, basics) };
     let mut unproven = Vec::new();
     let mut position = 0;
     payments.retain_mut(|payment| {
         let taken = outliers.get(&position);
         position += 1;
         let outlier = match taken {
-            Some(Taken::Outlier(level)) => Some(outlier(payment, *level, &basics.rules.outlier)),
+            Some(Taken::Outlier(level)) if !released(payment) => {
+                Some(outlier(payment, *level, &basics.rules.outlier))
+            }
             _ => None,
         };
         if outlier.is_some() {
             unproven.push(*payment);
         }
-        if let Some((reason, message)) = exceeds_price(payment, basics).or(outlier) {
+        if let Some((reason, message)) = too_dear(payment).or(outlier) {
             fates[payment.index] = Fate::Quarantined(reason);
             held.push(Held { index: payment.index, reason, message });
             return false;
         }
-        if taken.is_some() {
+        if matches!(taken, Some(Taken::Special)) {
             payment.class = Class::Special;
             flags.set(Flag::SpecialByPrice);
         }

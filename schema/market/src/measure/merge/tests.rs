@@ -61,6 +61,7 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
         fundamentals: Vec::new(),
         etf: Vec::new(),
         holdings: Vec::new(),
+        decisions: Vec::new(),
         prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
     }
 }

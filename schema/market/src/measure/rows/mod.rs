@@ -12,7 +12,7 @@ mod split;
 mod stock;
 
 pub(crate) use metrics::metrics;
-pub(crate) use quarantine::quarantined;
+pub(crate) use quarantine::{held, quarantined};
 
 use super::adjust::Factor;
 use super::derived::Derived;

@@ -32,6 +32,7 @@ fn history(prices: Vec<SourceBars>) -> History {
         fundamentals: Vec::new(),
         etf: Vec::new(),
         holdings: Vec::new(),
+        decisions: Vec::new(),
         prices,
     }
 }

@@ -63,6 +63,7 @@ fn history(dividends: &[&str], splits: &[&str]) -> History {
         fundamentals: Vec::new(),
         etf: Vec::new(),
         holdings: Vec::new(),
+        decisions: Vec::new(),
         prices: Vec::new(),
     }
 }

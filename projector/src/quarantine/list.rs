@@ -1,0 +1,57 @@
+//! The held rows of the served generation.
+
+use market::row::{Quarantined, TableRow};
+use process::{out, outln};
+use store::FromRow;
+use tokio_postgres::Client;
+
+use super::args::ListArgs;
+use crate::generation::Generation;
+use crate::report;
+
+const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
+const LIST: &str = include_str!("../../queries/quarantine_list.sql");
+const CANONICAL: &str = include_str!("../../queries/symbols_canonical.sql");
+
+/// Prints them.
+pub(super) async fn list(client: &mut Client, args: &ListArgs) -> anyhow::Result<()> {
+    let rows = held(client, args).await?;
+    if args.json {
+        return report::json(&rows);
+    }
+    if args.csv {
+        return csv(&rows);
+    }
+    if rows.is_empty() {
+        outln!("no row is held");
+    }
+    rows.iter().for_each(report::held);
+    Ok(())
+}
+
+async fn held(client: &mut Client, args: &ListArgs) -> anyhow::Result<Vec<Quarantined>> {
+    let transaction = client.build_transaction().read_only(true).start().await?;
+    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
+    generation.enter(&transaction).await?;
+    let symbol = match &args.symbol {
+        Some(symbol) => {
+            let row = transaction.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
+            let Some(row) = row else { anyhow::bail!("no security has the symbol {symbol}") };
+            Some(row.try_get::<_, String>(0)?)
+        }
+        None => None,
+    };
+    let reason = args.reason.map(|reason| reason.as_str());
+    let rows = transaction.query(LIST, &[&symbol, &reason]).await?;
+    Ok(rows.iter().map(Quarantined::from_row).collect::<Result<_, _>>()?)
+}
+
+fn csv(rows: &[Quarantined]) -> anyhow::Result<()> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    if rows.is_empty() {
+        writer.write_record(Quarantined::COLUMNS)?;
+    }
+    rows.iter().try_for_each(|row| writer.serialize(row))?;
+    out!("{}", String::from_utf8(writer.into_inner()?)?);
+    Ok(())
+}

@@ -1,0 +1,35 @@
+//! Bars in a wrong unit: 100 times their neighbours, or a hundredth of them, within 5 % (R30).
+
+/// Whether any close is more than 64 times its neighbour, as every unit error is.
+pub(super) fn has_leap(closes: &[i64]) -> bool {
+    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
+    pairs.fold(false, |leap, (before, after)| leap | ((after >> 6) > *before) | ((before >> 6) > *after))
+}
+
+/// Whether the close is 95 to 105 times both its neighbours, or they are that much larger and not errors themselves.
+pub(super) fn is_unit_error(closes: &[i64], index: usize) -> bool {
+    is_hundredfold_spike(closes, index)
+        || (is_hundredfold_dip(closes, index)
+            && !is_hundredfold_spike(closes, index - 1)
+            && !is_hundredfold_spike(closes, index + 1))
+}
+
+fn is_hundredfold_spike(closes: &[i64], index: usize) -> bool {
+    neighbours(closes, index)
+        .is_some_and(|(before, close, after)| hundredfold(close, before) && hundredfold(close, after))
+}
+
+fn is_hundredfold_dip(closes: &[i64], index: usize) -> bool {
+    neighbours(closes, index)
+        .is_some_and(|(before, close, after)| hundredfold(before, close) && hundredfold(after, close))
+}
+
+/// A close between its neighbours; the first and the last bar have only one.
+fn neighbours(closes: &[i64], index: usize) -> Option<(i64, i64, i64)> {
+    Some((*closes.get(index.checked_sub(1)?)?, *closes.get(index)?, *closes.get(index + 1)?))
+}
+
+fn hundredfold(large: i64, small: i64) -> bool {
+    let (large, small) = (i128::from(large), i128::from(small));
+    small > 0 && small * 95 <= large && large <= small * 105
+}
