@@ -22,6 +22,7 @@ use rust_decimal::Decimal;
 use store::copy::copy_values;
 use tokio_postgres::types::{ToSql, Type};
 
+mod compare;
 mod live;
 mod yardstick;
 
@@ -104,6 +105,8 @@ async fn main() -> Result<()> {
         let rebuilt = timed(&app, Program::Projector, &["rebuild", "--from", from]).await?;
         report(&format!("rebuild from {from}"), &rebuilt, bars, Some(copied));
     }
+    let day_before = until.pred_opt().context("a day before")?.to_string();
+    compare::compare(&app, "3", &day_before).await?;
     for generation in ["2", "3"] {
         app.projector(&["drop", generation]).await?.success()?;
     }

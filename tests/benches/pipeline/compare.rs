@@ -1,0 +1,65 @@
+//! What a comparison of two generations costs, beside reading both once.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use futures::{TryStreamExt, pin_mut};
+use harness::{Program, TestApp};
+
+use super::{Timed, timed};
+
+/// The read tables, as COPY reads them.
+const TABLES: [&str; 13] = [
+    "stocks",
+    "quotes",
+    "fundamentals",
+    "metrics",
+    "dividends",
+    "splits",
+    "quarantine",
+    "prices",
+    "factors",
+    "symbols",
+    "etfs",
+    "holdings",
+    "sectors",
+];
+
+/// Compares equal generations by their digests and whole, and the served one with one of the day before.
+pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Result<()> {
+    let other = timed(app, Program::Projector, &["rebuild", "--as-of", day_before]).await?;
+    println!("{:32} {:>8.1} s", "rebuild of the day before", other.seconds);
+    let read = read_both(app, equal).await?;
+    println!("{:32} {read:>8.1} s", "reading two generations once");
+    for (what, arguments) in [
+        ("diff of equal generations", &["diff", "1", equal][..]),
+        ("diff of equal ones, --whole", &["diff", "1", equal, "--whole"]),
+        ("diff of the day before", &["diff", "1", "4"]),
+        ("the same into files", &["diff", "1", "4", "--csv", "diff.csv", "--html", "diff.html"]),
+    ] {
+        let Timed { seconds, peak_megabytes } = timed(app, Program::Projector, arguments).await?;
+        println!(
+            "{what:32} {seconds:>8.1} s {:>8.2} x reading {peak_megabytes:>6} MB at most",
+            seconds / read
+        );
+    }
+    app.projector(&["drop", "4"]).await?.success()?;
+    Ok(())
+}
+
+/// Seconds in which two connections read the served generation and another one, side by side.
+async fn read_both(app: &TestApp, other: &str) -> Result<f64> {
+    let started = Instant::now();
+    tokio::try_join!(read(app, "1"), read(app, other))?;
+    Ok(started.elapsed().as_secs_f64())
+}
+
+async fn read(app: &TestApp, generation: &str) -> Result<()> {
+    let client = app.servers().postgres.connect(app.database()).await?;
+    for table in TABLES {
+        let rows = client.copy_out(&format!("copy read_g{generation}.{table} to stdout binary")).await?;
+        pin_mut!(rows);
+        while rows.try_next().await?.is_some() {}
+    }
+    Ok(())
+}
