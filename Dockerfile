@@ -3,7 +3,7 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
-RUN cargo build --release --locked --bins --package ingest --package projector --package api \
+RUN cargo build --release --locked --bins --package ingest --package projector --package api --features projector/parquet \
  && strip target/release/ingest target/release/projector target/release/api
 
 FROM debian:bookworm-slim

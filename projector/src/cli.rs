@@ -108,6 +108,9 @@ enum Command {
     /// The summary ranks what matters: securities, statuses, list memberships, streaks and yields, the greatest change
     /// first. Ctrl-C ends it in Postgres too.
     Diff(DiffArgs),
+    /// Write a generation as Parquet files: every read table and the unpacked prices, with a manifest
+    #[cfg(feature = "parquet")]
+    Export(crate::export::ExportArgs),
     /// Say why a figure is what it is: observations, winners, formula
     Explain {
         #[arg(value_parser = Symbol::parse)]
@@ -275,6 +278,11 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Restore { args, applying } => {
             return restored(&ProjectorSettings::new(database, applying), &args).await;
         }
+        #[cfg(feature = "parquet")]
+        Command::Export(args) => {
+            let manifest = crate::export::export(&database, &args, Shutdown::listen()?).await?;
+            if args.json { report::json(&manifest)? } else { crate::export::print(&manifest, &args.parquet) }
+        }
         Command::Audit(output) => return audited(&database, &output).await,
         Command::Rules(output) => {
             let parameters = market::measure::Rules::PARAMETERS;
@@ -373,6 +381,8 @@ async fn steer(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> 
         | Command::Diff(_)
         | Command::Rules(_)
         | Command::Audit(_) => {}
+        #[cfg(feature = "parquet")]
+        Command::Export(_) => {}
     }
     Ok(())
 }

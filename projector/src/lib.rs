@@ -16,6 +16,8 @@ pub mod derive;
 pub mod diff;
 pub mod error;
 pub mod explain;
+#[cfg(feature = "parquet")]
+pub mod export;
 pub mod generation;
 pub mod keep;
 pub mod journal;

@@ -1,0 +1,1 @@
+select * from etfs order by symbol

@@ -1,0 +1,1 @@
+select * from factors order by symbol, ex_date

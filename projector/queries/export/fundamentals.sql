@@ -1,0 +1,1 @@
+select * from fundamentals order by symbol

@@ -1,0 +1,1 @@
+select * from holdings order by etf_symbol, as_of, rank

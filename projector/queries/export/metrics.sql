@@ -1,0 +1,1 @@
+select * from metrics order by symbol

@@ -1,0 +1,1 @@
+select * from quarantine order by symbol, kind, date, source, line

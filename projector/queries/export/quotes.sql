@@ -1,0 +1,1 @@
+select * from quotes order by symbol

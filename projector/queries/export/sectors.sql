@@ -1,0 +1,1 @@
+select * from sectors order by slug

@@ -1,0 +1,1 @@
+select * from stocks order by symbol

@@ -1,0 +1,64 @@
+//! What kinds of columns there are, in Postgres, in Parquet and in the manifest.
+
+use tokio_postgres::types::Type;
+
+/// Decimal places of every decimal: amounts have 6, percents 4, prices at most 10, factors 12.
+pub(super) const SCALE: u32 = 12;
+/// Bytes of a decimal of 38 digits.
+pub(super) const DECIMAL_BYTES: usize = 16;
+
+/// What kind of values a column has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Flag,
+    Integer,
+    Date,
+    Long,
+    Instant,
+    Decimal,
+}
+
+impl Kind {
+    /// The kind that a Postgres type becomes; nested values become their JSON text.
+    pub(super) fn of(column: &Type) -> Option<Self> {
+        Some(match *column {
+            Type::TEXT | Type::JSON => Self::Text,
+            Type::BOOL => Self::Flag,
+            Type::INT4 => Self::Integer,
+            Type::DATE => Self::Date,
+            Type::INT8 => Self::Long,
+            Type::TIMESTAMPTZ => Self::Instant,
+            Type::NUMERIC => Self::Decimal,
+            _ => return None,
+        })
+    }
+
+    /// A column of it in the text of a Parquet schema.
+    pub(super) fn declared(self, name: &str) -> String {
+        match self {
+            Self::Text => format!("optional byte_array {name} (utf8);"),
+            Self::Flag => format!("optional boolean {name};"),
+            Self::Integer => format!("optional int32 {name};"),
+            Self::Date => format!("optional int32 {name} (date);"),
+            Self::Long => format!("optional int64 {name};"),
+            Self::Instant => format!("optional int64 {name} (timestamp(micros,true));"),
+            Self::Decimal => {
+                format!("optional fixed_len_byte_array({DECIMAL_BYTES}) {name} (decimal(38,{SCALE}));")
+            }
+        }
+    }
+
+    /// Its type as SQL says it.
+    pub(super) fn sql(self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Flag => "boolean".to_owned(),
+            Self::Integer => "integer".to_owned(),
+            Self::Date => "date".to_owned(),
+            Self::Long => "bigint".to_owned(),
+            Self::Instant => "timestamp with time zone".to_owned(),
+            Self::Decimal => format!("decimal(38,{SCALE})"),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `projector export --parquet DIR`: a generation as files, to be read by anything that reads Parquet.
+//!
+//! Everything is read in one snapshot and written beside the folder, which gets its name when all of it is on disk: a
+//! folder of that name is a whole export of one data version.
+
+mod column;
+mod error;
+mod folder;
+mod kind;
+mod manifest;
+mod part;
+mod prices;
+mod rows;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use clap::Args;
+use market::row::Json;
+use process::{Shutdown, outln};
+use store::analysts::analyst_schema;
+use store::db::{self, generation_schema};
+use tokio::task::JoinSet;
+use tokio_postgres::Client;
+
+use crate::progress::Progress;
+use crate::settings::{LIVE_FACTS, DatabaseArgs};
+
+pub use error::ExportError;
+use folder::Unfinished;
+pub use manifest::{Exported, Manifest};
+use part::Part;
+
+const ACTIVE: &str = "select generation from active";
+const BEGIN: &str = include_str!("../../queries/export/begin.sql");
+const GENERATION: &str = include_str!("../../queries/export/generation.sql");
+const SNAPSHOT: &str = "select pg_export_snapshot()";
+const ENTER: &str = "select set_config('search_path', $1, false)";
+
+/// Arguments of `projector export`.
+#[derive(Debug, Clone, Args)]
+pub struct ExportArgs {
+    /// Folder to write; it must not be there yet, or be empty
+    #[arg(long, value_name = "DIR")]
+    pub parquet: PathBuf,
+    /// This generation instead of the served one
+    #[arg(long, value_name = "N")]
+    pub generation: Option<i32>,
+    /// Print the manifest
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Writes a generation; gives the manifest.
+pub async fn export(
+    database: &DatabaseArgs,
+    args: &ExportArgs,
+    mut shutdown: Shutdown,
+) -> Result<Manifest, ExportError> {
+    let folder = Unfinished::create(&args.parquet)?;
+    let mut readers = JoinSet::new();
+    let written = tokio::select! {
+        written = write(database, args.generation, folder.path(), &mut readers) => written,
+        () = shutdown.wait() => Err(ExportError::Interrupted),
+    };
+    // Nobody writes any more when the folder goes.
+    readers.shutdown().await;
+    let manifest = written?;
+    manifest.write(folder.path())?;
+    folder.finish()?;
+    Ok(manifest)
+}
+
+/// Says what was written.
+pub fn print(manifest: &Manifest, folder: &Path) {
+    for table in &manifest.tables {
+        let bytes: u64 = table.files.iter().map(|part| part.bytes).sum();
+        outln!(
+            "{:<13} {:>12} rows {:>5} files {:>14} bytes",
+            table.name,
+            table.rows,
+            table.files.len(),
+            bytes
+        );
+    }
+    outln!("{} as {}, method {}", folder.display(), manifest.data_version, manifest.method_version);
+}
+
+async fn write(
+    database: &DatabaseArgs,
+    generation: Option<i32>,
+    folder: &Path,
+    reading: &mut JoinSet<Result<Vec<Part>, ExportError>>,
+) -> Result<Manifest, ExportError> {
+    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    client.batch_execute(BEGIN).await?;
+    let id = match generation {
+        Some(id) => id,
+        None => client.query_one(ACTIVE, &[]).await?.try_get("generation")?,
+    };
+    let (mut manifest, years) = describe(&client, id).await?;
+    let snapshot: String = client.query_one(SNAPSHOT, &[]).await?.try_get(0)?;
+    let progress = Arc::new(Mutex::new(Progress::new("written", "years of prices", years)));
+    let readers = available_parallelism().map_or(1, |cores| i32::try_from(cores.get()).unwrap_or(1));
+    for reader in 0..readers {
+        let (database, snapshot, progress) = (database.clone(), snapshot.clone(), Arc::clone(&progress));
+        let folder = folder.to_owned();
+        reading.spawn(async move {
+            let client = reader_of(&database, id, &snapshot).await?;
+            let wrote = || progress.lock().unwrap_or_else(PoisonError::into_inner).add(1);
+            prices::write(&client, (reader, readers), &folder, wrote).await
+        });
+    }
+    client.execute(ENTER, &[&analyst_schema(id)]).await?;
+    for table in rows::TABLES {
+        manifest.tables.push(rows::write(&client, table, folder).await?);
+    }
+    let mut files: Vec<Part> = Vec::new();
+    while let Some(read) = reading.join_next().await {
+        files.extend(read??);
+    }
+    if let Some(progress) = Arc::into_inner(progress) {
+        progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    }
+    manifest.tables.push(Exported::new("prices", Some("year of date"), &prices::columns(), files));
+    Ok(manifest)
+}
+
+/// What a generation is, without its tables, and how many years of prices it has.
+async fn describe(client: &Client, id: i32) -> Result<(Manifest, u64), ExportError> {
+    if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
+        return Err(ExportError::NoGeneration(id));
+    }
+    client.execute(ENTER, &[&format!("{}, control", generation_schema(id))]).await?;
+    let row = client.query_one(GENERATION, &[]).await?;
+    if row.try_get::<_, &str>("state")? == "building" {
+        return Err(ExportError::Building(id));
+    }
+    let (sequence, years): (i64, i64) = (row.try_get("sequence")?, row.try_get("years")?);
+    let Json(rules) = row.try_get("rules")?;
+    let manifest = Manifest {
+        format: 1,
+        data_version: format!("g{id}.{sequence}"),
+        generation: id,
+        sequence,
+        as_of: row.try_get("as_of")?,
+        method_version: row.try_get("method_version")?,
+        rules,
+        note: row.try_get("note")?,
+        tables: Vec::new(),
+    };
+    Ok((manifest, years.unsigned_abs()))
+}
+
+/// A connection that sees the same snapshot, for prices as they are packed.
+async fn reader_of(database: &DatabaseArgs, id: i32, snapshot: &str) -> Result<Client, ExportError> {
+    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    // The name of a snapshot is Postgres's own; it cannot be a parameter.
+    client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
+    client.execute(ENTER, &[&generation_schema(id)]).await?;
+    Ok(client)
+}

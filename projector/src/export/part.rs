@@ -1,0 +1,114 @@
+//! A file of an export: rows are gathered and written as row groups, zstd-compressed.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde::Serialize;
+
+use super::column::Column;
+use super::error::ExportError;
+
+/// Rows in memory before they are written.
+const GROUP: usize = 200_000;
+
+/// A file that was written.
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    /// Relative to the export's folder.
+    pub path: PathBuf,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// A file that is being written.
+pub(super) struct PartWriter {
+    writer: SerializedFileWriter<File>,
+    columns: Vec<Column>,
+    folder: PathBuf,
+    path: PathBuf,
+    rows: u64,
+}
+
+impl PartWriter {
+    /// Begins the file `path` under `folder`.
+    pub(super) fn create(folder: &Path, path: PathBuf, columns: Vec<Column>) -> Result<Self, ExportError> {
+        let whole = folder.join(&path);
+        let file = || -> std::io::Result<File> {
+            whole.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+            File::create_new(&whole)
+        };
+        let file = file().map_err(|source| ExportError::File { path: whole.clone(), source })?;
+        let writer = begin(file, &columns).map_err(|source| ExportError::Parquet { path: whole, source })?;
+        Ok(Self { writer, columns, folder: folder.to_owned(), path, rows: 0 })
+    }
+
+    /// The columns of the row that is next; every one gets a value before [`PartWriter::end_row`].
+    pub(super) fn columns(&mut self) -> &mut [Column] {
+        &mut self.columns
+    }
+
+    /// Rows were added to every column: writes them when there are many.
+    pub(super) fn gathered(&mut self) -> Result<(), ExportError> {
+        if self.columns.first().is_some_and(|column| column.rows() >= GROUP) {
+            self.write_group()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn write_group(&mut self) -> Result<(), ExportError> {
+        let rows = self.columns.first().map_or(0, Column::rows);
+        if rows == 0 {
+            return Ok(());
+        }
+        let written = group(&mut self.writer, &mut self.columns);
+        written.map_err(|source| self.failed(source))?;
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Writes what is left, and the file's end.
+    pub(super) fn finish(mut self) -> Result<Part, ExportError> {
+        self.write_group()?;
+        self.writer.finish().map_err(|source| self.failed(source))?;
+        let whole = self.folder.join(&self.path);
+        let file = self.writer.inner();
+        let length = file.sync_all().and_then(|()| file.metadata()).map(|metadata| metadata.len());
+        let bytes = length.map_err(|source| ExportError::File { path: whole, source })?;
+        Ok(Part { path: self.path, rows: self.rows, bytes })
+    }
+
+    fn failed(&self, source: ParquetError) -> ExportError {
+        ExportError::Parquet { path: self.folder.join(&self.path), source }
+    }
+}
+
+fn begin(file: File, columns: &[Column]) -> Result<SerializedFileWriter<File>, ParquetError> {
+    let declared: String = columns.iter().map(|column| column.kind.declared(&column.name)).collect();
+    let schema = parse_message_type(&format!("message row {{ {declared} }}"))?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(None)
+        .build();
+    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+}
+
+fn group(writer: &mut SerializedFileWriter<File>, columns: &mut [Column]) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    for column in columns {
+        let mut writer = group
+            .next_column()?
+            .ok_or_else(|| ParquetError::General(format!("the file has no column {}", column.name)))?;
+        column.write(writer.untyped())?;
+        writer.close()?;
+    }
+    group.close()?;
+    Ok(())
+}
