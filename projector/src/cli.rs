@@ -148,9 +148,7 @@ enum Command {
         output: Output,
     },
     /// Remove a generation that is not served
-    Drop {
-        generation: i32,
-    },
+    Drop { generation: i32 },
     /// Stop applying the log for now
     Pause,
     /// Go on applying the log

@@ -19,8 +19,8 @@ pub mod explain;
 #[cfg(feature = "parquet")]
 pub mod export;
 pub mod generation;
-pub mod keep;
 pub mod journal;
+pub mod keep;
 pub mod lease;
 mod levels;
 mod loads;

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
 use crate::progress::Progress;
-use crate::settings::{LIVE_FACTS, DatabaseArgs};
+use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 pub use error::ExportError;
 use folder::Unfinished;
