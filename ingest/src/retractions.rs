@@ -128,7 +128,7 @@ impl Said {
             Body::Etfs(rows) => self.rows(rows),
             Body::Holdings(rows) => self.rows(rows),
             Body::Sessions(rows) => self.rows(rows),
-            Body::Prices(_) | Body::Rejects(_) | Body::Run(_) => {}
+            Body::Prices(_) | Body::Decisions(_) | Body::Rejects(_) | Body::Run(_) => {}
         }
     }
 

@@ -44,7 +44,7 @@ impl Kept {
 
 /// Writes a backup.
 pub async fn backup(settings: &ProjectorSettings, args: &BackupArgs) -> Result<Kept, KeepError> {
-    let client = db::connect(&db::owner_config(&settings.database)?).await?;
+    let client = db::connect(&db::owner_config(&settings.database.owner)?).await?;
     db::refuse_newer(&client).await?;
     let position = begin_level(&client).await?;
     folder::make(&args.folder)?;

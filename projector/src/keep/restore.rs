@@ -84,7 +84,7 @@ pub async fn restore(
             db::newest_schema()
         )));
     }
-    let owner = db::owner_config(&settings.database)?;
+    let owner = db::owner_config(&settings.database.owner)?;
     let mut client = db::connect(&owner).await?;
     refuse_full_database(&client).await?;
     refuse_full_log(settings, &manifest).await?;

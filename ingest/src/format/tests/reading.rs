@@ -93,7 +93,7 @@ pub(super) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String
             Body::Sessions(rows) => {
                 lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
             }
-            Body::Run(_) => {}
+            Body::Decisions(_) | Body::Run(_) => {}
         }
     }
     lines

@@ -291,6 +291,7 @@ mod tests {
             dividends: Vec::new(),
             splits: Vec::new(),
             fundamentals: Vec::new(),
+            decisions: Vec::new(),
             etf,
             holdings,
             prices: vec![crate::history::SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
