@@ -34,13 +34,12 @@ pub fn expected(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDate
     let horizon = as_of.checked_add_days(Days::new(HORIZON)).unwrap_or(NaiveDate::MAX);
     let year = ex_dates.len().checked_sub(payments as usize).map(|start| &ex_dates[start..]);
     let mut expected = match (step(payments), year) {
-        (Some(days), year) => every(last, year.unwrap_or(&[last]), horizon, |periods| {
+        (Some(days), year) => every(year.unwrap_or(&[last]), horizon, |periods| {
             last.checked_add_days(Days::new(u64::from(days * periods)))
         }),
         (None, Some(year)) => again(year, last, horizon),
-        (None, None) => every(last, &[last], horizon, |periods| period_after(last, payments, periods)),
+        (None, None) => every(&[last], horizon, |periods| period_after(last, payments, periods)),
     };
-    expected.retain(|date| date.ex_date > last && date.ex_date <= horizon);
     expected.sort_unstable_by_key(|date| date.ex_date);
     expected.dedup_by_key(|date| date.ex_date);
     expected
@@ -66,17 +65,12 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
 }
 
 /// One period after another, repeating the slots in turn.
-fn every(
-    last: NaiveDate,
-    slots: &[NaiveDate],
-    until: NaiveDate,
-    after: impl Fn(u32) -> Option<NaiveDate>,
-) -> Vec<Expected> {
+fn every(slots: &[NaiveDate], until: NaiveDate, after: impl Fn(u32) -> Option<NaiveDate>) -> Vec<Expected> {
     let days = (1..).map_while(|periods| after(periods).map(session_on_or_after));
     let repeated = slots.iter().copied().cycle();
     days.zip(repeated)
         .map(|(ex_date, repeats)| Expected { ex_date, repeats })
-        .take_while(|date| date.ex_date <= until.max(last))
+        .take_while(|date| date.ex_date <= until)
         .collect()
 }
 
@@ -133,6 +127,10 @@ mod tests {
     fn a_slot_behind_a_gap_is_not_counted_twice() {
         let gap = ["2023-03-07", "2023-09-07", "2023-12-07", "2024-03-07"];
         check(&gap, 4, "2024-04-01", &["2024-09-09", "2024-12-09", "2025-03-07"]);
+        check(&["2023-03-07", "2024-03-07"], 2, "2024-04-01", &["2025-03-07"]);
+        // Nor is one expected before a payment that is declared far ahead.
+        check(&["2024-03-07", "2025-09-05"], 2, "2024-04-01", &[]);
+        check(&["2025-09-05"], 4, "2024-04-01", &[]);
     }
 
     #[test]

@@ -78,33 +78,39 @@ fn held(derived: &Derived) -> Vec<String> {
 
 #[test]
 fn a_bar_that_cannot_be_is_held_by_itself() {
-    let good = bar("2024-06-25", 4_000);
-    let found = |bar: Bar| {
-        let around = [self::bar("2024-06-24", 4_000), bar, self::bar("2024-06-26", 4_000)];
-        let derived = derived(&history(vec![source("a", 2, &around)]), &[]);
+    let whole = |day: &str| Bar { open: 4_000, high: 4_100, low: 3_900, ..bar(day, 4_000) };
+    // Also where two bars have the same fault.
+    let found = |change: &dyn Fn(Bar) -> Bar| {
+        let days = ["2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26"].map(whole);
+        let bars = [days[0], change(days[1]), change(days[2]), days[3]];
+        let derived = derived(&history(vec![source("a", 2, &bars)]), &[]);
         (held(&derived), derived.bars.len())
     };
-    for fine in [
-        good,
-        Bar { close: 1_000, ..good },
-        Bar { high: 4_000, low: 4_000, ..good },
-        Bar { open: 0, high: 0, low: 0, volume: 0, ..good },
-        Bar { low: 4_100, ..good },
-        Bar { high: 3_900, ..good },
-        Bar { volume: MISSING, ..good },
-    ] {
-        assert_eq!(found(fine), (vec![], 3), "{fine:?}");
+    let fine: [&dyn Fn(Bar) -> Bar; 8] = [
+        &|bar| bar,
+        &|bar| Bar { close: 3_000, ..bar },
+        &|bar| Bar { high: 3_900, ..bar },
+        &|bar| Bar { open: 0, high: 0, low: 0, volume: 0, ..bar },
+        &|bar| Bar { open: MISSING, ..bar },
+        &|bar| Bar { high: MISSING, ..bar },
+        &|bar| Bar { low: MISSING, ..bar },
+        &|bar| Bar { volume: MISSING, ..bar },
+    ];
+    for (number, change) in fine.into_iter().enumerate() {
+        assert_eq!(found(change), (vec![], 4), "{number}");
     }
-    for (faulty, reason) in [
-        (Bar { close: 0, ..good }, "non_positive_close"),
-        (Bar { close: -1, ..good }, "non_positive_close"),
-        (Bar { high: 3_999, low: 4_000, ..good }, "high_below_low"),
-        (Bar { open: -1, ..good }, "negative_price"),
-        (Bar { high: -1, ..good }, "negative_price"),
-        (Bar { low: -1, ..good }, "negative_price"),
-        (Bar { volume: -1, ..good }, "negative_volume"),
-    ] {
-        assert_eq!(found(faulty), (vec![format!("2024-06-25 {reason} a 3")], 2), "{faulty:?}");
+    let faulty: [(&dyn Fn(Bar) -> Bar, &str); 7] = [
+        (&|bar| Bar { close: 0, ..bar }, "non_positive_close"),
+        (&|bar| Bar { close: -1, ..bar }, "non_positive_close"),
+        (&|bar| Bar { high: 3_899, ..bar }, "high_below_low"),
+        (&|bar| Bar { open: -1, ..bar }, "negative_price"),
+        (&|bar| Bar { high: -1, low: MISSING, ..bar }, "negative_price"),
+        (&|bar| Bar { low: -1, ..bar }, "negative_price"),
+        (&|bar| Bar { volume: -1, ..bar }, "negative_volume"),
+    ];
+    for (change, reason) in faulty {
+        let expected = ["2024-06-24", "2024-06-25"].map(|day| format!("{day} {reason} a 3"));
+        assert_eq!(found(change), (expected.to_vec(), 2), "{reason}");
     }
 }
 
@@ -134,6 +140,8 @@ fn a_hundredfold_close_is_a_wrong_unit_where_both_neighbours_say_so() {
     // What stands between two errors is none.
     check(&[10_000, 1_000_000, 10_000, 1_000_000, 10_000], &[1, 3]);
     check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[2]);
+    check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 10_000], &[3]);
+    check(&[10_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[1]);
 }
 
 #[test]
