@@ -26,6 +26,8 @@ pub(crate) struct Input {
     pub bytes: u64,
     /// Ids of rows refused before that it holds mended.
     pub mends: BTreeSet<String>,
+    /// Columns that hold binary doubles, which were read by their shortest decimals.
+    pub doubles: Vec<String>,
 }
 
 impl Input {
@@ -87,7 +89,8 @@ fn examine(file: &FeedFile, options: &Options, seen: &impl Fn(u64)) -> Result<In
         blake3::Hasher::new().update(content.as_bytes()).update(reading.as_bytes()).finalize()
     };
     let digest = digest.to_hex().to_string();
-    Ok(Input { file: file.clone(), format, digest, content, bytes, mends: mends.ids })
+    let doubles = unpack::doubles(file).map_err(unreadable)?;
+    Ok(Input { file: file.clone(), format, digest, content, bytes, mends: mends.ids, doubles })
 }
 
 /// Hashes what is read through it.

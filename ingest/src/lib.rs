@@ -22,6 +22,8 @@ pub mod log;
 pub mod metrics;
 mod nearest;
 mod normalize;
+#[cfg(feature = "parquet")]
+mod parquet_table;
 mod prices;
 pub mod probe;
 mod produce;

@@ -123,6 +123,9 @@ pub struct FileReport {
     pub records: u64,
     pub rows: u64,
     pub rejects: BTreeMap<String, u64>,
+    /// Columns that hold binary doubles, which were read by their shortest decimals.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubles: Vec<String>,
     /// Some rejected rows of a refused file; those of loaded ones are in the log.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
@@ -147,6 +150,7 @@ impl FileReport {
             examples: if refused.is_some() { stats.examples.clone() } else { Vec::new() },
             reason: refused,
             path: None,
+            doubles: Vec::new(),
         }
     }
 }
@@ -290,6 +294,10 @@ impl Summary {
             writeln!(text, "  {kind}: {rows}")?;
         }
         self.write_files(text)?;
+        for file in self.files.iter().filter(|file| !file.doubles.is_empty()) {
+            let (name, columns) = (&file.file, file.doubles.join(", "));
+            writeln!(text, "{name} holds binary doubles, read by their shortest decimals: {columns}")?;
+        }
         self.symbols.write(text)?;
         if let Some(dates) = &self.dates {
             writeln!(text, "dates: {} to {}", dates.first, dates.last)?;

@@ -237,7 +237,8 @@ impl Run {
             return FileReport { path: Some(input.file.place()), ..report };
         }
         self.progress.done(&input.file.label, stats);
-        FileReport::of(&input.file.label, input.format.name(), stats, None)
+        let report = FileReport::of(&input.file.label, input.format.name(), stats, None);
+        FileReport { doubles: input.doubles.clone(), ..report }
     }
 }
 

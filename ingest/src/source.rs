@@ -208,7 +208,8 @@ fn strip_packing(name: &str) -> &str {
 fn encoding_of(name: &str) -> Option<Encoding> {
     let (stem, ending) = name.rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
-        "csv" | "tsv" => Some(Encoding::Csv),
+        // Whether this build reads Parquet is said of its bytes.
+        "csv" | "tsv" | "parquet" => Some(Encoding::Csv),
         "txt" => (!is_prose(stem)).then_some(Encoding::Csv),
         "ndjson" | "jsonl" => Some(Encoding::Ndjson),
         "json" => Some(Encoding::Json),

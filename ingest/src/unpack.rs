@@ -5,9 +5,12 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(feature = "parquet")]
+use crate::parquet_table;
 use crate::source::{FeedFile, Packing};
 
 /// Real feeds inflate 3 to 40 times; deflate can reach 1,032 and zstd far more.
@@ -16,10 +19,14 @@ const MAX_RATIO: u64 = 250;
 const HARMLESS: u64 = 64 * 1024 * 1024;
 const BUFFER: usize = 256 * 1024;
 
-/// Opens a file and gives its text to `body`: inflated when it is gzip or zstd, recoded when it is UTF-16.
+/// Opens a file and gives its text to `body`: inflated when it is gzip or zstd, recoded when it is UTF-16, a table when it is
+/// Parquet.
 pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     match &file.packing {
-        Packing::Alone => unpacked(File::open(&file.path)?, body),
+        Packing::Alone => match parquet(&file.path)? {
+            Some(table) => in_utf8(table, body),
+            None => unpacked(File::open(&file.path)?, body),
+        },
         Packing::Zip(archive, index) => {
             let mut archive = archive.reader();
             let inner = archive.by_index(*index)?;
@@ -27,6 +34,39 @@ pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::R
             unpacked(Bounded { inner, packed, unpacked: 0 }, body)
         }
     }
+}
+
+/// The columns of a file that hold binary doubles; none where it is no Parquet, or this build does not read that.
+pub(crate) fn doubles(file: &FeedFile) -> io::Result<Vec<String>> {
+    #[cfg(feature = "parquet")]
+    if file.packing == Packing::Alone && is_parquet(&file.path)? {
+        return parquet_table::doubles(File::open(&file.path)?);
+    }
+    let _ = file;
+    Ok(Vec::new())
+}
+
+/// The table in a Parquet file; `None` of another file.
+#[cfg(feature = "parquet")]
+fn parquet(path: &Path) -> io::Result<Option<impl Read>> {
+    if !is_parquet(path)? {
+        return Ok(None);
+    }
+    let file = File::open(path)?;
+    let packed = Arc::new(AtomicU64::new(file.metadata()?.len()));
+    let inner = parquet_table::ParquetTable::open(file)?;
+    Ok(Some(Bounded { inner, packed, unpacked: 0 }))
+}
+
+/// This build reads no Parquet, which is refused by its first bytes.
+#[cfg(not(feature = "parquet"))]
+fn parquet(_path: &Path) -> io::Result<Option<io::Empty>> {
+    Ok(None)
+}
+
+#[cfg(feature = "parquet")]
+fn is_parquet(path: &Path) -> io::Result<bool> {
+    Ok(peek::<4, _>(File::open(path)?)?.0 == b"PAR1")
 }
 
 fn unpacked<T>(bytes: impl Read, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {

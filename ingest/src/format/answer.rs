@@ -29,7 +29,7 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
         );
     }
     if text.starts_with("PAR1") {
-        return Some("is Parquet, which this program does not read: write it as CSV".to_owned());
+        return Some("is Parquet, which this build does not read: build ingest with --features parquet, or write it as CSV; in an archive, unpack it first".to_owned());
     }
     if text.starts_with("PK\u{3}\u{4}") {
         return Some(

@@ -1,0 +1,143 @@
+//! A Parquet file as the text of a table, which every format reads as it reads CSV.
+//!
+//! Decimals keep their digits; a binary double is written as the shortest decimal that gives it, which is what whoever
+//! made it from a decimal meant. Invariant: a row group's columns are read page by page, never whole.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use parquet::basic::{LogicalType, TimeUnit, Type};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::reader::RowIter;
+use parquet::record::{Field, Row};
+use parquet::schema::types::SchemaDescriptor;
+
+/// Bytes of text made at once.
+const PIECE: usize = 64 * 1024;
+
+/// The rows of a file as text.
+pub(crate) struct ParquetTable {
+    rows: RowIter<'static>,
+    /// Which columns are nanoseconds since 1970, as pandas writes times.
+    nanoseconds: Vec<bool>,
+    text: Vec<u8>,
+    read: usize,
+}
+
+impl ParquetTable {
+    /// Reads the header of the table.
+    pub(crate) fn open(file: File) -> io::Result<Self> {
+        let reader = SerializedFileReader::new(file).map_err(unreadable)?;
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        let names = names(&schema)?;
+        let nanoseconds = schema.columns().iter().map(|column| {
+            matches!(column.logical_type_ref(), Some(LogicalType::Timestamp(kind)) if kind.unit == TimeUnit::NANOS)
+        });
+        let nanoseconds = nanoseconds.collect();
+        let mut text = Vec::new();
+        write_line(&mut text, names.iter().map(String::as_str));
+        Ok(Self { rows: reader.into_iter(), nanoseconds, text, read: 0 })
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        self.text.clear();
+        self.read = 0;
+        while self.text.len() < PIECE {
+            let Some(row) = self.rows.next().transpose().map_err(unreadable)? else { break };
+            let cells = cells(row, &self.nanoseconds)?;
+            write_line(&mut self.text, cells.iter().map(String::as_str));
+        }
+        Ok(())
+    }
+}
+
+impl Read for ParquetTable {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.read == self.text.len() {
+            self.fill()?;
+        }
+        let count = (&self.text[self.read..]).read(buffer)?;
+        self.read += count;
+        Ok(count)
+    }
+}
+
+/// The columns that are binary doubles or floats.
+pub(crate) fn doubles(file: File) -> io::Result<Vec<String>> {
+    let reader = SerializedFileReader::new(file).map_err(unreadable)?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let columns = schema.columns().iter();
+    let doubles = columns.filter(|column| matches!(column.physical_type(), Type::DOUBLE | Type::FLOAT));
+    Ok(doubles.map(|column| column.name().to_owned()).collect())
+}
+
+/// The columns' names; an error when rows are no rows of a table.
+fn names(schema: &SchemaDescriptor) -> io::Result<Vec<String>> {
+    let fields = schema.root_schema().get_fields();
+    match fields.iter().find(|field| field.is_group()) {
+        Some(nested) => {
+            let message = format!("column {} holds rows of its own: write a flat table", nested.name());
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }
+        None => Ok(fields.iter().map(|field| field.name().to_owned()).collect()),
+    }
+}
+
+fn cells(row: Row, nanoseconds: &[bool]) -> io::Result<Vec<String>> {
+    let columns = row.into_columns().into_iter().zip(nanoseconds);
+    columns.map(|((name, field), nanoseconds)| cell(&name, field, *nanoseconds)).collect()
+}
+
+fn cell(name: &str, field: Field, nanoseconds: bool) -> io::Result<String> {
+    Ok(match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text,
+        Field::Double(value) => value.to_string(),
+        Field::Float(value) => value.to_string(),
+        Field::Date(days) => date(name, days)?,
+        Field::Long(ticks) if nanoseconds => time(DateTime::from_timestamp_nanos(ticks)),
+        Field::TimestampMicros(ticks) => time(moment(name, DateTime::from_timestamp_micros(ticks))?),
+        Field::TimestampMillis(ticks) => time(moment(name, DateTime::from_timestamp_millis(ticks))?),
+        Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into_owned(),
+        other => other.to_string(),
+    })
+}
+
+fn date(name: &str, days: i32) -> io::Result<String> {
+    let date = NaiveDate::default().checked_add_signed(TimeDelta::days(days.into()));
+    Ok(date.ok_or_else(|| beyond(name))?.to_string())
+}
+
+fn moment(name: &str, moment: Option<DateTime<Utc>>) -> io::Result<DateTime<Utc>> {
+    moment.ok_or_else(|| beyond(name))
+}
+
+/// A time; the beginning of a day is the day, as other programs write dates.
+fn time(moment: DateTime<Utc>) -> String {
+    let time = moment.time();
+    if time == chrono::NaiveTime::MIN { moment.date_naive().to_string() } else { moment.to_rfc3339() }
+}
+
+fn write_line<'a>(text: &mut Vec<u8>, cells: impl Iterator<Item = &'a str>) {
+    for (index, cell) in cells.enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        if cell.contains(['"', ',', '\n', '\r']) {
+            text.extend_from_slice(format!("\"{}\"", cell.replace('"', "\"\"")).as_bytes());
+        } else {
+            text.extend_from_slice(cell.as_bytes());
+        }
+    }
+    text.push(b'\n');
+}
+
+fn beyond(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("column {name} has a day beyond the calendar"))
+}
+
+fn unreadable(error: ParquetError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("it is no readable Parquet: {error}"))
+}
