@@ -3,7 +3,7 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
-RUN cargo build --release --locked --bins --package ingest --package projector --package api --features projector/parquet \
+RUN cargo build --release --locked --bins --package ingest --package projector --package api --features ingest/parquet,projector/parquet \
  && strip target/release/ingest target/release/projector target/release/api
 
 FROM debian:bookworm-slim

@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn weeks_begin_on_monday() {
         check(Interval::Weekly, &["2024-01-07", "2024-01-08"], &[0..1, 1..2]);
-        check(Interval::Weekly, &["2024-01-05", "2024-01-07"], &[0..2]);
+        check(Interval::Weekly, &["2024-01-05", "2024-01-07"], std::slice::from_ref(&(0..2)));
         check(Interval::Weekly, &["2024-01-08", "2024-01-14", "2024-01-15"], &[0..2, 2..3]);
         let days = [1, 2, 3];
         assert_eq!(Interval::Daily.periods(&days, 1..3), [1..2, 2..3]);
