@@ -1202,7 +1202,7 @@ export interface components {
             flags: string[];
             /** @description Where the frequency came from: `inferred` or `vendor`; null without regular dividends. */
             frequency_source?: string | null;
-            /** @description Version of the rules. */
+            /** @description Version of the rules, with the parameters that are not their defaults. */
             method_version: string;
             /** @description One entry per metric, in the order of the metrics row. */
             metrics: components["schemas"]["ExplainedMetric"][];

@@ -567,7 +567,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     frequency_source: str | None = None
     """Where the frequency came from: `inferred` or `vendor`; null without regular dividends."""
     method_version: str
-    """Version of the rules."""
+    """Version of the rules, with the parameters that are not their defaults."""
     metrics: list[ExplainedMetric]
     """One entry per metric, in the order of the metrics row."""
     older_unused: int
