@@ -76,7 +76,6 @@ async fn what_differs_is_ranked_by_day_and_field_and_says_why() -> Result<()> {
     let says = |text: &str| why.iter().any(|line| line.contains(text));
     assert!(says("only in 2: dividend 2024-06-14 0.5 USD from left"), "{why:#?}");
     assert!(says("the source policy believes another source"), "{why:#?}");
-    assert!(says("headline"), "{why:#?}");
 
     let prices = table(&diff, "prices")?;
     assert_eq!((&prices["differing"], &prices["columns"]), (&json!(2), &json!({ "close": 2 })));
