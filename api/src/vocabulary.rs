@@ -90,7 +90,11 @@ impl Words {
         while let Some(first) = rest.first() {
             // The longest name first, since names have commas.
             let longest = rest.len().min(COMMAS + 1);
-            let named = |count| Some((self.one(standard, &rest[..count].join(","))?, count));
+            let named = |count: usize| {
+                // Nothing after a comma is no part of a name.
+                let text = Some(rest[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
+                Some((self.one(standard, &text)?, count))
+            };
             let Some((names, count)) = (1..=longest).rev().find_map(named) else {
                 return Err(Unknown {
                     word: first.trim().to_owned(),
