@@ -118,14 +118,10 @@ async fn hot_queries_run_by_index_at_a_size_that_matters() -> Result<()> {
     }
     let text: String =
         shapes.iter().map(|(query, lines)| format!("{query}\n{}\n", lines.join("\n"))).collect();
-    let known = std::fs::read_to_string(file("snapshots/plans.txt")).unwrap_or_default();
-    let new = std::env::temp_dir().join("new-plans.txt");
-    std::fs::write(&new, &text)?;
-    assert!(
-        known == text,
-        "plans differ; if the new ones are right: cp {} {}",
-        new.display(),
-        file("snapshots/plans.txt").display()
-    );
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("plans", text));
     Ok(())
 }
