@@ -132,9 +132,17 @@ async fn the_upgrade_url_leads_to_the_plans() -> Result<()> {
     assert!(policy.contains("default-src 'none'") && policy.contains("style-src 'self'"), "{policy}");
     assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
     let text = page.text();
-    for shown in
-        ["free", "starter", "premium", "professional", "5,001", "250,000", "1 year<", "another plan", "<table"]
-    {
+    for shown in [
+        "free",
+        "starter",
+        "premium",
+        "professional",
+        "5,001",
+        "250,000",
+        "1 year<",
+        "another plan",
+        "<table",
+    ] {
         assert!(text.to_lowercase().contains(shown), "{shown} in {text}");
     }
     assert!(!text.contains("<script>") && !text.contains("<style"), "{text}");

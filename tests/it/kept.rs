@@ -22,14 +22,13 @@ const PATHS: [&str; 9] = [
     "/v1/search?q=cola",
 ];
 
-/// Status, tag and body of every path.
-async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, Option<String>, String)>> {
+/// Status and body of every path. Entity tags name a position too, and are others after a restore.
+async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, String)>> {
     let mut answers = BTreeMap::new();
     for path in PATHS {
         let reply = api.get(path, Some(key)).await?;
         ensure!(reply.status == 200, "{path}: {}", reply.text());
-        let etag = reply.header("etag").map(str::to_owned);
-        answers.insert(path, (reply.status.as_u16(), etag, without_position(reply.text())));
+        answers.insert(path, (reply.status.as_u16(), without_position(reply.text())));
     }
     Ok(answers)
 }
@@ -61,7 +60,7 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
     let world = World::start().await?;
     let app = &world.app;
     app.projector(&["policy", "set", "price", "test", "--rank", "9"]).await?.success()?;
-    // Another generation than the first is served; its number is in every answer's tag.
+    // Another generation than the first is served; its number is in every answer.
     app.projector(&["rebuild"]).await?.success()?;
     app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
     app.catch_up().await?;
@@ -90,7 +89,7 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
     let api = restored.api_serve().await?;
     let after = answers(&api, &kept_key).await?;
     for (path, answer) in &before {
-        assert!(after.get(path) == Some(answer), "{path} differs");
+        assert_eq!(after.get(path), Some(answer), "{path}");
     }
     let of_account = "select string_agg(action, ',' order by id) from accounts.audit";
     assert_eq!(restored.sql_value::<String>(of_account).await?, app.sql_value::<String>(of_account).await?);

@@ -113,6 +113,7 @@ async fn tables_of_an_older_program_are_served_on_and_written_anew() -> Result<(
 
     // What came after does not touch these tables.
     owner.batch_execute(WITH_FORECASTS).await?;
+    app.projector(&["migrate"]).await?.success()?;
     // At once: no projection without an amount, every row declared, and a currency beside every price.
     assert_eq!(app.sql_value::<i64>(projected).await?, 0);
     let unnamed =
