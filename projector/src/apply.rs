@@ -126,7 +126,7 @@ async fn apply_group(
     Ok((records, years))
 }
 
-/// Decodes on all cores; damage becomes a dead letter, a newer version stops.
+/// Decodes on all cores; damage becomes a dead letter, what a newer program wrote stops.
 fn decode(messages: &[Message]) -> Result<(Vec<Placed>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
     let decoded: Vec<(&Message, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
@@ -162,7 +162,7 @@ fn undecodable(message: &Message, error: &FrameError) -> DeadLetter {
         FrameError::Json(_) => "bad_json",
         FrameError::Columns(_) | FrameError::Postcard(_) => "bad_columns",
         FrameError::Compression(_) => "bad_compression",
-        FrameError::NewerVersion { .. } => "newer_version",
+        FrameError::NewerVersion { .. } | FrameError::UnknownCodec(_) => "newer_version",
     };
     let header = |name: &str| {
         message.headers.as_ref().and_then(|h| h.get(name)).map(|v| printable(v.as_str().as_bytes()))

@@ -104,7 +104,7 @@ async fn poison_is_set_aside_once_and_its_neighbours_go_on() -> Result<()> {
         ("dividend.v1", "json", br#"[{"record":{"symbol":7}}]"#.to_vec(), "bad_json"),
         ("price.v1", "columns", vec![0xff; 64], "bad_columns"),
         ("dividend.v1", "json+zstd", bomb, "bad_compression"),
-        ("dividend.v1", "parquet", b"[]".to_vec(), "bad_headers"),
+        ("dividend.v1", "columns", b"[]".to_vec(), "bad_headers"),
     ];
     for (index, (schema, codec, body, _)) in poison.iter().enumerate() {
         let kind = schema.trim_end_matches(".v1");
@@ -166,12 +166,14 @@ async fn a_row_postgres_refuses_stands_alone_and_can_be_tried_again_or_mended() 
 
 #[tokio::test]
 async fn a_newer_layout_stops_the_projector_instead_of_being_skipped() -> Result<()> {
-    let app = TestApp::start().await?;
-    app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
-    publish(&app, "dividend", headers(1, "dividend.v99", "json"), b"[]".to_vec()).await?;
-    let halted = app.projector(&["run", "--until-caught-up"]).await?;
-    assert_eq!(halted.code, 2, "{}", halted.stderr);
-    assert!(halted.stderr.contains("newer"), "{}", halted.stderr);
+    for (schema, codec) in [("dividend.v99", "json"), ("dividend.v1", "unheard-of")] {
+        let app = TestApp::start().await?;
+        app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
+        publish(&app, "dividend", headers(1, schema, codec), b"[]".to_vec()).await?;
+        let halted = app.projector(&["run", "--until-caught-up"]).await?;
+        assert_eq!(halted.code, 2, "{}", halted.stderr);
+        assert!(halted.stderr.contains("newer"), "{}", halted.stderr);
+    }
     Ok(())
 }
 

@@ -41,7 +41,10 @@ impl Codec {
     }
     /// The codec of a header's word.
     pub(crate) fn parse(word: &str) -> Result<Self, FrameError> {
-        Self::ALL.into_iter().find(|codec| codec.as_str() == word).ok_or(FrameError::Header(CODEC))
+        Self::ALL
+            .into_iter()
+            .find(|codec| codec.as_str() == word)
+            .ok_or_else(|| FrameError::UnknownCodec(word.to_owned()))
     }
 }
 

@@ -34,6 +34,11 @@ pub fn schema_names(kind: Kind) -> impl Iterator<Item = String> {
     (1..=body_version(kind)).rev().map(move |version| schema_of(kind, version))
 }
 
+/// The version that a shared message's own headers say: one that a program which knows no shared messages stops at.
+pub(crate) fn shared_version(kind: Kind) -> u32 {
+    body_version(kind) + 1
+}
+
 fn schema_of(kind: Kind, version: u32) -> String {
     format!("{kind}.v{version}")
 }
@@ -45,7 +50,7 @@ pub struct Envelope {
     pub id: FrameId,
     /// Kind of its rows.
     pub kind: Kind,
-    /// Version of the body.
+    /// Version of the body; of a shared message the one above, while each of its frames says its own.
     pub version: u32,
     /// How its body is written.
     pub codec: Codec,
@@ -95,10 +100,8 @@ impl Envelope {
         let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
         let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
         let kind: Kind = kind.parse().map_err(|_| FrameError::Header(SCHEMA))?;
-        let newest = body_version(kind);
-        if found > newest {
-            return Err(FrameError::NewerVersion { kind, found, newest });
-        }
+        let shared = fields.get(CODEC) == Some(&Codec::Shared.as_str());
+        check_version(kind, found, if shared { shared_version(kind) } else { body_version(kind) })?;
         let codec = Codec::parse(text(CODEC)?)?;
         Ok(Self {
             id: text(MESSAGE_ID)?.parse()?,
@@ -113,6 +116,11 @@ impl Envelope {
             line: number(LINE)?,
         })
     }
+}
+
+/// Refuses a version of a kind beyond the newest that is read.
+pub(crate) fn check_version(kind: Kind, found: u32, newest: u32) -> Result<(), FrameError> {
+    if found > newest { Err(FrameError::NewerVersion { kind, found, newest }) } else { Ok(()) }
 }
 
 /// Header values hold no control characters; anything else would break the message.

@@ -15,6 +15,8 @@ pub enum FrameError {
         "body version {found} of {kind} is newer than {newest}, the newest this program reads: upgrade it"
     )]
     NewerVersion { kind: Kind, found: u32, newest: u32 },
+    #[error("codec {0:?} is none this program reads, so a newer one wrote it: upgrade this one")]
+    UnknownCodec(String),
     #[error("body is not valid JSON of its kind: {0}")]
     Json(#[from] serde_json::Error),
     #[error("body is not valid columns: {0}")]
@@ -28,6 +30,6 @@ pub enum FrameError {
 impl FrameError {
     /// Whether reading must stop (a newer program's data) rather than set the message aside (damage).
     pub fn stops_reader(&self) -> bool {
-        matches!(self, Self::NewerVersion { .. })
+        matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! Each frame keeps the id, file and line it would have alone, so a feed loaded again is recognised frame by frame,
 //! whatever its frames shared a message with. What their headers would say stands in one header, by which ids are read
-//! without bodies.
+//! without bodies. The message itself says a version above theirs: a program that knows no shared messages stops at it.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{Codec, unpacked_length};
-use crate::envelope::{Envelope, printable};
+use crate::envelope::{Envelope, body_version, check_version, printable, shared_version};
 use crate::error::FrameError;
 use crate::frame::Frame;
 use crate::id::FrameId;
@@ -26,6 +26,7 @@ const ENOUGH_HEADERS: usize = 32 * 1024;
 #[derive(Serialize, Deserialize)]
 struct Member {
     id: String,
+    version: u32,
     codec: String,
     chunk: u64,
     rows: u64,
@@ -79,7 +80,8 @@ impl Shared {
         let mut id = FrameId::default();
         id.0.copy_from_slice(&ids.finalize().as_bytes()[..16]);
         let (first, _) = frames.swap_remove(0);
-        let mut headers = Envelope { id, rows, codec: Codec::Shared, ..first }.headers();
+        let version = shared_version(first.kind);
+        let mut headers = Envelope { id, version, rows, codec: Codec::Shared, ..first }.headers();
         headers.insert(FRAMES, format!("[{}]", members.join(",")).as_str());
         Some((headers, whole.freeze()))
     }
@@ -88,6 +90,7 @@ impl Shared {
 fn member(envelope: &Envelope, body: &Bytes) -> Member {
     Member {
         id: envelope.id.to_string(),
+        version: envelope.version,
         codec: envelope.codec.as_str().to_owned(),
         chunk: envelope.chunk,
         rows: envelope.rows,
@@ -102,7 +105,8 @@ fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelop
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(FrameError::Header(FRAMES))?;
     let members: Vec<Member> = serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
     let envelope = |member: Member| -> Result<(Envelope, usize), FrameError> {
-        let Member { id, codec, chunk, rows, file, line, bytes } = member;
+        let Member { id, version, codec, chunk, rows, file, line, bytes } = member;
+        check_version(whole.kind, version, body_version(whole.kind))?;
         let codec = Codec::parse(&codec)?;
         if codec == Codec::Shared {
             return Err(FrameError::Header(FRAMES));
@@ -111,7 +115,7 @@ fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelop
         if [chunk, rows, line].iter().any(|number| i64::try_from(*number).is_err()) {
             return Err(FrameError::Header(FRAMES));
         }
-        Ok((Envelope { id: id.parse()?, codec, chunk, rows, file, line, ..whole.clone() }, bytes))
+        Ok((Envelope { id: id.parse()?, version, codec, chunk, rows, file, line, ..whole.clone() }, bytes))
     };
     members.into_iter().map(envelope).collect()
 }
@@ -212,6 +216,21 @@ mod tests {
         assert!(count > 2 && headers < 60_000, "{count} frames have {headers} bytes of headers");
         let (count, _, bytes) = of(&frame(1), vec![b' '; TARGET_BYTES / 3].into());
         assert_eq!((count, bytes), (2, TARGET_BYTES / 3 * 2));
+    }
+
+    #[test]
+    fn programs_that_know_no_shared_messages_stop_at_one() {
+        let (mut headers, body) = shared(&[frame(1), frame(2)]);
+        assert_eq!(headers.get("Dds-Schema").unwrap().as_str(), "session.v2");
+        let members = headers.get(FRAMES).unwrap().as_str().replace("\"version\":1", "\"version\":2");
+        headers.insert(FRAMES, members.as_str());
+        assert!(Frame::decode(Some(&headers), &body).unwrap_err().stops_reader());
+        for (name, value) in [("Dds-Codec", "unheard-of"), ("Dds-Schema", "session.v3")] {
+            let (mut newer, body) = shared(&[frame(1), frame(2)]);
+            newer.insert(name, value);
+            assert!(Frame::decode(Some(&newer), &body).unwrap_err().stops_reader(), "{name}");
+            assert!(Envelope::read_all(Some(&newer)).unwrap_err().stops_reader(), "{name}");
+        }
     }
 
     #[test]
