@@ -5,12 +5,16 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use reqwest::Url;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::connector::Paging;
 
 /// Longest answer that may hold no record.
 const BLANK_BYTES: u64 = 64 * 1024;
+/// Lists that an answer's records stand in, as the formats know them.
+const WRAPPERS: [&str; 2] = ["results", "data"];
+/// Objects beside them that are about the page.
+const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];
 /// Members under which an answer says what went wrong.
 const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
 
@@ -39,8 +43,9 @@ pub(super) fn next(
     }
 }
 
-/// Whether an answer holds no record: no text, or lists without items; behind the `first` page also a table's header alone.
-pub(super) fn is_blank(body: &Path, first: Option<&Path>) -> io::Result<bool> {
+/// Whether an answer holds no record: no text, or an empty list of records; behind the `first` page also a table's header
+/// alone.
+pub(super) fn is_blank(body: &Path, first: Option<&Path>, paging: Option<&Paging>) -> io::Result<bool> {
     if std::fs::metadata(body)?.len() > BLANK_BYTES {
         return Ok(false);
     }
@@ -52,18 +57,32 @@ pub(super) fn is_blank(body: &Path, first: Option<&Path>) -> io::Result<bool> {
     let blank = serde_json::from_slice(text).is_ok_and(|answer| match answer {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
-        Value::Object(members) => {
-            let mut lists = members.values().filter_map(Value::as_array).peekable();
-            let told =
-                members.iter().any(|(name, value)| ERRORS.contains(&name.as_str()) && !value.is_null());
-            members.is_empty() || !told && lists.peek().is_some() && lists.all(Vec::is_empty)
-        }
+        Value::Object(members) => members.is_empty() || is_blank_page(&members, paging),
         _ => false,
     });
     match first.filter(|_| !blank) {
         Some(first) => Ok(first_line(first)? == text),
         None => Ok(blank),
     }
+}
+
+/// Whether the records' list of a page is empty, and nothing beside it may be a record or says what went wrong: an answer
+/// that is taken for blank is not kept.
+fn is_blank_page(members: &Map<String, Value>, paging: Option<&Paging>) -> bool {
+    let pointer = match paging {
+        Some(Paging::NextUrl(pointer) | Paging::Token { pointer, .. }) => pointer.split('/').nth(1),
+        Some(Paging::Number(_)) | None => None,
+    };
+    let about_page = |name: &str| ABOUT_PAGE.contains(&name) || pointer == Some(name);
+    let matters = |(name, value): (&String, &Value)| match value {
+        Value::Null => false,
+        _ if name == "kind" || ERRORS.contains(&name.as_str()) => true,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(inner) => !inner.is_empty() && !about_page(name),
+        _ => false,
+    };
+    let list = |name: &&str| members.get(*name).is_some_and(Value::is_array);
+    WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
 /// Whether a page is the one before it: its number was not understood.
@@ -117,7 +136,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("ingest-paging-{}-{}", std::process::id(), body.len()));
         std::fs::write(&path, body).unwrap();
         let url = Url::parse("https://example.com/list?limit=2&page=1").unwrap();
-        let blank = is_blank(&path, None).unwrap();
+        let blank = is_blank(&path, None, Some(paging)).unwrap();
         let found = next(paging, &url, 1, &path, blank).map(|next| next.map(String::from));
         std::fs::remove_file(&path).unwrap();
         found
@@ -148,15 +167,30 @@ mod tests {
         std::fs::write(&first, "date,close\r\n2024-03-14,1\r\n").unwrap();
         let blank = |text: &str, first: Option<&Path>| {
             std::fs::write(&page, text).unwrap();
-            is_blank(&page, first).unwrap()
+            is_blank(&page, first, Some(&Paging::NextUrl("/page/next".to_owned()))).unwrap()
         };
-        for text in ["", " \n", "[]", "{}", "null", r#"{"data":[],"total":0}"#, r#"{"data":[],"error":null}"#]
-        {
+        for text in [
+            "",
+            " \n",
+            "[]",
+            "{}",
+            "null",
+            r#"{"data":[],"total":0}"#,
+            r#"{"data":[],"error":null}"#,
+            r#"{"results":[],"symbol":"KO","meta":{"total":0},"page":{"next":null},"warnings":[]}"#,
+        ] {
             assert!(blank(text, None), "{text}");
         }
-        for text in
-            ["[1]", r#"{"data":[1]}"#, r#"{"a":1}"#, r#"{"data":[],"error":"no such page"}"#, "date,close\n"]
-        {
+        for text in [
+            "[1]",
+            r#"{"data":[1]}"#,
+            r#"{"a":1}"#,
+            r#"{"data":[],"error":"no such page"}"#,
+            "date,close\n",
+            r#"{"kind":"security","symbol":"KO","name":"Coca-Cola","type":"stock","indexes":[]}"#,
+            r#"{"data":{"date":"2024-03-14"},"warnings":[]}"#,
+            r#"{"data":[],"quote":{"date":"2024-03-14"}}"#,
+        ] {
             assert!(!blank(text, None), "{text}");
         }
         assert!(blank("date,close\n", Some(&first)) && !blank("date,open\n", Some(&first)));

@@ -178,7 +178,8 @@ impl Round<'_> {
                     return Ok(Outcome::Failed(format!("leads in circles, to {}", host(&to))));
                 }
             }
-            let blank = paging::is_blank(&path, first.as_deref()).map_err(|error| self.unusable(error))?;
+            let blank = paging::is_blank(&path, first.as_deref(), request.paging.as_ref());
+            let blank = blank.map_err(|error| self.unusable(error))?;
             let before = files.last().map(|file| batch.files(Part::New).join(file));
             if let (Some(Paging::Number(parameter)), Some(before), false) = (&request.paging, before, blank)
                 && paging::is_again(&path, &before).map_err(|error| self.unusable(error))?
