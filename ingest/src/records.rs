@@ -2,7 +2,7 @@
 //!
 //! RFC 4180 with four liberties vendors need: lines may end in LF, a quote inside an unquoted field is an ordinary
 //! character, a header without commas may have semicolons, tabs or bars between its names, and above it may stand lines
-//! that begin with `#`, or a spreadsheet's `sep=;`.
+//! that begin with `#`, or a spreadsheet's `sep=;`. A header may begin with `#` too: it has as many fields as the line below.
 //!
 //! Invariant: a record never takes more than [`MAX_RECORD`] bytes of memory, whatever the file.
 
@@ -89,6 +89,27 @@ impl<R: Read> Lines<R> {
         Ok(true)
     }
 
+    /// A copy of the first line below that `wanted` takes; all of them stay to be taken.
+    fn below(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
+        /// Lines looked at.
+        const MOST_LINES: usize = 100;
+        let (end, taken) = (self.next - self.start, self.taken);
+        let mut found = None;
+        for _ in 0..MOST_LINES {
+            let begin = self.next - self.start;
+            if !self.extend()? {
+                break;
+            }
+            let line = self.current().get(begin..).unwrap_or_default();
+            if wanted(line) {
+                found = Some(line.to_vec());
+                break;
+            }
+        }
+        (self.next, self.taken) = (self.start + end, taken);
+        Ok(found)
+    }
+
     /// Reads more bytes behind the current record, which moves to the front.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
@@ -159,6 +180,8 @@ pub(crate) struct Records<R> {
     delimiter: Option<u8>,
     /// The first record was read.
     begun: bool,
+    /// Lines above it may be for people.
+    comments: bool,
     fields: Vec<(u32, u32)>,
     unquoted: Vec<u8>,
 }
@@ -172,7 +195,13 @@ impl<R: Read> Records<R> {
     /// Reads records of `reader` whose fields `delimiter` parts; the first record tells where it is not given.
     pub(crate) fn delimited(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (fields, unquoted) = (Vec::new(), Vec::new());
-        Ok(Self { lines: Lines::new(reader)?, delimiter, begun: false, fields, unquoted })
+        Ok(Self { lines: Lines::new(reader)?, delimiter, begun: false, comments: true, fields, unquoted })
+    }
+
+    /// Takes every line for a record, also one that begins with `#`.
+    pub(crate) fn without_comments(mut self) -> Self {
+        self.comments = false;
+        self
     }
 
     /// The next record.
@@ -184,7 +213,7 @@ impl<R: Read> Records<R> {
             let line = self.lines.current();
             if let Some(sign) = separator(line).filter(|_| !self.begun) {
                 self.delimiter = Some(sign);
-            } else if !line.is_empty() && (self.begun || !is_comment(line)) {
+            } else if !line.is_empty() && !self.is_comment()? {
                 break;
             }
         }
@@ -218,6 +247,21 @@ impl<R: Read> Records<R> {
         }))
     }
 
+    /// Whether the current line, above a header, is for people. A column may be called `#`, and a header may begin with it:
+    /// then it has as many fields as the first line below that does not.
+    fn is_comment(&mut self) -> io::Result<bool> {
+        let line = self.lines.current();
+        let marked =
+            line.starts_with(b"#") && !matches!(line.get(1), None | Some(b',' | b';' | b'\t' | b'|'));
+        if self.begun || !self.comments || !marked {
+            return Ok(false);
+        }
+        let delimiter = self.delimiter.unwrap_or_else(|| delimiter_of(line));
+        let fields = width(line, delimiter);
+        let below = self.lines.below(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))?;
+        Ok(fields < 2 || below.is_none_or(|below| width(&below, delimiter) != fields))
+    }
+
     /// What stands between fields; a comma until the first record tells.
     pub(crate) fn delimiter(&self) -> u8 {
         self.delimiter.unwrap_or(b',')
@@ -243,9 +287,11 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Whether a line above the header is for people. A column may be called `#`.
-fn is_comment(line: &[u8]) -> bool {
-    line.starts_with(b"#") && !matches!(line.get(1), None | Some(b',' | b';' | b'\t' | b'|'))
+/// Number of a line's fields.
+fn width(line: &[u8], delimiter: u8) -> usize {
+    let (mut text, mut fields) = (Vec::new(), Vec::new());
+    unquote(line, delimiter, &mut text, &mut fields);
+    fields.len()
 }
 
 /// The sign that a spreadsheet's first line, `sep=;`, says to stand between fields.
@@ -340,6 +386,23 @@ mod tests {
                 [(1, vec!["a".to_owned(), "b".to_owned()]), (2, vec![format!("1{sign}0"), "2,5".to_owned()])];
             assert_eq!(read(text.as_bytes()), expected, "{sign:?}");
         }
+    }
+
+    #[test]
+    fn a_header_that_begins_with_a_number_sign_is_no_comment() {
+        let header = |text: &str| read(text.as_bytes())[0].clone();
+        for (text, line, first) in [
+            ("#Date,Open\n2024-03-14,\"1,5\"\n", 1, "#Date"),
+            ("# by a tool, today, twice\n\n#Date;Open\r\n\r\n2024-03-14;1,5\r\n", 3, "#Date"),
+            ("# a, b\n# c\nDate,Open,Close\n2024-03-14,1,2\n", 3, "Date"),
+            ("# prices\nDate\n2024-03-14\n", 2, "Date"),
+            ("#,Date\n1,2024-03-14\n", 1, "#"),
+        ] {
+            let (found, fields) = header(text);
+            assert_eq!((found, fields[0].as_str()), (line, first), "{text}");
+        }
+        let mut records = Records::new(&b"# a\n1,2\n"[..]).unwrap().without_comments();
+        assert_eq!(records.next_record().unwrap().unwrap().raw, b"# a");
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl<'a> Check<'a> {
             kind: self.kind,
             delimiter: self.delimiter()?,
             windows_1252: self.is_windows_1252()?,
-            first_line: self.definition.file.first_line.unwrap_or(1),
+            first_line: self.definition.file.first_line,
             header,
             columns: self.columns(header)?,
             constants: self.constants()?,

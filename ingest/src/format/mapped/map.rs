@@ -25,8 +25,8 @@ pub struct Map {
     /// What stands between fields; the header tells when it is not said.
     pub(super) delimiter: Option<u8>,
     pub(super) windows_1252: bool,
-    /// Line on which the header begins, or without one the first record.
-    pub(super) first_line: u64,
+    /// Line on which the header begins, or without one the first record, where the map says it.
+    pub(super) first_line: Option<u64>,
     /// Lines of the header.
     pub(super) header: u64,
     pub(super) columns: Vec<(&'static str, Place)>,

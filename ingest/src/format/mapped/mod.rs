@@ -72,7 +72,7 @@ pub(super) fn read(
 ) -> Result<(), ReadError> {
     let owner = map.owner().zip(reading.symbol.map(ToString::to_string));
     let beginning = if mended {
-        Beginning { line: 1, header: 1 }
+        Beginning { line: Some(1), header: 1 }
     } else {
         Beginning { line: map.first_line, header: map.header }
     };
@@ -88,8 +88,8 @@ pub(super) fn read(
 /// Where a table begins.
 #[derive(Clone, Copy)]
 struct Beginning {
-    /// Line of the header, or without one of the first record.
-    line: u64,
+    /// Line of the header, or without one of the first record; where nobody says it, lines for people may stand above it.
+    line: Option<u64>,
     /// Lines of the header.
     header: u64,
 }
@@ -102,6 +102,9 @@ fn read_table(
     rows: &mut Collector,
 ) -> Result<(), ReadError> {
     let mut records = Records::delimited(source, map.delimiter)?;
+    if beginning.line.is_some() {
+        records = records.without_comments();
+    }
     let names = header(beginning, &mut records)?;
     let plan = Plan::of(map, &names).map_err(ReadError::Refused)?;
     let mut width = names.len();
@@ -109,7 +112,7 @@ fn read_table(
         rows.table(&table_header(&names, records.delimiter()));
     }
     while let Some(record) = records.next_record()? {
-        if record.line < beginning.line {
+        if beginning.line.is_some_and(|first| record.line < first) {
             continue;
         }
         if width == 0 {
@@ -147,7 +150,7 @@ fn header<R: Read>(beginning: Beginning, records: &mut Records<R>) -> Result<Vec
         let line = records.next_record()?;
         let line =
             line.ok_or_else(|| ReadError::Refused("ends before the header the map says".to_owned()))?;
-        if line.line < beginning.line {
+        if beginning.line.is_some_and(|first| line.line < first) {
             continue;
         }
         names.resize(names.len().max(line.len()), String::new());
