@@ -42,13 +42,12 @@ impl<'a> NewestBasis<'a> {
         Self { symbol, basis, options, dividends: Vec::new(), days: Days::default() }
     }
 
-    /// Adds a day's price, dividends and split.
+    /// Adds a day's dividends, split and price. What was paid and split stays when the price is refused, and so does the
+    /// day: the file's rows are adjusted for its split too.
     pub(super) fn add(&mut self, day: &Day<'_>, rows: &mut Collector) -> Result<(), Fault> {
         let Self { symbol, basis, options, .. } = *self;
-        if let Some(cells) = &day.prices {
-            let basis_day = (basis == Basis::SplitAdjusted).then_some(0);
-            let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
-            rows.price(symbol.as_str().as_bytes(), day.date, cells, version, day.line)?;
+        if day.prices.is_some() {
+            rows.not_ahead("date", day.date)?;
             self.days.push(day.date);
         }
         let regular = without_gain(day.dividend, day.capital_gain);
@@ -62,6 +61,11 @@ impl<'a> NewestBasis<'a> {
         }
         if let Some(shares) = day.split {
             rows.split(rows.origin(day.line).row(split(symbol, day.date, shares)), day.bytes);
+        }
+        if let Some(cells) = &day.prices {
+            let basis_day = (basis == Basis::SplitAdjusted).then_some(0);
+            let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
+            rows.price(symbol.as_str().as_bytes(), day.date, cells, version, day.line)?;
         }
         Ok(())
     }

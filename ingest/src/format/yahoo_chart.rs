@@ -84,9 +84,12 @@ fn read_result(
     let currency = currency.unwrap_or_else(|| options.currency.clone());
     let options = Options { currency, ..options.clone() };
     let mut basis = NewestBasis::new(symbol, Basis::SplitAdjusted, &options);
-    for (line, (date, day)) in (1..).zip(days_of(result, zone).map_err(|reason| refused(&reason))?) {
+    let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
+    let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
+    let newest = with_prices.filter(|date| rows.not_ahead("date", *date).is_ok()).max();
+    for (line, (date, day)) in (1..).zip(days) {
         rows.stats.records += 1;
-        let raw = day.canonical(symbol, date);
+        let raw = day.canonical(symbol, date, newest);
         let added = day.read(date, line, raw.len()).and_then(|day| basis.add(&day, rows));
         if let Err(fault) = added {
             rows.reject(line, raw.as_bytes(), fault);
@@ -162,11 +165,12 @@ impl ChartDay<'_> {
     }
 
     /// The day's price as a canonical record, by which a refused one is mended.
-    fn canonical(&self, symbol: &Symbol, date: NaiveDate) -> String {
+    fn canonical(&self, symbol: &Symbol, date: NaiveDate, newest: Option<NaiveDate>) -> String {
         let cells = self.prices.iter().flat_map(|cells| COLUMNS.iter().zip(cells));
         let filled = cells.filter(|(_, cell)| !cell.is_empty());
         let cells: String = filled.map(|(name, cell)| format!(",\"{name}\":{:?}", &**cell)).collect();
-        let basis = "\"basis\":\"split_adjusted\"";
+        let as_of = newest.unwrap_or(date);
+        let basis = format!("\"basis\":\"split_adjusted\",\"basis_as_of\":\"{as_of}\"");
         format!("{{\"kind\":\"price\",\"symbol\":\"{symbol}\",\"date\":\"{date}\",{basis}{cells}}}")
     }
 }

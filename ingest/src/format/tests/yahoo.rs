@@ -1,4 +1,6 @@
-use super::reading::{read_text, refused};
+use event_log::frame::Body;
+
+use super::reading::{bodies, options, read_text, refused};
 
 #[test]
 fn the_newer_layout_is_split_adjusted_to_its_newest_date() {
@@ -89,6 +91,23 @@ fn a_chart_answer_is_read_by_the_exchange_s_days() {
     );
     let rejected = read_text("chart.json", CHART);
     assert!(rejected.iter().any(|row| row.starts_with("reject 2 missing_field")), "{rejected:?}");
+    // A price that is refused takes nothing else of its day along.
+    let moved = CHART.replace("{\"date\":1710336600,", "{\"date\":1710423000,");
+    let found = read_text("chart.json", &moved);
+    for row in [
+        "price KO 2024-03-13 o=59.9 h=60.2 l=59.5 c=60.0 v=1000 split_adjusted@2024-03-14",
+        "dividend KO 2024-03-14 0.485 USD regular split_adjusted@2024-03-14",
+        "split KO 2024-03-14 1:2",
+    ] {
+        assert!(found.iter().any(|line| line == row), "{row}: {found:?}");
+    }
+    let rows = bodies("chart.json", &moved, &options()).unwrap();
+    let refused_row = rows.iter().find_map(|body| match body {
+        Body::Rejects(rows) => Some(rows[0].row.as_str()),
+        _ => None,
+    });
+    let mended = r#""date":"2024-03-14","basis":"split_adjusted","basis_as_of":"2024-03-14","open":"60.1""#;
+    assert!(refused_row.is_some_and(|row| row.contains(mended)), "{refused_row:?}");
     assert!(refused("chart.json", &CHART.replace("\"1d\"", "\"1wk\"")).contains("has 1wk rows"));
     assert!(
         refused("chart.json", &CHART.replace("[1710336600,", "[")).contains("1 days and 2 values of open")
