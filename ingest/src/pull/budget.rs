@@ -95,13 +95,15 @@ impl Budget {
     }
 }
 
-/// How long calls that are charged together may be made. They count from its end on, and what is left of them then is lost.
-pub(super) fn lease(budgets: &[Budget], calls: u64, cost: u64) -> TimeDelta {
+/// How long calls that are charged together may be made. They count from its end on, and what is left of them then is lost:
+/// it leaves the log twice the time `took` that the charge before this one took to be in it.
+pub(super) fn lease(budgets: &[Budget], calls: u64, cost: u64, took: TimeDelta) -> TimeDelta {
     /// The charge itself has to be in the log before the call is made.
     const LEAST: TimeDelta = TimeDelta::seconds(1);
     const MOST: TimeDelta = TimeDelta::seconds(10);
     let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MOST);
-    if calls == cost { LEAST } else { (shortest / 10).clamp(LEAST, MOST) }
+    let least = LEAST.max(took * 2);
+    if calls == cost { least } else { (shortest / 10).clamp(LEAST, MOST).max(least) }
 }
 
 /// The longest time a charge counts.
@@ -146,10 +148,12 @@ mod tests {
     #[test]
     fn a_small_budget_is_not_spent_on_waiting() {
         let day = Budget { calls: 1000, per: Per::Day };
-        let seconds = |budgets: &[Budget], calls| lease(budgets, calls, 1).num_seconds();
+        let seconds = |budgets: &[Budget], calls| lease(budgets, calls, 1, TimeDelta::zero()).num_seconds();
         assert_eq!((seconds(&[FIVE_A_MINUTE], 1), seconds(&[FIVE_A_MINUTE], 2)), (1, 6));
         assert_eq!((seconds(&[day], 20), seconds(&[day, FIVE_A_MINUTE], 20)), (10, 6));
         assert_eq!(seconds(&[Budget { calls: 500, per: Per::Second }], 10), 1);
+        let slow = |calls| lease(&[FIVE_A_MINUTE], calls, 1, TimeDelta::seconds(4)).num_seconds();
+        assert_eq!((slow(1), slow(2)), (8, 8), "a log that takes four seconds is waited for");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
 use market::event::{Bookmark, Kind, Pull, Run, RunState};
 
@@ -18,6 +18,8 @@ use crate::run::now;
 
 /// How often a charge gives way to other manifests of the log.
 const MOST_CONFLICTS: usize = 100;
+/// How often a request's charge may run out before it is in the log.
+const MOST_LATE: usize = 2;
 /// The format a manifest names for an entry.
 const FORMAT: &str = "pull";
 
@@ -32,6 +34,8 @@ pub(super) struct Ledger {
     bookmarks: BTreeMap<String, Bookmark>,
     /// Calls that may be made.
     held: Option<Charge>,
+    /// How long the latest charge took to be in the log.
+    took: TimeDelta,
 }
 
 impl Ledger {
@@ -45,6 +49,7 @@ impl Ledger {
             charges: Vec::new(),
             bookmarks: BTreeMap::new(),
             held: None,
+            took: TimeDelta::zero(),
         };
         ledger.refresh().await?;
         Ok(ledger)
@@ -61,22 +66,33 @@ impl Ledger {
         budgets: &[Budget],
         cost: u64,
     ) -> Result<Option<DateTime<Utc>>, PullError> {
+        let mut late = 0;
         for _ in 0..MOST_CONFLICTS {
-            let now = now();
-            if let Some(held) = self.held.as_mut().filter(|held| held.calls >= cost && held.until > now) {
+            let begun = now();
+            if let Some(held) = self.held.as_mut().filter(|held| held.calls >= cost && held.until > begun) {
                 held.calls -= cost;
                 return Ok(None);
             }
             self.held = None;
-            self.charges.retain(|charge| charge.until + longest(budgets) > now);
-            match allowance(budgets, &self.charges, cost, now) {
+            self.charges.retain(|charge| charge.until + longest(budgets) > begun);
+            match allowance(budgets, &self.charges, cost, begun) {
                 Allowance::From(moment) => return Ok(Some(moment)),
                 Allowance::Calls(calls) => {
-                    let charge = Charge { calls, until: now + lease(budgets, calls, cost) };
+                    let charge = Charge { calls, until: begun + lease(budgets, calls, cost, self.took) };
                     if self.publish(self.entry(charge.calls, charge.until, BTreeMap::new()), true).await? {
                         self.held = Some(charge);
                     }
                     self.refresh().await?;
+                    let ended = now();
+                    self.took = ended - begun;
+                    late += usize::from(self.held.is_some_and(|held| held.until <= ended));
+                    if late >= MOST_LATE {
+                        // Each further charge would spend the budget without a call.
+                        return Err(LogError::Read(
+                            "the log is too slow to charge calls: try again".to_owned(),
+                        )
+                        .into());
+                    }
                 }
             }
         }
