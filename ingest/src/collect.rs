@@ -338,7 +338,13 @@ impl Collector {
             self.spellings.clear();
             let days = self.prices.days();
             days.into_iter().flatten().for_each(|day| self.stats.coverage.date(Kind::Price, date_of(day)));
-            self.symbols.iter().for_each(|symbol| self.stats.coverage.symbol(symbol));
+            let put = self.prices.put();
+            for (id, symbol) in (0..).zip(&self.symbols) {
+                match put.as_ref().is_none_or(|put| put.contains(&id)) {
+                    true => self.stats.coverage.priced(symbol),
+                    false => self.stats.coverage.symbol(symbol),
+                }
+            }
             let empty = self.spare.try_recv().unwrap_or_default();
             let (batch, symbols) =
                 (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));

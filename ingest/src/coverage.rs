@@ -1,6 +1,6 @@
 //! What a load is about: whose rows it has and the days they lie between, by which a person sees a wrong reading.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 use chrono::NaiveDate;
@@ -18,6 +18,8 @@ const NAMED: usize = 10;
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Coverage {
     symbols: BTreeSet<Symbol>,
+    /// Those of them that a price was put of.
+    priced: BTreeSet<Symbol>,
     /// There were more symbols than are remembered.
     overflowed: bool,
     /// First and last date, by kind.
@@ -32,6 +34,14 @@ impl Coverage {
             if !self.overflowed {
                 self.symbols.insert(symbol.clone());
             }
+        }
+    }
+
+    /// Adds the symbol of a price that is no retraction.
+    pub(crate) fn priced(&mut self, symbol: &Symbol) {
+        self.symbol(symbol);
+        if !self.overflowed && !self.priced.contains(symbol) {
+            self.priced.insert(symbol.clone());
         }
     }
 
@@ -56,6 +66,7 @@ impl Coverage {
     pub(crate) fn add(&mut self, other: &Self) {
         self.overflowed |= other.overflowed;
         other.symbols.iter().for_each(|symbol| self.symbol(symbol));
+        other.priced.iter().for_each(|symbol| self.priced(symbol));
         for (kind, (first, last)) in &other.dates {
             self.date(*kind, *first);
             self.date(*kind, *last);
@@ -67,34 +78,53 @@ impl Coverage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Before {
     pub sources: BTreeSet<String>,
-    /// `None` when an older program completed a run, which did not note its symbols.
-    symbols: Option<HashSet<Symbol>>,
+    /// Each with the number of the run that had it first; `None` when an older program completed a run, which did not
+    /// note its symbols.
+    symbols: Option<HashMap<Symbol, usize>>,
+    /// Number of the last run of each source that had prices.
+    last_priced: BTreeMap<String, usize>,
 }
 
 impl Before {
     /// What the manifests of a log say.
     pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a Run>) -> Self {
-        let mut before = Self { sources: BTreeSet::new(), symbols: Some(HashSet::new()) };
+        let symbols = Some(HashMap::new());
+        let mut before = Self { sources: BTreeSet::new(), symbols, last_priced: BTreeMap::new() };
         let loaded = |run: &&Run| run.state == RunState::Completed && run.pull.is_none();
-        for run in manifests.into_iter().filter(loaded) {
+        for (number, run) in manifests.into_iter().filter(loaded).enumerate() {
             before.sources.insert(run.source.clone());
+            if run.newest.contains_key(&Kind::Price) {
+                before.last_priced.insert(run.source.clone(), number);
+            }
             match (&mut before.symbols, &run.new_symbols) {
-                (Some(symbols), Some(new)) => symbols.extend(new.iter().cloned()),
+                (Some(symbols), Some(new)) => {
+                    for symbol in new {
+                        symbols.entry(symbol.clone()).or_insert(number);
+                    }
+                }
                 _ => before.symbols = None,
             }
         }
         before
     }
 
-    /// The symbols of all runs; `None` when that cannot be told.
-    pub(crate) fn symbols(&self) -> Option<&HashSet<Symbol>> {
-        self.symbols.as_ref()
+    /// The symbols that a source may have prices of: those known when it loaded prices last, and those of this load. `None`
+    /// when that cannot be told.
+    pub(crate) fn priced<'a>(
+        &'a self,
+        source: &str,
+        load: &'a Coverage,
+    ) -> Option<impl Iterator<Item = &'a Symbol>> {
+        let last = self.last_priced.get(source).copied();
+        let symbols = self.symbols.as_ref().filter(|_| !load.overflowed)?;
+        let earlier = symbols.iter().filter(move |(_, number)| last.is_some_and(|last| **number <= last));
+        Some(earlier.map(|(symbol, _)| symbol).chain(&load.priced))
     }
 
     /// The symbols no earlier run had; `None` when that cannot be told.
     pub(crate) fn new_symbols(&self, coverage: &Coverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
-        Some(coverage.symbols.iter().filter(|symbol| !known.contains(symbol)).cloned().collect())
+        Some(coverage.symbols.iter().filter(|symbol| !known.contains_key(*symbol)).cloned().collect())
     }
 }
 
@@ -181,6 +211,32 @@ mod tests {
         Symbols::of(&twelve, new.as_deref()).write(&mut text).unwrap();
         assert!(text.starts_with("symbols: 12 (S000000, "), "{text}");
         assert!(text.contains("S000009, …), 12 of them new ("), "{text}");
+    }
+
+    #[test]
+    fn a_source_has_prices_of_what_was_known_when_it_loaded_some() {
+        let run = |source: &str, symbol: &str, kind: Kind| {
+            let [id, source, format] = ["r", source, "canonical"].map(str::to_owned);
+            let begun = Run::begun(id, source, format, chrono::DateTime::UNIX_EPOCH);
+            let newest = BTreeMap::from([(kind, NaiveDate::default())]);
+            let new_symbols = Some(vec![Symbol::parse(symbol).unwrap()]);
+            Run { state: RunState::Completed, newest, new_symbols, ..begun }
+        };
+        let runs = [
+            run("a", "KO", Kind::Price),
+            run("b", "PEP", Kind::Price),
+            run("a", "MO", Kind::Price),
+            run("b", "T", Kind::Dividend),
+        ];
+        let (before, mut load) = (Before::of(&runs), Coverage::default());
+        load.priced(&Symbol::parse("VZ").unwrap());
+        load.symbol(&Symbol::parse("XOM").unwrap());
+        let priced = |source: &str| -> BTreeSet<&str> {
+            before.priced(source, &load).unwrap().map(Symbol::as_str).collect()
+        };
+        assert_eq!(priced("a"), BTreeSet::from(["KO", "MO", "PEP", "VZ"]));
+        assert_eq!(priced("b"), BTreeSet::from(["KO", "PEP", "VZ"]));
+        assert_eq!(priced("c"), BTreeSet::from(["VZ"]));
     }
 
     #[test]

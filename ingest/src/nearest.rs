@@ -2,8 +2,11 @@
 
 /// The known name with the fewest letters added, left out or exchanged, when that is at most a third of them.
 pub(crate) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (wanted.chars().count() / 3).max(1);
-    let near = known.into_iter().map(|name| (distance(wanted, name), name));
+    let length = wanted.chars().count();
+    let most = (length / 3).max(1);
+    // The distance is at least the difference in length, which costs less to find.
+    let alike = known.into_iter().filter(|name| name.chars().count().abs_diff(length) <= most);
+    let near = alike.map(|name| (distance(wanted, name), name));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
 }
 

@@ -3,7 +3,7 @@
 //! A batch is far larger than a frame, so that a file in date order gives each symbol's bars together too. Grouping
 //! and cutting depend on the rows alone, so the same file gives the same frames.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use event_log::frame::{PriceSeries, TARGET_BYTES};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
@@ -77,6 +77,13 @@ impl PriceBatch {
     pub(crate) fn days(&self) -> [Option<i32>; 2] {
         let days = || self.rows.iter().map(|row| row.day);
         [days().min(), days().max()]
+    }
+
+    /// The symbols of the rows that are no retractions; `None` when none is.
+    pub(crate) fn put(&self) -> Option<HashSet<SymbolId>> {
+        let retracted = |row: &&PriceRow| self.versions[usize::from(row.version)].retracted;
+        let any = self.versions.iter().any(|version| version.retracted);
+        any.then(|| self.rows.iter().filter(|row| !retracted(row)).map(|row| row.symbol).collect())
     }
 
     /// Adds a row of a version.

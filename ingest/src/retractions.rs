@@ -10,7 +10,7 @@ use market::record::Record;
 use market::symbol::Symbol;
 use serde::Serialize;
 
-use crate::coverage::Before;
+use crate::coverage::{Before, Coverage};
 use crate::log::{Log, LogError};
 use crate::nearest::nearest;
 
@@ -38,6 +38,8 @@ struct Said {
     ids: BTreeSet<String>,
     /// The days of each symbol; none for what is of no day.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
+    /// The days are not known: any may have been said.
+    any_day: bool,
 }
 
 /// Retractions that touch nothing, for a load's summary.
@@ -78,37 +80,54 @@ impl Retractions {
     }
 
     /// Those that touch nothing of their source, by its rows in the log; of prices, which are too many to read, by the
-    /// symbols of earlier runs.
+    /// symbols it may have any of.
     pub(crate) async fn untouching(
         &self,
         log: &Log,
         source: &str,
         before: &Before,
+        load: &Coverage,
     ) -> Result<Untouching, LogError> {
         let mut said: BTreeMap<Kind, Said> = BTreeMap::new();
         let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
-        for kind in kinds.into_iter().filter(|kind| *kind != Kind::Price) {
+        for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
             let of_kind = said.entry(kind).or_default();
             log.frames(kind, u64::MAX, |frame| frame.source == source, |frame| of_kind.read(&frame.body))
                 .await?;
         }
+        if kinds.contains(&Kind::Price)
+            && let Some(symbols) = before.priced(source, load)
+        {
+            said.insert(Kind::Price, Said::on_any_day(symbols));
+        }
+        // Among very many ids the nearest takes its time.
+        let retractions = self.clone();
+        let compared = tokio::task::spawn_blocking(move || retractions.compared(&said));
+        compared.await.map_err(|error| LogError::Read(error.to_string()))
+    }
+
+    /// Those that touch nothing of what was said; the nearest is looked for only where a person is told.
+    fn compared(&self, said: &BTreeMap<Kind, Said>) -> Untouching {
         let mut untouching = Untouching::default();
         for retraction in &self.0 {
-            let nearest = match said.get(&retraction.kind) {
-                Some(said) => said.nearest(retraction),
-                None => nearest_symbol(retraction, before),
+            let Some(said) = said.get(&retraction.kind).filter(|said| !said.has(retraction)) else {
+                continue;
             };
-            let Some(nearest) = nearest else { continue };
             untouching.count += 1;
             if untouching.first.len() < NAMED {
-                untouching.first.push(format!("{}: {nearest}", retraction.text()));
+                untouching.first.push(format!("{}: {}", retraction.text(), said.nearest(retraction)));
             }
         }
-        Ok(untouching)
+        untouching
     }
 }
 
 impl Retraction {
+    /// Its symbol; empty for what is of none.
+    fn symbol(&self) -> &str {
+        self.symbol.as_ref().map_or("", Symbol::as_str)
+    }
+
     fn text(&self) -> String {
         let id = self.id.as_ref().map(|id| format!("id {id}"));
         let symbol = self.symbol.as_ref().map(ToString::to_string);
@@ -140,31 +159,36 @@ impl Said {
         }
     }
 
-    /// What is nearest to a retraction that touches nothing; `None` for one that touches something.
-    fn nearest(&self, retraction: &Retraction) -> Option<String> {
+    /// Symbols of which any day may have been said.
+    fn on_any_day<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
+        let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
+        Self { any_day: true, days, ..Self::default() }
+    }
+
+    /// Whether a retraction touches something.
+    fn has(&self, retraction: &Retraction) -> bool {
         if let Some(id) = &retraction.id {
-            let known = (!self.ids.contains(id)).then(|| nearest(id, self.ids.iter().map(String::as_str)))?;
-            return Some(known.map_or("nothing has that id".to_owned(), |id| format!("known is id {id}")));
+            return self.ids.contains(id);
         }
-        let symbol = retraction.symbol.as_ref().map_or("", Symbol::as_str);
+        let days = self.days.get(retraction.symbol());
+        days.is_some_and(|days| self.any_day || retraction.date.is_none() || days.contains(&retraction.date))
+    }
+
+    /// What is nearest to a retraction that touches nothing.
+    fn nearest(&self, retraction: &Retraction) -> String {
+        if let Some(id) = &retraction.id {
+            let known = nearest(id, self.ids.iter().map(String::as_str));
+            return known.map_or("nothing has that id".to_owned(), |id| format!("known is id {id}"));
+        }
+        let symbol = retraction.symbol();
         let Some(days) = self.days.get(symbol) else {
             let known = nearest(symbol, self.days.keys().map(String::as_str));
-            return Some(known.map_or("nothing is known".to_owned(), |symbol| format!("known is {symbol}")));
+            return known.map_or("nothing is known".to_owned(), |symbol| format!("known is {symbol}"));
         };
-        if days.contains(&retraction.date) {
-            return None;
-        }
-        let wanted = retraction.date?;
-        let day = days.iter().flatten().min_by_key(|day| (**day - wanted).num_days().abs());
-        Some(day.map_or("nothing is known".to_owned(), |day| format!("the nearest known is of {day}")))
+        let far = |day: &NaiveDate| retraction.date.map(|wanted| (*day - wanted).num_days().abs());
+        let day = days.iter().flatten().min_by_key(|day| far(day));
+        day.map_or("nothing is known".to_owned(), |day| format!("the nearest known is of {day}"))
     }
-}
-
-fn nearest_symbol(retraction: &Retraction, before: &Before) -> Option<String> {
-    let (symbol, known) = (retraction.symbol.as_ref()?, before.symbols()?);
-    let near =
-        (!known.contains(symbol)).then(|| nearest(symbol.as_str(), known.iter().map(Symbol::as_str)))?;
-    Some(near.map_or("nothing is known".to_owned(), |symbol| format!("known is {symbol}")))
 }
 
 impl Untouching {
@@ -191,12 +215,20 @@ mod tests {
         let mut said = Said::default();
         said.ids.insert("d-17".to_owned());
         said.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
-        let told = |symbol, date, id| said.nearest(&retraction(symbol, date, id));
+        let said = BTreeMap::from([(Kind::Dividend, said)]);
+        let told =
+            |symbol, date, id| Retractions(vec![retraction(symbol, date, id)]).compared(&said).first.pop();
+        let told = |symbol, date, id| Some(told(symbol, date, id)?.split_once(": ")?.1.to_owned());
         assert_eq!(told("KO", "2024-03-14", None), None);
         assert_eq!(told("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
         assert_eq!(told("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
         assert_eq!(told("KO", "2024-03-13", Some("d-17")), None);
         assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("nothing has that id"));
+        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1]).compared(&said);
+        assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));
+        let prices = Said::on_any_day(&[Symbol::parse("KO").unwrap()]);
+        let price = |symbol| prices.has(&retraction(symbol, "2024-03-14", None));
+        assert!(price("KO") && !price("PEP"));
         let text = retraction("KO", "2024-03-13", Some("d-1")).text();
         assert_eq!(text, "dividend KO 2024-03-13 id d-1");
     }

@@ -126,7 +126,7 @@ impl Run {
         if total.retractions.is_empty() {
             return;
         }
-        match total.retractions.untouching(log, &self.source, before).await {
+        match total.retractions.untouching(log, &self.source, before, &total.coverage).await {
             Ok(untouching) => {
                 summary.untouching_retractions = Some(untouching).filter(|untouching| untouching.count > 0);
             }
