@@ -5,6 +5,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use process::sheet::harmless;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -166,15 +167,6 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     }
 }
 
-/// A spreadsheet would run a text that begins like a formula; full-width signs begin one too where they are typed.
-fn harmless(text: String) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
-        format!("'{text}")
-    } else {
-        text
-    }
-}
-
 /// The members of a JSON object in order, values unread.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
@@ -253,14 +245,6 @@ mod tests {
             "symbol,name,price,tags\r\nA,\"'=Sum, \"\"Inc\"\"\",1.10,\"[\"\"x\"\"]\"\r\n",
         );
         check(Format::Csv, false, Some(vec!["price"]), "price\r\n1.10\r\n");
-    }
-
-    #[test]
-    fn full_width_signs_begin_formulas_too() {
-        for text in ["＝1+1", "＋1", "－1", "＠a", "\n=1"] {
-            assert_eq!(harmless(text.to_owned()), format!("'{text}"));
-        }
-        assert_eq!(harmless("Ａ＝".to_owned()), "Ａ＝");
     }
 
     #[test]

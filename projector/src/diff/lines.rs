@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::Context;
+use process::sheet::harmless;
 
+use super::cell::Cell;
 use super::difference::Difference;
 use super::unfinished::Unfinished;
 
@@ -26,10 +28,10 @@ impl Lines {
 
     /// Writes one line for each differing column.
     pub(super) fn write(&mut self, difference: &Difference) -> anyhow::Result<()> {
-        let (symbol, key) = (difference.owner(), difference.rest_of_key());
+        let (symbol, key) = (harmless(difference.owner()), harmless(difference.rest_of_key()));
         let change = difference.change.to_string();
         for changed in &difference.columns {
-            let (a, b) = (changed.a.to_string(), changed.b.to_string());
+            let (a, b) = (written(&changed.a), written(&changed.b));
             let line = [difference.table, &symbol, &key, &change, &changed.column, &a, &b];
             self.writer.write_record(line).with_context(|| self.file.to_string())?;
         }
@@ -41,5 +43,24 @@ impl Lines {
         let inner = writer.into_inner().map_err(csv::IntoInnerError::into_error);
         inner.with_context(|| file.to_string())?;
         file.finish()
+    }
+}
+
+/// A value's cell: texts come from vendors, and a spreadsheet must run none; numbers keep their sign.
+fn written(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(_) | Cell::Json(_) => harmless(cell.to_string()),
+        _ => cell.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_run_no_formula_and_numbers_keep_their_sign() {
+        assert_eq!(written(&Cell::Text("=1+1".to_owned())), "'=1+1");
+        assert_eq!(written(&Cell::Whole(-5)), "-5");
     }
 }

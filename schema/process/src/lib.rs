@@ -1,11 +1,12 @@
-//! What every binary does the same way: logs to standard error, figures and health on a listener of their own, and a
-//! shutdown that drains.
+//! What every binary does the same way: logs to standard error, figures and health on a listener of their own, cells of CSV,
+//! and a shutdown that drains.
 
 #![warn(missing_docs)]
 
 pub mod failpoint;
 pub mod health;
 pub mod metrics;
+pub mod sheet;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
