@@ -51,6 +51,7 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
         "select * from accounts.spent",
         "create schema mine",
         "create table public.mine (n int)",
+        "create temporary table limiter (account_id bigint, month date, used bigint)",
     ] {
         refused(&app, "dds_api", statement).await?;
     }
@@ -104,9 +105,41 @@ async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
         "delete from accounts.audit",
         "create schema mine",
         "create table public.mine (n int)",
+        "create temporary table limiter (account_id bigint, month date, used bigint)",
     ] {
         refused(&app, "dds_dashboard", statement).await?;
     }
+    Ok(())
+}
+
+/// What runs as the owner finds the owner's tables, whatever temporary ones a session has made.
+#[tokio::test]
+async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
+    let app = TestApp::start().await?;
+    let loose: i64 = app
+        .sql_value(
+            "select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+             where p.prosecdef and n.nspname in ('accounts', 'control', 'public')
+               and coalesce(array_to_string(p.proconfig, ';'), '') not like '%search_path=%, pg_temp'",
+        )
+        .await?;
+    assert_eq!(loose, 0);
+    let who = "spent@example.com";
+    app.create_account(who, "free").await?;
+    app.sql("update accounts.limiter set used = 41", &[]).await?;
+    let client = app.servers().postgres.connect(app.database()).await?;
+    client
+        .batch_execute(
+            "create temporary table limiter (account_id bigint, month date, used bigint);
+             create temporary table spent (address bytea, month date, used bigint, primary key (address, month));
+             update accounts.accounts set deleted_at = now();",
+        )
+        .await?;
+    assert_eq!(app.sql_value::<i64>("select used from accounts.spent").await?, 41);
+    app.create_account(who, "free").await?;
+    let used: i64 =
+        app.sql_value("select used from accounts.limiter order by account_id desc limit 1").await?;
+    assert_eq!(used, 41);
     Ok(())
 }
 
