@@ -8,7 +8,7 @@ use tokio_postgres::{Client, Error, Row, Transaction};
 
 use super::error::AccountError;
 use super::party::{Locked, Party};
-use super::sessions;
+use super::ways_in;
 use crate::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");
@@ -102,28 +102,30 @@ pub(crate) async fn disable(
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
     transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
-    let ended = if disabled { sessions::end_all_but(&transaction, account.id, None).await? } else { 0 };
+    let ended = if disabled { ways_in::close(&transaction, account.id).await? } else { 0 };
     let action = if disabled { "account.disable" } else { "account.enable" };
     account.record(&transaction, action, json!({ "sessions": ended })).await?;
     Ok(transaction.commit().await?)
 }
 
-/// Gives an account another address, in lower case.
-pub(crate) async fn rename(client: &mut Client, party: Party<'_>, email: &str) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
+/// Gives an account another address, in lower case, in the caller's transaction. Links that went to the old one end.
+pub(crate) async fn rename(
+    transaction: &Transaction<'_>,
+    account: &Locked,
+    email: &str,
+) -> Result<(), AccountError> {
     match transaction.execute(RENAME, &[&account.id, &email]).await {
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
             return Err(AccountError::Taken(email.to_owned()));
         }
         renamed => renamed?,
     };
+    ways_in::end_links(transaction, account.id).await?;
     let details = json!({ "before": account.email, "after": email });
-    account.record(&transaction, "account.address", details).await?;
-    Ok(transaction.commit().await?)
+    account.record(transaction, "account.address", details).await
 }
 
-/// Deletes an account with its keys, sessions and password, from the next request on. What it used of the month stays
+/// Deletes an account with its keys, sessions, links and password, from the next request on. What it used of the month stays
 /// with its address.
 pub(crate) async fn delete(client: &mut Client, party: Party<'_>) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;

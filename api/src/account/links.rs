@@ -11,8 +11,8 @@ use tokio_postgres::{Client, Row, Transaction};
 use super::accounts;
 use super::error::AccountError;
 use super::party::{Locked, Party};
-use super::sessions;
 use super::token::Token;
+use super::ways_in;
 use crate::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
@@ -91,7 +91,7 @@ pub(crate) async fn find(client: &Client, secret: &str) -> Result<Option<Link>, 
     row.as_ref().map(Link::read).transpose()
 }
 
-/// Uses a link up: its address has an account with this password then, and no session. `None` when it cannot be used.
+/// Uses a link up: its address has an account with this password then, no session and no other link. `None` when it cannot be used.
 pub(crate) async fn spend(
     transaction: &Transaction<'_>,
     secret: &str,
@@ -104,7 +104,7 @@ pub(crate) async fn spend(
         None => accounts::create(transaction, &link.email, link.tier, None, true).await?,
     };
     transaction.execute(SET_PASSWORD, &[&account.id, &password_hash]).await?;
-    let ended = sessions::end_all_but(transaction, account.id, None).await?;
+    let ended = ways_in::close(transaction, account.id).await?;
     account.record(transaction, "password.set", json!({ "sessions": ended })).await?;
     Ok(Some(account))
 }

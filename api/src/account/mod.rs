@@ -16,6 +16,7 @@ pub(crate) mod sessions;
 pub(crate) mod statistics;
 mod token;
 pub(crate) mod usage;
+mod ways_in;
 
 pub(crate) use email::email;
 pub(crate) use error::AccountError;

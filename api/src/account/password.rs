@@ -16,9 +16,10 @@ use tokio_postgres::{Client, Transaction};
 
 use super::error::AccountError;
 use super::party::{Locked, Party};
-use super::sessions;
+use super::ways_in;
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
+const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
 const SET: &str = include_str!("../../queries/accounts/set_password.sql");
 /// Memory in KiB, passes, lanes.
 const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
@@ -107,19 +108,29 @@ pub(crate) async fn set(
     Ok(())
 }
 
-/// Gives an account another password and ends its sessions but the one it is changed in.
+/// The account that a password was right for, locked in the caller's transaction; `None` when meanwhile the password was
+/// changed or the account disabled or deleted.
+pub(crate) async fn lock(
+    transaction: &Transaction<'_>,
+    known: &Known,
+) -> Result<Option<Locked>, AccountError> {
+    let account = match Party::Holder(known.account).lock(transaction).await {
+        Err(AccountError::NoAccount(_)) => return Ok(None),
+        locked => locked?,
+    };
+    let holds = transaction.query_one(HOLDS, &[&known.account, &known.hash]).await?.try_get("holds")?;
+    Ok(Some(account).filter(|_| holds))
+}
+
+/// Gives an account another password in the caller's transaction, and ends every way in that was open.
 pub(crate) async fn change(
-    client: &mut Client,
-    party: Party<'_>,
+    transaction: &Transaction<'_>,
+    account: &Locked,
     hash: &str,
-    session: i64,
 ) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
-    set(&transaction, &account, hash).await?;
-    let ended = sessions::end_all_but(&transaction, account.id, Some(session)).await?;
-    account.record(&transaction, "password.change", json!({ "sessions": ended })).await?;
-    Ok(transaction.commit().await?)
+    set(transaction, account, hash).await?;
+    let ended = ways_in::close(transaction, account.id).await?;
+    account.record(transaction, "password.change", json!({ "sessions": ended })).await
 }
 
 /// Refuses passwords that are guessed soon; any characters are welcome.

@@ -1,7 +1,8 @@
 //! Sessions of account holders in their browsers.
 //!
 //! Invariants: the secret is in the cookie alone; a session ends with 30 minutes of idleness, after 12 hours, when its
-//! holder signs out, and with its account's being disabled or deleted; a changed password ends all the others.
+//! holder signs out, and with its account's being disabled or deleted; a changed password ends all of them, and a new one
+//! begins where it was changed.
 
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
@@ -12,6 +13,7 @@ use tokio_postgres::{Client, Error, Row, Transaction};
 use super::error::AccountError;
 use super::party::{Locked, Party};
 use super::token::Token;
+use super::ways_in;
 
 const BEGIN: &str = include_str!("../../queries/accounts/begin_session.sql");
 const PRUNE: &str = include_str!("../../queries/accounts/prune_sessions.sql");
@@ -19,7 +21,6 @@ const FIND: &str = include_str!("../../queries/accounts/find_session.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_sessions.sql");
 const END: &str = include_str!("../../queries/accounts/end_session.sql");
 const END_OF_COOKIE: &str = include_str!("../../queries/accounts/end_session_of_cookie.sql");
-const END_OTHERS: &str = include_str!("../../queries/accounts/end_other_sessions.sql");
 /// Sessions an account may have at once; the oldest go.
 const MOST: i64 = 20;
 /// Characters of a browser's name that are kept.
@@ -124,17 +125,13 @@ pub(crate) async fn replace(
 pub(crate) async fn end_all(client: &mut Client, party: Party<'_>) -> Result<u64, AccountError> {
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
-    let ended = end_all_but(&transaction, account.id, None).await?;
+    let ended = end_every(&transaction, &account).await?;
     account.record(&transaction, "session.end_all", json!({ "sessions": ended })).await?;
     transaction.commit().await?;
     Ok(ended)
 }
 
-/// Ends an account's sessions but one, in the caller's transaction; gives how many ended.
-pub(crate) async fn end_all_but(
-    transaction: &Transaction<'_>,
-    account: i64,
-    kept: Option<i64>,
-) -> Result<u64, AccountError> {
-    Ok(transaction.execute(END_OTHERS, &[&account, &kept]).await?)
+/// Ends every session of an account in the caller's transaction; gives how many there were.
+pub(crate) async fn end_every(transaction: &Transaction<'_>, account: &Locked) -> Result<u64, AccountError> {
+    ways_in::end_sessions(transaction, account.id).await
 }

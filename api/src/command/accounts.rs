@@ -160,7 +160,10 @@ pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -
         }
         AccountCommand::Rename(it) => {
             let (before, after) = (email(&it.email)?, email(&it.to)?);
-            accounts::rename(&mut client, Party::Operator(&before), &after).await?;
+            let transaction = client.transaction().await?;
+            let account = Party::Operator(&before).lock(&transaction).await?;
+            accounts::rename(&transaction, &account, &after).await?;
+            transaction.commit().await?;
             show(&client, &after, it.json).await
         }
         AccountCommand::Disable(it) => disable(&mut client, &it, true).await,

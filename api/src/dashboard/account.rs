@@ -5,16 +5,19 @@
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use secrecy::SecretString;
+use tokio_postgres::{Client, Transaction};
 
 use super::cookie;
-use super::entry::{check, new_password_field};
+use super::entry::{check, enter, new_password_field};
 use super::error::{PageError, mistake};
 use super::form::{Form, Sent};
 use super::layout::{Section, alert, done, moment};
 use super::notice::Notice;
 use super::visitor::Holder;
 use crate::account::sessions::{self, Shown};
-use crate::account::{accounts, email, password};
+use crate::account::password::Known;
+use crate::account::{AccountError, Locked, accounts, email, password};
 
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
@@ -107,7 +110,7 @@ fn password_form(holder: &Holder, message: Option<&str>) -> Markup {
                 (new_password_field("New password"))
                 button type="submit" { "Change password" }
             }
-            p.hint { "Every other session ends." }
+            p.hint { "Every other session and every link for a new password ends." }
         }
     }
 }
@@ -151,10 +154,16 @@ fn present_field(id: &str) -> Markup {
     }
 }
 
-/// Whether the form carries the present password; it is throttled like signing in.
-async fn is_confirmed(holder: &Holder, form: &Form) -> Result<bool, PageError> {
+/// The holder's password, if it is what the form carries; it is throttled like signing in.
+async fn confirmed(holder: &Holder, form: &Form) -> Result<Option<Known>, PageError> {
     let known = check(&holder.visitor, holder.email(), form.secret("present")).await?;
-    Ok(known.is_some_and(|known| known.account == holder.account()))
+    Ok(known.filter(|known| known.account == holder.account()))
+}
+
+/// The account while the password that was shown is its own.
+async fn locked(transaction: &Transaction<'_>, known: &Known) -> Result<Locked, AccountError> {
+    let account = password::lock(transaction, known).await?;
+    account.ok_or_else(|| AccountError::Refused(WRONG.to_owned()))
 }
 
 pub(crate) async fn end_session(Sent { holder, form }: Sent) -> Result<Response, PageError> {
@@ -165,36 +174,64 @@ pub(crate) async fn end_session(Sent { holder, form }: Sent) -> Result<Response,
 
 pub(crate) async fn change_password(Sent { holder, form }: Sent) -> Result<Response, PageError> {
     let again = |message: String| Some((Place::Password, message));
-    if !is_confirmed(&holder, &form).await? {
+    let Some(known) = confirmed(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
-    }
+    };
     let chosen = form.secret("password");
     if let Err(error) = password::check(&chosen, holder.email()) {
         return page(&holder, again(mistake(error)?)).await;
     }
     let hash = holder.visitor.dashboard.hashing.hash(chosen).await?;
-    let session = holder.signed.session.id;
-    password::change(&mut *holder.client().await?, holder.party(), &hash, session).await?;
-    Ok(Redirect::to(&Notice::PasswordChanged.after(PATH)).into_response())
-}
-
-pub(crate) async fn change_address(Sent { holder, form }: Sent) -> Result<Response, PageError> {
-    let again = |message: String| Some((Place::Address, message));
-    if !is_confirmed(&holder, &form).await? {
-        return page(&holder, again(WRONG.to_owned())).await;
-    }
-    let renamed = match email(form.text("email")) {
-        Ok(address) => accounts::rename(&mut *holder.client().await?, holder.party(), &address).await,
-        Err(error) => Err(error),
-    };
-    match renamed {
-        Ok(()) => Ok(Redirect::to(&Notice::AddressChanged.after(PATH)).into_response()),
+    match set_password(&mut *holder.client().await?, &holder, &known, &hash).await {
+        Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::PasswordChanged.after(PATH))),
         Err(error) => page(&holder, again(mistake(error)?)).await,
     }
 }
 
+/// Every session ends, this one too, whose cookie others may have; a new one takes its place.
+async fn set_password(
+    client: &mut Client,
+    holder: &Holder,
+    known: &Known,
+    hash: &str,
+) -> Result<SecretString, AccountError> {
+    let transaction = client.transaction().await?;
+    let account = locked(&transaction, known).await?;
+    password::change(&transaction, &account, hash).await?;
+    let session = sessions::begin(&transaction, &account, &holder.visitor.origin).await?;
+    transaction.commit().await?;
+    Ok(session)
+}
+
+pub(crate) async fn change_address(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let again = |message: String| Some((Place::Address, message));
+    let Some(known) = confirmed(&holder, &form).await? else {
+        return page(&holder, again(WRONG.to_owned())).await;
+    };
+    match set_address(&mut *holder.client().await?, &holder, &known, form.text("email")).await {
+        Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::AddressChanged.after(PATH))),
+        Err(error) => page(&holder, again(mistake(error)?)).await,
+    }
+}
+
+async fn set_address(
+    client: &mut Client,
+    holder: &Holder,
+    known: &Known,
+    given: &str,
+) -> Result<SecretString, AccountError> {
+    let address = email(given)?;
+    let transaction = client.transaction().await?;
+    let account = locked(&transaction, known).await?;
+    accounts::rename(&transaction, &account, &address).await?;
+    sessions::end_every(&transaction, &account).await?;
+    let session = sessions::begin(&transaction, &account, &holder.visitor.origin).await?;
+    transaction.commit().await?;
+    Ok(session)
+}
+
 pub(crate) async fn delete(Sent { holder, form }: Sent) -> Result<Response, PageError> {
-    if !is_confirmed(&holder, &form).await? {
+    if confirmed(&holder, &form).await?.is_none() {
         return page(&holder, Some((Place::End, WRONG.to_owned()))).await;
     }
     accounts::delete(&mut *holder.client().await?, holder.party()).await?;

@@ -17,7 +17,7 @@ use super::settings::SignUp;
 use super::visitor::Visitor;
 use crate::account::password::{self, Known};
 use crate::account::sessions;
-use crate::account::{AccountError, Locked, Party, accounts, email};
+use crate::account::{AccountError, Locked, accounts, email};
 use crate::tier::Tier;
 
 /// Where somebody who signed in may be led on to.
@@ -93,11 +93,12 @@ async fn create(
 /// Signs the holder of an account in.
 pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, PageError> {
     let (given, next) = (form.text("email"), form.text("next"));
-    match check(&visitor, given, form.secret("password")).await? {
-        Some(known) => {
-            let session = begin(&visitor, Party::Holder(known.account)).await?;
-            Ok(enter(&visitor, &session, onward(next)))
-        }
+    let begun = match check(&visitor, given, form.secret("password")).await? {
+        Some(known) => begin(&visitor, &known).await?,
+        None => None,
+    };
+    match begun {
+        Some(session) => Ok(enter(&visitor, &session, onward(next))),
         None => {
             tracing::info!(address = %visitor.client, "a sign-in was refused");
             Ok((StatusCode::UNPROCESSABLE_ENTITY, sign_in_page(&visitor, given, next, Some(WRONG)))
@@ -127,13 +128,14 @@ pub(crate) async fn check(
     Ok(known.filter(|_| is_right))
 }
 
-async fn begin(visitor: &Visitor, party: Party<'_>) -> Result<SecretString, PageError> {
+/// A session, if the password that was shown is still the account's.
+async fn begin(visitor: &Visitor, known: &Known) -> Result<Option<SecretString>, PageError> {
     let mut client = visitor.dashboard.client().await?;
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
+    let Some(account) = password::lock(&transaction, known).await? else { return Ok(None) };
     let session = renewed(&transaction, visitor, &account).await?;
     transaction.commit().await?;
-    Ok(session)
+    Ok(Some(session))
 }
 
 /// A new session in place of the visitor's present one.
@@ -151,7 +153,7 @@ pub(crate) async fn renewed(
 }
 
 /// Leads somebody on who just signed in.
-pub(crate) fn enter(visitor: &Visitor, session: &SecretString, next: &'static str) -> Response {
+pub(crate) fn enter(visitor: &Visitor, session: &SecretString, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
     if let Some(cookie) = cookie::set(Some(session.expose_secret()), visitor.site.is_local) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);

@@ -50,10 +50,12 @@ async fn password_and_address_change_with_the_present_password() -> Result<()> {
     const PAGE: &str = "/dashboard/account";
     let wrong = [("present", "wrong horse battery"), ("password", "a better horse")];
     assert_eq!(person.fill(PAGE, "/dashboard/password", &wrong).await?.status, 422);
+    let mut thief = person.clone();
     let right = [("present", PASSWORD), ("password", "a better horse")];
     let changed = person.fill(PAGE, "/dashboard/password", &right).await?;
     assert_eq!(changed.location(), "/dashboard/account?done=password-changed");
     assert_eq!(other.get("/dashboard").await?.status, 303, "every other session ends");
+    assert_eq!(thief.get("/dashboard").await?.status, 303, "a copy of this one's cookie too");
     assert_eq!(person.get("/dashboard").await?.status, 200);
     assert_eq!(sign_in(&api, PASSWORD).await?.cookie, None);
 
@@ -63,8 +65,10 @@ async fn password_and_address_change_with_the_present_password() -> Result<()> {
         let page = person.fill(PAGE, "/dashboard/address", &fields).await?;
         assert!(page.status == 422 && page.has(said), "{}", page.text);
     }
+    let mut thief = person.clone();
     let fields = [("present", "a better horse"), ("email", "New@example.com")];
     person.fill(PAGE, "/dashboard/address", &fields).await?;
+    assert_eq!(thief.get("/dashboard").await?.status, 303);
     assert!(person.get(PAGE).await?.has("new@example.com"));
     check(&run(&app, &["account", "show", "new@example.com"]).await?, json!({ "tier": "free" }));
     run(&app, &["account", "rename", "new@example.com", WHO]).await?;

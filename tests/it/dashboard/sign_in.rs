@@ -111,6 +111,29 @@ async fn a_reset_link_sets_a_password_and_ends_every_session() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_reset_link_ends_with_whatever_it_was_made_for() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let spent = async |path: &str| Ok::<_, anyhow::Error>(Person::at(&api)?.get(path).await?.status);
+    const PAGE: &str = "/dashboard/account";
+
+    let path = link(&app, &["account", "reset", WHO]).await?;
+    let fields = [("present", PASSWORD), ("password", "another horse battery")];
+    person.fill(PAGE, "/dashboard/password", &fields).await?;
+    assert_eq!(spent(&path).await?, 404, "the password was changed");
+
+    let path = link(&app, &["account", "reset", WHO]).await?;
+    app.api(&["account", "rename", WHO, "new@example.com"]).await?.success()?;
+    assert_eq!(spent(&path).await?, 404, "the address was changed");
+
+    let path = link(&app, &["account", "reset", "new@example.com"]).await?;
+    app.api(&["account", "disable", "new@example.com"]).await?.success()?;
+    app.api(&["account", "enable", "new@example.com"]).await?.success()?;
+    assert_eq!(spent(&path).await?, 404, "the account was disabled");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_session_ends_by_itself() -> Result<()> {
     let (app, api) = open().await?;
     for ended in ["seen_at = now() - interval '31 minutes'", "created_at = now() - interval '721 minutes'"] {

@@ -1,0 +1,2 @@
+-- One-time links of account $1 that nobody used yet.
+update accounts.links set used_at = now() where account_id = $1 and used_at is null

@@ -1,0 +1,1 @@
+delete from accounts.sessions where account_id = $1
