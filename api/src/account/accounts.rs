@@ -130,6 +130,7 @@ pub(crate) async fn rename(
 pub(crate) async fn delete(client: &mut Client, party: Party<'_>) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
+    account.hold_calls(&transaction).await?;
     transaction.execute(DELETE, &[&account.id]).await?;
     account.record(&transaction, "account.delete", json!({ "keys": account.active_keys })).await?;
     Ok(transaction.commit().await?)

@@ -118,6 +118,7 @@ pub(crate) async fn re_roll(
 ) -> Result<Drawn, AccountError> {
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
+    account.hold_calls(&transaction).await?;
     let old = find(&transaction, &account, key).await?;
     let (id, name): (i64, String) = (old.try_get("id")?, old.try_get("name")?);
     let new = NewKey {
@@ -148,6 +149,7 @@ pub(crate) async fn delete(
 ) -> Result<(i64, String), AccountError> {
     let transaction = client.transaction().await?;
     let account = party.lock(&transaction).await?;
+    account.hold_calls(&transaction).await?;
     let key = find(&transaction, &account, key).await?;
     let (id, name): (i64, String) = (key.try_get("id")?, key.try_get("name")?);
     transaction.execute(DELETE, &[&id]).await?;

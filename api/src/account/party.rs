@@ -10,6 +10,7 @@ use crate::tier::Tier;
 
 const BY_ADDRESS: &str = include_str!("../../queries/accounts/lock_account.sql");
 const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
+const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 /// How the audit log names the holder of an account.
 const HOLDER: &str = "account";
@@ -68,6 +69,12 @@ impl Party<'_> {
 }
 
 impl Locked {
+    /// Due before a key is changed; calls of the account wait until the transaction ends.
+    pub(crate) async fn hold_calls(&self, transaction: &Transaction<'_>) -> Result<(), AccountError> {
+        transaction.execute(LIMITER, &[&self.id]).await?;
+        Ok(())
+    }
+
     /// Notes in the audit log what the transaction does. Details hold no secret.
     pub(crate) async fn record(
         &self,

@@ -13,6 +13,8 @@ use crate::account::password::Hashing;
 
 /// The longest wait for a connection or one statement.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A process that freezes between two statements holds no row for long, and nobody waits long for one that is held.
+const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
 
 /// The dashboard while it runs.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ impl Dashboard {
     /// With connections of its own role, which are opened when they are needed.
     pub(crate) fn new(settings: DashboardSettings, mut config: Config) -> anyhow::Result<Self> {
         let options = format!(
-            "{} -c statement_timeout={}",
+            "{} {LOCKS} -c statement_timeout={}",
             config.get_options().unwrap_or_default(),
             PATIENCE.as_millis()
         );

@@ -314,6 +314,26 @@ async fn secrets_are_in_no_log_and_forms_have_an_end() -> Result<()> {
     Ok(())
 }
 
+/// Signing in and looking around never wait for the row that calls are charged to, nor calls for them.
+#[tokio::test]
+async fn signing_in_and_calls_do_not_wait_for_each_other() -> Result<()> {
+    let (app, api) = open().await?;
+    let key = Person::signed_up(&api, WHO).await?.create_key("k").await?;
+    let other = app.servers().postgres.connect(app.database()).await?;
+    other.batch_execute("begin; select from accounts.limiter for update").await?;
+    let mut person = Person::at(&api)?;
+    assert_eq!(person.post("/sign-in", &[("email", WHO), ("password", PASSWORD)]).await?.status, 303);
+    assert_eq!(person.fill("/dashboard", "/sign-out", &[]).await?.status, 303);
+    other.batch_execute("rollback; begin; select from accounts.accounts for update").await?;
+    assert_eq!(api.get("/v1/stocks?limit=1", Some(&key)).await?.status, 200);
+    let started = Instant::now();
+    let refused = person.post("/sign-in", &[("email", WHO), ("password", PASSWORD)]).await?;
+    assert_eq!(refused.status, 503, "a row that is held is not waited for");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    other.batch_execute("rollback").await?;
+    Ok(())
+}
+
 /// Sign-ins are checked beside the calls, a few at a time.
 #[tokio::test]
 async fn a_flood_of_sign_ins_does_not_hold_up_calls() -> Result<()> {
