@@ -78,7 +78,7 @@ impl Admission {
         tasks.spawn(decide_queues(connection(), waiting, metrics.clone()));
         let (refunds, refunding) = mpsc::channel(1_024);
         tasks.spawn(give_back(connection(), refunding));
-        let counts = Counts::start(connection(), tasks);
+        let counts = Counts::start(&config, tls, tasks);
         Self { calls, refunds, counts, metrics }
     }
 

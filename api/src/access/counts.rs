@@ -1,7 +1,8 @@
 //! Statistics of calls by account, day, endpoint, key and outcome, written beside the requests.
 //!
 //! Invariants: no request waits for them; memory is bounded, and what does not fit is missing in the statistics and said
-//! in the log; limits depend on none of it. A process that is killed loses what it counted within the last second.
+//! in the log; limits depend on none of it. A process that is killed loses what it counted within the last second. What was
+//! not written is tried again only after the store gave it up too, so nothing is added twice while the connection lasts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, Utc};
 use tokio::sync::mpsc;
+use store::tls::MakeRustlsConnect;
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_postgres::Config;
 
 use super::connection::Connection;
 use super::counter::{Counter, Sum};
@@ -26,6 +29,11 @@ const QUEUE: usize = 32_768;
 /// Rows that wait to be written.
 const ROWS: usize = 16_384;
 const PERIOD: Duration = Duration::from_millis(500);
+/// Rows written at once.
+const CHUNK: usize = 1_000;
+/// The longest wait for one answer of the store, which itself gives up well before.
+const PATIENCE: Duration = Duration::from_secs(10);
+const STORES_PATIENCE: Duration = Duration::from_secs(5);
 
 /// One call.
 #[derive(Debug)]
@@ -46,7 +54,12 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Starts the worker, which ends when the last handle is gone and everything is written.
-    pub(super) fn start(connection: Connection, tasks: &Tasks) -> Self {
+    pub(super) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &Tasks) -> Self {
+        let mut config = config.clone();
+        let options = config.get_options().unwrap_or_default();
+        let options = format!("{options} -c statement_timeout={}", STORES_PATIENCE.as_millis());
+        config.options(options.trim());
+        let connection = Connection::new(&config, tls, PATIENCE, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         let missing = Arc::new(AtomicU64::new(0));
         let writer = Writer { connection, sums: BTreeMap::new(), missing: Arc::clone(&missing), day: None };
@@ -133,24 +146,25 @@ impl Writer {
         if self.sums.is_empty() {
             return;
         }
-        let patience = self.connection.patience;
-        match timeout(patience, self.add_to_store()).await.unwrap_or(Err(AdmissionError::Silent)) {
-            Ok(()) => self.sums.clear(),
-            Err(error) => {
+        while !self.sums.is_empty() {
+            let mut chunk = first(&mut self.sums, CHUNK);
+            let written = timeout(PATIENCE, self.add_to_store(&chunk)).await;
+            if let Err(error) = written.unwrap_or(Err(AdmissionError::Silent)) {
+                self.sums.append(&mut chunk);
                 self.connection.close();
                 tracing::warn!("statistics: {error}");
                 return;
             }
         }
         let today = Utc::now().date_naive();
-        if self.day.replace(today) != Some(today) && timeout(patience, self.forget(today)).await.is_err() {
+        if self.day.replace(today) != Some(today) && timeout(PATIENCE, self.forget(today)).await.is_err() {
             // Another day tries again.
             self.connection.close();
         }
     }
 
-    async fn add_to_store(&mut self) -> Result<(), AdmissionError> {
-        self.connection.store().await?.count(&self.sums).await
+    async fn add_to_store(&mut self, chunk: &BTreeMap<Counter, Sum>) -> Result<(), AdmissionError> {
+        self.connection.store().await?.count(chunk).await
     }
 
     async fn forget(&mut self, today: NaiveDate) -> Result<(), AdmissionError> {
@@ -158,9 +172,28 @@ impl Writer {
     }
 }
 
+/// Takes so many rows out of the sums, or all that there are.
+fn first(sums: &mut BTreeMap<Counter, Sum>, rows: usize) -> BTreeMap<Counter, Sum> {
+    let rest = sums.keys().nth(rows).cloned().map(|next| sums.split_off(&next)).unwrap_or_default();
+    std::mem::replace(sums, rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_taken_in_their_order_and_none_is_lost() {
+        let (day, at) = (NaiveDate::from_ymd_opt(2026, 1, 2).unwrap(), Utc::now());
+        let row = |account| Counter { account, day, endpoint: "e".to_owned(), key: 1, outcome: Outcome::Rate };
+        let mut sums: BTreeMap<_, _> =
+            (0..5).map(|account| (row(account), Sum { calls: account, last_at: at })).collect();
+        let mut taken = vec![];
+        while !sums.is_empty() {
+            taken.push(first(&mut sums, 2).values().map(|sum| sum.calls).collect::<Vec<_>>());
+        }
+        assert_eq!(taken, [vec![0, 1], vec![2, 3], vec![4]]);
+    }
 
     #[test]
     fn every_status_has_its_outcome() {

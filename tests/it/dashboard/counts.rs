@@ -121,3 +121,25 @@ async fn statistics_wait_for_the_store_and_no_call_waits_for_them() -> Result<()
     })
     .await
 }
+
+#[tokio::test]
+async fn calls_that_the_store_is_slow_to_count_are_counted_once() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve().await?;
+    let key = app.key("starter").await?;
+    let other = app.servers().postgres.connect(app.database()).await?;
+    other.batch_execute("begin; lock table accounts.calls in exclusive mode").await?;
+    send(&[&api], &key, "/v1/stocks?limit=1", 20, 200).await?;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    other.batch_execute("commit").await?;
+    let calls = async || app.sql_value::<Option<i64>>("select sum(calls)::bigint from accounts.calls").await;
+    harness::eventually(Duration::from_secs(10), async || {
+        let calls = calls().await?;
+        ensure!(calls == Some(20), "{calls:?}");
+        Ok(())
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_millis(1_200)).await;
+    assert_eq!(calls().await?, Some(20));
+    Ok(())
+}
