@@ -40,6 +40,9 @@ pub(crate) async fn cancel(
 ) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = settled(&transaction, party).await?;
+    if account.subscription.tier == Tier::Free {
+        return Err(AccountError::Refused("there is no paid plan to cancel".to_owned()));
+    }
     change(&transaction, &account, "account.cancel", CANCEL, &[&paid_until]).await?;
     Ok(transaction.commit().await?)
 }
@@ -71,10 +74,13 @@ pub(crate) async fn choose(client: &mut Client, party: Party<'_>, tier: Tier) ->
     Ok(transaction.commit().await?)
 }
 
-/// Notes which tier an account's holder asks the operator for.
+/// Notes which tier an account's holder asks the operator for; free is asked for by cancelling.
 pub(crate) async fn ask(client: &mut Client, party: Party<'_>, tier: Tier) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
-    let account = party.lock(&transaction).await?;
+    let account = settled(&transaction, party).await?;
+    if tier == account.subscription.tier {
+        return Err(AccountError::Refused("that is the present plan already".to_owned()));
+    }
     transaction.execute(ASK, &[&account.id, &tier]).await?;
     account.record(&transaction, "account.ask", json!({ "tier": tier })).await?;
     Ok(transaction.commit().await?)

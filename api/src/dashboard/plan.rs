@@ -52,9 +52,14 @@ fn present(holder: &Holder, account: &Account) -> Markup {
             @if is_paid && ending.is_none_or(|_| account.next_tier > Tier::Free) {
                 form method="post" action="/dashboard/plan/cancel" {
                     (holder.token())
-                    button.second type="submit" { "Cancel the plan" }
+                    button.second type="submit" { @if mode == Billing::Off { "Ask to cancel the plan" } @else { "Cancel the plan" } }
                 }
-                p.hint { "It holds to the end of the paid month, then you are on Free." @if mode == Billing::Off { " Only the operator can bring it back." } }
+                p.hint {
+                    @match mode {
+                        Billing::SelfService => "It holds to the end of the paid month, then you are on Free.",
+                        Billing::Off => "The operator sees that you asked, and ends it.",
+                    }
+                }
             }
         }
     }
@@ -114,7 +119,18 @@ pub(crate) async fn choose(Sent { holder, form }: Sent) -> Result<Response, Page
     Ok(Redirect::to(&notice.after(PATH)).into_response())
 }
 
+/// Cancels the plan, or asks for that.
 pub(crate) async fn cancel(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
-    plan::cancel(&mut *holder.client().await?, holder.party(), None).await?;
-    Ok(Redirect::to(&Notice::Cancelled.after(PATH)).into_response())
+    let client = &mut *holder.client().await?;
+    let notice = match holder.visitor.dashboard.settings.billing {
+        Billing::SelfService => {
+            plan::cancel(client, holder.party(), None).await?;
+            Notice::Cancelled
+        }
+        Billing::Off => {
+            plan::ask(client, holder.party(), Tier::Free).await?;
+            Notice::Asked
+        }
+    };
+    Ok(Redirect::to(&notice.after(PATH)).into_response())
 }

@@ -113,6 +113,21 @@ async fn where_the_operator_changes_plans_one_asks() -> Result<()> {
     check(&shown(&app).await?, json!({ "tier": "free", "effective_tier": "free", "wanted_tier": "premium" }));
     app.api(&["account", "set-tier", WHO, "premium"]).await?.success()?;
     check(&shown(&app).await?, json!({ "effective_tier": "premium", "wanted_tier": null }));
+    // And so one does to cancel.
+    let page = person.fill(PLAN, "/dashboard/plan/cancel", &[]).await?;
+    assert_eq!(page.location(), "/dashboard/plan?done=asked");
+    let asked = json!({ "effective_tier": "premium", "paid_until": null, "wanted_tier": "free" });
+    check(&shown(&app).await?, asked);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_free_cannot_be_cancelled() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let page = person.fill(PLAN, "/dashboard/plan/cancel", &[]).await?;
+    assert!(page.status == 422 && page.has("no paid plan to cancel"), "{}", page.text);
+    check(&shown(&app).await?, json!({ "effective_tier": "free", "paid_until": null }));
     Ok(())
 }
 
