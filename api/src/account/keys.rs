@@ -12,10 +12,12 @@ use super::party::{Locked, Party};
 use crate::access::Secret;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
+const ONE: &str = include_str!("../../queries/accounts/find_key.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_keys.sql");
 const DELETE: &str = include_str!("../../queries/accounts/delete_key.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_keys.sql");
 const IS_NAMED: &str = include_str!("../../queries/accounts/is_key_named.sql");
+const REPLACEMENT: &str = include_str!("../../queries/accounts/find_replacement.sql");
 const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
 /// Keys an account may have that are neither deleted nor expired.
 const MOST_ACTIVE: i64 = 10;
@@ -101,7 +103,9 @@ pub(crate) async fn create(
     let account = party.lock(&transaction).await?;
     has_room(&account, "delete one first")?;
     if transaction.query_one(IS_NAMED, &[&account.id, &name]).await?.try_get("named")? {
-        return Err(refused(format!("there is an active key named {name} already")));
+        return Err(refused(format!(
+            "there is an active key named {name} already; if nobody kept its secret, replace it"
+        )));
     }
     let drawn = insert(&transaction, &account, &NewKey { name, ..*new }).await?;
     account.record(&transaction, "key.create", json!(drawn.key)).await?;
@@ -121,6 +125,7 @@ pub(crate) async fn re_roll(
     account.hold_calls(&transaction).await?;
     let old = find(&transaction, &account, key).await?;
     let (id, name): (i64, String) = (old.try_get("id")?, old.try_get("name")?);
+    is_newest(&transaction, &account, &name, id).await?;
     let new = NewKey {
         name: &name,
         expires_at: old.try_get("expires_at")?,
@@ -158,7 +163,13 @@ pub(crate) async fn delete(
     Ok((id, name))
 }
 
-/// All keys of an account in the order in which they were made.
+/// The key of this id, if it is the account's.
+pub(crate) async fn one(client: &Client, account: i64, id: i64) -> Result<Option<Key>, AccountError> {
+    let row = client.query_opt(ONE, &[&account, &id]).await?;
+    Ok(row.as_ref().map(Key::read).transpose()?)
+}
+
+/// An account's keys in the order in which they were made, without those deleted long ago.
 pub(crate) async fn list(client: &Client, account: i64) -> Result<Vec<Key>, AccountError> {
     let rows = client.query(LIST, &[&account]).await?;
     Ok(rows.iter().map(Key::read).collect::<Result<_, _>>()?)
@@ -173,6 +184,23 @@ fn has_room(account: &Locked, otherwise: &str) -> Result<(), AccountError> {
         return Ok(());
     }
     Err(refused(format!("{MOST_ACTIVE} active keys are the most: {otherwise}")))
+}
+
+/// Refuses a key that was replaced already: its expiry is that of its overlap by now, and whoever asks twice would keep
+/// neither secret in mind.
+async fn is_newest(
+    transaction: &Transaction<'_>,
+    account: &Locked,
+    name: &str,
+    id: i64,
+) -> Result<(), AccountError> {
+    let Some(newer) = transaction.query_opt(REPLACEMENT, &[&account.id, &name, &id]).await? else {
+        return Ok(());
+    };
+    let last_four: &str = newer.try_get("last_four")?;
+    Err(refused(format!(
+        "the key was replaced already, by …{last_four}; if nobody kept the secret of that one, replace that one"
+    )))
 }
 
 /// Draws a secret and stores its hash.

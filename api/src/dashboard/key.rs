@@ -11,7 +11,7 @@ use super::form::Sent;
 use super::layout::{Section, moment};
 use super::notice::Notice;
 use super::visitor::Holder;
-use crate::account::keys::{self, Drawn, Key, Overlap, list};
+use crate::account::keys::{self, Drawn, Key, Overlap};
 use crate::app::App;
 
 const OVERLAPS: [(Overlap, &str); 4] = [
@@ -20,6 +20,9 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::Week, "For another 7 days"),
     (Overlap::None, "No longer: it ends now"),
 ];
+
+/// What is said of a form that comes twice: its first answer had the secret.
+const ENDED: &str = "the key has ended; if it was just replaced and nobody kept the new secret, replace the newer key of its name";
 
 /// The id of the key in an address.
 #[derive(Debug)]
@@ -99,8 +102,11 @@ pub(crate) async fn ask_re_roll(Id(id): Id, holder: Holder) -> Result<Response, 
 
 pub(crate) async fn re_roll(Id(id): Id, Sent { holder, form }: Sent) -> Result<Response, PageError> {
     let overlap: Overlap = form.text("overlap").parse().map_err(PageError::Refused)?;
-    let key = own(&holder, id).await?;
     let client = &mut *holder.client().await?;
+    let key = keys::one(client, holder.account(), id).await?.ok_or(PageError::NotFound)?;
+    if key.status != "active" {
+        return Err(PageError::Refused(ENDED.to_owned()));
+    }
     let drawn = keys::re_roll(client, holder.party(), &key.id.to_string(), overlap).await?;
     once(&holder, &drawn, Some(overlap)).await
 }
@@ -130,8 +136,8 @@ pub(crate) async fn delete(Id(id): Id, Sent { holder, .. }: Sent) -> Result<Resp
 
 /// The holder's own key with this id that can still be changed; others' are not there.
 async fn own(holder: &Holder, id: i64) -> Result<Key, PageError> {
-    let keys = list(&*holder.client().await?, holder.account()).await?;
-    keys.into_iter().find(|key| key.id == id && key.status == "active").ok_or(PageError::NotFound)
+    let key = keys::one(&*holder.client().await?, holder.account(), id).await?;
+    key.filter(|key| key.status == "active").ok_or(PageError::NotFound)
 }
 
 /// When a key was used last.

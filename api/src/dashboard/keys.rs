@@ -53,7 +53,7 @@ async fn page(
         @if shown.is_empty() {
             p.lead { "No key yet. Create one to make your first call." }
         } @else {
-            (table(shown.into_iter(), true))
+            (table(&shown, true))
         }
         section.panel aria-labelledby="new" {
             h2 id="new" { "Create a key" }
@@ -122,7 +122,10 @@ fn expiry(form: &Form) -> Result<Option<DateTime<Utc>>, String> {
 }
 
 /// Keys in a table; with what can be done to them, where asked for.
-pub(crate) fn table<'a>(keys: impl Iterator<Item = &'a Key>, with_actions: bool) -> Markup {
+pub(crate) fn table(keys: &[&Key], with_actions: bool) -> Markup {
+    let is_replaced = |key: &Key| {
+        keys.iter().any(|other| other.id > key.id && other.name == key.name && other.status == "active")
+    };
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table of keys" {
             table {
@@ -132,13 +135,13 @@ pub(crate) fn table<'a>(keys: impl Iterator<Item = &'a Key>, with_actions: bool)
                         th scope="col" { "Created" } th scope="col" { "Expires" } th scope="col" { "Last used" }
                     }
                 }
-                tbody { @for key in keys { (row(key, with_actions)) } }
+                tbody { @for key in keys { (row(key, with_actions, is_replaced(key))) } }
             }
         }
     }
 }
 
-fn row(key: &Key, with_actions: bool) -> Markup {
+fn row(key: &Key, with_actions: bool, is_replaced: bool) -> Markup {
     let is_active = key.status == "active";
     html! {
         tr {
@@ -147,7 +150,9 @@ fn row(key: &Key, with_actions: bool) -> Markup {
                 code { "dds_live_…" (key.last_four) }
                 @if with_actions && is_active {
                     div.actions {
-                        a href={ "/dashboard/keys/" (key.id) "/replace" } aria-label={ "Replace " (key.name) } { "Replace" }
+                        @if !is_replaced {
+                            a href={ "/dashboard/keys/" (key.id) "/replace" } aria-label={ "Replace " (key.name) } { "Replace" }
+                        }
                         a.danger href={ "/dashboard/keys/" (key.id) "/delete" } aria-label={ "Delete " (key.name) } { "Delete" }
                     }
                 }

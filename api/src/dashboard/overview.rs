@@ -43,7 +43,7 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
             }
             section.panel aria-labelledby="keys" {
                 div.heading { h2 id="keys" { (counted(active.len().try_into().unwrap_or(0), "key", "keys")) } a href="/dashboard/keys" { "Manage keys" } }
-                (keys::table(active.iter().copied(), false))
+                (keys::table(&active, false))
             }
         }
     };

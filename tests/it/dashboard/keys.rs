@@ -51,6 +51,11 @@ async fn a_key_is_replaced_with_an_overlap_and_deleted() -> Result<()> {
     for secret in [&old, &new] {
         assert_eq!(api.get(CALL, Some(secret)).await?.status, 200);
     }
+    // The form sent twice makes one key, and the old one has no button any more.
+    let again = person.fill("/dashboard/keys", &path, &[("overlap", "1h")]).await?;
+    assert!(again.status == 422 && again.has("replaced already"), "{}", again.text);
+    assert!(!person.get("/dashboard/keys").await?.has(&path));
+    assert_eq!(app.sql_value::<i64>("select count(*) from accounts.api_keys").await?, 2);
     let hours: f64 = app
         .sql_value("select extract(epoch from expires_at - now())::float8 / 3600 from accounts.api_keys order by id limit 1")
         .await?;

@@ -1,0 +1,2 @@
+-- Keys of account $1 that were made within a day.
+select count(*) as made from accounts.api_keys where account_id = $1 and created_at > now() - interval '1 day'
