@@ -18,9 +18,12 @@ const DELETE: &str = include_str!("../../queries/accounts/delete_key.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_keys.sql");
 const IS_NAMED: &str = include_str!("../../queries/accounts/is_key_named.sql");
 const REPLACEMENT: &str = include_str!("../../queries/accounts/find_replacement.sql");
+const MADE: &str = include_str!("../../queries/accounts/keys_made.sql");
 const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
 /// Keys an account may have that are neither deleted nor expired.
 const MOST_ACTIVE: i64 = 10;
+/// Keys a holder may make within a day, or rows would be added without end.
+const MOST_MADE: i64 = 100;
 
 /// A key as it is shown, without its secret.
 #[derive(Debug, Clone, Serialize)]
@@ -209,6 +212,12 @@ async fn insert(
     account: &Locked,
     new: &NewKey<'_>,
 ) -> Result<Drawn, AccountError> {
+    if account.is_own() {
+        let made: i64 = transaction.query_one(MADE, &[&account.id]).await?.try_get("made")?;
+        if made >= MOST_MADE {
+            return Err(refused(format!("{MOST_MADE} keys a day are the most")));
+        }
+    }
     let secret = Secret::draw();
     let hash = &secret.hash[..];
     let row = transaction

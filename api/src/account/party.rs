@@ -75,6 +75,11 @@ impl Locked {
         Ok(())
     }
 
+    /// Whether its holder changes it, not the operator.
+    pub(crate) fn is_own(&self) -> bool {
+        self.actor.is_some()
+    }
+
     /// Notes in the audit log what the transaction does. Details hold no secret.
     pub(crate) async fn record(
         &self,

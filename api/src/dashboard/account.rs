@@ -182,7 +182,8 @@ pub(crate) async fn change_password(Sent { holder, form }: Sent) -> Result<Respo
         return page(&holder, again(mistake(error)?)).await;
     }
     let hash = holder.visitor.dashboard.hashing.hash(chosen).await?;
-    match set_password(&mut *holder.client().await?, &holder, &known, &hash).await {
+    let begun = set_password(&mut *holder.client().await?, &holder, &known, &hash).await;
+    match begun {
         Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::PasswordChanged.after(PATH))),
         Err(error) => page(&holder, again(mistake(error)?)).await,
     }
@@ -208,7 +209,8 @@ pub(crate) async fn change_address(Sent { holder, form }: Sent) -> Result<Respon
     let Some(known) = confirmed(&holder, &form).await? else {
         return page(&holder, again(WRONG.to_owned())).await;
     };
-    match set_address(&mut *holder.client().await?, &holder, &known, form.text("email")).await {
+    let begun = set_address(&mut *holder.client().await?, &holder, &known, form.text("email")).await;
+    match begun {
         Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::AddressChanged.after(PATH))),
         Err(error) => page(&holder, again(mistake(error)?)).await,
     }

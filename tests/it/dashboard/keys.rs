@@ -112,3 +112,23 @@ async fn keys_end_when_they_should_and_mistakes_are_said() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_day_has_so_many_keys_and_those_long_deleted_are_not_listed() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let made = "insert into accounts.api_keys (account_id, hash, name, last_four, revoked_at, created_at)
+                select a.id, sha256(convert_to($1::text || n, 'utf8')), $1::text || n, 'abcd', now() - $2::text::interval, now() - $2::text::interval
+                from accounts.accounts a, generate_series(1, 99) n";
+    app.sql(made, &[&"old ", &"40 days"]).await?;
+    app.sql(made, &[&"new ", &"1 hour"]).await?;
+    person.create_key("hundredth").await?;
+    let fields = [("name", "one more"), ("life", "90")];
+    let page = person.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;
+    assert!(page.status == 422 && page.has("100 keys a day"), "{}", page.text);
+    let listed = app.api(&["key", "list", WHO, "--json"]).await?.success()?.json()?;
+    assert_eq!(listed.as_array().map(Vec::len), Some(100));
+    // The operator goes on.
+    app.create_key(WHO, "one more").await?;
+    Ok(())
+}

@@ -33,3 +33,6 @@ do $$
 begin
   execute format('revoke temporary on database %I from public, dds_api, dds_dashboard', current_database());
 end $$;
+
+-- When a key was last used is asked for by key.
+create index calls_by_key on accounts.calls (account_id, key_id, day);
