@@ -29,6 +29,8 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// How long one waits for others to be hashed.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Passwords that may wait or be hashed; another is refused at once.
+const QUEUE: usize = 64;
 /// What an unknown address is compared with.
 static NOBODYS: LazyLock<String> = LazyLock::new(|| hash_now("no one's password").unwrap_or_default());
 
@@ -43,7 +45,10 @@ pub(crate) enum PasswordError {
 
 /// Hashes passwords, a few at a time.
 #[derive(Debug, Clone)]
-pub(crate) struct Hashing(Arc<Semaphore>);
+pub(crate) struct Hashing {
+    at_once: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+}
 
 /// The account of an address, with the hash of its password.
 #[derive(Debug)]
@@ -55,7 +60,7 @@ pub(crate) struct Known {
 impl Hashing {
     /// With so many at once.
     pub(crate) fn new(at_once: usize) -> Self {
-        Self(Arc::new(Semaphore::new(at_once)))
+        Self { at_once: Arc::new(Semaphore::new(at_once)), queue: Arc::new(Semaphore::new(QUEUE)) }
     }
 
     /// What is kept of a password.
@@ -81,7 +86,8 @@ impl Hashing {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let place = timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
+        let _queued = self.queue.try_acquire().map_err(|_| PasswordError::Busy)?;
+        let place = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let place = place.map_err(|_| PasswordError::Busy)?.map_err(|_| PasswordError::Busy)?;
         let worked = tokio::task::spawn_blocking(move || {
             // The place is taken until the work ends, even when nobody waits for it any more.
@@ -187,6 +193,16 @@ mod tests {
             assert!(check(good), "{good}");
         }
         assert!(!check(&"ab1c2".repeat(26)), "130 characters");
+    }
+
+    #[tokio::test]
+    async fn whoever_finds_the_queue_full_is_told_at_once() {
+        let hashing = Hashing::new(1);
+        let waiting = hashing.queue.try_acquire_many(64).unwrap();
+        let refused = hashing.hash("correct horse battery".into()).await;
+        assert!(matches!(refused, Err(PasswordError::Busy)), "{refused:?}");
+        drop(waiting);
+        assert!(hashing.hash("correct horse battery".into()).await.is_ok());
     }
 
     #[tokio::test]

@@ -156,7 +156,8 @@ fn present_field(id: &str) -> Markup {
 
 /// The holder's password, if it is what the form carries; it is throttled like signing in.
 async fn confirmed(holder: &Holder, form: &Form) -> Result<Option<Known>, PageError> {
-    let known = check(&holder.visitor, holder.email(), form.secret("present")).await?;
+    let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirming);
+    let known = check(visitor, hashing, holder.email(), form.secret("present")).await?;
     Ok(known.filter(|known| known.account == holder.account()))
 }
 
@@ -181,7 +182,7 @@ pub(crate) async fn change_password(Sent { holder, form }: Sent) -> Result<Respo
     if let Err(error) = password::check(&chosen, holder.email()) {
         return page(&holder, again(mistake(error)?)).await;
     }
-    let hash = holder.visitor.dashboard.hashing.hash(chosen).await?;
+    let hash = holder.visitor.dashboard.confirming.hash(chosen).await?;
     let begun = set_password(&mut *holder.client().await?, &holder, &known, &hash).await;
     match begun {
         Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::PasswordChanged.after(PATH))),

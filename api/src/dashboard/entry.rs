@@ -15,7 +15,7 @@ use super::form::{Form, Open, Sent};
 use super::layout::{Section, alert};
 use super::settings::SignUp;
 use super::visitor::Visitor;
-use crate::account::password::{self, Known};
+use crate::account::password::{self, Hashing, Known};
 use crate::account::sessions;
 use crate::account::{AccountError, Locked, accounts, email};
 use crate::tier::Tier;
@@ -93,7 +93,7 @@ async fn create(
 /// Signs the holder of an account in.
 pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, PageError> {
     let (given, next) = (form.text("email"), form.text("next"));
-    let begun = match check(&visitor, given, form.secret("password")).await? {
+    let begun = match check(&visitor, &visitor.dashboard.hashing, given, form.secret("password")).await? {
         Some(known) => begin(&visitor, &known).await?,
         None => None,
     };
@@ -110,6 +110,7 @@ pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, Pa
 /// The account whose password this is, after as long as the throttle says.
 pub(crate) async fn check(
     visitor: &Visitor,
+    hashing: &Hashing,
     given: &str,
     secret: SecretString,
 ) -> Result<Option<Known>, PageError> {
@@ -124,7 +125,7 @@ pub(crate) async fn check(
     // Longer than any password is, and not worth the work of hashing it.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
-    let is_right = visitor.dashboard.hashing.is_right(secret, known.as_ref()).await?;
+    let is_right = hashing.is_right(secret, known.as_ref()).await?;
     Ok(known.filter(|_| is_right))
 }
 

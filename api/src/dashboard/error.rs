@@ -11,6 +11,9 @@ use crate::account::AccountError;
 use crate::account::password::PasswordError;
 use crate::request_id::request_id;
 
+/// Seconds after which another password may find a place.
+const BUSY: u64 = 5;
+
 /// Why a page was not shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
@@ -30,6 +33,9 @@ pub(crate) enum PageError {
     /// Seconds until another attempt is heard.
     #[error("too many attempts")]
     TooMany(u64),
+    /// Too many passwords wait to be hashed.
+    #[error("too many people sign in at once")]
+    Busy,
     #[error("{0}")]
     Unavailable(String),
 }
@@ -43,7 +49,7 @@ impl PageError {
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -63,6 +69,10 @@ impl PageError {
             Self::TooMany(seconds) => (
                 "Too many attempts",
                 format!("Wait {seconds} seconds, then try again. Whoever is signed in already stays so."),
+            ),
+            Self::Busy => (
+                "Not now",
+                format!("Too many people sign in at once. Wait {BUSY} seconds, then try again."),
             ),
             Self::Unavailable(_) => (
                 "Not now",
@@ -96,7 +106,12 @@ impl IntoResponse for PageError {
             p { a.button href="/dashboard" { "To the dashboard" } }
         };
         let mut response = (self.status(), layout::page(title, None, Section::Other, &body)).into_response();
-        if let Self::TooMany(seconds) = self {
+        let wait = match self {
+            Self::TooMany(seconds) => Some(seconds),
+            Self::Busy => Some(BUSY),
+            _ => None,
+        };
+        if let Some(seconds) = wait {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
@@ -126,7 +141,10 @@ impl From<PoolError> for PageError {
 
 impl From<PasswordError> for PageError {
     fn from(error: PasswordError) -> Self {
-        Self::Unavailable(error.to_string())
+        match error {
+            PasswordError::Busy => Self::Busy,
+            PasswordError::Broken(_) => Self::Unavailable(error.to_string()),
+        }
     }
 }
 

@@ -21,6 +21,8 @@ const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout
 pub(crate) struct Dashboard {
     pub(crate) settings: DashboardSettings,
     pub(crate) hashing: Hashing,
+    /// For those who are signed in, whom a flood of sign-ins does not hold up.
+    pub(crate) confirming: Hashing,
     pub(crate) attempts: Attempts,
     pool: Pool,
 }
@@ -45,7 +47,7 @@ impl Dashboard {
             .build()
             .context("the dashboard's connections")?;
         let hashing = Hashing::new(usize::try_from(settings.passwords_at_once)?);
-        Ok(Self { settings, hashing, attempts: Attempts::new(), pool })
+        Ok(Self { settings, hashing, confirming: Hashing::new(1), attempts: Attempts::new(), pool })
     }
 
     pub(crate) async fn client(&self) -> Result<Object, PoolError> {
