@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use axum::http::HeaderMap;
+use axum::extract::ConnectInfo;
+use axum::http::{Extensions, HeaderMap};
 use ipnet::IpNet;
 
 /// An address as limits count it: an IPv4 address or an IPv6 /64, and the /48 around that.
@@ -46,6 +47,12 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
         }
     }
     client
+}
+
+/// Whether a request came through a trusted proxy, whose word on it is taken.
+pub(crate) fn is_proxied(extensions: &Extensions, trusted: &[IpNet]) -> bool {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_canonical());
+    peer.is_some_and(|peer| trusted.iter().any(|net| net.contains(&peer)))
 }
 
 fn parse_hop(text: &str) -> Option<IpAddr> {

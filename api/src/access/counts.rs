@@ -12,8 +12,8 @@ use std::time::Duration;
 use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, Utc};
-use tokio::sync::mpsc;
 use store::tls::MakeRustlsConnect;
+use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn rows_are_taken_in_their_order_and_none_is_lost() {
         let (day, at) = (NaiveDate::from_ymd_opt(2026, 1, 2).unwrap(), Utc::now());
-        let row = |account| Counter { account, day, endpoint: "e".to_owned(), key: 1, outcome: Outcome::Rate };
+        let row =
+            |account| Counter { account, day, endpoint: "e".to_owned(), key: 1, outcome: Outcome::Rate };
         let mut sums: BTreeMap<_, _> =
             (0..5).map(|account| (row(account), Sum { calls: account, last_at: at })).collect();
         let mut taken = vec![];

@@ -15,8 +15,8 @@ use super::form::{Form, Sent};
 use super::layout::{Section, alert, done, moment};
 use super::notice::Notice;
 use super::visitor::Holder;
-use crate::account::sessions::{self, Shown};
 use crate::account::password::Known;
+use crate::account::sessions::{self, Shown};
 use crate::account::{AccountError, Locked, accounts, email, password};
 
 const PATH: &str = "/dashboard/account";

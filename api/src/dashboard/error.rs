@@ -70,10 +70,9 @@ impl PageError {
                 "Too many attempts",
                 format!("Wait {seconds} seconds, then try again. Whoever is signed in already stays so."),
             ),
-            Self::Busy => (
-                "Not now",
-                format!("Too many people sign in at once. Wait {BUSY} seconds, then try again."),
-            ),
+            Self::Busy => {
+                ("Not now", format!("Too many people sign in at once. Wait {BUSY} seconds, then try again."))
+            }
             Self::Unavailable(_) => (
                 "Not now",
                 format!("The service cannot do this now; try again shortly. Request {}.", request_id()),

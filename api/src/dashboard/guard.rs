@@ -1,12 +1,15 @@
 //! What every page says to the browser that shows it, and the answer to forms from elsewhere.
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::csrf::ProtectionError;
 
 use super::error::PageError;
+use super::site::is_secure;
+use crate::address;
+use crate::app::App;
 
 /// Own files only; no frame, no script or style in a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -23,9 +26,9 @@ const HEADERS: [(HeaderName, &str); 7] = [
 ];
 
 /// Adds the headers to a page.
-pub(crate) async fn headers(request: Request, next: Next) -> Response {
-    let forwarded = request.headers().get("x-forwarded-proto");
-    let is_secure = forwarded.is_some_and(|scheme| scheme == "https");
+pub(crate) async fn headers(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_proxied = address::is_proxied(request.extensions(), &app.settings.trusted_proxies);
+    let is_secure = is_secure(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref());
     let mut response = next.run(request).await;
     let target = response.headers_mut();
     for (name, value) in HEADERS {

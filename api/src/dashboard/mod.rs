@@ -52,7 +52,8 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
         false => Router::new().route("/plans", get(plans::show_alone)),
     };
     let origin_check = CsrfLayer::new().with_rejection_response(guard::foreign);
-    pages.layer(origin_check).layer(axum::middleware::from_fn(guard::headers)).merge(assets::routes())
+    let headers = axum::middleware::from_fn_with_state(app.clone(), guard::headers);
+    pages.layer(origin_check).layer(headers).merge(assets::routes())
 }
 
 fn pages() -> Router<App> {

@@ -3,6 +3,8 @@
 use clap::Args;
 use market::text_enum;
 
+use super::site::PublicUrl;
+
 text_enum! {
     /// Whether something is there.
     pub enum Switch { On = "on", Off = "off" }
@@ -46,6 +48,10 @@ pub struct DashboardSettings {
     /// Who changes plans: off (the operator; holders can ask) or self_service (holders, without a payment)
     #[arg(long, env = "BILLING", default_value = "off")]
     pub billing: Billing,
+    /// Address at which people reach the service, https://host; without it what a proxy of TRUSTED_PROXIES says in
+    /// X-Forwarded-Proto
+    #[arg(long, env = "PUBLIC_URL")]
+    pub public_url: Option<PublicUrl>,
     /// Connections to Postgres for the dashboard
     #[arg(long, env = "DASHBOARD_CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub dashboard_connections: u32,

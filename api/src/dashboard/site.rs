@@ -1,6 +1,9 @@
 //! Where a browser finds this service: its address, and whether that is this machine's own.
+//!
+//! Invariant: what the operator says of it counts before what a request says, and of that only a trusted proxy's word.
 
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
 
 use axum::http::{HeaderMap, header};
 
@@ -15,15 +18,51 @@ pub(crate) struct Site {
     pub(crate) is_local: bool,
 }
 
+/// The address of the service as the operator gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicUrl {
+    host: String,
+    is_secure: bool,
+}
+
+impl FromStr for PublicUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim_end_matches('/');
+        let secure = text.strip_prefix("https://").map(|host| (host, true));
+        let found = secure.or_else(|| text.strip_prefix("http://").map(|host| (host, false)));
+        let (host, is_secure) = found
+            .filter(|(host, _)| is_plain(host))
+            .ok_or("must be http:// or https:// and a host, like https://data.example.com")?;
+        Ok(Self { host: host.to_owned(), is_secure })
+    }
+}
+
 impl Site {
-    pub(crate) fn of(headers: &HeaderMap, client: IpAddr) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let host = text(header::HOST.as_str()).filter(|host| is_plain(host)).unwrap_or("localhost");
-        let is_secure = text("x-forwarded-proto") == Some("https");
-        let is_local = !is_secure && client.is_loopback() && is_loopback(host);
+    /// `is_proxied`: whether the request came through a trusted proxy.
+    pub(crate) fn of(
+        headers: &HeaderMap,
+        client: IpAddr,
+        is_proxied: bool,
+        public: Option<&PublicUrl>,
+    ) -> Self {
+        let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+        let asked = host.filter(|host| is_plain(host)).unwrap_or("localhost");
+        let is_secure = is_secure(headers, is_proxied, public);
+        // In a container the client is never of this machine, but the operator knows.
+        let is_near = public.map_or(client.is_loopback(), |public| is_loopback(&public.host));
+        let is_local = !is_secure && is_near && is_loopback(asked);
         let scheme = if is_secure { "https" } else { "http" };
+        let host = public.map_or(asked, |public| &public.host);
         Self { origin: format!("{scheme}://{host}"), is_secure, is_local }
     }
+}
+
+/// Whether the service is reached over HTTPS.
+pub(crate) fn is_secure(headers: &HeaderMap, is_proxied: bool, public: Option<&PublicUrl>) -> bool {
+    let told = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+    public.map_or(is_proxied && told, |public| public.is_secure)
 }
 
 /// Whether a host can stand in a command that people copy.
@@ -50,7 +89,7 @@ mod tests {
             for (name, value) in pairs {
                 headers.insert(*name, value.parse().unwrap());
             }
-            Site::of(&headers, client.parse().unwrap())
+            Site::of(&headers, client.parse().unwrap(), true, None)
         };
         for host in ["127.0.0.1:8080", "localhost:8080", "localhost", "[::1]:8080", "127.0.0.1"] {
             assert!(site("127.0.0.1", &[("host", host)]).is_local, "{host}");
@@ -60,5 +99,30 @@ mod tests {
         let proxied = site("127.0.0.1", &[("host", "localhost"), ("x-forwarded-proto", "https")]);
         assert!(!proxied.is_local && proxied.is_secure);
         assert_eq!(site("127.0.0.1", &[("host", "a'; rm -rf ~")]).origin, "http://localhost");
+    }
+
+    #[test]
+    fn the_operator_is_believed_and_of_others_only_a_trusted_proxy() {
+        let site = |host: &str, scheme: &str, is_proxied: bool, public: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", host.parse().unwrap());
+            headers.insert("x-forwarded-proto", scheme.parse().unwrap());
+            let public: Option<PublicUrl> = public.map(|url| url.parse().unwrap());
+            let site = Site::of(&headers, "172.18.0.1".parse().unwrap(), is_proxied, public.as_ref());
+            (site.origin, site.is_secure, site.is_local)
+        };
+        let (far, near) = ("data.example.com", "127.0.0.1:8080");
+        let of = |origin: &str, is_secure, is_local| (origin.to_owned(), is_secure, is_local);
+        assert_eq!(site(far, "https", false, None), of("http://data.example.com", false, false));
+        assert_eq!(site(far, "https", true, None), of("https://data.example.com", true, false));
+        let secure = Some("https://data.example.com/");
+        assert_eq!(site(near, "http", false, secure), of("https://data.example.com", true, false));
+        let local = Some("http://127.0.0.1:8080");
+        assert_eq!(site(near, "https", true, local), of("http://127.0.0.1:8080", false, true));
+        // A proxy of which the operator said nothing: its browsers get the cookie for HTTPS.
+        assert!(!site(far, "https", true, local).2);
+        for bad in ["data.example.com", "ftp://data.example.com", "https://", "https://a/b", "https://a b"] {
+            assert!(bad.parse::<PublicUrl>().is_err(), "{bad}");
+        }
     }
 }

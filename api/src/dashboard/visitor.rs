@@ -19,6 +19,7 @@ use super::state::Dashboard;
 use crate::access::Client;
 use crate::account::Party;
 use crate::account::sessions::{self, Origin, Session};
+use crate::address;
 use crate::app::App;
 
 /// Anybody.
@@ -57,7 +58,8 @@ impl FromRequestParts<App> for Visitor {
             parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
         let dashboard = app.dashboard.clone().ok_or(PageError::NotFound)?;
         let example = parts.extensions.get::<Example>().cloned().ok_or(PageError::NotFound)?;
-        let site = Site::of(&parts.headers, client);
+        let is_proxied = address::is_proxied(&parts.extensions, &app.settings.trusted_proxies);
+        let site = Site::of(&parts.headers, client, is_proxied, dashboard.settings.public_url.as_ref());
         let signed = match cookie::read(&parts.headers, site.is_local) {
             Some(secret) => {
                 let session = sessions::find(&*dashboard.client().await?, &secret).await?;

@@ -112,7 +112,7 @@ async fn forms_from_elsewhere_change_nothing() -> Result<()> {
 
 #[tokio::test]
 async fn pages_are_framed_stored_and_scripted_by_nobody() -> Result<()> {
-    let (_app, api) = open().await?;
+    let (app, api) = open().await?;
     let mut person = Person::signed_up(&api, WHO).await?;
     for path in PAGES {
         let page = person.get(path).await?;
@@ -134,14 +134,18 @@ async fn pages_are_framed_stored_and_scripted_by_nobody() -> Result<()> {
     }
     let docs = person.get("/docs").await?;
     assert!(!docs.header("content-security-policy").contains("unsafe"));
-    let secure = api.send(Method::GET, "/", &[("x-forwarded-proto", "https".to_owned())]).await?;
+    let forwarded = [("x-forwarded-proto", "https".to_owned())];
+    let unknown = api.send(Method::GET, "/", &forwarded).await?;
+    assert_eq!(unknown.header("strict-transport-security"), None, "anybody can say so");
+    let behind_proxy = app.api_serve_with(&[("TRUSTED_PROXIES", "127.0.0.1/32")]).await?;
+    let secure = behind_proxy.send(Method::GET, "/", &forwarded).await?;
     assert_eq!(secure.header("strict-transport-security"), Some("max-age=31536000"));
     Ok(())
 }
 
 #[tokio::test]
 async fn cookies_stay_with_this_host_and_away_from_scripts() -> Result<()> {
-    let (_app, api) = open().await?;
+    let (app, api) = open().await?;
     let mut person = Person::at(&api)?;
     let fields = [("email", WHO), ("password", PASSWORD)];
     let local = person.post("/sign-up", &fields).await?;
@@ -150,12 +154,14 @@ async fn cookies_stay_with_this_host_and_away_from_scripts() -> Result<()> {
         "{}",
         local.header("set-cookie")
     );
-    let proxied = Person::at(&api)?.post_with("/sign-in", &fields, &[("x-forwarded-proto", "https")]).await?;
-    let cookie = proxied.header("set-cookie");
-    assert!(
-        cookie.starts_with("__Host-session=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"),
-        "{cookie}"
-    );
+    for settings in [("TRUSTED_PROXIES", "127.0.0.1/32"), ("PUBLIC_URL", "https://data.example.com")] {
+        let proxied = app.api_serve_with(&[settings]).await?;
+        let forwarded = [("x-forwarded-proto", "https")];
+        let page = Person::at(&proxied)?.post_with("/sign-in", &fields, &forwarded).await?;
+        let cookie = page.header("set-cookie");
+        let ends = cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure");
+        assert!(cookie.starts_with("__Host-session=") && ends, "{settings:?}: {cookie}");
+    }
     // The data reads no cookie.
     let cookie = person.cookie.context("a cookie")?;
     assert_eq!(api.send(Method::GET, "/v1/stocks", &[("cookie", cookie)]).await?.status, 401);
