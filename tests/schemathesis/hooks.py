@@ -48,7 +48,8 @@ FILTERS = (
 
 @schemathesis.hook
 def map_case(context, case):
-    if case.meta and case.meta.generation.mode == GenerationMode.POSITIVE and case.query:
+    if case.meta and case.meta.generation.mode == GenerationMode.POSITIVE:
+        case.query = case.query or {}
         make_valid(case.path, case.query)
     return case
 
