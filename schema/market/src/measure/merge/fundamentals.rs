@@ -225,8 +225,8 @@ mod tests {
         let december = row("a - 0 +1 2023-12-31", &[("eps_ttm", "2"), ("book_value_per_share", "20")]);
         let june = row("a - 0 +1 2023-06-30", &[("book_value_per_share", "10"), ("beta", "1.1")]);
         check(&[], &[], "none");
-        check(&[december.clone()], &[], "2 2023-12-31 20 2023-12-31");
-        check(&[march.clone()], &[], "3 2024-03-31 - 2024-03-31");
+        check(std::slice::from_ref(&december), &[], "2 2023-12-31 20 2023-12-31");
+        check(std::slice::from_ref(&march), &[], "3 2024-03-31 - 2024-03-31");
         check(&[march.clone(), december.clone(), june.clone()], &[], "3 2024-03-31 20 2023-12-31");
         check(&[march.clone(), june.clone()], &[], "3 2024-03-31 10 2023-06-30");
         let found = merged(&[june.clone(), december.clone(), march.clone()], &[]).unwrap();
@@ -242,7 +242,7 @@ mod tests {
         let dated = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3"), ("eps_as_of", "2024-02-15")]);
         check(&[dated], &[], "3 2024-02-15 - 2024-03-31");
         let bare = row("a - 0 +1 2024-03-31", &[("eps_as_of", "2024-02-15")]);
-        check(&[bare.clone()], &[], "- - - 2024-03-31");
+        check(std::slice::from_ref(&bare), &[], "- - - 2024-03-31");
         check(&[bare, december], &[], "2 2023-12-31 20 2023-12-31");
     }
 
