@@ -40,7 +40,8 @@ const PROGRESS: &str = include_str!("../queries/generation_progress.sql");
 const FINISH: &str = include_str!("../queries/generation_finish.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
-const NEXT_ID: &str = "select coalesce(max(id), 0) + 1 from generations";
+/// Dropping a generation does not free its number.
+const NEXT_ID: &str = "select nextval('generation_numbers')::integer";
 
 /// What the new generation is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
