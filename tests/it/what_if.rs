@@ -125,3 +125,26 @@ async fn parameters_are_listed_and_mistakes_are_told_before_anything_is_built() 
     assert_eq!(app.sql_value::<i64>("select count(*) from control.generations").await?, 1);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
+    let app = market().await?;
+    let api = app.api_serve().await?;
+    let key = app.key("professional").await?;
+    let kings = "/v1/screener/dividend-kings";
+    let listed = async |path: &str| -> Result<(Value, Value)> {
+        let body = api.get(path, Some(&key)).await?.json()?;
+        Ok((body["data"][0]["symbol"].clone(), body["meta"]["criteria"]["min_streak"].clone()))
+    };
+    assert_eq!(listed(kings).await?, (Value::Null, json!(50)));
+    answer(&app, &["rebuild", "--rule", "lists.king_years=1"]).await?;
+    answer(&app, &["promote", "2", "--accept-diff", "--accept-rules"]).await?;
+    eventually(PATIENCE, async || {
+        let found = listed(kings).await?;
+        ensure!(found == (json!("FLAT"), json!(1)), "it is {found:?}");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(listed(&format!("{kings}?min_streak=2")).await?, (Value::Null, json!(2)));
+    Ok(())
+}

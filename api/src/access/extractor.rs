@@ -137,8 +137,9 @@ fn read<P: Parameters>(
     vocabulary: Option<&Vocabulary>,
 ) -> Read<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    let mut reader =
-        Reader::new(path.to_vec(), query, &parts.headers, &app.signer, route, today).knowing(vocabulary);
+    let mut reader = Reader::new(path.to_vec(), query, &parts.headers, &app.signer, route, today)
+        .knowing(vocabulary)
+        .under(app.projection.method());
     let parameters = P::read(&mut reader);
     Read {
         parameters,

@@ -1,6 +1,7 @@
 //! Reads a request's parameters by name and collects what is wrong with them.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use chrono::NaiveDate;
@@ -11,6 +12,7 @@ use super::accepted::{Accepted, Place, TEXT};
 use super::mistake::shortened;
 use super::{Format, Mistakes, ParameterError};
 use crate::cursor::Signer;
+use crate::read::method::Method;
 use crate::vocabulary::{Unknown, Vocabulary, nearest_first};
 
 /// Rows of an answer above which it costs much.
@@ -33,6 +35,8 @@ pub(crate) struct Reader<'a> {
     pub(super) signer: &'a Signer,
     pub(super) route: &'a str,
     today: NaiveDate,
+    /// By which rules the served figures were derived.
+    method: Arc<Method>,
     /// The names filters choose by; without them, names are left unread.
     pub(super) vocabulary: Option<&'a Vocabulary>,
     /// Whether a name was left unread.
@@ -63,6 +67,7 @@ impl<'a> Reader<'a> {
             signer,
             route,
             today,
+            method: Arc::default(),
             vocabulary: None,
             needs_vocabulary: false,
             accepted: None,
@@ -72,6 +77,16 @@ impl<'a> Reader<'a> {
     /// Reads names too, once they are there.
     pub(crate) fn knowing(self, vocabulary: Option<&'a Vocabulary>) -> Self {
         Self { vocabulary, ..self }
+    }
+
+    /// Takes bounds that are rules from those that are served.
+    pub(crate) fn under(self, method: Arc<Method>) -> Self {
+        Self { method, ..self }
+    }
+
+    /// By which rules the served figures were derived; the rules as they stand, when the reader documents an endpoint.
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
     }
 
     /// Whether a name was left unread, for want of the names there are.

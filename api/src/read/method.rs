@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use market::measure::Rules;
 use market::row::Json;
+use rust_decimal::prelude::ToPrimitive;
 use serde::Serialize;
 use tokio_postgres::Row;
 
@@ -24,8 +26,27 @@ impl Method {
         Ok(Self { version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
     }
 
+    /// A rule that is a whole number: what it deviates to, else its default.
+    pub(crate) fn whole(&self, rule: &str) -> i64 {
+        let deviating = self.rules.get(rule).and_then(|text| text.parse().ok());
+        let default = || Rules::PARAMETERS.iter().find(|known| known.name == rule)?.default.to_i64();
+        deviating.or_else(default).unwrap_or_default()
+    }
+
     /// Whether these are the rules as they stand, without a word about them.
     pub(crate) fn is_plain(&self) -> bool {
         self.rules.is_empty() && self.note.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_rule_is_what_is_served_or_its_default() {
+        let rules = [("lists.king_years".to_owned(), "40".to_owned())].into();
+        let method = Method { rules, ..Method::default() };
+        assert_eq!((method.whole("lists.king_years"), method.whole("lists.aristocrat_years")), (40, 25));
     }
 }

@@ -333,7 +333,7 @@ export interface paths {
         };
         /**
          * Dividend Aristocrats
-         * @description By rule (R15); the floor of 25 years cannot be lowered.
+         * @description By rule (R15); the floor of 25 years, or what the served rules have in its place, cannot be lowered.
          */
         get: operations["screener_dividend_aristocrats"];
         put?: never;
@@ -373,7 +373,7 @@ export interface paths {
         };
         /**
          * Dividend Kings
-         * @description By rule (R15); the floor of 50 years cannot be lowered.
+         * @description By rule (R15); the floor of 50 years, or what the served rules have in its place, cannot be lowered.
          */
         get: operations["screener_dividend_kings"];
         put?: never;
@@ -4748,7 +4748,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -5007,7 +5007,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
                  * @example 25
                  */
                 min_streak?: Decimal;
@@ -5266,7 +5266,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -5525,7 +5525,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
                  * @example 50
                  */
                 min_streak?: Decimal;
@@ -5784,7 +5784,7 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+                 * @description Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
                  * @example 2
                  */
                 min_streak?: Decimal;

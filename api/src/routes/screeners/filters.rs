@@ -51,7 +51,7 @@ pub(crate) struct ScreenerParameters {
     min_growth_10y: Option<Exact>,
     /// Greatest dividend growth a year over ten, percent.
     max_growth_10y: Option<Exact>,
-    /// Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50 cannot be lowered.
+    /// Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
     min_streak: Option<i64>,
     /// Greatest `increase_streak_years`; who never paid has 0.
     max_streak: Option<i64>,
@@ -103,8 +103,8 @@ pub(crate) trait Preset: Send + Sync + 'static {
     const NAME: &'static str;
     /// Thresholds unless given: a parameter and its value.
     const DEFAULTS: &'static [(&'static str, i64)] = &[];
-    /// Years of increases below which nothing is listed.
-    const FLOOR: i64 = 0;
+    /// The rule that says how many years of increases are needed at least.
+    const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
     /// What the preset asks besides its thresholds.
     fn admits(_: &Member, _: &Screen<Self>) -> bool
@@ -142,8 +142,9 @@ impl<P> IntoParams for Screen<P> {
 
 impl<P: Preset> Parameters for Screen<P> {
     fn read(reader: &mut Reader<'_>) -> Self {
+        let floor = P::FLOOR.map(|rule| reader.method().whole(rule));
         let bounds = |figure: &Figure| match figure.min {
-            "min_streak" => Bounds::AtLeast(P::FLOOR),
+            "min_streak" => floor.map_or(figure.bounds, Bounds::AtLeast),
             _ => figure.bounds,
         };
         let ranges =
@@ -169,18 +170,18 @@ impl<P: Preset> Parameters for Screen<P> {
             output: reader.output(&COLUMNS),
             preset: std::marker::PhantomData,
         };
-        screen.apply_defaults();
+        screen.apply_defaults(floor);
         screen
     }
 }
 
 impl<P: Preset> Screen<P> {
-    fn apply_defaults(&mut self) {
+    fn apply_defaults(&mut self, floor: Option<i64>) {
         for (figure, (least, _)) in FIGURES.iter().zip(&mut self.ranges) {
             let default = P::DEFAULTS.iter().find(|(name, _)| *name == figure.min);
             *least = least.or(default.map(|(_, value)| Decimal::from(*value)));
-            if figure.min == "min_streak" && P::FLOOR > 0 {
-                *least = least.or(Some(P::FLOOR.into()));
+            if figure.min == "min_streak" {
+                *least = least.or(floor.map(Decimal::from));
             }
         }
     }

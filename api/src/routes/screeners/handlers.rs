@@ -46,10 +46,10 @@ pub(crate) struct HighYield;
 /// Growth of at least 10 percent a year over five, yield of at least 2 percent.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
-/// Members of the S&P 500 with 25 years of increases.
+/// Members of the S&P 500 with 25 years of increases, unless the served rules deviate.
 #[derive(Debug)]
 pub(crate) struct Aristocrats;
-/// 50 years of increases.
+/// 50 years of increases, unless the served rules deviate.
 #[derive(Debug)]
 pub(crate) struct Kings;
 
@@ -74,7 +74,7 @@ impl Preset for DividendGrowth {
 
 impl Preset for Aristocrats {
     const NAME: &'static str = "dividend-aristocrats";
-    const FLOOR: i64 = 25;
+    const FLOOR: Option<&'static str> = Some("lists.aristocrat_years");
 
     fn admits(member: &Member, _: &Screen<Self>) -> bool {
         member.figures.is_dividend_aristocrat
@@ -83,7 +83,7 @@ impl Preset for Aristocrats {
 
 impl Preset for Kings {
     const NAME: &'static str = "dividend-kings";
-    const FLOOR: i64 = 50;
+    const FLOOR: Option<&'static str> = Some("lists.king_years");
     const LIMITS: (i64, i64) = (50, 500);
 
     fn admits(member: &Member, _: &Screen<Self>) -> bool {
@@ -148,7 +148,7 @@ pub(crate) async fn dividend_growth(access: Access<Free, Screen<DividendGrowth>>
 
 /// Dividend Aristocrats
 ///
-/// By rule (R15); the floor of 25 years cannot be lowered.
+/// By rule (R15); the floor of 25 years, or what the served rules have in its place, cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(Described<Screen<Aristocrats>>),
@@ -160,7 +160,7 @@ pub(crate) async fn dividend_aristocrats(access: Access<Free, Screen<Aristocrats
 
 /// Dividend Kings
 ///
-/// By rule (R15); the floor of 50 years cannot be lowered.
+/// By rule (R15); the floor of 50 years, or what the served rules have in its place, cannot be lowered.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(Described<Screen<Kings>>),
