@@ -55,7 +55,7 @@ pub enum From {
 /// Arguments of `projector rebuild`.
 #[derive(Debug, Clone, Args)]
 pub struct RebuildArgs {
-    /// Rebuild only these read tables; the others are copied from the served generation
+    /// Rebuild only these read tables; the others are copied from the served generation, whose rules hold for all
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub only: Vec<String>,
     /// Start from the facts, or fold the whole log again
@@ -98,7 +98,7 @@ pub async fn rebuild(
     let started = Instant::now();
     let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     check_names(&args.only)?;
-    let rules = Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)")?;
+    let rules = asked_rules(&client, args).await?;
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
         Some(row) => {
             let id = row.try_get("id")?;
@@ -134,6 +134,15 @@ pub async fn rebuild(
     finish(&mut client, &generation).await?;
     tracing::info!(generation = id, securities, elapsed = ?started.elapsed(), "rebuilt; see: projector diff <served> {id}, then: projector promote {id}");
     Ok(id)
+}
+
+/// The rules that are asked for. Tables beside copies of the served ones are derived by the served rules: a generation has one
+/// set of rules.
+async fn asked_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
+    if args.only.is_empty() {
+        return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
+    }
+    Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
 }
 
 /// The first setting that is asked for and is not the interrupted generation's.

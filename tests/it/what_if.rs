@@ -146,5 +146,9 @@ async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
     })
     .await?;
     assert_eq!(listed(&format!("{kings}?min_streak=2")).await?, (Value::Null, json!(2)));
+    // Tables beside copies of the served ones follow the same rules.
+    answer(&app, &["rebuild", "--only", "metrics"]).await?;
+    let version: String = app.sql_value("select method_version from read_g3.metrics").await?;
+    assert_eq!(version, format!("{METHOD_VERSION}+lists.king_years=1"));
     Ok(())
 }
