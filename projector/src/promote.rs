@@ -107,9 +107,8 @@ pub async fn promote(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<
         Deriver::catch_up(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
-    if let Some(note) = &args.note {
-        transaction.execute(NOTE, &[&id, note]).await?;
-    }
+    // A note tells of one promotion: the next one without words takes it away.
+    transaction.execute(NOTE, &[&id, &args.note]).await?;
     flip(&transaction, id, active).await?;
     transaction.commit().await?;
     failpoint!("switch.committed");

@@ -138,7 +138,7 @@ async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
     };
     assert_eq!(listed(kings).await?, (Value::Null, json!(50)));
     answer(&app, &["rebuild", "--rule", "lists.king_years=1"]).await?;
-    answer(&app, &["promote", "2", "--accept-diff", "--accept-rules"]).await?;
+    answer(&app, &["promote", "2", "--accept-diff", "--accept-rules", "--note", "One year."]).await?;
     eventually(PATIENCE, async || {
         let found = listed(kings).await?;
         ensure!(found == (json!("FLAT"), json!(1)), "it is {found:?}");
@@ -150,5 +150,9 @@ async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
     answer(&app, &["rebuild", "--only", "metrics"]).await?;
     let version: String = app.sql_value("select method_version from read_g3.metrics").await?;
     assert_eq!(version, format!("{METHOD_VERSION}+lists.king_years=1"));
+    answer(&app, &["rollback"]).await?;
+    answer(&app, &["promote", "2", "--accept-diff", "--accept-rules"]).await?;
+    let note = "select note from control.generations where id = 2";
+    assert_eq!(app.sql_value::<Option<String>>(note).await?, None, "the note of an earlier promotion");
     Ok(())
 }
