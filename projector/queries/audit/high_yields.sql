@@ -3,6 +3,6 @@ select null as topic, m.symbol,
     m.price_date, m.ttm_payment_count) as seen,
   count(*) over () as total
 from metrics m join stocks s using (symbol)
-where s.is_active and m.dividend_yield > 25
+where s.is_active and s.yield_suspect
 order by m.dividend_yield desc, m.symbol
 limit 10

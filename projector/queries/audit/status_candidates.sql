@@ -1,4 +1,6 @@
--- $1 a month ago. Securities whose payer status may have changed since: more than have, told from ex-dates alone.
+-- $1 a month ago, $2 days of silence after which every payer has lapsed, $3 the same of one that pays once a year, $4 of an
+-- irregular one. Securities whose payer status may have changed since: more than have, told from ex-dates alone. The rhythm
+-- may have been taken for a slower one a month ago, hence the slack.
 select i.identity, m.dividend_status
 from metrics m
 join stocks s using (symbol)
@@ -7,13 +9,14 @@ cross join lateral (
   select max(d.ex_date) as newest, max(d.ex_date) filter (where d.ex_date <= $1) as before,
     min(d.ex_date) filter (where d.ex_date > $1) as after
   from dividends d
-  where d.symbol = m.symbol and d.ex_date > $1 - 800 and d.status in ('declared', 'paid')
+  where d.symbol = m.symbol and d.ex_date > $1 - 250 - $2::integer and d.status in ('declared', 'paid')
 ) paid
 where s.is_active and case m.dividend_status
     when 'suspended' then true
-    when 'lapsed' then paid.newest > $1 - 620
+    when 'lapsed' then paid.newest > $1 - 72 - $2::integer
     when 'active' then paid.after is not null
-      and (paid.before is null or paid.after - paid.before > 400 / coalesce(m.payments_per_year, 2))
+      and (paid.before is null
+        or paid.after - paid.before > least(0.73 * $3::integer / coalesce(m.payments_per_year, 2), $4::integer))
     else false
   end
 order by m.symbol

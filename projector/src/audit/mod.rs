@@ -69,7 +69,7 @@ const CHECKS: [Check; 8] = [
     },
     Check {
         name: "high_yields",
-        title: "yields over 25 %",
+        title: "yields that are suspect (safety.suspect_yield)",
         statement: include_str!("../../queries/audit/high_yields.sql"),
         flag: None,
         next: "look for a wrong price or unit, or a liquidation typed as regular: projector explain SYMBOL dividend_yield",

@@ -1,10 +1,14 @@
 //! Payers whose status is another than a month ago, by the rules themselves.
 
+use anyhow::Context;
 use market::identity::Identity;
-use market::measure;
+use market::measure::{self, Rules};
 use market::row::{DividendState, Json};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
 use store::history::load_histories;
 use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
 
 use super::finding::{FIRST, Finding, Market, Seen, month_before};
 
@@ -23,7 +27,9 @@ pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> a
         rules: &market.rules,
     };
     let mut candidates: Vec<(Identity, DividendState)> = Vec::new();
-    for row in transaction.query(CANDIDATES, &[&before]).await? {
+    let [any, yearly, irregular] = silences(&market.rules)?;
+    let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
+    for row in transaction.query(CANDIDATES, &values).await? {
         let Json(identity) = row.try_get("identity")?;
         candidates.push((identity, row.try_get("dividend_status")?));
     }
@@ -53,4 +59,25 @@ pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> a
         first,
         next: "lapsed: look whether a declaration is missing; active again: whether the payment is regular: projector explain SYMBOL frequency",
     })
+}
+
+/// Days of silence after which any payer has lapsed, one that pays once a year, and an irregular one.
+fn silences(rules: &Rules) -> anyhow::Result<[i32; 3]> {
+    let status = &rules.status;
+    let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;
+    let each = [yearly, status.irregular_days, status.monthly_least_days, status.weekly_least_days];
+    let any = each.into_iter().fold(0, i64::max);
+    Ok([i32::try_from(any)?, i32::try_from(yearly)?, i32::try_from(status.irregular_days)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_as_long_as_the_rules_say() {
+        assert_eq!(silences(&Rules::DEFAULT).unwrap(), [548, 548, 450]);
+        let patient = Rules::parse(&["status.lapse_periods=3", "status.weekly_least_days=21"]).unwrap();
+        assert_eq!(silences(&patient).unwrap(), [1095, 1095, 450]);
+    }
 }
