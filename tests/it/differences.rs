@@ -152,8 +152,13 @@ async fn every_difference_goes_into_a_file_and_the_page_needs_no_network() -> Re
     }
     assert!(!page.contains("http://") && !page.contains("https://"), "the page asks the network");
 
-    let nowhere = app.projector(&["diff", "1", "2", "--csv", "/nowhere/diff.csv"]).await?;
-    assert!(nowhere.code == 1 && nowhere.stderr.contains("/nowhere/diff.csv"), "{}", nowhere.stderr);
+    app.sql("delete from control.reviews", &[]).await?;
+    for (flag, path) in [("--csv", "/nowhere/diff.csv"), ("--html", "/nowhere/diff.html")] {
+        let nowhere = app.projector(&["diff", "1", "2", flag, path]).await?;
+        assert!(nowhere.code == 1 && nowhere.stderr.contains(path), "{}", nowhere.stderr);
+        assert!(!nowhere.stderr.contains("compared "), "it is said before the work: {}", nowhere.stderr);
+    }
+    assert_eq!(app.sql_value::<i64>("select count(*) from control.reviews").await?, 0);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `--html`: the comparison as one page, which needs no network and sorts its tables.
 
 use std::fmt::{self, Write as _};
+use std::fs::File;
 use std::io::Write as _;
 
 use anyhow::Context;
@@ -17,12 +18,26 @@ use super::unfinished::Unfinished;
 const STYLE: &str = include_str!("../../assets/diff.css");
 const SORT: &str = include_str!("../../assets/diff.js");
 
-/// Writes the page.
-pub(super) fn write(diff: &Diff, file: Unfinished) -> anyhow::Result<()> {
-    let mut text = String::new();
-    page(&mut text, diff)?;
-    file.create()?.write_all(text.as_bytes()).with_context(|| file.to_string())?;
-    file.finish()
+/// The file while nothing is written to it.
+#[derive(Debug)]
+pub(super) struct Page {
+    created: File,
+    file: Unfinished,
+}
+
+impl Page {
+    pub(super) fn begin(file: Unfinished) -> anyhow::Result<Self> {
+        Ok(Self { created: file.create()?, file })
+    }
+
+    /// Writes the page.
+    pub(super) fn write(self, diff: &Diff) -> anyhow::Result<()> {
+        let Self { mut created, file } = self;
+        let mut text = String::new();
+        page(&mut text, diff)?;
+        created.write_all(text.as_bytes()).with_context(|| file.to_string())?;
+        file.finish()
+    }
 }
 
 fn page(page: &mut String, diff: &Diff) -> fmt::Result {

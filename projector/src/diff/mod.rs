@@ -33,6 +33,7 @@ use crate::progress::Progress;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use digests::Candidates;
 use found::reasons;
+use html::Page;
 use lines::Lines;
 use rows::Comparison;
 use side::{Reader, open};
@@ -80,7 +81,7 @@ async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reade
     let only = securities(args, a, b).await?;
     // The files are begun first: that they cannot be written is said before the work.
     let lines = args.csv.as_deref().map(Unfinished::of).transpose()?.map(Lines::begin).transpose()?;
-    let page = args.html.as_deref().map(Unfinished::of).transpose()?;
+    let page = args.html.as_deref().map(Unfinished::of).transpose()?.map(Page::begin).transpose()?;
     let keep = if page.is_some() { args.limit.max(REPORTED) } else { args.limit };
     let first_year = args.since.map(|since| since.year());
     let candidates = Candidates::find(a, b, only.as_deref(), first_year, args.whole).await?;
@@ -104,15 +105,16 @@ async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reade
         tables,
         reviewed: args.is_complete(),
     };
+    // Nobody has looked at what could not be written.
+    if let Some(page) = page {
+        page.write(&found)?;
+    }
     if found.reviewed {
         for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
             let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
                 [&this.generation, &other.generation, &this.sequence, &other.sequence];
             client.execute(REVIEWED, &values).await?;
         }
-    }
-    if let Some(page) = page {
-        html::write(&found, page)?;
     }
     Ok(found.shortened(args.limit))
 }
