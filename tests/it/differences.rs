@@ -125,6 +125,9 @@ async fn a_part_is_compared_and_is_no_review() -> Result<()> {
     let mistyped = app.projector(&["diff", "1", "2", "--table", "price"]).await?;
     assert!(mistyped.code == 2 && mistyped.stderr.contains("prices"), "{}", mistyped.stderr);
 
+    app.sql("update control.generations set state = 'building' where id = 2", &[]).await?;
+    assert_eq!(answer(&app, &["diff", "1", "2"]).await?["reviewed"], false, "it is not finished");
+    app.sql("update control.generations set state = 'tailing' where id = 2", &[]).await?;
     assert_eq!(answer(&app, &["diff", "1", "2"]).await?["reviewed"], true);
     answer(&app, &["promote", "2"]).await?;
     Ok(())

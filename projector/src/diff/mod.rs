@@ -28,6 +28,8 @@ use anyhow::{Context, bail};
 use chrono::Datelike;
 use process::Shutdown;
 use store::db;
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 
 use crate::progress::Progress;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
@@ -103,20 +105,27 @@ async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reade
         price_days,
         identical: tables.iter().all(|table| table.differing == 0),
         tables,
-        reviewed: args.is_complete(),
+        reviewed: args.is_complete() && !a.side.unfinished && !b.side.unfinished,
     };
     // Nobody has looked at what could not be written.
     if let Some(page) = page {
         page.write(&found)?;
     }
     if found.reviewed {
-        for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-                [&this.generation, &other.generation, &this.sequence, &other.sequence];
-            client.execute(REVIEWED, &values).await?;
-        }
+        note_review(&mut client, &found).await?;
     }
     Ok(found.shortened(args.limit))
+}
+
+/// Notes, for promotions either way, that all of it was looked at.
+async fn note_review(client: &mut Client, found: &Diff) -> anyhow::Result<()> {
+    let transaction = client.transaction().await?;
+    for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
+        let values: [&(dyn ToSql + Sync); 4] =
+            [&this.generation, &other.generation, &this.sequence, &other.sequence];
+        transaction.execute(REVIEWED, &values).await?;
+    }
+    Ok(transaction.commit().await?)
 }
 
 /// The canonical symbols of the one security that is asked for: a rename may have given it another one.

@@ -31,6 +31,9 @@ pub struct Side {
     pub as_of: Option<NaiveDate>,
     #[serde(skip)]
     pub(super) policy: Value,
+    /// Whether it is still being built.
+    #[serde(skip)]
+    pub(super) unfinished: bool,
 }
 
 /// A generation to be read.
@@ -39,28 +42,42 @@ pub(super) struct Reader {
     pub(super) side: Side,
 }
 
+/// A generation's connection before it reads anything.
+struct Opened {
+    client: Client,
+    generation: Generation,
+    method_version: String,
+    unfinished: bool,
+}
+
 /// Opens both generations in one snapshot.
 pub(super) async fn open(database: &DatabaseArgs, a: i32, b: i32) -> anyhow::Result<(Reader, Reader)> {
     let (a, b) = (connect(database, a).await?, connect(database, b).await?);
-    a.0.batch_execute(BEGIN).await?;
-    let snapshot: String = a.0.query_one(EXPORT, &[]).await?.try_get(0)?;
-    b.0.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
+    a.client.batch_execute(BEGIN).await?;
+    let snapshot: String = a.client.query_one(EXPORT, &[]).await?.try_get(0)?;
+    b.client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
     Ok((Reader::of(a).await?, Reader::of(b).await?))
 }
 
 /// A connection of which unqualified names mean the generation, and the generation's rules.
-async fn connect(database: &DatabaseArgs, id: i32) -> anyhow::Result<(Client, Generation, String)> {
+async fn connect(database: &DatabaseArgs, id: i32) -> anyhow::Result<Opened> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_opt(BY_ID, &[&id]).await?;
     let row = row.with_context(|| format!("there is no generation {id}; see: projector list"))?;
     let generation = Generation::from_row(&row)?;
-    let rules = generation.rules.marked(row.try_get("method_version")?);
-    generation.read_with(&client).await?;
-    Ok((client, generation, rules))
+    let opened = Opened {
+        method_version: generation.rules.marked(row.try_get("method_version")?),
+        unfinished: row.try_get::<_, &str>("state")? == "building",
+        client,
+        generation,
+    };
+    opened.generation.read_with(&opened.client).await?;
+    Ok(opened)
 }
 
 impl Reader {
-    async fn of((client, generation, method_version): (Client, Generation, String)) -> anyhow::Result<Self> {
+    async fn of(opened: Opened) -> anyhow::Result<Self> {
+        let Opened { client, generation, method_version, unfinished } = opened;
         let row = client.query_one(VERSION, &[]).await?;
         let Json(policy): Json<Value> = row.try_get("policy")?;
         let side = Side {
@@ -70,6 +87,7 @@ impl Reader {
             sequence: row.try_get("sequence")?,
             as_of: row.try_get("as_of")?,
             policy,
+            unfinished,
         };
         Ok(Self { client, side })
     }

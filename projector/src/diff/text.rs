@@ -24,7 +24,11 @@ pub(super) fn print(diff: &Diff, limit: usize) {
     if diff.identical {
         outln!("identical");
     }
-    if !diff.reviewed {
+    if diff.a.unfinished || diff.b.unfinished {
+        outln!(
+            "a generation is still being built (projector rebuild): a promotion asks for a comparison after that"
+        );
+    } else if !diff.reviewed {
         outln!("a part was compared: a promotion still asks for the whole");
     }
 }
