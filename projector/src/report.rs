@@ -142,11 +142,15 @@ pub fn policy_change(change: &PolicyChange) {
         (0, _) => tracing::warn!(
             "no served figure changes: no security has such rows of several sources that differ"
         ),
-        (count, true) => outln!("{count} securities change at once: {}{more}", first.join(", ")),
+        (count, true) => outln!("{count} securities change: {}{more}", first.join(", ")),
         (count, false) => outln!("{count} securities would change: {}{more}", first.join(", ")),
     }
-    if !change.applied && !change.dry_run {
-        outln!("it waits for the next generation: projector rebuild, diff, promote; or again with --now");
+    match (change.applied, change.dry_run) {
+        (true, _) => outln!("the projector changes them with its next transaction"),
+        (false, false) => {
+            outln!("it waits for the next generation: projector rebuild, diff, promote; or again with --now")
+        }
+        (false, true) => {}
     }
 }
 

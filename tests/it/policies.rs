@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::generations::{PATIENCE, answer, two_sources};
+use crate::generations::{PATIENCE, answer, policy, two_sources};
 
 const SOURCES: [&str; 3] = ["left", "middle", "right"];
 const KINDS: [&str; 2] = ["price", "dividend"];
@@ -211,5 +211,33 @@ async fn a_change_that_touches_nothing_warns_and_an_unknown_source_is_refused() 
     app.projector(&["policy", "set", "dividend", "later", "--rank", "1", "--unknown-ok"]).await?.success()?;
     let absent = app.projector(&["policy", "remove", "price", "right"]).await?;
     assert!(absent.code == 1 && absent.stderr.contains("no such line"), "{}", absent.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_generation_with_a_policy_of_its_own_refuses_a_change_now() -> Result<()> {
+    let app = two_sources().await?;
+    let policy = policy(app.folder(), "right")?;
+    answer(&app, &["rebuild", "--policy", &policy]).await?;
+    answer(&app, &["diff", "1", "2"]).await?;
+    answer(&app, &["policy", "set", "price", "left", "--rank", "3", "--now"]).await?;
+    let unseen = app.projector(&["promote", "2"]).await?;
+    assert!(unseen.code == 1 && unseen.stderr.contains("projector diff 1 2"), "{}", unseen.stderr);
+    answer(&app, &["promote", "2", "--accept-diff"]).await?;
+    let refused = app.projector(&["policy", "set", "price", "left", "--rank", "1", "--now"]).await?;
+    assert!(refused.code == 1 && refused.stderr.contains("a policy of its own"), "{}", refused.stderr);
+    let ranks = "select rank from control.source_policy";
+    assert_eq!(app.sql_value::<i32>(ranks).await?, 3);
+    // What is listed as served is what the served tables were derived with.
+    let listed = answer(&app, &["policy", "list"]).await?;
+    let standing = |source: &str| {
+        let lines = listed.as_array().into_iter().flatten();
+        lines.into_iter().find(|line| line["source"] == source).map(|line| line["standing"].clone())
+    };
+    assert_eq!(
+        (standing("left"), standing("right")),
+        (Some(json!("waits")), Some(json!("ends"))),
+        "{listed}"
+    );
     Ok(())
 }

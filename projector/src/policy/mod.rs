@@ -7,21 +7,23 @@ mod effect;
 mod line;
 mod listed;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Args;
 use market::event::Kind;
 use market::history::SourcePolicy;
+use market::measure::METHOD_VERSION;
 use market::row::Json;
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::facts::load_policy;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Transaction};
 
 use effect::changed_by;
 
 pub use line::PolicyLine;
 pub use listed::{Listed, Standing, list};
 
+const FOLLOWER: &str = include_str!("../../queries/policy_follower.sql");
 const SET: &str = include_str!("../../queries/policy_set.sql");
 const REMOVE: &str = include_str!("../../queries/policy_remove.sql");
 const HOLD: &str = include_str!("../../queries/policy_hold.sql");
@@ -107,6 +109,9 @@ async fn change(
 async fn write(client: &mut Client, line: &PolicyLine, rank: Option<i32>, now: bool) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     transaction.query(LOCK, &[]).await?;
+    if now {
+        check_follower(&transaction).await?;
+    }
     let before: SourcePolicy = load_policy(&transaction).await?;
     let PolicyLine { kind, source, from, to } = line;
     match rank {
@@ -120,5 +125,23 @@ async fn write(client: &mut Client, line: &PolicyLine, rank: Option<i32>, now: b
         transaction.execute(HOLD, &[&Json(&before)]).await?;
     }
     transaction.commit().await?;
+    Ok(())
+}
+
+/// Refuses what could not take effect: not every generation follows the live policy.
+async fn check_follower(transaction: &Transaction<'_>) -> anyhow::Result<()> {
+    let row = transaction.query_one(FOLLOWER, &[]).await?;
+    let (id, has_own, version): (i32, bool, String) =
+        (row.try_get("id")?, row.try_get("has_own")?, row.try_get("method_version")?);
+    let otherwise = "without --now the change waits for the next one: projector rebuild, diff, promote";
+    ensure!(!has_own, "generation {id}, which is served, has a policy of its own; {otherwise}");
+    ensure!(
+        row.try_get::<_, &str>("state")? == "tailing",
+        "generation {id}, which is served, is frozen; {otherwise}"
+    );
+    ensure!(
+        version == METHOD_VERSION,
+        "generation {id}, which is served, has rules {version}, this program {METHOD_VERSION}; {otherwise}"
+    );
     Ok(())
 }
