@@ -47,7 +47,8 @@ pub(super) fn reasons(a: &Side, b: &Side) -> Vec<String> {
         a.method_version != b.method_version,
         format!("rules: version {} against {}", a.method_version, b.method_version),
     );
-    note(a.policy != b.policy, format!("source policy: {} against {}", a.policy, b.policy));
+    let [policy_a, policy_b] = [a, b].map(|side| serde_json::json!(side.policy));
+    note(a.policy != b.policy, format!("source policy: {policy_a} against {policy_b}"));
     note(a.as_of != b.as_of, format!("market date: {:?} against {:?}", a.as_of, b.as_of));
     note(a.fact_set != b.fact_set, format!("facts: {} against {}", a.fact_set, b.fact_set));
     note(a.sequence != b.sequence, format!("log: applied to {} against {}", a.sequence, b.sequence));

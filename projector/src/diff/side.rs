@@ -4,10 +4,10 @@
 
 use anyhow::Context;
 use chrono::NaiveDate;
+use market::history::SourcePolicy;
 use market::row::Json;
 use market::symbol::Symbol;
 use serde::Serialize;
-use serde_json::Value;
 use store::db;
 use tokio_postgres::{Client, NoTls, Statement};
 
@@ -30,7 +30,7 @@ pub struct Side {
     pub sequence: i64,
     pub as_of: Option<NaiveDate>,
     #[serde(skip)]
-    pub(super) policy: Value,
+    pub(super) policy: SourcePolicy,
     /// Whether it is still being built.
     #[serde(skip)]
     pub(super) unfinished: bool,
@@ -79,7 +79,7 @@ impl Reader {
     async fn of(opened: Opened) -> anyhow::Result<Self> {
         let Opened { client, generation, method_version, unfinished } = opened;
         let row = client.query_one(VERSION, &[]).await?;
-        let Json(policy): Json<Value> = row.try_get("policy")?;
+        let Json(policy): Json<SourcePolicy> = row.try_get("policy")?;
         let side = Side {
             generation: generation.id,
             method_version,

@@ -28,11 +28,19 @@ pub struct SourceBars {
 }
 
 /// Which source wins, per kind and date range: the lower rank first; sources without a rule come last.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourcePolicy {
     /// Its rules; their order says nothing.
     pub rules: Vec<PolicyRule>,
+}
+
+/// Two are equal when they have the same rules, in whatever order.
+impl PartialEq for SourcePolicy {
+    fn eq(&self, other: &Self) -> bool {
+        let within = |a: &Self, b: &Self| a.rules.iter().all(|rule| b.rules.contains(rule));
+        within(self, other) && within(other, self)
+    }
 }
 
 /// One line of the source policy. Absent bounds are open.
@@ -105,4 +113,18 @@ kept! {
     Etf => etf,
     HoldingSnapshot => holdings,
     Decision => decisions,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_a_policys_rules_says_nothing() {
+        let rule = |rank| PolicyRule { kind: Kind::Price, source: "a".into(), from: None, to: None, rank };
+        let policy = |ranks: &[i32]| SourcePolicy { rules: ranks.iter().copied().map(rule).collect() };
+        assert_eq!(policy(&[1, 2]), policy(&[2, 1]));
+        assert_ne!(policy(&[1, 2]), policy(&[1]));
+        assert_ne!(policy(&[1]), policy(&[1, 2]));
+    }
 }
