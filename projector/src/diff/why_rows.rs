@@ -31,16 +31,22 @@ pub(super) async fn say_why(
             let symbol = Symbol::parse(&row.owner())?;
             let session = (*name == PRICES).then_some(day);
             let mut outcomes: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
+            let mut unexplained = Vec::new();
             for (side, generation) in generations.into_iter().enumerate() {
                 let asked = Asked { generation: Some(generation), session, metric: None };
-                // What a generation of other rules says is said by the program that built it.
-                let Ok(told) = explain(client, &symbol, &asked).await else { continue };
-                for seen in of_day(&told, kind, day) {
-                    outcomes.entry(key(seen)).or_default()[side] = Some(seen.outcome.clone());
+                match explain(client, &symbol, &asked).await {
+                    Ok(told) => of_day(&told, kind, day).for_each(|seen| {
+                        outcomes.entry(key(seen)).or_default()[side] = Some(seen.outcome.clone());
+                    }),
+                    // A generation of other rules is explained by the program that built it.
+                    Err(error) => unexplained.push(format!("{generation}: {error:#}")),
                 }
             }
-            row.why =
-                outcomes.iter().filter_map(|(seen, outcomes)| line(seen, outcomes, generations)).collect();
+            // One side alone shows no difference.
+            row.why = match unexplained.is_empty() {
+                true => outcomes.iter().filter_map(|(seen, both)| line(seen, both, generations)).collect(),
+                false => unexplained,
+            };
         }
     }
     Ok(())
