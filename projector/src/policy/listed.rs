@@ -3,10 +3,11 @@
 use market::history::{PolicyRule, SourcePolicy};
 use market::row::Json;
 use serde::Serialize;
+use store::db::generation_schema;
 use store::facts::load_policy;
 use tokio_postgres::Client;
 
-const SERVED: &str = include_str!("../../queries/policy_served.sql");
+const SERVED: &str = "select generation from active";
 
 /// Where a line stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,9 +32,10 @@ pub struct Listed {
 /// The policy.
 pub async fn list(client: &Client) -> anyhow::Result<Vec<Listed>> {
     let live = load_policy(client).await?;
-    let row = client.query_one(SERVED, &[]).await?;
-    let served: Option<Json<SourcePolicy>> = row.try_get("policy")?;
-    let served = served.map_or_else(|| live.clone(), |Json(served)| served);
+    let generation: i32 = client.query_one(SERVED, &[]).await?.try_get("generation")?;
+    // The tables say what they were derived with: the bookkeeping says only what is derived next.
+    let query = format!("select policy from {}.version", generation_schema(generation));
+    let Json(served): Json<SourcePolicy> = client.query_one(&query, &[]).await?.try_get("policy")?;
     let of_live = live.rules.iter().map(|rule| match served.rules.contains(rule) {
         true => Listed { rule: rule.clone(), standing: Standing::Served },
         false => Listed { rule: rule.clone(), standing: Standing::Waits },
