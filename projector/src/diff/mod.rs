@@ -1,7 +1,7 @@
 //! `projector diff A B`: what differs between two generations, the weightiest first, and why.
 //!
 //! Both generations are read in one snapshot. Digests say which securities and years of prices can differ; only their
-//! rows are read, a few hundred securities at a time, so memory does not grow with the market. The rules' version stands
+//! rows are read, a few hundred securities at a time, so memory does not grow with the market but for its spellings. The rules' version stands
 //! on every metrics row and is left out of the comparison: it is a reason, not a figure.
 
 mod args;
@@ -39,7 +39,7 @@ use html::Page;
 use lines::Lines;
 use rows::Comparison;
 use side::{Reader, open};
-use tables::{PRICES, SECTORS};
+use tables::{PRICES, SECTORS, SYMBOLS};
 use tally::{TableDiff, Tally};
 use unfinished::Unfinished;
 
@@ -189,7 +189,10 @@ impl Comparing<'_> {
 
     async fn rows(&mut self, table: &Table, progress: &mut Progress) -> anyhow::Result<()> {
         let comparison = Comparison::of(table, self.a, self.b).await?;
-        for owners in self.candidates.owners(table).chunks(SECURITIES) {
+        let owners = self.candidates.owners(table);
+        // A spelling that moved to another security is one change only where both are looked at together.
+        let together = if table.name == SYMBOLS { owners.len().max(1) } else { SECURITIES };
+        for owners in owners.chunks(together) {
             let found = comparison.of_owners(self.a, self.b, owners, self.args.since).await?;
             found.into_iter().try_for_each(|difference| self.tally.note(difference))?;
             progress.add(owners.len() as u64);

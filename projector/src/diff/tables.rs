@@ -26,7 +26,7 @@ pub const TABLES: [Table; 13] = [
     Table { day: Some("date"), ..table("quarantine", &["symbol", "kind", "date", "source", "line"]) },
     Table { day: Some("date"), ..table(PRICES, &["symbol", "date"]) },
     table("factors", &["symbol"]),
-    Table { owner: "canonical", ..table("symbols", &["symbol"]) },
+    Table { owner: "canonical", ..table(SYMBOLS, &["symbol"]) },
     table("etfs", &["symbol"]),
     Table { owner: "etf_symbol", day: Some("as_of"), ..table("holdings", &["etf_symbol", "as_of", "rank"]) },
     Table { owner: "slug", ..table(SECTORS, &["slug"]) },
@@ -34,6 +34,8 @@ pub const TABLES: [Table; 13] = [
 
 /// Compared by day and field, out of their packed years.
 pub(super) const PRICES: &str = "prices";
+/// Whose row it is may be what differs.
+pub(super) const SYMBOLS: &str = "symbols";
 /// Has rows of the market, not of securities.
 pub(super) const SECTORS: &str = "sectors";
 
