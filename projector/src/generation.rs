@@ -48,10 +48,21 @@ impl Generation {
         })
     }
 
-    /// The generations that follow a fact set under this program's rules.
+    /// The generations that follow a fact set under this program's rules, but for those with a rule that it does not know.
     pub async fn tailing(transaction: &Transaction<'_>, fact_set: &str) -> Result<Vec<Self>, DeriveError> {
         let rows = transaction.query(TAILING, &[&fact_set, &market::measure::METHOD_VERSION]).await?;
-        rows.iter().map(Self::from_row).collect()
+        let mut tailing = Vec::new();
+        for row in &rows {
+            match Self::from_row(row) {
+                Ok(generation) => tailing.push(generation),
+                // One generation that this program cannot derive must not stop the others.
+                Err(DeriveError::Rules(error)) => {
+                    tracing::error!(generation = row.try_get::<_, i32>("id")?, %error, "this generation stands still");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(tailing)
     }
 
     /// Makes unqualified names mean this generation, then its facts, for the rest of the transaction.

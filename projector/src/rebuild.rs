@@ -23,6 +23,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 use crate::derive::Deriver;
+use crate::error::DeriveError;
 use crate::generation::Generation;
 use crate::journal::Journal;
 use crate::progress::Progress;
@@ -222,7 +223,15 @@ async fn create(
 
 /// Says when the served rules deviate and those asked for do not go on with it: a promotion would end that.
 async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<()> {
-    let served = Generation::from_row(&client.query_one(SERVED, &[]).await?)?;
+    let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
+        Ok(served) => served,
+        // The way to rules that this program knows must stay open.
+        Err(DeriveError::Rules(error)) => {
+            tracing::warn!(%error, "the served rules are not this program's; a promotion ends them");
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
     if served.rules != Rules::DEFAULT && served.rules != *asked {
         tracing::warn!(
             served = served.rules.method_version(),

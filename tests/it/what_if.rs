@@ -156,3 +156,23 @@ async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
     assert_eq!(app.sql_value::<Option<String>>(note).await?, None, "the note of an earlier promotion");
     Ok(())
 }
+
+/// Fails when a rule that only another program knows stops the projector, or closes the way to a generation without it.
+#[tokio::test]
+async fn a_rule_of_another_program_is_left_by_a_promotion() -> Result<()> {
+    let app = market().await?;
+    let unknown = r#"update control.generations set rules = '{"of.another_program":"1"}' where id = 1"#;
+    app.sql(unknown, &[]).await?;
+    load(&app, "prices-late.csv", "test", "symbol,date,close\nLATE,2024-06-28,7\n").await?;
+    app.catch_up().await?;
+    let late = async |generation: i32| {
+        let query = format!("select count(*) from read_g{generation}.stocks where symbol = 'LATE'");
+        app.sql_value::<i64>(&query).await
+    };
+    assert_eq!(late(1).await?, 0, "it stands still");
+    let built = app.projector(&["rebuild"]).await?.success()?;
+    assert!(built.stderr.contains("not this program's"), "{}", built.stderr);
+    answer(&app, &["promote", "2", "--accept-diff"]).await?;
+    assert_eq!(late(2).await?, 1);
+    Ok(())
+}
