@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use event_log::sequence::Sequence;
 use market::measure::METHOD_VERSION;
@@ -14,6 +14,7 @@ use process::failpoint;
 use serde::Serialize;
 use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Row, Transaction};
 
 use crate::derive::Deriver;
@@ -172,6 +173,19 @@ pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Swi
     Ok(Switched { served: previous, before: active, sequence })
 }
 
+/// Whoever waits for a reader of tables holds up everybody who comes after it.
+pub(crate) const LOCK_SOON: &str = "set local lock_timeout = '5s'";
+
+/// The error of a statement that wanted the tables of a generation for itself, after [`LOCK_SOON`].
+pub(crate) fn in_use(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
+    if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        return anyhow!(
+            "somebody reads the tables of generation {id}: nothing was changed; try again when that has ended (pg_stat_activity shows who)"
+        );
+    }
+    error.into()
+}
+
 /// Removes a generation that is not served, with the facts only it was derived from.
 pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
@@ -183,7 +197,8 @@ pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()>
     }
     let fact_set: String = row.try_get("fact_set")?;
     let (views, tables) = (analyst_schema(id), generation_schema(id));
-    transaction.batch_execute(&format!("drop schema {views} cascade; drop schema {tables} cascade")).await?;
+    let drop = format!("{LOCK_SOON}; drop schema {views} cascade; drop schema {tables} cascade");
+    transaction.batch_execute(&drop).await.map_err(|error| in_use(error, id))?;
     transaction.execute("update active set previous = null where previous = $1", &[&id]).await?;
     transaction.execute(DROP_GENERATION, &[&id]).await?;
     if transaction.query_opt(UNUSED_FACTS, &[&fact_set]).await?.is_some() {

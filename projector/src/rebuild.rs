@@ -27,6 +27,7 @@ use crate::error::DeriveError;
 use crate::generation::Generation;
 use crate::journal::Journal;
 use crate::progress::Progress;
+use crate::promote::{LOCK_SOON, in_use};
 use crate::resident::Resident;
 use crate::room::check_room;
 use crate::run::{UNTIL, fold};
@@ -319,7 +320,9 @@ async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<
     let checkpoint: i64 = row.try_get("checkpoint")?;
     generation.enter(&transaction).await?;
     Deriver::catch_up(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
-    crate::diff::copy_others(&transaction, generation.id).await?;
+    transaction.batch_execute(LOCK_SOON).await?;
+    let copied = crate::diff::copy_others(&transaction, generation.id).await;
+    copied.map_err(|error| in_use(error, generation.id))?;
     db::index_generation(&transaction).await?;
     transaction.execute(FINISH, &[&generation.id]).await?;
     failpoint!("rebuild.caught_up");
