@@ -1,8 +1,8 @@
 //! `projector diff A B`: what differs between two generations, the weightiest first, and why.
 //!
 //! Both generations are read in one snapshot. Digests say which securities and years of prices can differ; only their
-//! rows are read, a few hundred securities at a time, so memory does not grow with the market but for its spellings. The rules' version stands
-//! on every metrics row and is left out of the comparison: it is a reason, not a figure.
+//! rows are read, a few hundred securities at a time, so memory does not grow with the market but for its spellings. The
+//! rules' version stands on every metrics row and is left out of the comparison: it is a reason, not a figure.
 
 mod args;
 mod cell;

@@ -55,17 +55,30 @@ fn verdicts(measured: &Measured<'_>) -> Vec<ExplainedMetric> {
         number(measured.payouts.ratio.ok()),
         number(measured.payouts.fcf)
     );
+    let rules = &measured.basis.rules.safety;
     let trap = format!(
-        "{safety}, forward {} against trailing {}, price change of 12 months {} %",
+        "{safety}, forward {} against trailing {}, price change of 12 months {} %: a trap with a payout above {} %, a \
+         forward more than {} % below, or a price fall of more than {} %",
         number(income.forward.amount),
         number(income.dps_ttm),
-        number(measured.returns.price_change_1y)
+        number(measured.returns.price_change_1y),
+        rules.payout_limit,
+        rules.trap_dividend_fall,
+        rules.trap_price_fall
+    );
+    let borderline = match measured.basis.is_real_estate() {
+        true => rules.borderline_real_estate,
+        false => rules.borderline_payout,
+    };
+    let label = format!(
+        "{safety}: unsafe above a payout of {} %, borderline from {borderline} %",
+        rules.payout_limit
     );
     let (figures, price) = (of_fundamentals(measured), of_price(measured));
     vec![
         entry("chowder_number", "R16", Percent, chowder, price.clone()),
         entry("chowder_pass", "R16", Exact, passes, of_security(measured)),
-        entry("safety", "R18", Exact, safety, figures.clone()),
+        entry("safety", "R18", Exact, label, figures.clone()),
         entry("yield_trap_risk", "R18", Exact, trap, [figures, price].concat()),
     ]
 }
