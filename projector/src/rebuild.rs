@@ -98,7 +98,7 @@ pub async fn rebuild(
     shutdown: Shutdown,
 ) -> anyhow::Result<i32> {
     let started = Instant::now();
-    let mut client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    let mut client = db::connect(&settings.rebuild_config(LIVE_FACTS)?).await?;
     check_names(&args.only)?;
     let rules = asked_rules(&client, args).await?;
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
@@ -117,7 +117,7 @@ pub async fn rebuild(
             if !args.without_room {
                 let folds = (args.from == From::Log || asked_end(settings, args).await?.is_some())
                     .then_some(LIVE_FACTS);
-                check_room(&client, &settings.projector_config(LIVE_FACTS)?, folds).await?;
+                check_room(&client, &settings.rebuild_config(LIVE_FACTS)?, folds).await?;
             }
             create(settings, &mut client, args, &rules).await?
         }
@@ -126,7 +126,7 @@ pub async fn rebuild(
     if generation.fact_set != LIVE_FACTS {
         fold(settings, &generation.fact_set, shutdown.clone()).await?;
         // A table that has just grown from nothing is read by its key only when its statistics say so.
-        let facts = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
+        let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
     let securities = derive(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
@@ -273,7 +273,7 @@ async fn derive(
     commit_every: NonZeroUsize,
     shutdown: &Shutdown,
 ) -> anyhow::Result<usize> {
-    let reader = db::connect(&settings.projector_config(&generation.fact_set)?).await?;
+    let reader = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
     generation.read_with(&reader).await?;
     let mut deriver = Deriver::default();
     let transaction = client.transaction().await?;

@@ -16,6 +16,10 @@ pub const LIVE_FACTS: &str = "facts";
 /// How long a command that does not follow the log may be silent within a transaction.
 const IDLE: Duration = Duration::from_secs(6);
 
+/// The same for a rebuild, whose transactions are silent while it derives a chunk; one that is stopped as it ends keeps the
+/// projector waiting so long.
+const IDLE_REBUILDING: Duration = Duration::from_secs(120);
+
 /// Where the projector's database is.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseArgs {
@@ -100,6 +104,11 @@ impl ProjectorSettings {
     /// As [`DatabaseArgs::projector_config`]; a transaction may be silent as long as a lease lasts.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, self.lease())
+    }
+
+    /// As [`DatabaseArgs::projector_config`]; a transaction may be silent as long as a chunk takes to derive.
+    pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
+        self.database.config(fact_set, IDLE_REBUILDING.max(self.lease()))
     }
 
     /// Facts that may stay in memory.
