@@ -41,7 +41,7 @@ pub(super) struct Unit {
     pub file: String,
     /// The day that its bookmark will say.
     pub through: NaiveDate,
-    /// The bookmark whose answer the next one may be equal to.
+    /// The bookmark whose answer the next one may be equal to; of another question without its validators.
     pub known: Option<Bookmark>,
     /// What it means when the vendor has no such thing.
     pub missing: Missing,
@@ -166,14 +166,16 @@ fn unit(
         (None, Some(day)) => format!("{}-{day}", request.name),
         (None, None) => request.name.clone(),
     };
-    // Another question has another answer, which no validator is about.
+    // No validator is about another question's answer, yet its content tells whether the rows are those of the last one.
     let same_question = !request.names("since") && !request.names("until");
+    let unvalidated = |known: Bookmark| Bookmark { etag: None, last_modified: None, ..known };
+    let known = known.cloned().map(|known| if same_question { known } else { unvalidated(known) });
     Ok(Unit {
         key,
         url,
         file: format!("{name}.{}", request.ending),
         through,
-        known: known.filter(|_| same_question).cloned(),
+        known,
         missing: match day {
             None => Missing::Wrong,
             Some(day) if day > recent(request, session_on_or_before(scope.today)) => Missing::NotYet,
@@ -229,7 +231,9 @@ mod tests {
             found.iter().map(|unit| (unit.key.as_str(), unit.file.as_str())).unzip();
         assert_eq!((keys, files), (vec!["eod/BRK.B", "eod/KO"], vec!["BRK.B.json", "KO.json"]));
         // Another range is another question.
-        assert!(found.iter().all(|unit| unit.known.is_none() && unit.through == day("2024-03-15")));
+        let validated = |unit: &Unit| unit.known.as_ref().is_some_and(|known| known.etag.is_some());
+        assert!(found.iter().all(|unit| !validated(unit) && unit.through == day("2024-03-15")));
+        assert!(found[0].known.is_none() && found[1].known.is_some());
         assert!(
             plan(request, Some("2020-01-01"), &[("eod/KO", "2024-03-14")])[1]
                 .url

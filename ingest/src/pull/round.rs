@@ -214,7 +214,8 @@ impl Round<'_> {
             return Ok(Outcome::Fetched(Fetched::without_rows(unit, bookmark)));
         }
         self.pulled.fetched += 1;
-        let replaced = known.is_some();
+        // An older bookmark may not tell the content: what was asked for before may be what it once was.
+        let replaced = unit.known.is_some();
         Ok(Outcome::Fetched(Fetched { files, bookmark, replaced, key: unit.key.clone() }))
     }
 
@@ -224,6 +225,9 @@ impl Round<'_> {
             Missing::NotYet => Outcome::Missing,
             Missing::Never => {
                 self.pulled.missing += 1;
+                // What was loaded last stays known: it may come back, or what was before it.
+                let content = unit.known.as_ref().and_then(|known| known.content.clone());
+                let bookmark = Bookmark { content, ..bookmark };
                 Outcome::Fetched(Fetched::without_rows(unit, bookmark))
             }
         }

@@ -8,7 +8,7 @@ use harness::{Program, Signal, TestApp, eventually};
 use serde_json::json;
 
 use super::vendor::Vendor;
-use super::{manifest, pull, runs};
+use super::{BY_DAY, manifest, pull, runs};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const FILE: &str = "name = \"prices\"\npath = \"/prices.csv\"\nending = \"csv\"\n";
@@ -20,20 +20,46 @@ fn closing(close: &str) -> Response {
 /// Fails when an answer that is what it was before the last one is taken for loaded.
 #[tokio::test]
 async fn a_file_that_becomes_what_it_was_is_a_correction_too() -> Result<()> {
-    let app = TestApp::start().await?;
-    // The vendor names no validators: the content tells.
-    let vendor = Vendor::start(|_, before| closing(["60", "61", "61", "60", "60"][before.min(4)])).await?;
-    let path = manifest(&app, &vendor, "", FILE)?;
-    for (expected, fetched) in [("60", 1), ("61", 1), ("61", 0), ("60", 1), ("60", 0)] {
-        let (code, pulled) = pull(&app, &[&path]).await?;
-        assert_eq!((code, &pulled["fetched"]), (0, &json!(fetched)), "{pulled}");
-        app.catch_up().await?;
-        let price: String =
-            app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;
-        assert!(price.starts_with(expected), "{price} instead of {expected}");
+    // A question about a range is another one each time.
+    for query in ["", "query = { from = \"{since}\" }\n"] {
+        let app = TestApp::start().await?;
+        // The vendor names no validators: the content tells.
+        let vendor =
+            Vendor::start(|_, before| closing(["60", "61", "61", "60", "60"][before.min(4)])).await?;
+        let path = manifest(&app, &vendor, "", &format!("{FILE}{query}"))?;
+        for (expected, fetched) in [("60", 1), ("61", 1), ("61", 0), ("60", 1), ("60", 0)] {
+            let (code, pulled) = pull(&app, &[&path]).await?;
+            assert_eq!((code, &pulled["fetched"]), (0, &json!(fetched)), "{query}{pulled}");
+            app.catch_up().await?;
+            let price: String =
+                app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;
+            assert!(price.starts_with(expected), "{query}{price} instead of {expected}");
+        }
+        let verified = app.ingest(&["verify", "--check-only"]).await?;
+        assert_eq!(verified.code, 0, "{}", verified.stdout);
     }
-    let verified = app.ingest(&["verify", "--check-only"]).await?;
-    assert_eq!(verified.code, 0, "{}", verified.stdout);
+    Ok(())
+}
+
+/// Fails when what was loaded before a day was gone is taken for what stands.
+#[tokio::test]
+async fn a_day_that_was_gone_for_a_while_is_compared_with_what_was_loaded_last() -> Result<()> {
+    let app = TestApp::start().await?;
+    // Five days are asked for in each round.
+    let vendor = Vendor::start(|asked, before| {
+        let date = asked.path.trim_start_matches('/').trim_end_matches(".csv");
+        let close = ["60", "61", "", "60", "60"][(before / 5).min(4)];
+        if close.is_empty() {
+            return axum::http::StatusCode::NOT_FOUND.into_response();
+        }
+        format!("symbol,date,close\nKO,{date},{close}\n").into_response()
+    })
+    .await?;
+    let path = manifest(&app, &vendor, "", BY_DAY)?;
+    for rows in [json!({ "price": 5 }), json!({ "price": 5 }), json!({}), json!({ "price": 5 }), json!({})] {
+        let pulled = pull(&app, &[&path, "--since", "2024-03-11"]).await?.1;
+        assert_eq!(pulled["rows"], rows, "{pulled}");
+    }
     Ok(())
 }
 
