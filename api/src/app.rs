@@ -8,7 +8,7 @@ use crate::access::Admission;
 use crate::access::throttle::Throttle;
 use crate::cache::Answers;
 use crate::cursor::Signer;
-use crate::dashboard::Dashboard;
+use crate::dashboard::state::Dashboard;
 use crate::metrics::Metrics;
 use crate::read::lag::Lag;
 use crate::read::projection::Projection;

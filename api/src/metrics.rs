@@ -221,8 +221,11 @@ fn word(method: &Method) -> &'static str {
     }
 }
 
+/// A count of things in memory, which are far fewer than a gauge can say.
 fn gauge(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+    let count = (count as u64).cast_signed();
+    debug_assert!(count >= 0, "no more than fit into memory");
+    count
 }
 
 #[cfg(test)]

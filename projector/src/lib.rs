@@ -10,6 +10,7 @@ pub mod bookkeeping;
 pub mod changes;
 mod chunk;
 pub mod cli;
+mod command;
 pub mod consume;
 pub mod dead_letters;
 pub mod derive;

@@ -184,8 +184,14 @@ async fn follow_log(
     }
 }
 
+/// A number of JetStream's, whose own sequences and bytes are below the half of 64 bits.
+fn gauge(number: u64) -> i64 {
+    let level = number.cast_signed();
+    debug_assert!(level >= 0, "{number}");
+    level
+}
+
 fn log_levels(levels: &Levels, info: &Info, level_at: &mut Instant) {
-    let gauge = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let last = gauge(info.state.last_sequence);
     // The projector may have applied messages that came after the stream was asked.
     let pending = last.saturating_sub(levels.applied.get()).max(0);

@@ -26,7 +26,7 @@ mod plan;
 mod plans;
 pub(crate) mod settings;
 mod site;
-mod state;
+pub(crate) mod state;
 mod usage;
 mod visitor;
 
@@ -39,8 +39,6 @@ use tower_http::csrf::CsrfLayer;
 use crate::app::App;
 use error::PageError;
 use example::Example;
-
-pub(crate) use state::Dashboard;
 
 /// The longest form, bytes.
 const FORM: usize = 16 * 1024;

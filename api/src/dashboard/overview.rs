@@ -42,7 +42,7 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
                 }
             }
             section.panel aria-labelledby="keys" {
-                div.heading { h2 id="keys" { (counted(active.len().try_into().unwrap_or(0), "key", "keys")) } a href="/dashboard/keys" { "Manage keys" } }
+                div.heading { h2 id="keys" { (counted(active.iter().map(|_| 1).sum(), "key", "keys")) } a href="/dashboard/keys" { "Manage keys" } }
                 (keys::table(&active, false))
             }
         }
