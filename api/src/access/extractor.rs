@@ -18,6 +18,9 @@ use crate::app::App;
 use crate::connection::Connection;
 use crate::error::ApiError;
 use crate::parameters::{Format, Mistakes, Parameters, Reader};
+use crate::read::ReadError;
+use crate::read::method::Method;
+use crate::read::projection::Generation;
 use crate::tier::{Tier, Tiers, years_before};
 use crate::vocabulary::Vocabulary;
 
@@ -34,6 +37,8 @@ pub(crate) struct Showcase;
 #[derive(Debug)]
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
+    /// What the answer is made from. The parameters were read under its rules, so it is the same from here to the end.
+    pub(crate) generation: Result<Arc<Generation>, ReadError>,
     pub(crate) account: i64,
     pub(crate) tier: Tier,
     /// The day that counts as today.
@@ -56,15 +61,18 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let today = app.today();
         let path = path_values(parts, app).await;
-        let mut read = read::<P>(&path, parts, app, today, None);
+        let generation = app.projection.pin();
+        let method = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.method());
+        let mut read = read::<P>(&path, parts, app, today, &method, None);
         if read.needs_vocabulary {
             let vocabulary = app.vocabulary().await;
-            read = self::read(&path, parts, app, today, Some(&vocabulary));
+            read = self::read(&path, parts, app, today, &method, Some(&vocabulary));
         }
         let admitted = admit(parts, app, &read.asks::<G>(today)).await?;
         read.mistakes?;
         Ok(Self {
             app: app.clone(),
+            generation,
             account: admitted.account,
             tier: admitted.tier,
             today,
@@ -134,12 +142,13 @@ fn read<P: Parameters>(
     parts: &Parts,
     app: &App,
     today: NaiveDate,
+    method: &Arc<Method>,
     vocabulary: Option<&Vocabulary>,
 ) -> Read<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
     let mut reader = Reader::new(path.to_vec(), query, &parts.headers, &app.signer, route, today)
         .knowing(vocabulary)
-        .under(app.projection.method());
+        .under(Arc::clone(method));
     let parameters = P::read(&mut reader);
     Read {
         parameters,

@@ -36,11 +36,22 @@ pub(super) struct Named {
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
-/// Pins the generation and names the answer; 304 when the client has it, 503 when there is nothing to serve.
+/// Names the answer; 304 when the client has it, 503 when there is nothing to serve.
 pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Asked, Context<P>), Response> {
-    let Access { app, account, tier, today, parameters, format, knows_ends, target, if_none_match, .. } =
-        access;
-    let generation = app.projection.pin().map_err(|error| ApiError::from(error).into_response())?;
+    let Access {
+        app,
+        generation,
+        account,
+        tier,
+        today,
+        parameters,
+        format,
+        knows_ends,
+        target,
+        if_none_match,
+        ..
+    } = access;
+    let generation = generation.map_err(|error| ApiError::from(error).into_response())?;
     let representation = Representation { today, format, tier: P::TIER_MATTERS.then_some(tier), target };
     let key = Key::new(&generation.version(), &representation);
     if if_none_match.is_some() && response::has(if_none_match.as_ref(), &key.etag(), false) {

@@ -64,6 +64,7 @@ pub(crate) struct Generation {
     pool: Pool,
     batches: Batches,
     version: Arc<RwLock<Version>>,
+    method: RwLock<Arc<Method>>,
     /// The same generation by connections of their own, for answers that cost much.
     apart: Option<Arc<Generation>>,
 }
@@ -95,6 +96,11 @@ impl Generation {
             PoolUse { waiting: status.waiting, in_use: status.size.saturating_sub(status.available) }
         };
         [used(&self.pool), used(self.apart.as_ref().map_or(&self.pool, |apart| &apart.pool))]
+    }
+
+    /// By which rules its figures were derived.
+    pub(crate) fn method(&self) -> Arc<Method> {
+        Arc::clone(&self.method.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The newest version seen.
@@ -157,7 +163,6 @@ impl Connecting {
 pub(crate) struct Projection {
     tasks: Tasks,
     current: RwLock<Option<Arc<Generation>>>,
-    method: RwLock<Arc<Method>>,
     tiers: RwLock<Arc<Tiers>>,
     reachable: AtomicBool,
 }
@@ -165,13 +170,7 @@ pub(crate) struct Projection {
 impl Projection {
     /// Nothing to serve yet; `tasks` are those that look rows up.
     pub(crate) fn new(tasks: Tasks) -> Self {
-        Self {
-            tasks,
-            current: RwLock::default(),
-            method: RwLock::default(),
-            tiers: RwLock::default(),
-            reachable: AtomicBool::default(),
-        }
+        Self { tasks, current: RwLock::default(), tiers: RwLock::default(), reachable: AtomicBool::default() }
     }
 
     /// The generation a request works with from start to end.
@@ -187,7 +186,7 @@ impl Projection {
 
     /// By which rules the served figures were derived.
     pub(crate) fn method(&self) -> Arc<Method> {
-        Arc::clone(&self.method.read().unwrap_or_else(PoisonError::into_inner))
+        self.pin().map_or_else(|_| Arc::default(), |generation| generation.method())
     }
 
     /// What the tiers allow.
@@ -215,7 +214,7 @@ impl Projection {
         let row = client.query_one(&statement, &[]).await?;
         let version = Version::of(&row)?;
         generation.observe(version);
-        *self.method.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Method::of(&row)?);
+        *generation.method.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Method::of(&row)?);
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_none_or(|known| known.id != id) {
             tracing::info!(generation = id, %version, "serving");
@@ -229,7 +228,8 @@ impl Projection {
             Arc::new(RwLock::new(Version { generation: id, sequence: 0, as_of: None, position: 0 }));
         let open = |connections, apart| -> Result<_, ReadError> {
             let (pool, version) = (connecting.pool(id, connections)?, Arc::clone(&version));
-            Ok(Arc::new(Generation { id, pool, batches: Batches::new(self.tasks.clone()), version, apart }))
+            let batches = Batches::new(self.tasks.clone());
+            Ok(Arc::new(Generation { id, pool, batches, version, method: RwLock::default(), apart }))
         };
         let apart = open(connecting.connections_apart, None)?;
         open(connecting.connections, Some(apart))
