@@ -102,7 +102,9 @@ impl<'a> Caller<'a> {
         let (mut asked, mut headers) = (url.clone(), HeaderMap::new());
         if let Some(known) = known {
             validator(&mut headers, IF_NONE_MATCH, known.etag.as_deref());
-            validator(&mut headers, IF_MODIFIED_SINCE, known.last_modified.as_deref());
+            // A time is of whole seconds, in which an answer may change twice; and some servers believe it before the tag.
+            let moment = known.last_modified.as_deref().filter(|_| known.etag.is_none());
+            validator(&mut headers, IF_MODIFIED_SINCE, moment);
         }
         if self.connector.trusts(url) {
             self.credential.apply(&mut asked, &mut headers).map_err(CallError::Failed)?;
