@@ -28,19 +28,20 @@ async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, St
     for path in PATHS {
         let reply = api.get(path, Some(key)).await?;
         ensure!(reply.status == 200, "{path}: {}", reply.text());
-        answers.insert(path, (reply.status.as_u16(), without_position(reply.text())));
+        answers.insert(path, (reply.status.as_u16(), lasting(reply.text())));
     }
     Ok(answers)
 }
 
-/// A body without the position that copies are kept in step from: what is told from it begins anew with a restored
-/// database, and clients of a position before it are told so.
-fn without_position(body: String) -> String {
-    const NAME: &str = "\"sync_from\":\"";
-    match body.split_once(NAME).and_then(|(before, rest)| Some((before, rest.split_once('"')?.1))) {
-        Some((before, after)) => format!("{before}{after}"),
-        None => body,
-    }
+/// A body without the position that copies are kept in step from, and the moment of the last derivation: what is told from
+/// them begins anew with a restored database.
+fn lasting(body: String) -> String {
+    ["\"sync_from\":\"", "\"factors_changed_at\":\""].into_iter().fold(body, |body, name| {
+        match body.split_once(name).and_then(|(before, rest)| Some((before, rest.split_once('"')?.1))) {
+            Some((before, after)) => format!("{before}{after}"),
+            None => body,
+        }
+    })
 }
 
 async fn kept(world: &World) -> Result<String> {
