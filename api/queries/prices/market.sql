@@ -1,6 +1,7 @@
 -- $1 first and $2 last calendar year, null for the market's newest; $3 canonical symbols or null for all; $4 the symbol to
 -- begin with, or null; $5 securities at most. Those with bars in these years, by symbol, each with its newest year before
--- the first, because a change needs the close before. A version without any is a row whose `canonical` is null.
+-- the first, because a change needs the close before. A version without any is a row whose `canonical` is null. What is asked
+-- of each security has a limit, or Postgres would read the years of all to answer it.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position,
   t.symbol as canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,
@@ -13,10 +14,10 @@ cross join lateral (
 left join lateral (
   select s.symbol, s.exchange, s.currency, s.price_age_sessions from stocks s
   where ($3::text[] is null or s.symbol = any ($3)) and ($4::text is null or s.symbol >= $4)
-    and exists (select from prices e where e.symbol = s.symbol and e.year between y.first and y.last)
+    and (select true from prices e where e.symbol = s.symbol and e.year between y.first and y.last limit 1)
   order by s.symbol limit $5
 ) t on true
-left join factors f on f.symbol = t.symbol
+left join lateral (select a.factors from factors a where a.symbol = t.symbol limit 1) f on true
 left join lateral (
   select array_agg(b.days order by b.year) as days, array_agg(b.close order by b.year) as close,
     array_agg(b.range order by b.year) as range, array_agg(b.volume order by b.year) as volume,
