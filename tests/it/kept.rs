@@ -33,15 +33,19 @@ async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, St
     Ok(answers)
 }
 
-/// A body without the position that copies are kept in step from, and the moment of the last derivation: what is told from
-/// them begins anew with a restored database.
+/// A body without the position that copies are kept in step from, which cursors carry too, and without the moment of the last
+/// derivation: what is told from them begins anew with a restored database.
 fn lasting(body: String) -> String {
-    ["\"sync_from\":\"", "\"factors_changed_at\":\""].into_iter().fold(body, |body, name| {
-        match body.split_once(name).and_then(|(before, rest)| Some((before, rest.split_once('"')?.1))) {
+    ["\"sync_from\":\"", "\"next_cursor\":\"", "\"factors_changed_at\":\""].into_iter().fold(
+        body,
+        |body, name| match body
+            .split_once(name)
+            .and_then(|(before, rest)| Some((before, rest.split_once('"')?.1)))
+        {
             Some((before, after)) => format!("{before}{after}"),
             None => body,
-        }
-    })
+        },
+    )
 }
 
 async fn kept(world: &World) -> Result<String> {
