@@ -157,6 +157,7 @@ fn present_field(id: &str) -> Markup {
 /// The holder's password, if it is what the form carries; it is throttled like signing in.
 async fn confirmed(holder: &Holder, form: &Form) -> Result<Option<Known>, PageError> {
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirming);
+    visitor.dashboard.attempts.of_holder(holder.email(), visitor.client).await?;
     let known = check(visitor, hashing, holder.email(), form.secret("present")).await?;
     Ok(known.filter(|known| known.account == holder.account()))
 }

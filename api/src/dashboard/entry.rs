@@ -93,12 +93,16 @@ async fn create(
 /// Signs the holder of an account in.
 pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, PageError> {
     let (given, next) = (form.text("email"), form.text("next"));
+    visitor.dashboard.attempts.of_account(given, visitor.client).await?;
     let begun = match check(&visitor, &visitor.dashboard.hashing, given, form.secret("password")).await? {
         Some(known) => begin(&visitor, &known).await?,
         None => None,
     };
     match begun {
-        Some(session) => Ok(enter(&visitor, &session, onward(next))),
+        Some(session) => {
+            visitor.dashboard.attempts.succeeded(given, visitor.client);
+            Ok(enter(&visitor, &session, onward(next)))
+        }
         None => {
             tracing::info!(address = %visitor.client, "a sign-in was refused");
             Ok((StatusCode::UNPROCESSABLE_ENTITY, sign_in_page(&visitor, given, next, Some(WRONG)))
@@ -107,14 +111,13 @@ pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, Pa
     }
 }
 
-/// The account whose password this is, after as long as the throttle says.
+/// The account whose password this is; the throttle is asked before.
 pub(crate) async fn check(
     visitor: &Visitor,
     hashing: &Hashing,
     given: &str,
     secret: SecretString,
 ) -> Result<Option<Known>, PageError> {
-    visitor.dashboard.attempts.of_account(given, visitor.client).await?;
     let known = match email(given) {
         Ok(address) => {
             let client = visitor.dashboard.client().await?;
