@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use futures::future::try_join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::{Interval, interval_at};
 
 /// Requests to send, over connections to one or more servers.
 pub(crate) struct Load {
@@ -16,6 +17,8 @@ pub(crate) struct Load {
     requests: Arc<Vec<Vec<u8>>>,
     /// Whether every answered request counts against a quota.
     pub(crate) is_counted: bool,
+    /// Requests a second of all connections; else each sends the next as soon as it has the last one's answer.
+    pace: Option<u32>,
 }
 
 /// What came of a load.
@@ -60,7 +63,12 @@ impl Load {
     pub(crate) fn new(addresses: &[&String], connections: usize, requests: Arc<Vec<Vec<u8>>>) -> Load {
         let addresses =
             addresses.iter().map(|address| address.trim_start_matches("http://").to_owned()).collect();
-        Load { addresses, connections, requests, is_counted: true }
+        Load { addresses, connections, requests, is_counted: true, pace: None }
+    }
+
+    /// This load at so many requests a second; the time of each is counted from the moment it is due.
+    pub(crate) fn paced(self, pace: u32) -> Load {
+        Load { pace: Some(pace), ..self }
     }
 
     /// A load of a server that keeps no account.
@@ -96,10 +104,15 @@ impl Load {
 
     async fn drive(&self, most: usize, duration: Option<Duration>) -> Result<Outcome> {
         let share = self.requests.len().div_ceil(self.connections);
-        let tasks = (0..self.connections).map(|number| {
-            let address = self.addresses[number % self.addresses.len()].clone();
+        let every = self.pace.map(|pace| Duration::from_secs(1) / pace);
+        let started = tokio::time::Instant::now();
+        let tasks = (0..).take(self.connections).map(|number: u32| {
+            let index = number as usize;
+            let address = self.addresses[index % self.addresses.len()].clone();
             let requests = Arc::clone(&self.requests);
-            tokio::spawn(connection(address, requests, number * share, most, duration))
+            let due =
+                every.map(|every| interval_at(started + every * number, every * self.connections as u32));
+            tokio::spawn(connection(address, requests, index * share, most, duration, due))
         });
         let mut all = Outcome::default();
         for outcome in try_join_all(tasks).await? {
@@ -117,6 +130,7 @@ async fn connection(
     first: usize,
     most: usize,
     duration: Option<Duration>,
+    mut due: Option<Interval>,
 ) -> Result<Outcome> {
     let mut stream = TcpStream::connect(&address).await.context(address)?;
     stream.set_nodelay(true)?;
@@ -126,7 +140,10 @@ async fn connection(
         if duration.is_some_and(|duration| started.elapsed() >= duration) {
             break;
         }
-        let sent = Instant::now();
+        let sent = match &mut due {
+            Some(due) => due.tick().await.into_std(),
+            None => Instant::now(),
+        };
         stream.write_all(&requests[(first + turn) % requests.len()]).await?;
         if answer(&mut stream, &mut buffer).await? {
             outcome.times.push(u32::try_from(sent.elapsed().as_micros())?);

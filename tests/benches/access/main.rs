@@ -19,6 +19,7 @@ mod load;
 mod peers;
 mod rivals;
 mod seed;
+mod sign_ins;
 mod soak;
 
 use std::path::{Path, PathBuf};
@@ -122,6 +123,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.quotes().await?;
     bench.uncached().await?;
     bench.mixed().await?;
+    bench.sign_ins().await?;
     bench.naive().await?;
     bench.peers().await?;
     bench.prices().await
@@ -279,6 +281,35 @@ impl Bench {
             lists.rate(),
             bulk.rate(),
             beside.failed + lists.failed + bulk.failed
+        );
+        Ok(())
+    }
+
+    /// Small answers at a fixed pace, alone and beside a flood of sign-ins, whose passwords cost 19 MiB and some 20 ms each.
+    async fn sign_ins(&mut self) -> Result<()> {
+        if !self.asked("sign-ins") {
+            return Ok(());
+        }
+        let mut env = UNLIMITED.to_vec();
+        env.extend([("API_CACHE_MIB", "64"), ("TRUSTED_PROXIES", "127.0.0.1/32")]);
+        let api = self.app.api_serve_with(&env).await?;
+        let small = Load::new(&[&api.base_url], 64, self.seeded.requests("quote"));
+        small.once().await?;
+        let small = small.paced(2_000);
+        let alone = small.run(self.seconds()).await?;
+        let beside = tokio::select! {
+            figures = small.run(self.seconds()) => figures?,
+            ended = sign_ins::flood(&api) => return ended,
+        };
+        println!(
+            "{:44} p99 {:.2} ms, alone {:.2} ms: {:.1} x; {:.0} and {:.0} calls/s, {} failed",
+            "quote at a fixed pace, under sign-ins",
+            beside.quantile(0.99),
+            alone.quantile(0.99),
+            beside.quantile(0.99) / alone.quantile(0.99),
+            beside.rate(),
+            alone.rate(),
+            beside.failed
         );
         Ok(())
     }
