@@ -1,8 +1,10 @@
-"""An export, read back with DuckDB, against what Postgres holds (every row) and what the API serves (a sample of each table).
+"""An export, read back with DuckDB, against what Postgres holds (every row) and what the API serves (a sample of each table);
+the differences of a rule, as Parquet and as CSV.
 
     parquet.py FOLDER     PROJECTOR is the program; ANALYST_DATABASE_URL, DDS_API_URL and DDS_API_KEY as tests/analyst/run sets them
 """
 
+import csv
 import decimal
 import json
 import os
@@ -32,9 +34,15 @@ SERVED = {
 UNSERVED = {"factors", "quarantine"}
 
 
-def export(*arguments):
-    command = [os.environ["PROJECTOR"], "export", "--parquet", str(FOLDER), "--json", *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+RULE = "streak.tolerated_flat_years=1"
+
+
+def projector(*arguments):
+    return subprocess.run([os.environ["PROJECTOR"], *arguments, "--json"], capture_output=True, text=True)
+
+
+def export():
+    return projector("export", "--parquet", str(FOLDER))
 
 
 def exact(value):
@@ -137,3 +145,17 @@ for name in SERVED:
     print(f"{name}: {fields} fields of {rows} rows as served")
 partitions = {part["path"].split("/")[1] for part in tables["prices"]["files"]}
 assert all(partition.startswith("year=") for partition in partitions) and len(partitions) > 5, partitions
+
+rebuilt = projector("rebuild", "--rule", RULE)
+assert rebuilt.returncode == 0, rebuilt.stderr
+other = json.loads(rebuilt.stdout)["generation"]
+columns, lines = FOLDER.with_name("diff.parquet"), FOLDER.with_name("diff.csv")
+compared = projector("diff", str(generation), str(other), "--parquet", str(columns), "--csv", str(lines))
+assert compared.returncode == 0, compared.stderr
+with open(lines, newline="") as file:
+    head, *expected = [[cell.removeprefix("'") for cell in line] for line in csv.reader(file)]
+found = duckdb.sql(f"select * from read_parquet('{columns}')")
+assert found.columns == head and expected, head
+assert [list(row) for row in found.fetchall()] == expected
+print(f"diff: {len(expected)} differing values as in CSV")
+projector("drop", str(other))

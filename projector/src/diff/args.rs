@@ -37,6 +37,10 @@ pub struct DiffArgs {
     /// Write every differing value to this file, one a line
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write every differing value to this file, one a row
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
     /// Write a report to this file: one page that needs no network
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

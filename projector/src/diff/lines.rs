@@ -1,5 +1,6 @@
 //! `--csv`: every differing value as a line of a file, written as they are found.
 
+use std::fmt;
 use std::fs::File;
 use std::io::BufWriter;
 
@@ -10,7 +11,17 @@ use super::cell::Cell;
 use super::difference::Difference;
 use super::unfinished::Unfinished;
 
-const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
+/// What a line tells of a differing value.
+pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
+
+/// A file to which every differing value goes.
+pub(super) trait Sink: fmt::Debug {
+    /// Writes one line for each differing column.
+    fn write(&mut self, difference: &Difference) -> anyhow::Result<()>;
+
+    /// Writes the end, and gives the file its name.
+    fn finish(self: Box<Self>) -> anyhow::Result<()>;
+}
 
 /// The file while it is written.
 #[derive(Debug)]
@@ -25,9 +36,10 @@ impl Lines {
         writer.write_record(HEADER).with_context(|| file.to_string())?;
         Ok(Self { writer, file })
     }
+}
 
-    /// Writes one line for each differing column.
-    pub(super) fn write(&mut self, difference: &Difference) -> anyhow::Result<()> {
+impl Sink for Lines {
+    fn write(&mut self, difference: &Difference) -> anyhow::Result<()> {
         let (symbol, key) = (harmless(difference.owner()), harmless(difference.rest_of_key()));
         let change = difference.change.to_string();
         for changed in &difference.columns {
@@ -38,8 +50,8 @@ impl Lines {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> anyhow::Result<()> {
-        let Self { writer, file } = self;
+    fn finish(self: Box<Self>) -> anyhow::Result<()> {
+        let Self { writer, file } = *self;
         let inner = writer.into_inner().map_err(csv::IntoInnerError::into_error);
         inner.with_context(|| file.to_string())?;
         file.finish()

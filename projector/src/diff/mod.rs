@@ -12,6 +12,8 @@ mod digests;
 mod found;
 mod html;
 mod lines;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod plot;
 mod prices;
 mod ranking;
@@ -36,7 +38,7 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use digests::Candidates;
 use found::reasons;
 use html::Page;
-use lines::Lines;
+use lines::{Lines, Sink};
 use rows::Comparison;
 use side::{Reader, open};
 use tables::{PRICES, SECTORS, SYMBOLS};
@@ -82,12 +84,12 @@ pub fn print(diff: &Diff, args: &DiffArgs) {
 async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reader) -> anyhow::Result<Diff> {
     let only = securities(args, a, b).await?;
     // The files are begun first: that they cannot be written is said before the work.
-    let lines = args.csv.as_deref().map(Unfinished::of).transpose()?.map(Lines::begin).transpose()?;
+    let files = files(args)?;
     let page = args.html.as_deref().map(Unfinished::of).transpose()?.map(Page::begin).transpose()?;
     let keep = if page.is_some() { args.limit.max(REPORTED) } else { args.limit };
     let first_year = args.since.map(|since| since.year());
     let candidates = Candidates::find(a, b, only.as_deref(), first_year, args.whole).await?;
-    let mut comparing = Comparing { args, a, b, candidates, tally: Tally::new(keep, lines) };
+    let mut comparing = Comparing { args, a, b, candidates, tally: Tally::new(keep, files) };
     comparing.all(only.as_deref()).await?;
     let price_days = std::mem::take(&mut comparing.tally.years);
     let (mut tables, mut ranked) = comparing.tally.finish()?;
@@ -115,6 +117,19 @@ async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reade
         note_review(&mut client, &found).await?;
     }
     Ok(found.shortened(args.limit))
+}
+
+/// The files that every differing value goes to.
+fn files(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn Sink>>> {
+    let mut files: Vec<Box<dyn Sink>> = Vec::new();
+    if let Some(path) = &args.csv {
+        files.push(Box::new(Lines::begin(Unfinished::of(path)?)?));
+    }
+    #[cfg(feature = "parquet")]
+    if let Some(path) = &args.parquet {
+        files.push(Box::new(parquet::Rows::begin(Unfinished::of(path)?)?));
+    }
+    Ok(files)
 }
 
 /// Notes, for promotions either way, that all of it was looked at.

@@ -6,7 +6,7 @@ use chrono::Datelike;
 use serde::Serialize;
 
 use super::difference::{Change, Difference};
-use super::lines::Lines;
+use super::lines::Sink;
 use super::prices::Day;
 use super::ranking::{Ranked, Ranking};
 use super::tables::PRICES;
@@ -40,13 +40,13 @@ pub(super) struct Tally {
     ranking: Ranking,
     /// Days of differing prices, by year.
     pub(super) years: BTreeMap<i32, u64>,
-    lines: Option<Lines>,
+    files: Vec<Box<dyn Sink>>,
 }
 
 impl Tally {
-    /// Keeps so many rows of each table and topic, and writes all of them where there is a file.
-    pub(super) fn new(keep: usize, lines: Option<Lines>) -> Self {
-        Self { keep, tables: Vec::new(), ranking: Ranking::new(keep), years: BTreeMap::new(), lines }
+    /// Keeps so many rows of each table and topic, and writes all of them to the files.
+    pub(super) fn new(keep: usize, files: Vec<Box<dyn Sink>>) -> Self {
+        Self { keep, tables: Vec::new(), ranking: Ranking::new(keep), years: BTreeMap::new(), files }
     }
 
     /// What follows is of another table.
@@ -77,21 +77,17 @@ impl Tally {
             day.fields().for_each(|field| count(&mut table.columns, field));
         }
         // A market has many days: they become rows only where somebody looks at them.
-        if self.lines.is_some() || table.rows.len() < self.keep { self.keep(day.row()) } else { Ok(()) }
+        if table.rows.len() < self.keep || !self.files.is_empty() { self.keep(day.row()) } else { Ok(()) }
     }
 
-    /// The topics, and how many values were written to a file.
+    /// The tables and the topics; the files are whole.
     pub(super) fn finish(self) -> anyhow::Result<(Vec<TableDiff>, Vec<Ranked>)> {
-        if let Some(lines) = self.lines {
-            lines.finish()?;
-        }
+        self.files.into_iter().try_for_each(|file| file.finish())?;
         Ok((self.tables, self.ranking.finish()))
     }
 
     fn keep(&mut self, difference: Difference) -> anyhow::Result<()> {
-        if let Some(lines) = &mut self.lines {
-            lines.write(&difference)?;
-        }
+        self.files.iter_mut().try_for_each(|file| file.write(&difference))?;
         if let Some(table) = self.tables.last_mut().filter(|table| table.rows.len() < self.keep) {
             table.rows.push(difference);
         }

@@ -26,6 +26,12 @@ impl Unfinished {
         File::create(&self.written).with_context(|| self.to_string())
     }
 
+    /// Where it is until it is whole.
+    #[cfg(feature = "parquet")]
+    pub(super) fn path(&self) -> &Path {
+        &self.written
+    }
+
     /// Gives it its name.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         fs::rename(&self.written, &self.wanted).with_context(|| self.to_string())

@@ -21,7 +21,7 @@ const EPOCH: i32 = 719_163;
 
 /// A column and its values since the last row group.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(crate) struct Column {
     pub(super) name: String,
     pub(super) kind: Kind,
     values: Values,
@@ -41,7 +41,7 @@ enum Values {
 }
 
 impl Column {
-    pub(super) fn new(name: &str, kind: Kind) -> Self {
+    pub(crate) fn new(name: &str, kind: Kind) -> Self {
         let values = match kind {
             Kind::Text => Values::Text(Vec::new()),
             Kind::Flag => Values::Flags(Vec::new()),
@@ -62,7 +62,7 @@ impl Column {
         match self.kind {
             Kind::Text => {
                 let text: Option<Text<'_>> = row.try_get(place)?;
-                self.push_text(text.map(|Text(text)| ByteArray::from(text.as_bytes().to_vec())));
+                self.push_text(text.map(|Text(text)| ByteArray::from(text)));
             }
             Kind::Flag => self.push_flag(row.try_get(place)?),
             Kind::Integer => self.push_narrow(row.try_get(place)?),
@@ -88,6 +88,11 @@ impl Column {
         power
             .and_then(|power| value.mantissa().checked_mul(power))
             .ok_or_else(|| ExportError::Decimal { column: self.name.clone(), value: value.to_string() })
+    }
+
+    /// Adds a text.
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.push_text(Some(ByteArray::from(text)));
     }
 
     pub(super) fn push_text(&mut self, text: Option<ByteArray>) {

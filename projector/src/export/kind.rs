@@ -9,7 +9,7 @@ pub(super) const DECIMAL_BYTES: usize = 16;
 
 /// What kind of values a column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Flag,
     Integer,

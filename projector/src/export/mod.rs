@@ -27,10 +27,13 @@ use tokio_postgres::Client;
 use crate::progress::Progress;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
+pub(crate) use column::Column;
 pub use error::ExportError;
 use folder::Unfinished;
+pub(crate) use kind::Kind;
 pub use manifest::{Exported, Manifest};
 use part::Part;
+pub(crate) use part::PartWriter;
 
 const ACTIVE: &str = "select generation from active";
 const BEGIN: &str = include_str!("../../queries/export/begin.sql");

@@ -27,7 +27,8 @@ pub struct Part {
 }
 
 /// A file that is being written.
-pub(super) struct PartWriter {
+#[derive(Debug)]
+pub(crate) struct PartWriter {
     writer: SerializedFileWriter<File>,
     columns: Vec<Column>,
     folder: PathBuf,
@@ -43,18 +44,29 @@ impl PartWriter {
             whole.parent().map_or(Ok(()), std::fs::create_dir_all)?;
             File::create_new(&whole)
         };
-        let file = file().map_err(|source| ExportError::File { path: whole.clone(), source })?;
-        let writer = begin(file, &columns).map_err(|source| ExportError::Parquet { path: whole, source })?;
+        let file = file().map_err(|source| ExportError::File { path: whole, source })?;
+        Self::begin(file, folder, path, columns)
+    }
+
+    /// Begins in an empty file, which is `path` under `folder`.
+    pub(crate) fn begin(
+        file: File,
+        folder: &Path,
+        path: PathBuf,
+        columns: Vec<Column>,
+    ) -> Result<Self, ExportError> {
+        let writer = begin(file, &columns)
+            .map_err(|source| ExportError::Parquet { path: folder.join(&path), source })?;
         Ok(Self { writer, columns, folder: folder.to_owned(), path, rows: 0 })
     }
 
     /// The columns of the row that is next; every one gets a value before [`PartWriter::end_row`].
-    pub(super) fn columns(&mut self) -> &mut [Column] {
+    pub(crate) fn columns(&mut self) -> &mut [Column] {
         &mut self.columns
     }
 
     /// Rows were added to every column: writes them when there are many.
-    pub(super) fn gathered(&mut self) -> Result<(), ExportError> {
+    pub(crate) fn gathered(&mut self) -> Result<(), ExportError> {
         if self.columns.first().is_some_and(|column| column.rows() >= GROUP) {
             self.write_group()
         } else {
@@ -74,7 +86,7 @@ impl PartWriter {
     }
 
     /// Writes what is left, and the file's end.
-    pub(super) fn finish(mut self) -> Result<Part, ExportError> {
+    pub(crate) fn finish(mut self) -> Result<Part, ExportError> {
         self.write_group()?;
         self.writer.finish().map_err(|source| self.failed(source))?;
         let whole = self.folder.join(&self.path);
