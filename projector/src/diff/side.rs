@@ -100,7 +100,8 @@ impl Reader {
 
     /// Rows of a table: of the owners in `$1`, from the day `$2` on.
     pub(super) async fn rows_of(&self, table: &Table) -> anyhow::Result<Statement> {
-        Ok(self.client.prepare(&format!("select * from {}", filtered(table))).await?)
+        let order = table.tie.map_or_else(String::new, |tie| format!(" order by {tie}"));
+        Ok(self.client.prepare(&format!("select * from {}{order}", filtered(table))).await?)
     }
 
     /// How many rows a table has, of the owners `only` and from the day `since` on where they are given.

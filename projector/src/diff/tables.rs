@@ -9,10 +9,12 @@ pub struct Table {
     pub(super) owner: &'static str,
     /// The day a row is of, where it is of one.
     pub(super) day: Option<&'static str>,
+    /// What orders rows that share a key, where rows can.
+    pub(super) tie: Option<&'static str>,
 }
 
 const fn table(name: &'static str, key: &'static [&'static str]) -> Table {
-    Table { name, key, owner: "symbol", day: None }
+    Table { name, key, owner: "symbol", day: None, tie: None }
 }
 
 /// Every read table that is compared.
@@ -23,7 +25,11 @@ pub const TABLES: [Table; 13] = [
     table("metrics", &["symbol"]),
     Table { day: Some("ex_date"), ..table("dividends", &["symbol", "ex_date", "type", "id"]) },
     Table { day: Some("ex_date"), ..table("splits", &["symbol", "ex_date", "id"]) },
-    Table { day: Some("date"), ..table("quarantine", &["symbol", "kind", "date", "source", "line"]) },
+    Table {
+        day: Some("date"),
+        tie: Some("id, message"),
+        ..table("quarantine", &["symbol", "kind", "date", "source", "line"])
+    },
     Table { day: Some("date"), ..table(PRICES, &["symbol", "date"]) },
     table("factors", &["symbol"]),
     Table { owner: "canonical", ..table(SYMBOLS, &["symbol"]) },
