@@ -41,7 +41,7 @@ use html::Page;
 use lines::{Lines, Sink};
 use rows::Comparison;
 use side::{Reader, open};
-use tables::{PRICES, SECTORS, SYMBOLS};
+use tables::{HOLDINGS, PRICES, SECTORS, SYMBOLS};
 use tally::{TableDiff, Tally};
 use unfinished::Unfinished;
 
@@ -55,6 +55,8 @@ const REVIEWED: &str = include_str!("../../queries/diff_reviewed.sql");
 
 /// Securities whose rows are compared at a time.
 const SECURITIES: usize = 250;
+/// Funds whose holdings are compared at a time.
+const FUNDS: usize = 4;
 /// Years of prices compared at a time.
 const YEARS: usize = 2000;
 /// Rows of each table and topic in a report that is to be sorted.
@@ -205,8 +207,13 @@ impl Comparing<'_> {
     async fn rows(&mut self, table: &Table, progress: &mut Progress) -> anyhow::Result<()> {
         let comparison = Comparison::of(table, self.a, self.b).await?;
         let owners = self.candidates.owners(table);
-        // A spelling that moved to another security is one change only where both are looked at together.
-        let together = if table.name == SYMBOLS { owners.len().max(1) } else { SECURITIES };
+        let together = match table.name {
+            // A spelling that moved to another security is one change only where both are looked at together.
+            SYMBOLS => owners.len().max(1),
+            // A fund has thousands of holdings on each of its days.
+            HOLDINGS => FUNDS,
+            _ => SECURITIES,
+        };
         for owners in owners.chunks(together) {
             let found = comparison.of_owners(self.a, self.b, owners, self.args.since).await?;
             found.into_iter().try_for_each(|difference| self.tally.note(difference))?;

@@ -34,7 +34,7 @@ pub const TABLES: [Table; 13] = [
     table("factors", &["symbol"]),
     Table { owner: "canonical", ..table(SYMBOLS, &["symbol"]) },
     table("etfs", &["symbol"]),
-    Table { owner: "etf_symbol", day: Some("as_of"), ..table("holdings", &["etf_symbol", "as_of", "rank"]) },
+    Table { owner: "etf_symbol", day: Some("as_of"), ..table(HOLDINGS, &["etf_symbol", "as_of", "rank"]) },
     Table { owner: "slug", ..table(SECTORS, &["slug"]) },
 ];
 
@@ -42,6 +42,8 @@ pub const TABLES: [Table; 13] = [
 pub(super) const PRICES: &str = "prices";
 /// Whose row it is may be what differs.
 pub(super) const SYMBOLS: &str = "symbols";
+/// Has many rows of an owner.
+pub(super) const HOLDINGS: &str = "holdings";
 /// Has rows of the market, not of securities.
 pub(super) const SECTORS: &str = "sectors";
 
