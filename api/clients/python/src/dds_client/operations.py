@@ -276,7 +276,8 @@ class ScreenerQuery(TypedDict, total=False):
     min_price: Decimal | int | str
     """Least price."""
     min_streak: Decimal | int | str
-    """Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered."""
+    """Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules
+    have in their place, cannot be lowered."""
     min_volume: Decimal | int | str
     """Least volume of the latest session, shares."""
     min_yield: Decimal | int | str
