@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use chrono::Days;
 use harness::{Api, TestApp, eventually, number};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
@@ -159,10 +160,11 @@ impl Clients {
     }
 }
 
+/// Serves another generation: of all that is known, or of what was known on one of the days before.
 async fn promote(service: &Service, sequence: &mut Sequence) -> Result<()> {
-    let day = sequence.day.to_string();
+    let day = (sequence.day - Days::new(sequence.random.random_range(0..40))).to_string();
     let mut arguments = vec!["rebuild"];
-    if sequence.random.random_bool(0.3) {
+    if sequence.random.random_bool(0.5) {
         arguments.extend(["--as-of", &day]);
     }
     let built = answer(&service.app, &arguments).await?;
@@ -177,14 +179,15 @@ async fn run(seed: u64) -> Result<()> {
     let mut clients = Clients::start(&service).await?;
     for step in 0..STEPS {
         let source = sequences::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
-        match sequence.random.random_range(0..10) {
+        match sequence.random.random_range(0..9) {
+            // Often enough that each run switches a few times, there and back.
+            _ if step % 4 == 3 => promote(&service, &mut sequence).await?,
             0..3 => sequences::load(&service.app, step, source, &sequence.next_day()).await?,
             3..7 => {
                 let news: Vec<Value> = (0..4).flat_map(|_| sequence.news()).collect();
                 sequences::load(&service.app, step, source, &news).await?;
             }
             7 => sequences::change_policy(&service.app, &mut sequence.random).await?,
-            8 => promote(&service, &mut sequence).await?,
             // There may be none to go back to.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
         }
