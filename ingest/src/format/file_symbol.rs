@@ -84,7 +84,7 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
     let known = more.is_none_or(|word| is_year(word) || interval(word).is_some());
     let prefix =
         (suffix.is_some() || more.is_some()) && PREFIXES.contains(&root.to_ascii_lowercase().as_str());
-    if !known || prefix || root.len() > 12 || is_word(root) {
+    if !known || prefix || root.len() > 12 || is_word(root) || says_what(root) {
         return Err(NameFault::NoSymbol);
     }
     let text = suffix.map_or_else(|| root.to_owned(), |suffix| format!("{root}.{suffix}"));
@@ -97,13 +97,13 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
 /// The refusal of a name, with what it may mean and the ways to say it.
 fn nameless(file: &FeedFile) -> String {
     let stem = file.stem();
-    let word = |word: &&str| {
-        let lower = word.to_ascii_lowercase();
-        !is_word(word) && !PREFIXES.contains(&lower.as_str()) && !is_year(word) && interval(word).is_none()
-    };
-    let mut readings = stem.split(['-', '_', ' ']).filter(|part| part.len() <= 6).filter(word);
-    let part = readings.find(|part| Symbol::parse(part).is_ok());
-    let (Some(part), true) = (part, stem.contains(['-', '_', ' '])) else {
+    let parts = || stem.split(['-', '_', ' ']).filter_map(bare).filter(|part| Symbol::parse(part).is_ok());
+    // Tickers are written in capitals, whatever stands around them.
+    let in_capitals = parts().find(|part| {
+        part.contains(|c: char| c.is_ascii_uppercase()) && !part.contains(|c: char| c.is_ascii_lowercase())
+    });
+    let part = in_capitals.or_else(|| parts().next());
+    let (Some(part), true) = (part, stem.contains(['-', '_', ' ', '.'])) else {
         return "does not say whose rows it holds: say --symbol, or name the file by the symbol (AAPL.csv)"
             .to_owned();
     };
@@ -115,6 +115,33 @@ fn nameless(file: &FeedFile) -> String {
     format!(
         "does not say for sure whose rows it holds, {symbol}{whole}: say --symbol {symbol}, or --symbol-from '{pattern}' for all files named so"
     )
+}
+
+/// The part of a word of a name that may be a symbol: `AAPL` of `AAPL.US.div`, none of `daily`.
+fn bare(word: &str) -> Option<&str> {
+    const EXCHANGES: [&str; 6] = ["amex", "nasdaq", "nyse", "us", "xnas", "xnys"];
+    let named = |part: &&str| !is_said(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str());
+    let home = word.to_ascii_lowercase().ends_with(".us");
+    let part = if home || says_what(word) { word.split('.').find(named)? } else { word };
+    Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
+}
+
+/// Whether a word joined by points says what the file is, or of when: `AAPL.US.div`, `AAPL.2024`.
+fn says_what(word: &str) -> bool {
+    let mut parts = word.split('.');
+    let first = parts.next().unwrap_or_default();
+    let mut more = parts.peekable();
+    more.peek().is_some() && (is_said(first) || more.any(|part| is_said(part) || is_year(part)))
+}
+
+/// Whether a word says what a file is, or how it is kept.
+fn is_said(word: &str) -> bool {
+    const ENDINGS: [&str; 4] = ["csv", "json", "txt", "xlsx"];
+    let lower = word.to_ascii_lowercase();
+    is_word(word)
+        || PREFIXES.contains(&lower.as_str())
+        || ENDINGS.contains(&lower.as_str())
+        || interval(word).is_some()
 }
 
 fn is_word(text: &str) -> bool {
@@ -169,6 +196,13 @@ mod tests {
             ("div-BX", "?"),
             ("DIV_BX", "?"),
             ("BX_div", "?"),
+            ("AAPL.US.div", "?"),
+            ("GE.US.splits", "?"),
+            ("prices.AAPL", "?"),
+            ("AAPL.csv", "?"),
+            ("AAPL.2024", "?"),
+            ("0700.HK", "0700.HK"),
+            ("T.TO", "T.TO"),
             ("é.us", "?"),
             (".us", "?"),
             ("éab", "?"),
@@ -184,6 +218,15 @@ mod tests {
         let reason = nameless(&FeedFile::named("2024/div_BX.csv"));
         for part in ["BX or DIV.BX", "--symbol BX", "--symbol-from 'div_{symbol}.csv'"] {
             assert!(reason.contains(part), "{part} in {reason}");
+        }
+        for (name, reading, pattern) in [
+            ("AAPL.US.div.json", "AAPL or AAPL.US.DIV", "{symbol}.US.div.json"),
+            ("prices.AAPL.csv", "AAPL or PRICES.AAPL", "prices.{symbol}.csv"),
+            ("client_dump_AAPL.csv", "AAPL or CLIENT.DUMP.AAPL", "client_dump_{symbol}.csv"),
+            ("STOCK_US_XNAS_AAPL.csv", "AAPL or STOCK.US.XNAS.AAPL", "STOCK_US_XNAS_{symbol}.csv"),
+        ] {
+            let reason = nameless(&FeedFile::named(name));
+            assert!(reason.contains(reading) && reason.contains(&format!("'{pattern}'")), "{reason}");
         }
         assert!(nameless(&FeedFile::named("prices.csv")).contains("say --symbol"));
     }
