@@ -173,7 +173,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// CSV records of a feed; blank lines are none.
+/// CSV records of a feed; blank lines are none, nor are a spreadsheet's rows of empty cells.
 pub(crate) struct Records<R> {
     lines: Lines<R>,
     /// What stands between fields; the first record tells.
@@ -213,7 +213,7 @@ impl<R: Read> Records<R> {
             let line = self.lines.current();
             if let Some(sign) = separator(line).filter(|_| !self.begun) {
                 self.delimiter = Some(sign);
-            } else if !line.is_empty() && !self.is_comment()? {
+            } else if !is_blank(line, self.delimiter) && !self.is_comment()? {
                 break;
             }
         }
@@ -285,6 +285,12 @@ impl<R: Read> Records<R> {
         self.lines.taken = first_taken;
         Ok(false)
     }
+}
+
+/// Whether a line has nothing in it but the signs between its fields.
+fn is_blank(line: &[u8], delimiter: Option<u8>) -> bool {
+    let delimiter = delimiter.unwrap_or_else(|| delimiter_of(line));
+    line.iter().all(|byte| byte.is_ascii_whitespace() || *byte == delimiter)
 }
 
 /// Number of a line's fields.
