@@ -10,8 +10,19 @@ const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note
 /// Members that such an answer may have beside its message.
 const BESIDE: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
 /// Words of a notice that too much was asked for.
-const THROTTLE: [&str; 7] =
-    ["rate limit", "call frequency", "too many", "requests per", "maximum requests", "api limit", "throttl"];
+const THROTTLE: [&str; 11] = [
+    "rate limit",
+    "call frequency",
+    "too many",
+    "requests per",
+    "maximum requests",
+    "api limit",
+    "throttl",
+    "hits limit",
+    "requests limit",
+    "request allocation",
+    "limit reach",
+];
 
 /// Why a file holds no data at all; `None` when it may.
 pub(super) fn refusal(head: &Head) -> Option<String> {
@@ -28,6 +39,11 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
             "has lines that end as on old Macintosh computers (CR): write it with LF line ends".to_owned(),
         );
     }
+    if text.starts_with("version https://git-lfs.") {
+        return Some(
+            "is a pointer of Git LFS, not the file it stands for: fetch that with git lfs pull".to_owned(),
+        );
+    }
     if text.starts_with("PAR1") {
         return Some("is Parquet, which this build does not read: build ingest with --features parquet, or write it as CSV; in an archive, unpack it first".to_owned());
     }
@@ -39,13 +55,22 @@ pub(super) fn refusal(head: &Head) -> Option<String> {
     if text.contains('\0') {
         return Some("is binary, neither text nor a packing that is known (.gz, .zst, .zip)".to_owned());
     }
-    let notice = notice(text).filter(|_| head.encoding != Encoding::Csv)?;
-    let said = notice.said;
-    Some(if notice.throttled {
+    let Notice { said, throttled } = match head.encoding {
+        Encoding::Csv => sentence(text)?,
+        _ => notice(text).or_else(|| sentence(text))?,
+    };
+    Some(if throttled {
         format!("is a throttle notice, not data: {said:?}; ask again later")
     } else {
         format!("is a service's message, not data: {said:?}")
     })
+}
+
+/// The only line of a text, where it is words: no table, no list of symbols and no JSON.
+fn sentence(text: &str) -> Option<Notice> {
+    let line = text.trim();
+    let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
+    is_sentence.then(|| Notice { throttled: is_throttle(line), said: shown(line.as_bytes()) })
 }
 
 /// A web page's title, for a person who asks what came.

@@ -40,7 +40,9 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     if head.has(&CODE) && head.has(&EXCHANGE) && head.has(&kinds) {
         return Some(Ok(Whose::Rows));
     }
-    let prices = head.has(&["close"]) && head.has(&["adjustedclose"]);
+    // Other tables have an Adjusted Close, and prices that are adjusted for splits beside it.
+    let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
+    let prices = head.has(&["close"]) && adjusted;
     let dividends = head.has(&["unadjustedvalue"]) || head.has(&["value"]) && head.has(&["currency"]);
     let splits = head.has(&["split"]) && head.columns.len() <= 3;
     (prices || dividends || splits).then_some(Ok(Whose::File))

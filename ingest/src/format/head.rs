@@ -89,31 +89,27 @@ impl Head {
 
     /// What a file of no known format seems to be, and what to do about it.
     pub fn looks_like(&self) -> Option<String> {
-        let ohlc = self.has(&["open"]) && self.has(&["high"]) && self.has(&["low"]) && self.has(&["close"]);
         let dated = self.has(&["date", "day", "timestamp", "datetime"]);
-        let guess = if self.has(&["exdividend"]) && self.has(&["splitratio"]) {
-            "wiki: leave --format out or say --format wiki"
-        } else if ohlc && self.has(&["adjclose"]) {
-            "yahoo: leave --format out or say --format yahoo"
-        } else if ohlc && dated && self.has(&["dividend"]) && self.has(&["split"]) {
+        let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has(&[name]));
+        let canonical = |names: &[&str]| {
+            names.iter().all(|name| self.columns.iter().any(|column| column.eq_ignore_ascii_case(name)))
+        };
+        let guess = if let Some(table) = self.several_lines_of_names() {
+            table
+        } else if prices && self.has(&["dividend"]) && self.has(&["split"]) {
             "a zipline csvdir file, whose prices are of no stated basis: convert it to canonical prices, dividends and splits, or write a map for each (ingest map FILE)"
-        } else if ohlc
-            && self
-                .first_row
-                .first()
-                .is_some_and(|date| date.contains('-') && date.bytes().any(|b| b.is_ascii_alphabetic()))
-        {
+        } else if prices && self.first_row.first().is_some_and(|date| has_named_month(date)) {
             "a Google Finance prices file, which names neither symbol nor basis: read it under a map that says them (ingest map FILE)"
-        } else if self.has(&["symbol"]) && (dated || self.has(&["exdate"])) {
+        } else if prices && self.has(&["adjclose", "adjustedclose", "closeadj"]) {
+            "a table of prices with two closes: read it under a map that says whether Close is raw or adjusted for splits (ingest map FILE)"
+        } else if canonical(&["symbol", "date", "close"]) || canonical(&["symbol", "ex_date", "amount"]) {
             "a canonical table under another name: name it by its kind, such as prices.csv or dividends-2024.csv"
-        } else if ohlc && dated {
+        } else if prices && self.has(&TICKERS) {
+            "a table of prices of many symbols: read it under a map that says which column names them, and whether prices are raw (ingest map FILE)"
+        } else if prices {
             "a table of prices without a symbol: add a symbol column and name it prices.csv, or read it under a map (ingest map FILE)"
         } else if self.columns.iter().any(|column| column.ends_with(".Open") || column.ends_with(".Close")) {
             "a chart's table with a symbol in its column names: read it under a map (ingest map FILE)"
-        } else if self.columns.first().is_some_and(|name| name == "Price")
-            && self.first_row.first().is_some_and(|name| name == "Ticker")
-        {
-            "a yfinance table with several lines of names: say --map yfinance-wide, if it was downloaded unadjusted (auto_adjust=False)"
         } else if self.has(&["kind"]) {
             "canonical records: name the file .ndjson, one record a line"
         } else {
@@ -121,6 +117,37 @@ impl Head {
         };
         Some(guess.to_owned())
     }
+
+    /// What yfinance writes of several symbols, and its newer versions of one: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
+    fn several_lines_of_names(&self) -> Option<&'static str> {
+        let names = || self.columns.iter().chain(&self.first_row);
+        let has = |name: &str| names().any(|cell| cell == name);
+        let corner = [self.columns.first()?.as_str(), self.first_row.first()?.as_str()];
+        match corner {
+            ["Price", "Ticker"] | ["Ticker", "Price"] | ["", ""] if !has("Close") => None,
+            ["Price", "Ticker"] | ["Ticker", "Price"] if !has("Adj Close") => Some(
+                "a yfinance table without Adj Close, whose prices are adjusted for dividends too: download it again unadjusted (auto_adjust=False)",
+            ),
+            ["Price", "Ticker"] => {
+                Some("a yfinance table with several lines of names: say --map yfinance-wide")
+            }
+            ["", ""] if self.columns.iter().any(|name| name == "Close") => Some(
+                "a yfinance table with several lines of names: say --map yfinance-wide, if it was downloaded unadjusted (auto_adjust=False)",
+            ),
+            ["Ticker", "Price"] | ["", ""] => Some(
+                "a yfinance table with several lines of names: read it under a map (ingest map FILE), if it was downloaded unadjusted (auto_adjust=False)",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Columns by which tables of many symbols name them.
+const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
+
+/// Whether a date has letters for its month: `2-Jan-24`.
+fn has_named_month(date: &str) -> bool {
+    date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
 fn shown_list(columns: &[String]) -> String {

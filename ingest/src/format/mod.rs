@@ -154,6 +154,11 @@ fn refusal(head: &Head, choice: Choice) -> String {
             "{wanted}; it looks like what a map reads that ships with the program: see `ingest map {map}`, then say --map {map}"
         );
     }
+    let mut vendors = CHOICES.iter().filter_map(|choice| choice.vendor());
+    if let Some(Vendor { name, .. }) = vendors.find(|vendor| matches!((vendor.recognise)(head), Some(Ok(_))))
+    {
+        return format!("{wanted}; it looks like {name}: leave --format out or say --format {name}");
+    }
     match (head.looks_like(), head.encoding) {
         (Some(guess), _) => format!("{wanted}; it looks like {guess}"),
         (None, Encoding::Csv) => {
@@ -163,7 +168,7 @@ fn refusal(head: &Head, choice: Choice) -> String {
             )
         }
         (None, _) => format!(
-            "{wanted}; it begins with: {}; a map says where its values stand (`ingest map nasdaq` shows one; names of members in [columns])",
+            "{wanted}; it begins with: {}; a map says where its values stand (`ingest map nasdaq` shows one; in [columns] names of members, and in [file] records = \"data.rows\", the member that holds the records)",
             head.beginning()
         ),
     }

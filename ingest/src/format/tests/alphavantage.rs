@@ -48,5 +48,14 @@ fn what_is_not_daily_and_notices_are_refused() {
     assert!(refused("x.json", weekly).contains("only daily"));
     let note = r#"{"Note":"Thank you for using Alpha Vantage! Our standard API call frequency is 5 calls per minute."}"#;
     assert!(refused("x.json", note).contains("throttle notice"));
+    for (text, part) in [
+        ("Exceeded the daily hits limit", "throttle notice, not data: \"Exceeded the daily hits limit\""),
+        ("Too Many Requests\r\n", "ask again later"),
+        ("Forbidden. Please contact support.", "a service's message"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:ee\nsize 61887\n", "git lfs pull"),
+    ] {
+        assert!(refused("KO.csv", text).contains(part), "{text}");
+        assert!(refused("KO.json", text).contains(part), "{text}");
+    }
     assert!(refused("x.json", r#"{"Error Message":"Invalid API call."}"#).contains("Invalid API call"));
 }

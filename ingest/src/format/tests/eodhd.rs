@@ -1,6 +1,13 @@
 use super::reading::{read_text, refused};
 
 #[test]
+fn the_adjusted_close_of_others_is_not_eodhd_s() {
+    let text =
+        "Date,Low,Open,Volume,High,Close,Adjusted Close\n1980-12-12,0.128,0.128,469033600,0.129,0.128,0.1\n";
+    assert!(refused("AAPL.csv", text).contains("two closes"));
+}
+
+#[test]
 fn prices_are_raw_in_csv_and_json() {
     let csv = "Date,Open,High,Low,Close,Adjusted_close,Volume\n2017-01-05,119.34,120.2,119.1,119.7,103.6748,4261100\n";
     let json = r#"[{"date":"2017-01-05","open":119.34,"high":120.2,"low":119.1,"close":119.7,"adjusted_close":103.6748,"volume":4261100}]"#;
