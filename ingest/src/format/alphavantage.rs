@@ -8,14 +8,14 @@ use market::event::Kind;
 use market::symbol::Symbol;
 
 use super::canonical::Draft;
-use super::day::{Days, RawDay, local_date, split_shares};
+use super::day::{Days, RawDay, split_shares};
 use super::head::Head;
 use super::json::Json;
 use super::reading::{Options, ReadError, Reading, Vendor, Whose};
 use super::vendor::{VendorRow, read_documents, read_rows, take_row};
 use crate::bar::PriceCells;
 use crate::collect::Collector;
-use crate::normalize::Fault;
+use crate::normalize::{Fault, session_date};
 use crate::source::Encoding;
 
 pub(super) static FORMAT: Vendor = Vendor {
@@ -111,7 +111,7 @@ fn read_row(
     let symbol = row.symbol(&["symbol"], file).ok_or_else(|| Fault::missing("symbol"))?;
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
-        let date = local_date("timestamp", row.bytes(&["timestamp"]))?;
+        let date = session_date("timestamp", row.bytes(&["timestamp"]))?;
         let day = RawDay {
             symbol: &Symbol::parse(&symbol).map_err(|_| Fault::symbol("symbol", symbol.as_bytes()))?,
             date,

@@ -11,7 +11,7 @@ use super::ratio;
 use super::reading::{Options, ReadError};
 use crate::bar::PriceCells;
 use crate::collect::Collector;
-use crate::normalize::{Fault, is_absent, session_date, trim};
+use crate::normalize::{Fault, is_absent, trim};
 
 /// A day as it was traded, with the columns' names for messages.
 pub(super) struct RawDay<'a> {
@@ -99,13 +99,6 @@ pub(super) fn split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal,
     }
     let message = format_args!("{column} {text:?} is no ratio: write new to old, such as 4:1 or 4.0");
     ratio::parse(&text).map(Some).ok_or_else(|| Fault::new("bad_number", message))
-}
-
-/// The exchange's date: `2022-01-03`, or `2022-01-03 00:00:00+08:00`, whose time is the day's beginning there.
-pub(super) fn local_date(column: &str, cell: &[u8]) -> Result<NaiveDate, Fault> {
-    let cell = trim(cell);
-    let midnight = cell.get(11..19) == Some(b"00:00:00");
-    session_date(column, if midnight { &cell[..10] } else { cell })
 }
 
 /// The days of a file of one symbol, by which weeks and months are told from days.

@@ -1,4 +1,7 @@
-//! Rows of one symbol whose prices and dividends are adjusted for the splits up to the newest of them, or not at all.
+//! Rows whose prices and dividends are adjusted for the splits up to the newest of them, or not at all.
+//!
+//! A file of one symbol says itself which day that is. In a table of many, whose series end when they may, it is the newest
+//! day that the source has of each.
 
 use chrono::NaiveDate;
 use market::bars::{BarVersion, date_of};
@@ -14,6 +17,7 @@ use crate::normalize::Fault;
 
 /// What happened to a security on a day.
 pub(super) struct Day<'a> {
+    pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
     /// None of a file that has no prices.
     pub(super) prices: Option<PriceCells<'a>>,
@@ -29,7 +33,7 @@ pub(super) struct Day<'a> {
 
 /// The rows of a file, of which some is known only when all were read.
 pub(super) struct NewestBasis<'a> {
-    symbol: &'a Symbol,
+    one_symbol: bool,
     basis: Basis,
     options: &'a Options,
     dividends: Vec<(Row<Dividend>, usize)>,
@@ -38,14 +42,15 @@ pub(super) struct NewestBasis<'a> {
 
 impl<'a> NewestBasis<'a> {
     /// No rows yet.
-    pub(super) fn new(symbol: &'a Symbol, basis: Basis, options: &'a Options) -> Self {
-        Self { symbol, basis, options, dividends: Vec::new(), days: Days::default() }
+    pub(super) fn new(one_symbol: bool, basis: Basis, options: &'a Options) -> Self {
+        Self { one_symbol, basis, options, dividends: Vec::new(), days: Days::default() }
     }
 
     /// Adds a day's dividends, split and price. What was paid and split stays when the price is refused, and so does the
     /// day: the file's rows are adjusted for its split too.
     pub(super) fn add(&mut self, day: &Day<'_>, rows: &mut Collector) -> Result<(), Fault> {
-        let Self { symbol, basis, options, .. } = *self;
+        let Self { basis, options, .. } = *self;
+        let symbol = day.symbol;
         if day.prices.is_some() {
             rows.not_ahead("date", day.date)?;
             self.days.push(day.date);
@@ -70,9 +75,10 @@ impl<'a> NewestBasis<'a> {
         Ok(())
     }
 
-    /// Checks that the rows are daily and names the share basis they are on: that of the newest.
+    /// Checks that the rows are daily and names the share basis they are on: that of the newest of one symbol.
     pub(super) fn finish(mut self, rows: &mut Collector) -> Result<(), ReadError> {
-        let newest = self.days.check_daily()?.filter(|_| self.basis == Basis::SplitAdjusted);
+        let named = self.one_symbol && self.basis == Basis::SplitAdjusted;
+        let newest = self.days.check_daily()?.filter(|_| named);
         if let Some(newest) = newest {
             let Some(batch) = rows.whole_prices() else {
                 return Err(ReadError::Refused("has more rows than one symbol has days".to_owned()));

@@ -6,13 +6,13 @@ use market::event::Kind;
 use market::symbol::Symbol;
 
 use super::canonical::Draft;
-use super::day::{Days, RawDay, local_date};
+use super::day::{Days, RawDay};
 use super::head::Head;
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::vendor::{VendorRow, read_rows};
 use crate::bar::PriceCells;
 use crate::collect::Collector;
-use crate::normalize::Fault;
+use crate::normalize::{Fault, session_date};
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "tiingo",
@@ -44,7 +44,7 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
             security(row).accept(row.line, row.raw.len(), rows)
         } else {
             let symbol = symbol.map_or_else(|| symbol_of(row), |symbol| Ok(symbol.clone()))?;
-            let date = local_date("date", row.date(&["date"]).unwrap_or_default().as_bytes())?;
+            let date = session_date("date", row.bytes(&["date"]))?;
             let prices = PriceCells {
                 open: row.bytes(&["open"]),
                 high: row.bytes(&["high"]),

@@ -1,29 +1,35 @@
-//! Yahoo-style CSV: one symbol a file, daily rows only; chart answers in JSON are read by `yahoo_chart.rs`.
+//! Yahoo-style CSV, daily rows only: of one symbol, or of many in a table that names them; chart answers in JSON are read by
+//! `yahoo_chart.rs`.
 //!
 //! `…,Adj Close,Volume[,Dividends,Stock Splits]` has prices and dividends adjusted for the splits up to the file's
 //! newest date; the older `…,Volume,Adj Close` has raw prices. `Adj Close` itself and `Repaired?` are not read.
+//! A table of events alone (`Dividends`, `Stock Splits`) has adjusted dividends as well.
 //! `Dividends` of a fund are all it paid that day: `Capital Gains` are a part of it and are taken out, unless they are more.
 
 use std::io::Read;
 
 use market::event::Basis;
+use market::symbol::Symbol;
 
-use super::day::{amount, local_date, split_shares};
+use super::day::{amount, split_shares};
 use super::head::{Head, plain};
 use super::newest_basis::{Day, NewestBasis};
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::table::{NONE, PriceColumns, Table};
 use super::yahoo_chart;
 use crate::collect::Collector;
-use crate::normalize::Fault;
+use crate::normalize::{Fault, is_absent, session_date, trim};
 use crate::records::Record;
 use crate::source::Encoding;
 
 const DATE: [&str; 2] = ["date", "datetime"];
+const TICKER: [&str; 2] = ["symbol", "ticker"];
+/// Columns of tables that have no prices.
+const EVENTS: [&str; 3] = ["dividends", "stocksplits", "capitalgains"];
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "yahoo",
-    about: "Yahoo-style prices CSV, one symbol a file, and chart answers (v8) in JSON",
+    about: "Yahoo-style prices, dividends and splits CSV, of one symbol or with a Ticker column, and chart answers (v8) in JSON",
     needs: "columns Date, Open, High, Low, Close, Adj Close and Volume are needed",
     recognise,
     read,
@@ -33,20 +39,30 @@ fn recognise(head: &Head) -> Option<Result<Whose, String>> {
     if yahoo_chart::is_chart(head) {
         return Some(Ok(Whose::Rows));
     }
-    if head.encoding != Encoding::Csv || !head.has(&DATE) || head.has(&["symbol", "ticker"]) {
+    if head.encoding != Encoding::Csv || !head.has(&DATE) {
         return None;
     }
     let prices = ["open", "high", "low", "close", "volume"].iter().all(|name| head.has(&[name]));
-    let events = head.columns.len() == 2 && head.has(&["dividends", "stocksplits"]);
     if prices && !head.has(&["adjclose"]) && head.has(&["stocksplits"]) {
         let message = "has no Adj Close: its prices are adjusted for dividends too; download it again unadjusted (auto_adjust=False)";
         return Some(Err(message.to_owned()));
     }
-    (events || prices && head.has(&["adjclose"])).then_some(Ok(Whose::File))
+    let known = |column: &String| {
+        let name = plain(column);
+        name.is_empty() || [&DATE[..], &TICKER, &EVENTS].iter().any(|names| names.contains(&name.as_str()))
+    };
+    let events = head.has(&EVENTS) && head.columns.iter().all(known);
+    if !head.has(&TICKER) {
+        return (events || prices && head.has(&["adjclose"])).then_some(Ok(Whose::File));
+    }
+    // A table of anybody's may have both closes; this spelling is Yahoo's.
+    let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
+    (events || downloaded).then_some(Ok(Whose::Rows))
 }
 
 /// Where the columns are.
 struct Columns {
+    ticker: usize,
     date: usize,
     prices: PriceColumns,
     dividends: usize,
@@ -61,6 +77,7 @@ impl Columns {
         let adjusted_close = table.column(&["adjclose"]);
         let raw = prices.volume < adjusted_close && adjusted_close != NONE;
         Self {
+            ticker: table.column(&TICKER),
             date: table.column(&DATE),
             prices,
             dividends: table.column(&["dividends"]),
@@ -70,9 +87,19 @@ impl Columns {
         }
     }
 
-    fn day<'a>(&self, record: &Record<'a>) -> Result<Day<'a>, Fault> {
+    /// Whose a row is, where rows say it.
+    fn symbol(&self, record: &Record<'_>) -> Result<Symbol, Fault> {
+        let cell = trim(record.field(self.ticker));
+        if is_absent(cell) {
+            return Err(Fault::missing("Ticker"));
+        }
+        Symbol::parse(&String::from_utf8_lossy(cell)).map_err(|_| Fault::symbol("Ticker", cell))
+    }
+
+    fn day<'a>(&self, symbol: &'a Symbol, record: &Record<'a>) -> Result<Day<'a>, Fault> {
         Ok(Day {
-            date: local_date("Date", record.field(self.date))?,
+            symbol,
+            date: session_date("Date", trim(record.field(self.date)))?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
             dividend: amount("Dividends", record.field(self.dividends))?,
             capital_gain: amount("Capital Gains", record.field(self.capital_gains))?,
@@ -88,10 +115,14 @@ fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     if reading.encoding != Encoding::Csv {
         return yahoo_chart::read(reading, rows);
     }
-    let (symbol, options) = (reading.file_symbol()?.clone(), reading.options);
+    let (file, options) = (reading.symbol, reading.options);
     let table = Table::open(reading.source, plain)?;
     let columns = Columns::of(&table);
-    let mut days = NewestBasis::new(&symbol, columns.basis, options);
-    table.read(rows, |record, rows| days.add(&columns.day(record)?, rows))?;
+    let mut days = NewestBasis::new(file.is_some(), columns.basis, options);
+    table.read(rows, |record, rows| {
+        let named = if file.is_some() { None } else { Some(columns.symbol(record)?) };
+        let symbol = file.or(named.as_ref()).ok_or_else(|| Fault::missing("Ticker"))?;
+        days.add(&columns.day(symbol, record)?, rows)
+    })?;
     days.finish(rows)
 }

@@ -83,14 +83,14 @@ fn read_result(
     let currency = said("currency").and_then(|text| parse_currency(&text));
     let currency = currency.unwrap_or_else(|| options.currency.clone());
     let options = Options { currency, ..options.clone() };
-    let mut basis = NewestBasis::new(symbol, Basis::SplitAdjusted, &options);
+    let mut basis = NewestBasis::new(true, Basis::SplitAdjusted, &options);
     let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
     let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
     let newest = with_prices.filter(|date| rows.not_ahead("date", *date).is_ok()).max();
     for (line, (date, day)) in (1..).zip(days) {
         rows.stats.records += 1;
         let raw = day.canonical(symbol, date, newest);
-        let added = day.read(date, line, raw.len()).and_then(|day| basis.add(&day, rows));
+        let added = day.read(symbol, date, line, raw.len()).and_then(|day| basis.add(&day, rows));
         if let Err(fault) = added {
             rows.reject(line, raw.as_bytes(), fault);
         }
@@ -148,12 +148,19 @@ fn days_of(result: Json<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_
 }
 
 impl ChartDay<'_> {
-    fn read(&self, date: NaiveDate, line: u64, bytes: usize) -> Result<Day<'_>, Fault> {
+    fn read<'d>(
+        &'d self,
+        symbol: &'d Symbol,
+        date: NaiveDate,
+        line: u64,
+        bytes: usize,
+    ) -> Result<Day<'d>, Fault> {
         let prices = self.prices.as_ref().map(|cells| {
             let [open, high, low, close, volume] = cells.each_ref().map(|cell| cell.as_bytes());
             PriceCells { open, high, low, close, volume, ..PriceCells::default() }
         });
         Ok(Day {
+            symbol,
             date,
             prices,
             dividend: amount("amount", self.dividend.as_bytes())?,

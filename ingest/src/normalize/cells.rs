@@ -11,7 +11,7 @@ use market::value::{NumberError, Parsed, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
 
 use super::currency::{Currency, parse_currency};
-use super::date::{bad_date, parse_date, parse_time};
+use super::date::{bad_date, parse_day, parse_time};
 use super::fault::Fault;
 use super::text::is_absent;
 
@@ -80,7 +80,7 @@ impl<'a> Cells<'a> {
     /// An optional date.
     pub(crate) fn date(&self, name: &str) -> Result<Option<NaiveDate>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
-        parse_date(text.as_bytes()).map(Some).ok_or_else(|| bad_date(name, text.as_bytes()))
+        parse_day(text.as_bytes()).map(Some).ok_or_else(|| bad_date(name, text.as_bytes()))
     }
 
     /// A date that may not be absent.

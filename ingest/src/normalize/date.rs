@@ -20,9 +20,15 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)
 }
 
+/// Reads a date, also where it is written as the beginning of the day: `2022-01-03 00:00:00+08:00` is the exchange's 3 January.
+pub(crate) fn parse_day(text: &[u8]) -> Option<NaiveDate> {
+    let begins = matches!(text.get(10), Some(b' ' | b'T')) && text.get(11..19) == Some(b"00:00:00");
+    parse_date(if begins { &text[..10] } else { text })
+}
+
 /// Reads the date of a price row: one exchange session, so no time of day, no week, no range.
 pub(crate) fn session_date(column: &str, text: &[u8]) -> Result<NaiveDate, Fault> {
-    if let Some(date) = parse_date(text) {
+    if let Some(date) = parse_day(text) {
         return Ok(date);
     }
     if is_absent(text) {

@@ -25,7 +25,10 @@ fn dates_are_days() {
 #[test]
 fn a_price_row_is_one_session() {
     let reason = |text: &str| session_date("date", text.as_bytes()).map_err(|fault| fault.reason);
-    assert!(reason("2024-01-02").is_ok());
+    for day in ["2024-01-02", "2024-01-02 00:00:00", "2024-01-02T00:00:00.000Z", "2024-01-02 00:00:00-05:00"]
+    {
+        assert_eq!(reason(day), Ok(NaiveDate::from_ymd_opt(2024, 1, 2).unwrap()), "{day}");
+    }
     assert_eq!(reason("2024-01-02T09:30:00"), Err("intraday_row"));
     assert_eq!(reason("2024-01-02 00:00"), Err("intraday_row"));
     assert_eq!(reason("2024-01-02/2024-01-08"), Err("weekly_row"));

@@ -36,6 +36,47 @@ fn capital_gains_are_a_part_of_dividends_unless_they_are_more() {
 }
 
 #[test]
+fn a_table_names_whose_its_rows_are() {
+    let text = "Date,Symbol,Adj Close,Close,High,Low,Open,Volume\n\
+        2024-03-13,KO,58,60.1,60.5,59.9,60,1000\n2024-03-13,brk-b,400,400,401,399,400,5\n2024-03-14,,1,1,1,1,1,1\n";
+    assert_eq!(
+        read_text("sp500_stocks.csv", text),
+        [
+            "price BRK.B 2024-03-13 o=400 h=401 l=399 c=400 v=5 split_adjusted",
+            "price KO 2024-03-13 o=60.0 h=60.5 l=59.9 c=60.1 v=1000 split_adjusted",
+            "reject 4 missing_field: Ticker is required and empty: fill it in",
+        ]
+    );
+    let adjusted = "Date,Open,High,Low,Close,Volume,Ticker,Dividends,Stock Splits\n";
+    assert!(refused("World.csv", adjusted).contains("auto_adjust"));
+    let wide = "Price,Adj Close,Close\nTicker,TSLA,TSLA\nDate,,\n2024-01-02,248.4,248.4\n";
+    assert!(refused("TSLA.csv", wide).contains("say --map yfinance-wide"));
+    assert!(refused("TSLA.csv", &wide.replace("Adj Close", "Open")).contains("download it again unadjusted"));
+    assert!(refused("w.csv", ",Adj Close,Close\n,TSLA,TSLA\nDate,,\n").contains("--map yfinance-wide"));
+    // What others call so may be raw.
+    let others = "ticker,date,open,high,low,close,volume,closeadj,closeunadj\n";
+    assert!(refused("SEP.csv", others).contains("two closes"));
+}
+
+#[test]
+fn events_alone_are_read_too() {
+    let actions = "Date,Dividends,Stock Splits\n2012-08-13 00:00:00-04:00,0.0,2.0\n2012-09-12 00:00:00-04:00,0.255,0.0\n";
+    let own = ["dividend KO 2012-09-12 0.255 USD regular split_adjusted", "split KO 2012-08-13 1:2"]
+        .map(str::to_owned);
+    assert_eq!(read_text("KO.csv", actions), own);
+    let dividends = "Date,Dividends,Symbol\n2014-08-07,0.117500,AAPL\n2014-04-02,0.000000,ABCB\n";
+    assert_eq!(
+        read_text("dividends.csv", dividends),
+        ["dividend AAPL 2014-08-07 0.1175 USD regular split_adjusted"]
+    );
+    let splits = "Date,Stock Splits,Symbol\n2016-11-01,1000:801,AA\n2020-08-31,4:1,AAPL\n";
+    assert_eq!(
+        read_text("splits.csv", splits),
+        ["split AA 2016-11-01 801:1000", "split AAPL 2020-08-31 1:4"]
+    );
+}
+
+#[test]
 fn the_older_layout_is_raw() {
     let text =
         "Date,Open,High,Low,Close,Volume,Adj Close\n2000-03-01,118.56,132.06,118.5,130.31,38478000,31.68\n";
