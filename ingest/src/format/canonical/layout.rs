@@ -138,7 +138,7 @@ impl Layout {
         }
         if !unknown.is_empty() && !ignore_unknown {
             return Err(format!(
-                "has columns a {} has not: {}. Rename or remove them, or say --ignore-unknown; known are: {}",
+                "has columns a {} has not: {}. Rename or remove them, say --ignore-unknown, or read the file under a map (ingest map FILE); known are: {}",
                 self.kind,
                 unknown.join(", "),
                 self.names.join(", ")
@@ -154,7 +154,10 @@ impl Layout {
         if absent.is_empty() {
             Ok(columns)
         } else {
-            Err(format!("lacks the required columns of a {}: {absent}", self.kind))
+            Err(format!(
+                "lacks the required columns of a {}: {absent}; a map says which columns they are (ingest map FILE)",
+                self.kind
+            ))
         }
     }
 }

@@ -32,7 +32,11 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
         // A vendor's table may bear one of our names; it is ours when it has at least the natural key.
         let ours =
             layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
-        return (ours || head.looks_like().is_none()).then_some(Ok(Format::CanonicalCsv(layout.kind)));
+        let taken = ours || head.looks_like().is_none();
+        return taken.then(|| match named_adjusted(file.stem(), layout, &head.columns) {
+            Some(reason) => Err(reason),
+            None => Ok(Format::CanonicalCsv(layout.kind)),
+        });
     }
     let keys = if head.encoding == Encoding::Json { head.record_keys() } else { head.columns.clone() };
     let has = |name: &&str| keys.iter().any(|key| key == name);
@@ -43,6 +47,19 @@ pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, S
         Some(named.filter(|layout| layout.key.iter().chain(layout.required).all(has))?.kind)
     };
     Some(Ok(Format::CanonicalRecords { kind, encoding: head.encoding }))
+}
+
+/// Why a file is not taken for raw values whose name says that they are adjusted (`prices-split-adjusted.csv`), while no
+/// column says on which shares they are.
+fn named_adjusted(stem: &str, layout: &Layout, columns: &[String]) -> Option<String> {
+    let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
+    let says = |column: &String| column.eq_ignore_ascii_case(basis);
+    if !stem.to_ascii_lowercase().contains("adj") || columns.iter().any(says) {
+        return None;
+    }
+    Some(format!(
+        "is called adjusted, and has no column {basis}: add it (split_adjusted, or raw), or read the file under a map that says {basis} in [constants] (ingest map FILE); values that are adjusted for dividends too cannot be used"
+    ))
 }
 
 /// What a canonical file of this encoding is.

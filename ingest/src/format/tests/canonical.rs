@@ -212,6 +212,35 @@ fn company_figures_may_be_large() {
 }
 
 #[test]
+fn a_file_that_is_called_adjusted_is_not_taken_for_raw() {
+    let text = "date,symbol,open,close,low,high,volume\n2014-06-06,AAPL,92.8,92.2,92,93,87620911\n";
+    assert!(refused("prices-split-adjusted.csv", text).contains("no column basis"));
+    assert!(refused("dividends-adj.csv", "symbol,ex_date,amount\n").contains("no column amount_basis"));
+    let said = "symbol,date,close,basis\nAAPL,2014-06-06,92.2,split_adjusted\n";
+    assert_eq!(
+        read_text("prices-adjusted.csv", said),
+        ["price AAPL 2014-06-06 o=- h=- l=- c=92.2 v=- split_adjusted"]
+    );
+}
+
+#[test]
+fn a_day_may_be_written_as_its_beginning() {
+    let text = "date,symbol,close\n2016-01-05 00:00:00,WLTW,125.84\n2016-01-05 09:30:00,WLTW,125.9\n";
+    let found = read_text("prices.csv", text);
+    assert_eq!(found[0], "price WLTW 2016-01-05 o=- h=- l=- c=125.84 v=- raw");
+    assert!(found[1].starts_with("reject 3 intraday_row"), "{found:?}");
+    let paid = "symbol,ex_date,amount\nKO,2024-03-14T00:00:00Z,0.485\n";
+    assert_eq!(read_text("dividends.csv", paid), ["dividend KO 2024-03-14 0.485 USD regular raw"]);
+}
+
+#[test]
+fn what_was_put_together_or_saved_by_a_spreadsheet_is_no_row() {
+    let text = "symbol,date,close\nKO,2024-03-13,60.1\nsymbol,date,close\r\nPEP,2024-03-13,165\n,,\n , ,\n";
+    let found = read_text("prices.csv", text);
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
 fn headers_that_cannot_be_read_refuse_the_file() {
     assert!(
         refused("prices.csv", "symbol,date,price\nA,2024-03-14,1\n")
@@ -222,6 +251,7 @@ fn headers_that_cannot_be_read_refuse_the_file() {
     );
     assert!(refused("prices.csv", "symbol,date,close,close\n").contains("twice"));
     assert!(refused("quotes.csv", "symbol,date,close\n").contains("name it by its kind"));
+    assert!(refused("quotes.csv", "symbol,date,dividend\n").contains("ingest map FILE"));
     assert!(refused("quotes.csv", "a;b;c\n").contains("its columns are: a, b, c"));
     assert!(refused("quotes.csv", "").contains("empty"));
     let lenient = Options { ignore_unknown: true, ..options() };
