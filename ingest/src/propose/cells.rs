@@ -2,7 +2,7 @@
 
 /// Ways to write dates, the likelier first; with the numbers of year, month and day in one another's place, the
 /// first that fits all cells is proposed.
-const DATE_FORMATS: [&str; 14] = [
+const DATE_FORMATS: [&str; 16] = [
     "YYYY-MM-DD",
     "YYYYMMDD",
     "YYYY/MM/DD",
@@ -15,6 +15,8 @@ const DATE_FORMATS: [&str; 14] = [
     "DD-MMM-YYYY",
     "DD-MMM-YY",
     "MMM DD, YYYY",
+    "MMM DD YYYY",
+    "DD MMM YYYY",
     "MM/DD/YY",
     "DD/MM/YY",
 ];

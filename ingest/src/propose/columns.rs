@@ -5,7 +5,7 @@ use market::event::Kind;
 use crate::format::plain;
 
 /// Vendors' words in one spelling (without case, blanks and signs) and what they mean in rows of a kind.
-const PRICE: [(&str, &str); 41] = [
+const PRICE: [(&str, &str); 50] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),
     ("tic", "symbol"),
@@ -47,8 +47,17 @@ const PRICE: [(&str, &str); 41] = [
     ("schlusskurs", "close"),
     ("c", "close"),
     ("vwap", "vwap"),
+    ("actsymbol", "symbol"),
+    ("t", "date"),
+    ("erffn", "open"),
+    ("zuletzt", "close"),
+    ("apertura", "open"),
+    ("mximo", "high"),
+    ("mnimo", "low"),
+    ("ltimo", "close"),
+    ("cierre", "close"),
 ];
-const VOLUME: [(&str, &str); 8] = [
+const VOLUME: [(&str, &str); 9] = [
     ("volume", "volume"),
     ("vol", "volume"),
     ("v", "volume"),
@@ -57,8 +66,9 @@ const VOLUME: [(&str, &str); 8] = [
     ("tradedvolume", "volume"),
     ("sharestraded", "volume"),
     ("umsatz", "volume"),
+    ("tottrdqty", "volume"),
 ];
-const DIVIDEND: [(&str, &str); 22] = [
+const DIVIDEND: [(&str, &str); 30] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),
     ("stock", "symbol"),
@@ -81,8 +91,16 @@ const DIVIDEND: [(&str, &str); 22] = [
     ("amount", "amount"),
     ("cashamount", "amount"),
     ("currency", "currency"),
+    ("actsymbol", "symbol"),
+    ("exdivdate", "ex_date"),
+    ("exdividend", "ex_date"),
+    ("dividendexdate", "ex_date"),
+    ("exoreffdate", "ex_date"),
+    ("dividendrate", "amount"),
+    ("dividendamount", "amount"),
+    ("announcementdate", "declaration_date"),
 ];
-const SPLIT: [(&str, &str); 8] = [
+const SPLIT: [(&str, &str); 20] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),
     ("date", "ex_date"),
@@ -91,6 +109,18 @@ const SPLIT: [(&str, &str); 8] = [
     ("splits", "ratio"),
     ("stocksplits", "ratio"),
     ("ratio", "ratio"),
+    ("actsymbol", "symbol"),
+    ("executiondate", "ex_date"),
+    ("splitratio", "ratio"),
+    ("splitfactor", "ratio"),
+    ("newshares", "to"),
+    ("tofactor", "to"),
+    ("numerator", "to"),
+    ("splitto", "to"),
+    ("oldshares", "from"),
+    ("forfactor", "from"),
+    ("denominator", "from"),
+    ("splitfrom", "from"),
 ];
 
 /// The kind of a table by its columns: what has a close is prices.
@@ -100,7 +130,7 @@ pub(super) fn kind_of(names: &[String]) -> Kind {
         Kind::Price
     } else if has(Kind::Dividend, "amount") {
         Kind::Dividend
-    } else if has(Kind::Split, "ratio") {
+    } else if has(Kind::Split, "ratio") || has(Kind::Split, "from") && has(Kind::Split, "to") {
         Kind::Split
     } else {
         Kind::Price

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use super::cells::{Signs, date_formats, is_number, is_ticker};
+use crate::normalize::is_absent;
 use crate::records::Records;
 
 /// How much of a file is looked at.
 pub(super) const LOOKED_AT: u64 = 256 * 1024;
 /// Records looked at.
 const RECORDS: usize = 300;
+/// Words for no value that are none everywhere.
+const ABSENT: [&str; 4] = ["-", "--", "NaN", "nan"];
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// What a column holds.
@@ -48,6 +51,8 @@ pub(super) struct Look {
     pub(super) names: Vec<String>,
     pub(super) contents: Vec<Content>,
     pub(super) signs: Signs,
+    /// Words for no value that a map has to say.
+    pub(super) absent: Vec<&'static str>,
     /// The first cells of every column.
     pub(super) samples: Vec<String>,
 }
@@ -67,7 +72,7 @@ impl Look {
         }
         let beginning = text.trim_start_matches('\u{feff}').trim_start();
         if beginning.starts_with(['{', '[']) || text.contains('\0') {
-            let message = "is no table of columns; a map for JSON is written by hand: its columns are the members' names (quote.close), see `ingest map nasdaq` for the other keys";
+            let message = "is no table of columns; a map for JSON is written by hand: its columns are the members' names (quote.close), [file] records = \"data.rows\" the member that holds the records; see `ingest map nasdaq` for the other keys";
             return Err(message.to_owned());
         }
         let Cut { delimiter, records, .. } = cut(&text)?;
@@ -81,15 +86,17 @@ impl Look {
         let rows: Vec<&Line> = table[header..].iter().copied().filter(is_whole).collect();
         let cells = |column: usize| -> Vec<&str> {
             let cells = rows.iter().filter_map(|line| Some(line.cells.get(column)?.trim()));
-            cells.filter(|cell| !matches!(*cell, "" | "-" | "N/A" | "null" | "NaN" | "nan")).collect()
+            cells.filter(|cell| !is_absent(cell.as_bytes()) && !ABSENT.contains(cell)).collect()
         };
         let contents: Vec<Content> = (0..width).map(|column| content(&cells(column))).collect();
+        let stands = |word: &&str| rows.iter().any(|line| line.cells.iter().any(|cell| cell.trim() == *word));
+        let absent = ABSENT.into_iter().filter(stands).collect();
         let numbers = (0..width).filter(|column| contents[*column] == Content::Numbers);
         let numbers: Vec<&str> = numbers.flat_map(cells).collect();
         let signs = Signs::of(numbers.iter().copied());
         let samples =
             (0..width).map(|column| cells(column).first().copied().unwrap_or_default().to_owned()).collect();
-        Ok(Self { windows_1252, delimiter, first_line, header, names, contents, signs, samples })
+        Ok(Self { windows_1252, delimiter, first_line, header, names, contents, signs, absent, samples })
     }
 
     /// What of a file's beginning is whole lines.

@@ -106,26 +106,40 @@ fn propose_for(file: &FeedFile) -> Result<String, String> {
             format!("\n# The map {name}, which ships with the program, reads it too: --map {name}\n")
         })
         .collect();
-    Ok(format!("{text}{shown}{fitting}"))
+    let refusal =
+        refusal(file, &lines).map(|reason| format!("\n# Without a map it {}\n", shown_line(&reason)));
+    let refusal = refusal.unwrap_or_default();
+    Ok(format!("{text}{shown}{fitting}{refusal}"))
+}
+
+/// Why a file is not read without a map, which may be a reason not to read it at all.
+fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
+    let head = Head::read(file, &mut &*bytes).ok()?;
+    Format::recognise(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
+}
+
+/// Reading as nobody said more about it.
+fn reading(map: Option<Arc<Map>>, symbol: Option<Symbol>) -> Options {
+    Options {
+        choice: Choice::Auto,
+        map,
+        symbol,
+        symbol_from: None,
+        currency: Currency::dollar(),
+        ignore_unknown: false,
+        today: Utc::now().date_naive(),
+    }
 }
 
 /// The first rows of a file under a map, as comments.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = Map::parse(map).map_err(|error| error.to_string())?;
-    let today = Utc::now().date_naive();
-    let options = Options {
-        choice: Choice::Auto,
-        map: Some(Arc::new(map)),
-        symbol,
-        symbol_from: None,
-        currency: Currency::dollar(),
-        ignore_unknown: false,
-        today,
-    };
+    let options = reading(Some(Arc::new(map)), symbol);
     let head = Head::read(file, &mut &*bytes).map_err(|error| error.to_string())?;
     let format = Format::recognise(file, &head, &options)?;
     let (sender, pieces) = sync_channel(64);
-    let mut rows = Collector::new(&file.label, DateTime::UNIX_EPOCH, today, sender, sync_channel(0).1);
+    let mut rows =
+        Collector::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     // Whoever collects waits until what it gives away is taken.
     let (read, stats, pieces) = std::thread::scope(|scope| {
         let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<Piece>>());

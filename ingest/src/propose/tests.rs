@@ -62,6 +62,29 @@ fn wide_tables_are_understood() {
 }
 
 #[test]
+fn what_is_adjusted_is_proposed_so() {
+    let adjusted = ["\n[constants]\nbasis = \"split_adjusted\""];
+    check("A.csv", b"Date,Close,Adj Close,Volume\n13/01/2024,1,1,1\n", &adjusted);
+    check("A.csv", b"ticker,date,close,volume,closeadj\nA,2024-01-13,1,1,1\n", &adjusted);
+    check("prices-split-adjusted.csv", b"date,symbol,close\n1/13/2010,AAL,4.7\n", &adjusted);
+    let raw = ["# [constants]\n# basis = \"split_adjusted\""];
+    check("A.csv", b"Date,Close,Volume,Adj Close\n13/01/2024,1,1,1\n", &raw);
+    let multiplied = b"Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n2024-01-12,1,1,1,1,1,0,0\n";
+    check("A.csv", multiplied, &["# Without a map it has no Adj Close"]);
+}
+
+#[test]
+fn events_are_told_by_many_words() {
+    let split = "symbol,newshares,oldshares,date,\nINFY,2,1,2014-12-02,\n";
+    check("s.csv", split.as_bytes(), &["kind = \"split\"", "\"from\":\"1\"", "\"to\":\"2\""]);
+    check("s.csv", b"date,split_factor,symbol\n1992-06-15,1.5,MSFT\n", &["\"from\":\"2\"", "\"to\":\"3\""]);
+    let paid = b"Symbol,Ex-Div Date,Record Date,Amount\nSPY,2021-12-17,2021-12-20,1.6364\n";
+    check("d.csv", paid, &["ex_date = \"Ex-Div Date\"", "\"ex_date\":\"2021-12-17\""]);
+    let none = b"Date,Price,Vol.\n\"Jan 05, 2020\",74.36,146.32M\n\"Jan 03, 2020\",74.36,-\n";
+    check("A.csv", none, &["absent = [\"-\"]", "\"volume\":146320000"]);
+}
+
+#[test]
 fn doubts_are_said() {
     let text = "date,open,high,low,close,volume,Name\n02/01/2013,15,15,14,14,8407500,AAL\n";
     check("all.csv", text.as_bytes(), &["or DD/MM/YYYY", "# symbol = \"Name\"", "# not taken: Name"]);

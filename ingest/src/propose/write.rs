@@ -7,6 +7,7 @@ use market::event::Kind;
 use super::cells::is_ticker;
 use super::columns::{kind_of, meaning};
 use super::look::{Content, Look};
+use crate::format::plain;
 
 /// Columns of prices in the order that headerless files have them.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
@@ -59,15 +60,37 @@ fn write_map(out: &mut String, look: &Look, label: &str) -> std::fmt::Result {
     }
     write_dates(out, look, &columns)?;
     write_signs(out, look)?;
+    if !look.absent.is_empty() {
+        writeln!(out, "\n[rows]\nabsent = {:?} # words for no value", look.absent)?;
+    }
     if kind == Kind::Price {
         writeln!(out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
-        writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
+        if is_adjusted(look, label) {
+            writeln!(out, "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so")?;
+        } else {
+            writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
+        }
         writeln!(out, "\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:")?;
         writeln!(out, "# [scale]\n# close = \"0.0001\"")?;
     } else if kind == Kind::Dividend && !columns.iter().any(|(name, ..)| *name == "currency") {
         writeln!(out, "\n[constants]\ncurrency = \"USD\" # check: what the amounts are in")?;
+        if look.names.iter().any(|name| name == "Dividends") {
+            writeln!(out, "amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid")?;
+        }
     }
     Ok(())
+}
+
+/// Whether prices are adjusted for splits, by what stands beside them: who has an adjusted close adjusts the close for
+/// splits. Yahoo's older layout does not, which has it last.
+fn is_adjusted(look: &Look, label: &str) -> bool {
+    let place = |words: &[&str]| {
+        let called = |name: &String| name.split('|').any(|part| words.contains(&plain(part).as_str()));
+        look.names.iter().position(called)
+    };
+    let adjusted = place(&["adjclose"]).filter(|at| place(&["volume"]).is_none_or(|volume| *at < volume));
+    adjusted.or_else(|| place(&["adjustedclose", "closeadj"])).is_some()
+        || label.to_lowercase().contains("adj")
 }
 
 fn write_file(out: &mut String, look: &Look) -> std::fmt::Result {

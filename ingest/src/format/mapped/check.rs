@@ -64,6 +64,7 @@ impl<'a> Check<'a> {
             windows_1252: self.is_windows_1252()?,
             first_line: self.definition.file.first_line,
             header,
+            records: self.definition.file.records.clone(),
             columns: self.columns(header)?,
             constants: self.constants()?,
             wide: self.wide(header)?,

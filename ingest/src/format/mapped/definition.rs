@@ -45,6 +45,8 @@ pub(super) struct FileLayout {
     pub(super) first_line: Option<u64>,
     /// Lines of the header.
     pub(super) header: Option<Spanned<u64>>,
+    /// JSON: the member that holds the records, such as `data.dividends.rows`.
+    pub(super) records: Option<String>,
 }
 
 /// `[dates]`.

@@ -29,6 +29,8 @@ pub struct Map {
     pub(super) first_line: Option<u64>,
     /// Lines of the header.
     pub(super) header: u64,
+    /// JSON: the member that holds the records; where the map does not say it, a list, `results` or `data` does.
+    pub(super) records: Option<String>,
     pub(super) columns: Vec<(&'static str, Place)>,
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) wide: Option<WideNames>,

@@ -13,7 +13,7 @@ use super::head::Head;
 use super::json::Json;
 use super::ratio;
 use super::reading::{Format, Options, ReadError, Reading, Whose};
-use super::vendor::read_objects;
+use super::vendor::{read_documents, read_objects};
 use crate::collect::Collector;
 use crate::normalize::Fault;
 use crate::records::{Record, Records};
@@ -58,6 +58,9 @@ pub(super) fn recognise(
     };
     if head.encoding != Encoding::Csv && map.wide.is_some() {
         return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
+    }
+    if head.encoding == Encoding::Csv && map.records.is_some() {
+        return Err("is a table, which has no members: file.records is for JSON".to_owned());
     }
     let mended = head.columns.iter().any(|name| name == ID_FIELD);
     Ok(Format::Mapped { map: map.clone(), encoding: head.encoding, symbol, mended })
@@ -281,14 +284,50 @@ fn read_json(
             Place::Number(number) => (*name, Cow::Owned(number.to_string())),
         });
     }
-    read_objects(reading, rows, |object, wrapper, line, rows| {
+    let take = |object: Json<'_>, wrapper: Option<Json<'_>>, line: u64, rows: &mut Collector| {
         let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
             .and_then(|values| accept(map, values, line, object.raw().len(), rows));
         if let Err(fault) = read {
             rows.stats.records += 1;
             rows.reject(line, object.raw().as_bytes(), fault);
         }
-    })
+    };
+    // Rows that were written to be mended lie in no page.
+    let Some(path) = map.records.as_deref().filter(|_| !mended) else {
+        return read_objects(reading, rows, take);
+    };
+    let by_line = reading.encoding == Encoding::Ndjson;
+    let mut number = 0;
+    read_documents(reading, rows, |document, line, rows| {
+        records_at(document, Some(path), None, &mut |object, page| {
+            number += 1;
+            take(object, page, if by_line { line } else { number }, rows);
+        });
+    })?;
+    match number {
+        0 => {
+            Err(ReadError::Refused(format!("has no records at {path:?}, where the map's file.records says")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Gives the objects at a path of members, through every list on the way, with what holds them.
+fn records_at<'a>(
+    value: Json<'a>,
+    path: Option<&str>,
+    page: Option<Json<'a>>,
+    each: &mut impl FnMut(Json<'a>, Option<Json<'a>>),
+) {
+    if value.is_list() {
+        value.items().into_iter().for_each(|item| records_at(item, path, page, each));
+        return;
+    }
+    let Some(path) = path else { return each(value, page) };
+    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    if let Some(inner) = value.get(name) {
+        records_at(inner, rest, Some(value), each);
+    }
 }
 
 /// The values of an object; what it has not, the answer around it may have.

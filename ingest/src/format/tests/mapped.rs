@@ -17,6 +17,22 @@ fn wrong(map: &str, parts: &[&str]) {
 }
 
 #[test]
+fn json_says_where_its_records_are() {
+    let map = "kind = \"dividend\"\n[file]\nrecords = \"data.rows\"\n[columns]\nsymbol = \"ticker\"\nex_date = \"date\"\namount = \"dividend\"\n";
+    let read = |text: &str| {
+        let options = Options { map: Some(Arc::new(Map::parse(map).unwrap())), ..options() };
+        bodies("d.json", text, &options).map(|_| read_with("d.json", text, &options))
+    };
+    let row = r#"{"date":"2020-8-7","dividend":0.82,"label":"August 07, 20"}"#;
+    let expected = Ok(vec!["dividend AAPL 2020-08-07 0.82 USD regular raw".to_owned()]);
+    assert_eq!(read(&format!(r#"{{"data":{{"ticker":"AAPL","rows":[{row}]}}}}"#)), expected);
+    assert_eq!(read(&format!(r#"{{"data":[{{"ticker":"AAPL","rows":[{row}]}}]}}"#)), expected);
+    assert!(read(r#"{"data":{"other":[]}}"#).unwrap_err().contains("file.records"));
+    let table = Options { map: Some(Arc::new(Map::parse(map).unwrap())), ..options() };
+    assert!(bodies("d.csv", "ticker,date,dividend\n", &table).unwrap_err().contains("is a table"));
+}
+
+#[test]
 fn every_shipped_map_is_good() {
     for (name, text) in SHIPPED {
         assert!(Map::parse(text).is_ok(), "{name}: {:?}", Map::parse(text));
