@@ -14,6 +14,7 @@ mod asvs;
 mod attacks;
 mod audit;
 mod browser;
+mod collections;
 mod daily;
 mod dashboard;
 mod depth;
