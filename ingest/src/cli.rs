@@ -20,7 +20,7 @@ use crate::load::{LoadArgs, load};
 use crate::log::LogError;
 use crate::metrics::Metrics;
 use crate::propose::{MapArgs, propose};
-use crate::pull::{PullArgs, Pulled, pull};
+use crate::pull::{PullArgs, PullError, Pulled, pull};
 use crate::rejects::{RejectsArgs, RejectsError, rejects};
 use crate::report::print;
 use crate::show::{self, RunsArgs, ShowArgs};
@@ -135,9 +135,12 @@ async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> std::io::Result<E
         return Ok(failed(format_args!("the program's cryptography cannot be set up"), 2));
     }
     let metrics = metrics()?;
-    let report = |pulled: &Pulled| {
-        metrics.pulled(pulled);
-        print(pulled, &pulled.text(), args.json);
+    let report = |round: Result<&Pulled, &PullError>| match round {
+        Ok(pulled) => {
+            metrics.pulled(pulled);
+            print(pulled, &pulled.text(), args.json);
+        }
+        Err(_) => metrics.away(),
     };
     let shutdown = Shutdown::listen()?;
     let pulling = pull(args, stream, &shutdown, report);

@@ -43,12 +43,13 @@ use wanted::would_ask;
 /// The least pause between rounds, and after the log could not be reached.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// Pulls as the command line says; each round is reported as it ends. The exit code.
+/// Pulls as the command line says; each round is reported as it ends, also one that did not reach the log and is made again.
+/// The exit code.
 pub async fn pull(
     args: &PullArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-    report: impl Fn(&Pulled),
+    report: impl Fn(Result<&Pulled, &PullError>),
 ) -> Result<u8, PullError> {
     if args.show {
         return show(args);
@@ -69,7 +70,7 @@ pub async fn pull(
         let mut code = 0;
         for pulling in pullings {
             let pulled = pulling.once().await?;
-            report(&pulled);
+            report(Ok(&pulled));
             code = code.max(pulled.exit_code());
         }
         return Ok(code);
@@ -94,7 +95,7 @@ async fn dry_run(
     args: &PullArgs,
     connectors: &[Connector],
     settings: &StreamSettings,
-    report: impl Fn(&Pulled),
+    report: impl Fn(Result<&Pulled, &PullError>),
 ) -> Result<u8, PullError> {
     for connector in connectors {
         let bookmarks = match Log::existing(settings).await {
@@ -104,7 +105,7 @@ async fn dry_run(
                 BTreeMap::new()
             }
         };
-        report(&would_ask(args, connector, &symbols(args, connector)?, &bookmarks)?);
+        report(Ok(&would_ask(args, connector, &symbols(args, connector)?, &bookmarks)?));
     }
     Ok(0)
 }
@@ -158,16 +159,17 @@ impl Pulling<'_> {
 
     /// Makes rounds until it is told to stop: one at once for what the last scheduled time left undone, then at every
     /// scheduled time, and when a budget that was used up allows more. Without a schedule it makes one.
-    async fn on_schedule(&self, report: impl Fn(&Pulled)) -> Result<(), PullError> {
+    async fn on_schedule(&self, report: impl Fn(Result<&Pulled, &PullError>)) -> Result<(), PullError> {
         loop {
             let again = match self.once().await {
                 Ok(pulled) => {
-                    report(&pulled);
+                    report(Ok(&pulled));
                     let Some(schedule) = &self.connector.schedule else { return Ok(()) };
                     schedule.after(Utc::now()).into_iter().chain(pulled.again_at).min()
                 }
                 Err(PullError::Interrupted) => return Ok(()),
                 Err(error) if error.exit_code() == 3 => {
+                    report(Err(&error));
                     tracing::warn!("{error}; what was fetched is kept meanwhile");
                     Some(Utc::now() + AWAY)
                 }
