@@ -265,6 +265,16 @@ mod tests {
     }
 
     #[test]
+    fn a_column_gives_back_the_number() {
+        for text in ["0", "1.1", "-0.000001", "100", "9999999999.9999999999"] {
+            let (value, mut column) = (Exact(text.parse().unwrap()), bytes::BytesMut::new());
+            let _ = value.to_sql(&Type::NUMERIC, &mut column).unwrap();
+            // Equal numbers may differ in their zeros, which answers would show.
+            assert_eq!(Exact::from_sql(&Type::NUMERIC, &column).unwrap().0.to_string(), text);
+        }
+    }
+
+    #[test]
     fn leaves_as_number_or_text() {
         let value = Exact("1.10".parse().unwrap_or_default());
         assert_eq!(serde_json::to_string(&value).ok().as_deref(), Some("1.10"));

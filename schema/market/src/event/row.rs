@@ -59,3 +59,19 @@ pub(crate) fn line_column(line: u64) -> i64 {
     debug_assert!(i64::try_from(line).is_ok(), "lines are refused above that where they are read");
     line.cast_signed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_kept_or_refused_whole() {
+        let read = |line: u64| {
+            let row = serde_json::json!({ "file": "a.csv", "line": line, "reason": "r", "message": "m", "row": "" });
+            serde_json::from_value::<Reject>(row).map(|reject| reject.line).ok()
+        };
+        let last = i64::MAX.unsigned_abs();
+        assert_eq!([1, 7, last, last + 1].map(read), [Some(1), Some(7), Some(last), None]);
+        assert_eq!(line_column(last), i64::MAX);
+    }
+}

@@ -228,6 +228,32 @@ mod tests {
     }
 
     #[test]
+    fn industries_are_told_of_by_name() {
+        let in_industry =
+            |industry: &str, member: Member| Member { industry: Some(industry.into()), ..member };
+        let members = [
+            in_industry("Pipelines", member("A", dec!(6), 10)),
+            in_industry("Drilling", member("B", dec!(2), 10)),
+            in_industry("Pipelines", member("C", dec!(8), 10)),
+            in_industry("Drilling", member("D", dec!(0), 10)),
+            member("E", dec!(9), 10),
+        ];
+        let rows = sector_rows(&members, "2024-12-31".parse().unwrap());
+        let told = |industry: &Industry| {
+            let median = industry.median_yield.map(|median| median.to_string());
+            (industry.industry.clone(), industry.stock_count, median)
+        };
+        // Who pays nothing is counted, but has no yield.
+        assert_eq!(
+            rows[0].industries.0.iter().map(told).collect::<Vec<_>>(),
+            [
+                ("Drilling".to_owned(), 2, Some("2".to_owned())),
+                ("Pipelines".to_owned(), 2, Some("7".to_owned()))
+            ]
+        );
+    }
+
+    #[test]
     fn medians_are_over_payers_and_weights_over_all() {
         let as_of = "2024-12-31".parse().unwrap();
         let fund = Member { security_type: SecurityType::Etf, ..member("F", dec!(9), 1000) };

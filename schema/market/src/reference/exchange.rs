@@ -111,7 +111,9 @@ mod tests {
             ("US", None),
             ("", None),
         ] {
-            assert_eq!(Exchange::find(name).map(|exchange| exchange.mic), mic, "{name}");
+            let found = Exchange::find(name);
+            assert_eq!(found.map(|exchange| exchange.mic), mic, "{name}");
+            assert!(found.is_none_or(|exchange| Exchange::all().contains(exchange)), "{name}");
         }
     }
 

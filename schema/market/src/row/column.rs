@@ -61,3 +61,22 @@ impl<'a, T: serde::de::DeserializeOwned> FromSql<'a> for Json<T> {
         *ty == Type::JSON
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nested_value_fits_a_column_that_keeps_its_digits() {
+        // Only `json` keeps the text as it was written.
+        let fits = |ty| (<Json<Exact> as ToSql>::accepts(&ty), <Json<Exact> as FromSql<'_>>::accepts(&ty));
+        assert_eq!(
+            [Type::JSON, Type::JSONB, Type::TEXT].map(fits),
+            [(true, true), (false, false), (false, false)]
+        );
+        let (value, mut column) = (Json(Exact("1.10".parse().unwrap())), BytesMut::new());
+        let _ = value.to_sql(&Type::JSON, &mut column).unwrap();
+        assert_eq!(&column[..], b"1.10");
+        assert_eq!(Json::<Exact>::from_sql(&Type::JSON, &column).unwrap(), value);
+    }
+}

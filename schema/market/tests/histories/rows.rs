@@ -213,3 +213,34 @@ fn who_is_delisted_pays_nothing_from_its_last_day_on() {
     assert_eq!(on("2024-06-28"), (true, true, false, true, true));
     assert_eq!(on("2024-06-27"), (false, false, true, false, false));
 }
+
+#[test]
+fn a_stock_is_described_as_its_reference_record_says() {
+    let mut history = company();
+    let nameless = derived(&History { security: None, ..history.clone() }).stock;
+    assert_eq!((nameless.name.as_str(), nameless.company.0.ipo_date), ("LIFE", None));
+    history.security = Some(observed(json!({
+        "symbol": "LIFE", "name": "Life Works", "type": "stock", "currency": "USD", "status": "active",
+        "exchange": "XNYS", "sector": "Utilities", "industry": "Water", "country": "US", "indexes": ["sp500"],
+        "description": "Mends lives.", "website": "https://life.example", "ceo": "A. Live", "employees": 12,
+        "ipo_date": "1998-05-04", "cik": "0000000007", "figi": "BBG000000001", "isin": "US0000000002",
+        "cusip": "000000003",
+    })));
+    let found = derived(&history);
+    let stock = &found.stock;
+    assert_eq!((stock.name.as_str(), found.quote.name.as_str()), ("Life Works", "Life Works"));
+    let texts = [&stock.exchange, &stock.sector, &stock.industry, &stock.country].map(Option::as_deref);
+    assert_eq!(texts, [Some("XNYS"), Some("Utilities"), Some("Water"), Some("US")]);
+    assert_eq!(stock.indexes.0, ["sp500"]);
+    let ids = &stock.identifiers.0;
+    assert_eq!(
+        [&ids.cik, &ids.figi, &ids.isin, &ids.cusip].map(Option::as_deref),
+        [Some("0000000007"), Some("BBG000000001"), Some("US0000000002"), Some("000000003")]
+    );
+    let profile = &stock.company.0;
+    assert_eq!(
+        [&profile.description, &profile.website, &profile.ceo].map(Option::as_deref),
+        [Some("Mends lives."), Some("https://life.example"), Some("A. Live")]
+    );
+    assert_eq!((profile.employees, profile.ipo_date), (Some(12), Some(date("1998-05-04"))));
+}

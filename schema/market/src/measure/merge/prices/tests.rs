@@ -279,3 +279,16 @@ fn adjusted_closes_return_to_the_shares_of_their_day() {
     halved.prices[0].bars = halved.prices[0].bars.slice(0..1);
     assert_eq!(closes(&derived(&halved, &[])), ["2024-06-21 10"]);
 }
+
+#[test]
+fn each_bar_is_on_the_shares_that_it_says_itself() {
+    let rows = [bar("2024-06-20", 1_000), bar("2024-06-21", 2_000), bar("2024-06-28", 1_030)];
+    let mut mixed = source("a", 2, &rows);
+    // The second is said as traded, the others on the shares of the newest day.
+    mixed.bars.versions = vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }, BarVersion::UNKNOWN];
+    mixed.bars.version[1] = 1;
+    let mut halved = history(vec![mixed]);
+    let split = serde_json::json!({ "symbol": "TEST", "ex_date": "2024-06-24", "from": "1", "to": "2" });
+    halved.splits = vec![observed::<Split>(split)];
+    assert_eq!(closes(&derived(&halved, &[])), ["2024-06-20 20", "2024-06-21 20", "2024-06-28 10.3"]);
+}
