@@ -15,6 +15,7 @@ use event_log::sequence::Sequence;
 use event_log::stream;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use market::measure::METHOD_VERSION;
 use process::Shutdown;
 use process::failpoint;
 use store::db::{self, DbError, error_chain};
@@ -31,6 +32,7 @@ use crate::writer::Writer;
 
 const STAGING: &str = include_str!("../queries/staging.sql");
 const FACT_SETS: &str = include_str!("../queries/fact_sets_followed.sql");
+const SERVED: &str = include_str!("../queries/generation_served.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../queries/halt.sql");
 
@@ -51,6 +53,9 @@ pub async fn run(
     let mut sessions = FuturesUnordered::new();
     let mut followed: HashSet<String> = HashSet::new();
     let goal = if until_caught_up { Goal::CaughtUp } else { Goal::Follow };
+    if let Err(error) = warn_of_older_method(settings).await {
+        tracing::warn!("what is served cannot be looked up: {error}");
+    }
     loop {
         for fact_set in fact_sets(settings).await.unwrap_or_else(|_| vec![LIVE_FACTS.to_owned()]) {
             if followed.insert(fact_set.clone()) {
@@ -84,8 +89,21 @@ enum Goal {
 
 async fn fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, RunError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
-    let rows = client.query(FACT_SETS, &[&market::measure::METHOD_VERSION]).await?;
+    let rows = client.query(FACT_SETS, &[&METHOD_VERSION]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// Warns when what is served is of another release's rules, so that nothing new reaches it.
+async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbError> {
+    let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    let served = client.query_one(SERVED, &[]).await?;
+    let (id, method): (i32, String) = (served.try_get("id")?, served.try_get("method_version")?);
+    if method != METHOD_VERSION {
+        tracing::warn!(
+            "generation {id} is served and stands still, for its rules are {method} and this program's {METHOD_VERSION}: projector rebuild, diff, promote"
+        );
+    }
+    Ok(())
 }
 
 /// Sessions one after the other, with back-off after transient failures.

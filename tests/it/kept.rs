@@ -23,7 +23,7 @@ const PATHS: [&str; 9] = [
 ];
 
 /// Status and body of every path. Entity tags name a position too, and are others after a restore.
-async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, String)>> {
+pub(crate) async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, String)>> {
     let mut answers = BTreeMap::new();
     for path in PATHS {
         let reply = api.get(path, Some(key)).await?;

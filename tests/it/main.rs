@@ -62,5 +62,6 @@ mod sequences;
 mod servers;
 mod sync;
 mod taken_back;
+mod upgrade;
 mod vendors;
 mod what_if;
