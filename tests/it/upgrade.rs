@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use harness::{Api, TestApp, eventually};
 
 use crate::api_world::TODAY;

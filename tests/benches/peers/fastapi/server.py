@@ -20,7 +20,7 @@ QUOTE = "select to_json(q)::text from read_g1.quotes q where q.symbol = $1"
 
 @asynccontextmanager
 async def pooled(app: FastAPI):
-    app.state.pool = await asyncpg.create_pool(os.environ["DATABASE"], max_size=16 // WORKERS)
+    app.state.pool = await asyncpg.create_pool(os.environ["DATABASE"], min_size=1, max_size=16 // WORKERS)
     yield
     await app.state.pool.close()
 
