@@ -216,9 +216,11 @@ async fn a_person_without_scripts_does_the_same() -> Result<()> {
     stage.open("/dashboard/keys").await?;
     browser.click("tbody tr:last-child td .actions a.danger").await?;
     browser.click("button.danger").await?;
+    assert!(browser.text("[role=status]").await?.contains("deleted"));
     assert_eq!(stage.status(&new).await?, 401);
     stage.open("/dashboard/plan").await?;
     browser.click("button[name=tier][value=premium]").await?;
+    browser.text("[role=status]").await?;
     assert_eq!(stage.world.api.get(CALL, Some(&key)).await?.header("x-ratelimit-limit"), Some("100"));
     browser.click("form[action='/sign-out'] button").await?;
     assert_eq!(stage.path().await?, "/");
