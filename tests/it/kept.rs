@@ -37,7 +37,7 @@ pub(crate) async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static st
 /// derivation: what is told from them begins anew with a restored database.
 fn lasting(body: String) -> String {
     ["\"sync_from\":\"", "\"next_cursor\":\"", "\"factors_changed_at\":\""].into_iter().fold(
-        body,
+        body.replace("\"factors_changed_at\":null", ""),
         |body, name| match body
             .split_once(name)
             .and_then(|(before, rest)| Some((before, rest.split_once('"')?.1)))

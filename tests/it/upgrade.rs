@@ -50,7 +50,9 @@ async fn serves(api: &Api, generation: i32) -> Result<()> {
 
 #[tokio::test]
 async fn what_an_older_release_left_is_served_on_and_becomes_what_a_fresh_load_gives() -> Result<()> {
-    let (older, fresh) = (with_older_log(true).await?, with_older_log(false).await?);
+    // Roles belong to the server, so those that the dump names are there after this.
+    let fresh = with_older_log(false).await?;
+    let older = with_older_log(true).await?;
     older.projector(&["migrate"]).await?.success()?;
     let (upgraded, expected) = (catalogue(&older).await?, catalogue(&fresh).await?);
     let missing: Vec<_> = expected.iter().filter(|line| !upgraded.contains(line)).collect();
@@ -70,8 +72,17 @@ async fn what_an_older_release_left_is_served_on_and_becomes_what_a_fresh_load_g
     let fresh_api = fresh.api_serve().await?;
     let fresh_key = fresh.key("professional").await?;
     let expected = answers(&fresh_api, &fresh_key).await?;
-    for (path, answer) in answers(&api, KEY.trim()).await? {
-        assert_eq!(Some(&answer), expected.get(path), "{path}");
+    for (path, (status, body)) in answers(&api, KEY.trim()).await? {
+        let (expected_status, expected_body) = &expected[path];
+        assert_eq!(status, *expected_status, "{path}");
+        assert_eq!(undated(&body), undated(expected_body), "{path}");
     }
     Ok(())
+}
+
+/// A body without the moments at which its rows were written.
+fn undated(body: &str) -> String {
+    let mut parts = body.split("\"updated_at\":\"");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('"').map_or(part, |(_, after)| after))
 }
