@@ -67,9 +67,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(compare::compare))
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
-        .routes(routes!(bulk::quotes))
-        .routes(routes!(bulk::metrics))
-        .routes(routes!(bulk::dividends))
+        .routes(routes!(bulk::rows::quotes))
+        .routes(routes!(bulk::rows::metrics))
+        .routes(routes!(bulk::dividends::dividends))
         .routes(routes!(prices::market::market))
 }
 

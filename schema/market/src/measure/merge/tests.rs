@@ -1,5 +1,7 @@
 //! Merging, judged by what is served.
 
+mod held;
+
 use chrono::{DateTime, NaiveDate};
 
 use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
@@ -66,15 +68,16 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     }
 }
 
+/// What follows from a history at the close of a day.
+fn at(day: &str, history: &History, policy: &SourcePolicy) -> Derived {
+    let day = date(day);
+    let market = Market { as_of: day, newest: day, benchmark: None, policy, rules: &Rules::DEFAULT };
+    derive(history, &market)
+}
+
+/// The same at the end of 2024, of dividends alone.
 fn derived(rows: &[&str], policy: &SourcePolicy) -> Derived {
-    let market = Market {
-        as_of: date("2024-12-31"),
-        newest: date("2024-12-31"),
-        benchmark: None,
-        policy,
-        rules: &Rules::DEFAULT,
-    };
-    derive(&history(rows, &[]), &market)
+    at("2024-12-31", &history(rows, &[]), policy)
 }
 
 /// The live records as `ex-date amount`, in order.
@@ -221,16 +224,9 @@ fn the_order_of_a_days_rows_never_matters() {
         "a x 0 +1 2004-12-27 0.3",
     ];
     let stream: Vec<Observation<Dividend>> = (1..).zip(rows).map(|(line, text)| row(line, text)).collect();
-    let policy = SourcePolicy::default();
-    let market = Market {
-        as_of: date("2024-12-31"),
-        newest: date("2024-12-31"),
-        benchmark: None,
-        policy: &policy,
-        rules: &Rules::DEFAULT,
+    let of = |dividends: Vec<Observation<Dividend>>| {
+        at("2024-12-31", &History { dividends, ..history(&[], &[]) }, &SourcePolicy::default())
     };
-    let of =
-        |dividends: Vec<Observation<Dividend>>| derive(&History { dividends, ..history(&[], &[]) }, &market);
     let expected = of(stream.clone());
     for turn in 0..stream.len() {
         for swap in 1..stream.len() {
@@ -252,106 +248,6 @@ fn an_ex_date_far_ahead_is_a_mistyped_year() {
     assert_eq!(found.metrics.next.0, None);
 }
 
-/// Quarterly rows `amount`, the last on 2024-12-02, closes of 20 and then of `after` from that day on.
-fn quarterly(amounts: &[&str], closes: &[(&str, i64)]) -> Derived {
-    let last = date("2024-12-02");
-    let count = i64::try_from(amounts.len()).unwrap();
-    let rows: Vec<String> = (1..=count)
-        .zip(amounts)
-        .map(|(n, amount)| {
-            let ex_date = last - chrono::TimeDelta::days(91 * (count - n));
-            format!("a - 0 +1 {ex_date} {amount}")
-        })
-        .collect();
-    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
-    let policy = SourcePolicy::default();
-    let market = Market {
-        as_of: date("2024-12-31"),
-        newest: date("2024-12-31"),
-        benchmark: None,
-        policy: &policy,
-        rules: &Rules::DEFAULT,
-    };
-    derive(&history(&rows, closes), &market)
-}
-
-#[test]
-fn a_special_without_its_type_is_known_by_the_price() {
-    let check = |amount: &str, closes: &[(&str, i64)], special: bool| {
-        let amounts = ["0.05", "0.05", "0.05", "0.05", amount];
-        let found = quarterly(&amounts, closes);
-        let flagged = |name: &str| found.metrics.flags.0.iter().any(|flag| flag == name);
-        let held = found.quarantined.iter().any(|row| row.reason == "amount_outlier");
-        assert_eq!(
-            (flagged("special_by_price"), held, flagged("amount_held")),
-            (special, !special, !special),
-            "{amount} {closes:?}"
-        );
-        let newest = found.dividends.iter().rfind(|row| row.ex_date == date("2024-12-02"));
-        assert_eq!(
-            newest.map(|row| row.r#type.as_str()),
-            special.then_some("special"),
-            "{amount} {closes:?}"
-        );
-        assert_eq!(found.metrics.dps_ttm.unwrap_or_default().0, dec!(0.15));
-        assert_eq!(found.metrics.dps_forward.unwrap_or_default().0, dec!(0.2));
-        assert_eq!(found.metrics.dividend_status, crate::row::DividendState::Active);
-    };
-    let before = ("2024-11-29", 100);
-    check("5", &[before, ("2024-12-02", 95)], true);
-    check("5", &[before, ("2024-12-02", 97)], true);
-    check("5", &[before, ("2024-12-02", 98)], false);
-    check("5", &[before, ("2024-12-02", 93)], true);
-    check("5", &[before, ("2024-12-02", 92)], false);
-    check("4.99", &[before, ("2024-12-02", 95)], false);
-    // The first close within five sessions tells; a later one and none tell nothing.
-    check("5", &[before, ("2024-12-09", 95)], true);
-    check("5", &[before, ("2024-12-10", 95)], false);
-    check("5", &[("2024-12-02", 95)], false);
-    check("5", &[before], false);
-}
-
-#[test]
-fn a_held_amount_counts_for_nothing_but_its_day() {
-    let found = quarterly(&["0.05", "0.05", "0.05", "0.05", "5"], &[]);
-    assert_eq!(found.metrics.payment_count, 4);
-    assert_eq!(found.metrics.payment_streak_years, 2);
-    assert_eq!(found.metrics.next.0.as_ref().map(|next| next.ex_date), Some(date("2025-03-04")));
-    assert!(found.metrics.flags.0.contains(&"amount_held".to_owned()));
-    let followed = quarterly(&["0.05", "0.05", "0.05", "0.05", "5", "0.05"], &[]);
-    assert_eq!(followed.metrics.payment_count, 5);
-    assert_eq!(followed.quarantined.len(), 1);
-    assert!(!followed.metrics.flags.0.contains(&"amount_held".to_owned()));
-    let restored = quarterly(&["0.05", "0.05", "0.05", "0.05", "5", "5"], &[]);
-    assert_eq!((restored.metrics.payment_count, restored.quarantined.len()), (6, 0));
-}
-
-#[test]
-fn two_rows_of_one_day_are_judged_together() {
-    let rows = [
-        "a - 0 +1 2023-12-04 0.05",
-        "a - 0 +1 2024-03-04 0.05",
-        "a - 0 +1 2024-06-03 0.05",
-        "a - 0 +1 2024-09-03 0.05",
-        "a - 0 +1 2024-12-02 0.3 &0.2",
-        "a - 0 +1 2024-12-02 0.2",
-    ];
-    let found = derived(&rows, &SourcePolicy::default());
-    assert_eq!(found.quarantined.len(), 2);
-    // Amounts of another currency are nobody's neighbours.
-    let mut foreign = history(&rows[..5], &[]);
-    foreign.dividends[4].record.currency = "GBP".into();
-    let policy = SourcePolicy::default();
-    let market = Market {
-        as_of: date("2024-12-31"),
-        newest: date("2024-12-31"),
-        benchmark: None,
-        policy: &policy,
-        rules: &Rules::DEFAULT,
-    };
-    assert!(derive(&foreign, &market).quarantined.is_empty());
-}
-
 #[test]
 fn sources_never_interleave_and_manual_records_override() {
     let two = ["a x 0 +1 2024-03-04 0.5", "a y 0 +1 2024-06-03 0.5", "b x 0 +2 2024-06-04 0.5"];
@@ -370,40 +266,4 @@ fn sources_never_interleave_and_manual_records_override() {
     check(&[vendor, "manual x 0 +1 2024-06-05 0.6"], &["2024-06-05 0.6"], &[]);
     check(&[vendor, "manual - 0 +1 2024-09-03 0.6"], &["2024-06-03 0.5", "2024-09-03 0.6"], &[]);
     check(&[vendor, "manual x 0 -1 2024-06-03 0"], &[], &["cancelled:x"]);
-}
-
-#[test]
-fn rows_their_neighbours_contradict_are_held_and_come_back() {
-    let rows = ["a - 0 +1 2024-06-03 25", "a - 0 +1 2024-06-05 25 liquidation"];
-    let policy = SourcePolicy::default();
-    let market = Market {
-        as_of: date("2024-12-31"),
-        newest: date("2024-12-31"),
-        benchmark: None,
-        policy: &policy,
-        rules: &Rules::DEFAULT,
-    };
-    let held = derive(&history(&rows, &[("2024-05-31", 20)]), &market);
-    assert_eq!(live(&held), ["2024-06-05 25"]);
-    assert_eq!(held.quarantined[0].reason, "amount_exceeds_price");
-    assert_eq!(live(&derive(&history(&rows, &[("2024-05-31", 26)]), &market)).len(), 2);
-}
-
-#[test]
-fn a_bar_in_the_wrong_unit_is_held() {
-    let closes = [("2024-06-03", 20), ("2024-06-04", 2010), ("2024-06-05", 20), ("2024-06-06", 2000)];
-    let policy = SourcePolicy::default();
-    let market = Market {
-        as_of: date("2024-06-06"),
-        newest: date("2024-06-06"),
-        benchmark: None,
-        policy: &policy,
-        rules: &Rules::DEFAULT,
-    };
-    let found = derive(&history(&[], &closes), &market);
-    assert_eq!(found.bars.close, [20, 20, 2000]);
-    assert_eq!(
-        (found.quarantined[0].reason.as_str(), found.quarantined[0].kind.as_str()),
-        ("price_unit_error", "price")
-    );
 }

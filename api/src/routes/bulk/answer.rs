@@ -1,0 +1,183 @@
+//! Rows of many symbols in request order, read and written a few symbols at a time, and what is missing of them.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::NaiveDate;
+use serde::Serialize;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use utoipa::ToSchema;
+
+use crate::answer::{Outlet, Written};
+use crate::envelope::Depth;
+use crate::error::ApiError;
+use crate::parameters::{Format, Output, SymbolList};
+use crate::read::ReadError;
+use crate::read::lookup;
+use crate::read::projection::{Generation, Version};
+use crate::render::{self, RenderError};
+
+/// Symbols in one request, which counts as one call.
+pub(super) const MOST: usize = 1_000;
+/// Symbols read at a time.
+const BATCH: usize = 50;
+
+/// Rows in request order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Bulk<T> {
+    /// One row a symbol, in request order.
+    data: Vec<T>,
+    /// What the answer rests on, and what is missing.
+    meta: BulkMeta,
+}
+
+/// What a bulk answer rests on, and what is missing from it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BulkMeta {
+    /// Rows of the answer.
+    count: usize,
+    /// Symbols nothing is known of.
+    missing: Vec<String>,
+    /// The market's as-of date.
+    as_of: Option<NaiveDate>,
+    /// Generation and log sequence the answer was made from.
+    data_version: String,
+    /// Symbols without a row.
+    errors: Vec<BulkError>,
+    /// Symbols counted.
+    summary: Summary,
+    /// Where the range begins because the tier reaches no further back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<Depth>,
+}
+
+/// A symbol without a row.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BulkError {
+    /// The symbol as it was asked for.
+    symbol: String,
+    /// Always NOT_FOUND.
+    code: &'static str,
+    /// The same for people.
+    error: String,
+}
+
+/// Counts of symbols.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Summary {
+    /// Different symbols asked for.
+    requested: usize,
+    /// Those with a row.
+    returned: usize,
+    /// Those without.
+    failed: usize,
+}
+
+/// Symbols in request order, those of one security once, as they are read and written.
+struct Listed<'a> {
+    output: &'a Output,
+    /// The place and canonical name of each.
+    known: Vec<(usize, &'a str)>,
+    /// The places of symbols without a row.
+    missing: Vec<usize>,
+    returned: usize,
+}
+
+impl<'a> Listed<'a> {
+    fn new(output: &'a Output, resolved: &'a [Option<String>]) -> Self {
+        let (mut seen, mut known, mut missing) = (HashSet::new(), Vec::new(), Vec::new());
+        for (place, canonical) in resolved.iter().enumerate() {
+            match canonical {
+                Some(canonical) if seen.insert(canonical) => known.push((place, canonical.as_str())),
+                // Another spelling of a symbol that is listed already.
+                Some(_) => {}
+                None => missing.push(place),
+            }
+        }
+        Self { output, known, missing, returned: 0 }
+    }
+
+    /// What is read at a time.
+    fn batches(&self) -> Vec<Vec<(usize, &'a str)>> {
+        self.known.chunks(BATCH).map(<[_]>::to_vec).collect()
+    }
+
+    /// The rows of a batch in its order, ready to be written.
+    fn rows<T: Serialize>(
+        &mut self,
+        batch: &[(usize, &str)],
+        mut rows: HashMap<String, T>,
+        render: Render<T>,
+    ) -> Result<Vec<u8>, RenderError> {
+        let mut ordered = Vec::with_capacity(batch.len());
+        for (place, symbol) in batch {
+            match rows.remove(*symbol) {
+                Some(row) => ordered.push(row),
+                None => self.missing.push(*place),
+            }
+        }
+        let mut body = render(self.output, &ordered)?;
+        if self.returned > 0 && !ordered.is_empty() && self.output.format == Format::Json {
+            body.insert(0, b',');
+        }
+        self.returned += ordered.len();
+        Ok(body)
+    }
+
+    /// Accounts for every symbol.
+    fn meta(mut self, symbols: &SymbolList, version: &Version, depth: Option<Depth>) -> BulkMeta {
+        self.missing.sort_unstable();
+        let error = |place: usize| {
+            let symbol = symbols.0[place].text.clone();
+            let error = format!("No stock with symbol {symbol}");
+            BulkError { symbol, code: "NOT_FOUND", error }
+        };
+        let errors: Vec<BulkError> = self.missing.into_iter().map(error).collect();
+        let missing = errors.iter().map(|error| error.symbol.clone()).collect();
+        let (returned, failed) = (self.returned, errors.len());
+        let summary = Summary { requested: returned + failed, returned, failed };
+        let (as_of, data_version) = (version.as_of, version.to_string());
+        BulkMeta { count: returned, missing, as_of, data_version, errors, summary, depth }
+    }
+}
+
+/// Writes rows as the request wants them.
+pub(super) type Render<T> = fn(&Output, &[T]) -> Result<Vec<u8>, RenderError>;
+
+/// What an answer of a batch's rows is made of.
+pub(super) struct Asked<'a> {
+    pub(super) symbols: &'a SymbolList,
+    pub(super) output: &'a Output,
+    pub(super) statement: &'a str,
+    /// What the statement takes besides symbols.
+    pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
+    pub(super) depth: Option<Depth>,
+}
+
+/// Writes the rows that `by_symbol` makes of each batch, all from one snapshot.
+pub(super) async fn write<T: Serialize>(
+    generation: &Generation,
+    outlet: Outlet,
+    asked: Asked<'_>,
+    by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, ReadError>,
+    render: Render<T>,
+) -> Result<Written, ApiError> {
+    let resolved = lookup::resolve(generation, asked.symbols).await?;
+    let mut listed = Listed::new(asked.output, &resolved);
+    let mut client = generation.client().await?;
+    let transaction = lookup::snapshot(&mut client).await?;
+    let statement = transaction.prepare_cached(asked.statement).await?;
+    let version = lookup::version(generation, &transaction).await?;
+    let mut body = outlet.begin(version);
+    body.write(render::opening(asked.output)?)?;
+    for batch in listed.batches() {
+        let symbols: Vec<&str> = batch.iter().map(|(_, symbol)| *symbol).collect();
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
+        parameters.extend(&asked.parameters);
+        let rows = transaction.query(&statement, &parameters).await?;
+        body.write(listed.rows(&batch, by_symbol(&symbols, &rows)?, render)?)?;
+    }
+    let meta = listed.meta(asked.symbols, &version, asked.depth);
+    body.write(render::closing(asked.output, &meta)?)?;
+    Ok(body.finish(None)?)
+}

@@ -1,0 +1,177 @@
+//! `GET /v1/bulk/dividends`
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use axum::response::Response;
+use chrono::NaiveDate;
+use market::row::{DividendRow, TableRow};
+use serde::Serialize;
+use store::FromRow;
+use tokio_postgres::Row;
+use utoipa::{IntoParams, ToSchema};
+
+use super::answer::{Asked, Bulk, MOST, write};
+use crate::access::{Access, Professional};
+use crate::answer::{Context, Outlet, Written};
+use crate::envelope::Depth;
+use crate::error::ApiError;
+use crate::parameters::{Described, Format, Output, Parameters, Reader, SymbolList, Window};
+use crate::read::ReadError;
+use crate::render::{self, RenderError};
+use crate::routes::Failures;
+use crate::routes::stocks::dividends::statuses;
+
+const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
+
+/// The dividends of one symbol.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SymbolDividends {
+    /// Canonical ticker.
+    symbol: String,
+    /// Newest first; a day's records are never parted, so there can be more than `per_symbol`.
+    dividends: Vec<DividendRow>,
+    /// Whether there are older ones in the range.
+    has_more: bool,
+    /// `start_date` to go on with; null when there are no more.
+    start_date: Option<NaiveDate>,
+    /// `end_date` to go on with; null when there are no more.
+    end_date: Option<NaiveDate>,
+}
+
+const DIVIDENDS_COLUMNS: &[&str] = &["symbol", "dividends", "has_more", "start_date", "end_date"];
+/// In CSV a row is a dividend.
+static DIVIDEND_COLUMNS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| DividendRow::COLUMNS.iter().copied().chain(["has_more"]).collect());
+
+/// A dividend as a row of CSV.
+#[derive(Debug, Serialize)]
+struct DividendLine<'a> {
+    #[serde(flatten)]
+    dividend: &'a DividendRow,
+    /// Whether the symbol has older ones in the range.
+    has_more: bool,
+}
+/// What dividends take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BulkDividendsParameters {
+    /// Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+    #[param(value_type = String)]
+    symbols: SymbolList,
+    /// First ex-date. Default: as far as the tier reaches; earlier is a 403.
+    start_date: Option<NaiveDate>,
+    /// Last ex-date. Default: none, declared future ones included.
+    end_date: Option<NaiveDate>,
+    /// Records of a symbol, the newest, and with the last one all of its day; a symbol with more says `has_more`.
+    #[param(value_type = Option<i64>)]
+    per_symbol: i64,
+    /// With dividends expected in the next 12 months but not declared; amount and payment date are estimates.
+    #[param(value_type = Option<bool>, default = false)]
+    include_projected: bool,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl Parameters for BulkDividendsParameters {
+    const IS_COSTLY: bool = true;
+    const FEATURE: &'static str = "bulk_operations";
+    const TIER_MATTERS: bool = true;
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let symbols = reader.required_symbols(MOST);
+        let Window { start, end } = reader.window();
+        let per_symbol = reader.integer("per_symbol", 1..=100, 20);
+        Self {
+            symbols,
+            start_date: start,
+            end_date: end,
+            per_symbol,
+            include_projected: reader.flag("include_projected").unwrap_or(false),
+            output: reader.output_in(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
+        }
+    }
+
+    fn oldest(&self) -> Option<NaiveDate> {
+        self.start_date
+    }
+}
+
+/// Bulk dividends (Professional)
+///
+/// The newest records of each symbol, in request order; one call however many symbols.
+#[utoipa::path(
+    get, path = "/v1/bulk/dividends", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
+    params(Described<BulkDividendsParameters>),
+    responses((status = 200, description = "Dividends in request order", body = Bulk<SymbolDividends>), Failures)
+)]
+pub(crate) async fn dividends(access: Access<Professional, BulkDividendsParameters>) -> Response {
+    access.answer_in_parts(dividends_of).await
+}
+
+async fn dividends_of(
+    context: Context<BulkDividendsParameters>,
+    outlet: Outlet,
+) -> Result<Written, ApiError> {
+    let asked = &context.parameters;
+    let start = asked.start_date.unwrap_or_else(|| context.floor());
+    let statuses = statuses(None, asked.include_projected);
+    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+    let asked = Asked {
+        symbols: &asked.symbols,
+        output: &asked.output,
+        statement: DIVIDENDS,
+        parameters: vec![&start, &asked.end_date, &asked.per_symbol, &statuses],
+        depth,
+    };
+    let by_symbol = |symbols: &[&str], rows: &[Row]| dividends_by_symbol(symbols, rows, start);
+    write(&context.generation, outlet, asked, by_symbol, render_dividends).await
+}
+
+/// The dividends of each symbol; none is an empty list.
+fn dividends_by_symbol(
+    symbols: &[&str],
+    rows: &[Row],
+    start: NaiveDate,
+) -> Result<HashMap<String, SymbolDividends>, ReadError> {
+    let empty = |symbol: &&str| ((*symbol).to_owned(), SymbolDividends::empty(symbol));
+    let mut by_symbol: HashMap<String, SymbolDividends> = symbols.iter().map(empty).collect();
+    for row in rows {
+        let symbol: Option<&str> = row.try_get("symbol")?;
+        let Some(entry) = symbol.and_then(|symbol| by_symbol.get_mut(symbol)) else { continue };
+        entry.take(DividendRow::from_row(row)?, row.try_get("has_more")?, start);
+    }
+    Ok(by_symbol)
+}
+
+impl SymbolDividends {
+    fn empty(symbol: &str) -> Self {
+        Self {
+            symbol: symbol.to_owned(),
+            dividends: vec![],
+            has_more: false,
+            start_date: None,
+            end_date: None,
+        }
+    }
+
+    /// Adds the next older record; with more to come, the next request goes on the day before it.
+    fn take(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
+        self.has_more = has_more;
+        self.start_date = has_more.then_some(start);
+        self.end_date = dividend.ex_date.pred_opt().filter(|_| has_more);
+        self.dividends.push(dividend);
+    }
+}
+
+/// In CSV a row is a dividend.
+fn render_dividends(output: &Output, symbols: &[SymbolDividends]) -> Result<Vec<u8>, RenderError> {
+    if output.format == Format::Json {
+        return render::rows(output, symbols);
+    }
+    let mut lines = Vec::new();
+    for SymbolDividends { dividends, has_more, .. } in symbols {
+        lines.extend(dividends.iter().map(|dividend| DividendLine { dividend, has_more: *has_more }));
+    }
+    render::rows(output, &lines)
+}

@@ -1,0 +1,83 @@
+//! `GET /v1/bulk/quotes` and `/v1/bulk/metrics`
+
+use axum::response::Response;
+use market::row::{Metrics, Quote, TableRow};
+use serde::Serialize;
+use tokio_postgres::Row;
+use utoipa::IntoParams;
+
+use super::answer::{Asked, Bulk, MOST, write};
+use crate::access::{Access, Professional};
+use crate::answer::{Context, Outlet, Written};
+use crate::error::ApiError;
+use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
+use crate::read::lookup;
+use crate::render;
+use crate::routes::Failures;
+
+const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
+const METRICS: &str = include_str!("../../../queries/bulk/metrics.sql");
+
+/// What quotes and metrics take.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct BulkParameters<const METRICS: bool> {
+    /// Comma-separated symbols, 1 to 1000; unknown ones are in `meta.errors`.
+    #[param(value_type = String)]
+    symbols: SymbolList,
+    #[param(ignore)]
+    output: Output,
+}
+
+impl<const METRICS: bool> Parameters for BulkParameters<METRICS> {
+    const IS_COSTLY: bool = true;
+    const FEATURE: &'static str = "bulk_operations";
+
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let columns: &'static [&'static str] = if METRICS { Metrics::COLUMNS } else { Quote::COLUMNS };
+        Self { symbols: reader.required_symbols(MOST), output: reader.output(columns) }
+    }
+}
+
+async fn rows<T: TableRow + Serialize, const METRICS: bool>(
+    context: Context<BulkParameters<METRICS>>,
+    outlet: Outlet,
+    statement: &str,
+    symbol: fn(&T) -> &str,
+) -> Result<Written, ApiError> {
+    let BulkParameters { symbols, output } = &context.parameters;
+    let asked = Asked { symbols, output, statement, parameters: vec![], depth: None };
+    let by_symbol = |_: &[&str], rows: &[Row]| {
+        let rows: Vec<T> = lookup::present(rows)?;
+        Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
+    };
+    write(&context.generation, outlet, asked, by_symbol, |output, rows| render::rows(output, rows)).await
+}
+
+/// Bulk quotes (Professional)
+///
+/// In request order; one call however many symbols.
+#[utoipa::path(
+    get, path = "/v1/bulk/quotes", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
+    params(Described<BulkParameters<false>>),
+    responses((status = 200, description = "Quotes in request order", body = Bulk<Quote>), Failures)
+)]
+pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
+    access
+        .answer_in_parts(|context, outlet| rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol))
+        .await
+}
+
+/// Bulk metrics (Professional)
+///
+/// In request order; one call however many symbols.
+#[utoipa::path(
+    get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
+    params(Described<BulkParameters<true>>),
+    responses((status = 200, description = "Metrics in request order", body = Bulk<Metrics>), Failures)
+)]
+pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
+    access
+        .answer_in_parts(|context, outlet| rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol))
+        .await
+}
