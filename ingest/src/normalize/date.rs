@@ -22,8 +22,13 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
 
 /// Reads a date, also where it is written as the beginning of the day: `2022-01-03 00:00:00+08:00` is the exchange's 3 January.
 pub(crate) fn parse_day(text: &[u8]) -> Option<NaiveDate> {
-    let begins = matches!(text.get(10), Some(b' ' | b'T')) && text.get(11..19) == Some(b"00:00:00");
-    parse_date(if begins { &text[..10] } else { text })
+    let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {
+        return parse_date(text);
+    };
+    let time = time.strip_prefix(b" ").or_else(|| time.strip_prefix(b"T"))?;
+    let rest = time.strip_prefix(b"00:00:00")?;
+    let is_zone = |byte: &u8| byte.is_ascii_digit() || b".:+-Z ".contains(byte);
+    rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
 /// Reads the date of a price row: one exchange session, so no time of day, no week, no range.

@@ -30,6 +30,7 @@ fn a_price_row_is_one_session() {
         assert_eq!(reason(day), Ok(NaiveDate::from_ymd_opt(2024, 1, 2).unwrap()), "{day}");
     }
     assert_eq!(reason("2024-01-02T09:30:00"), Err("intraday_row"));
+    assert!(reason("2024-01-02 00:00:00 or so").is_err());
     assert_eq!(reason("2024-01-02 00:00"), Err("intraday_row"));
     assert_eq!(reason("2024-01-02/2024-01-08"), Err("weekly_row"));
     assert_eq!(reason("2024-W05"), Err("weekly_row"));

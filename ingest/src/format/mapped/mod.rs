@@ -312,21 +312,25 @@ fn read_json(
     }
 }
 
-/// Gives the objects at a path of members, through every list on the way, with what holds them.
+/// Gives the objects at a path of members, and of lists on the way all, with what holds them.
 fn records_at<'a>(
     value: Json<'a>,
     path: Option<&str>,
     page: Option<Json<'a>>,
     each: &mut impl FnMut(Json<'a>, Option<Json<'a>>),
 ) {
-    if value.is_list() {
-        value.items().into_iter().for_each(|item| records_at(item, path, page, each));
-        return;
-    }
-    let Some(path) = path else { return each(value, page) };
-    let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    if let Some(inner) = value.get(name) {
-        records_at(inner, rest, Some(value), each);
+    // A list in a list is no object: it is taken for one, and refused by name.
+    let items = if value.is_list() { value.items() } else { vec![value] };
+    let step = path.map(|path| path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest))));
+    for item in items {
+        match step {
+            None => each(item, page),
+            Some((name, rest)) => {
+                if let Some(inner) = item.get(name) {
+                    records_at(inner, rest, Some(item), each);
+                }
+            }
+        }
     }
 }
 

@@ -28,6 +28,8 @@ fn json_says_where_its_records_are() {
     assert_eq!(read(&format!(r#"{{"data":{{"ticker":"AAPL","rows":[{row}]}}}}"#)), expected);
     assert_eq!(read(&format!(r#"{{"data":[{{"ticker":"AAPL","rows":[{row}]}}]}}"#)), expected);
     assert!(read(r#"{"data":{"other":[]}}"#).unwrap_err().contains("file.records"));
+    let nested = format!("{{\"data\":{{\"rows\":{}{row}{}}}}}", "[".repeat(50_000), "]".repeat(50_000));
+    assert!(read(&nested).unwrap()[0].starts_with("reject 1 missing_field"), "a list is no record");
     let table = Options { map: Some(Arc::new(Map::parse(map).unwrap())), ..options() };
     assert!(bodies("d.csv", "ticker,date,dividend\n", &table).unwrap_err().contains("is a table"));
 }
