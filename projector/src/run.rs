@@ -32,7 +32,7 @@ use crate::writer::Writer;
 
 const STAGING: &str = include_str!("../queries/staging.sql");
 const FACT_SETS: &str = include_str!("../queries/fact_sets_followed.sql");
-const SERVED: &str = include_str!("../queries/generation_served.sql");
+const SERVED: &str = include_str!("../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../queries/halt.sql");
 

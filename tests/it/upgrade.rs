@@ -59,6 +59,9 @@ async fn what_an_older_release_left_is_served_on_and_becomes_what_a_fresh_load_g
     let surplus: Vec<_> = upgraded.iter().filter(|line| !expected.contains(line)).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "missing: {missing:#?}\nsurplus: {surplus:#?}");
 
+    let started = older.projector(&["run", "--until-caught-up"]).await?;
+    assert!(started.stderr.contains("stands still"), "{}", started.stderr);
+
     // At once, to the keys that there are; then it goes on with what is loaded next.
     let api = older.api_serve().await?;
     answers(&api, KEY.trim()).await?;

@@ -23,7 +23,7 @@ use effect::changed_by;
 pub use line::PolicyLine;
 pub use listed::{Listed, Standing, list};
 
-const FOLLOWER: &str = include_str!("../../queries/policy_follower.sql");
+const SERVED: &str = include_str!("../../queries/generation_active.sql");
 const SET: &str = include_str!("../../queries/policy_set.sql");
 const REMOVE: &str = include_str!("../../queries/policy_remove.sql");
 const HOLD: &str = include_str!("../../queries/policy_hold.sql");
@@ -130,11 +130,11 @@ async fn write(client: &mut Client, line: &PolicyLine, rank: Option<i32>, now: b
 
 /// Refuses what could not take effect: not every generation follows the live policy.
 async fn check_follower(transaction: &Transaction<'_>) -> anyhow::Result<()> {
-    let row = transaction.query_one(FOLLOWER, &[]).await?;
-    let (id, has_own, version): (i32, bool, String) =
-        (row.try_get("id")?, row.try_get("has_own")?, row.try_get("method_version")?);
+    let row = transaction.query_one(SERVED, &[]).await?;
+    let (id, version): (i32, String) = (row.try_get("id")?, row.try_get("method_version")?);
     let otherwise = "without --now the change waits for the next one: projector rebuild, diff, promote";
-    ensure!(!has_own, "generation {id}, which is served, has a policy of its own; {otherwise}");
+    let own: Option<Json<SourcePolicy>> = row.try_get("policy")?;
+    ensure!(own.is_none(), "generation {id}, which is served, has a policy of its own; {otherwise}");
     ensure!(
         row.try_get::<_, &str>("state")? == "tailing",
         "generation {id}, which is served, is frozen; {otherwise}"
