@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
 use super::error::ExportError;
-use super::kind::{DECIMAL_BYTES, Kind, SCALE};
+use super::kind::{DECIMAL_BYTES, Kind};
 
 /// 1970-01-01 as a day number.
 const EPOCH: i32 = 719_163;
@@ -47,7 +47,7 @@ impl Column {
             Kind::Flag => Values::Flags(Vec::new()),
             Kind::Integer | Kind::Date => Values::Narrow(Vec::new()),
             Kind::Long | Kind::Instant => Values::Wide(Vec::new()),
-            Kind::Decimal => Values::Decimals(Vec::new()),
+            Kind::Decimal(_) => Values::Decimals(Vec::new()),
         };
         Self { name: name.to_owned(), kind, values, present: Vec::new() }
     }
@@ -72,9 +72,9 @@ impl Column {
                 let instant: Option<DateTime<Utc>> = row.try_get(place)?;
                 self.push_wide(instant.map(|instant| instant.timestamp_micros()));
             }
-            Kind::Decimal => {
+            Kind::Decimal(scale) => {
                 let value: Option<Exact> = row.try_get(place)?;
-                let units = value.map(|Exact(value)| self.units(value)).transpose()?;
+                let units = value.map(|Exact(value)| self.units(value, scale)).transpose()?;
                 self.push_units(units);
             }
         }
@@ -82,12 +82,14 @@ impl Column {
     }
 
     /// A decimal in units of its last place.
-    fn units(&self, value: Decimal) -> Result<i128, ExportError> {
-        let value = if value.scale() > SCALE { value.normalize() } else { value };
-        let power = SCALE.checked_sub(value.scale()).map(|places| 10i128.pow(places));
-        power
-            .and_then(|power| value.mantissa().checked_mul(power))
-            .ok_or_else(|| ExportError::Decimal { column: self.name.clone(), value: value.to_string() })
+    fn units(&self, value: Decimal, scale: u32) -> Result<i128, ExportError> {
+        let value = if value.scale() > scale { value.normalize() } else { value };
+        let power = scale.checked_sub(value.scale()).map(|places| 10i128.pow(places));
+        power.and_then(|power| value.mantissa().checked_mul(power)).ok_or_else(|| ExportError::Decimal {
+            column: self.name.clone(),
+            value: value.to_string(),
+            scale,
+        })
     }
 
     /// Adds a text.

@@ -27,8 +27,8 @@ pub enum ExportError {
     File { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", .path.display())]
     Parquet { path: PathBuf, source: ParquetError },
-    #[error("column {column} has {value}, which is no decimal of 38 digits, 12 of them after the point")]
-    Decimal { column: String, value: String },
+    #[error("column {column} has {value}, which is no decimal of 38 digits, {scale} of them after the point")]
+    Decimal { column: String, value: String, scale: u32 },
     #[error("the column {column} of {table} is of the type {found}, which an export does not know")]
     Type { table: &'static str, column: String, found: String },
     #[error("the prices of {symbol} in {year}: {source}")]

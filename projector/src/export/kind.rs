@@ -1,9 +1,13 @@
 //! What kinds of columns there are, in Postgres, in Parquet and in the manifest.
 
+use tokio_postgres::Column;
 use tokio_postgres::types::Type;
 
-/// Decimal places of every decimal: amounts have 6, percents 4, prices at most 10, factors 12.
+/// Decimal places of a decimal whose column does not say how many it has: amounts have 6, percents 4, prices at most 10,
+/// factors 12.
 pub(super) const SCALE: u32 = 12;
+/// What Postgres adds to the modifier of a numeric's type.
+const MODIFIER: i32 = 4;
 /// Bytes of a decimal of 38 digits.
 pub(super) const DECIMAL_BYTES: usize = 16;
 
@@ -16,20 +20,24 @@ pub(crate) enum Kind {
     Date,
     Long,
     Instant,
-    Decimal,
+    /// With so many decimal places.
+    Decimal(u32),
 }
 
 impl Kind {
-    /// The kind that a Postgres type becomes; nested values become their JSON text.
-    pub(super) fn of(column: &Type) -> Option<Self> {
-        Some(match *column {
+    /// The kind that a Postgres column becomes; nested values become their JSON text.
+    pub(super) fn of(column: &Column) -> Option<Self> {
+        Some(match *column.type_() {
             Type::TEXT | Type::JSON => Self::Text,
             Type::BOOL => Self::Flag,
             Type::INT4 => Self::Integer,
             Type::DATE => Self::Date,
             Type::INT8 => Self::Long,
             Type::TIMESTAMPTZ => Self::Instant,
-            Type::NUMERIC => Self::Decimal,
+            Type::NUMERIC => Self::Decimal(match column.type_modifier() - MODIFIER {
+                said @ 0.. => (said & 0x7ff).unsigned_abs(),
+                _ => SCALE,
+            }),
             _ => return None,
         })
     }
@@ -43,8 +51,8 @@ impl Kind {
             Self::Date => format!("optional int32 {name} (date);"),
             Self::Long => format!("optional int64 {name};"),
             Self::Instant => format!("optional int64 {name} (timestamp(micros,true));"),
-            Self::Decimal => {
-                format!("optional fixed_len_byte_array({DECIMAL_BYTES}) {name} (decimal(38,{SCALE}));")
+            Self::Decimal(scale) => {
+                format!("optional fixed_len_byte_array({DECIMAL_BYTES}) {name} (decimal(38,{scale}));")
             }
         }
     }
@@ -58,7 +66,7 @@ impl Kind {
             Self::Date => "date".to_owned(),
             Self::Long => "bigint".to_owned(),
             Self::Instant => "timestamp with time zone".to_owned(),
-            Self::Decimal => format!("decimal(38,{SCALE})"),
+            Self::Decimal(scale) => format!("decimal(38,{scale})"),
         }
     }
 }

@@ -23,11 +23,11 @@ pub(super) fn columns() -> Vec<Column> {
     [
         ("symbol", Kind::Text),
         ("date", Kind::Date),
-        ("open", Kind::Decimal),
-        ("high", Kind::Decimal),
-        ("low", Kind::Decimal),
-        ("close", Kind::Decimal),
-        ("vwap", Kind::Decimal),
+        ("open", Kind::Decimal(SCALE)),
+        ("high", Kind::Decimal(SCALE)),
+        ("low", Kind::Decimal(SCALE)),
+        ("close", Kind::Decimal(SCALE)),
+        ("vwap", Kind::Decimal(SCALE)),
         ("volume", Kind::Long),
         ("trade_count", Kind::Long),
     ]
@@ -106,6 +106,7 @@ fn power(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     let places = SCALE.checked_sub(bars.scale).ok_or_else(|| ExportError::Decimal {
         column: "close".to_owned(),
         value: format!("a price of {symbol} with {} places", bars.scale),
+        scale: SCALE,
     })?;
     Ok(10i128.pow(places))
 }

@@ -95,7 +95,7 @@ pub(super) fn path(table: &str, year: Option<i32>) -> PathBuf {
 
 fn columns(table: &Table, statement: &Statement, partitioned: bool) -> Result<Vec<Column>, ExportError> {
     let columns = statement.columns().iter().skip(usize::from(partitioned));
-    let column = |column: &tokio_postgres::Column| match Kind::of(column.type_()) {
+    let column = |column: &tokio_postgres::Column| match Kind::of(column) {
         Some(kind) => Ok(Column::new(column.name(), kind)),
         None => Err(ExportError::Type {
             table: table.name,
