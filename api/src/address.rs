@@ -32,9 +32,8 @@ fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
 
 /// The client: the peer, unless that is a trusted proxy; then the rightmost hop that is not.
 pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
-    let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
     let mut client = peer.ip().to_canonical();
-    if !is_trusted(client) {
+    if !is_trusted(client, trusted) {
         return client;
     }
     let lines: Vec<&str> =
@@ -42,7 +41,7 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
     let joined = lines.join(",");
     for hop in joined.rsplit(',').map(str::trim) {
         match parse_hop(hop) {
-            Some(address) if is_trusted(client) => client = address,
+            Some(address) if is_trusted(client, trusted) => client = address,
             _ => break,
         }
     }
@@ -51,8 +50,13 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
 
 /// Whether a request came through a trusted proxy, whose word on it is taken.
 pub(crate) fn is_proxied(extensions: &Extensions, trusted: &[IpNet]) -> bool {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_canonical());
-    peer.is_some_and(|peer| trusted.iter().any(|net| net.contains(&peer)))
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.is_some_and(|peer| is_trusted(peer.0.ip(), trusted))
+}
+
+/// Whether an address is a trusted proxy's.
+pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+    trusted.iter().any(|net| net.contains(&address.to_canonical()))
 }
 
 fn parse_hop(text: &str) -> Option<IpAddr> {

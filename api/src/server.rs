@@ -22,6 +22,7 @@ use tower::ServiceExt;
 
 use crate::access::Admission;
 use crate::access::throttle::Throttle;
+use crate::address;
 use crate::app::{App, Shared};
 use crate::cache::Answers;
 use crate::connection::{Guarded, Registry, Tracked};
@@ -200,7 +201,7 @@ impl Clients {
 
     /// Serves a connection until it ends or has to go.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, app: &App, router: &Router) {
-        let is_trusted = self.trusted.iter().any(|net| net.contains(&peer.ip().to_canonical()));
+        let is_trusted = address::is_trusted(peer.ip(), &self.trusted);
         let Some(registered) = self.registry.register(peer.ip(), is_trusted) else { return };
         let _ = stream.set_nodelay(true);
         // What is in the kernel's hands already counts too, where it can be told so.
