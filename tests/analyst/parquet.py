@@ -22,7 +22,7 @@ SERVED = {
     "quotes": ("/v1/stocks/{symbol}/quote", "symbol = '{symbol}'", ["symbol"]),
     "metrics": ("/v1/stocks/{symbol}/metrics", "symbol = '{symbol}'", ["symbol"]),
     "fundamentals": ("/v1/stocks/{symbol}/fundamentals", "symbol = '{symbol}'", ["symbol"]),
-    "stocks": ("/v1/stocks?search={symbol}", "symbol = '{symbol}'", ["symbol"]),
+    "stocks": ("/v1/stocks?limit=100", "true", ["symbol"]),
     "dividends": ("/v1/stocks/{symbol}/dividends?limit=100", "symbol = '{symbol}' and id is not null", ["id"]),
     "splits": ("/v1/stocks/{symbol}/splits", "symbol = '{symbol}'", ["id"]),
     "prices": ("/v1/prices/{symbol}?adjustment=raw&range=1y&limit=400", "symbol = '{symbol}'", ["date"]),
