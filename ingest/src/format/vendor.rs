@@ -203,24 +203,32 @@ pub(super) fn read_objects(
     let by_line = reading.encoding == Encoding::Ndjson;
     let mut number = 0;
     read_documents(reading, rows, |document, line, rows| {
-        unwrap(document, None, &mut |object, wrapper| {
+        unwrap(document, None, MAX_NESTING, &mut |object, wrapper| {
             number += 1;
             each(object, wrapper, if by_line { line } else { number }, rows);
         });
     })
 }
 
+/// How deep lists lie in lists at most, such as those of answers' lists; a deeper list is no record.
+const MAX_NESTING: u32 = 8;
+
 /// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.
-fn unwrap<'a>(value: Json<'a>, wrapper: Option<Json<'a>>, each: &mut impl FnMut(Json<'a>, Option<Json<'a>>)) {
-    if value.is_list() {
+fn unwrap<'a>(
+    value: Json<'a>,
+    wrapper: Option<Json<'a>>,
+    nesting: u32,
+    each: &mut impl FnMut(Json<'a>, Option<Json<'a>>),
+) {
+    if value.is_list() && nesting > 0 {
         for item in value.items() {
-            unwrap(item, wrapper, each);
+            unwrap(item, wrapper, nesting - 1, each);
         }
         return;
     }
     let inner = value.get("results").or_else(|| value.get("data"));
     match inner.filter(|inner| inner.is_list() || inner.is_object()) {
-        Some(inner) if wrapper.is_none() => unwrap(inner, Some(value), each),
+        Some(inner) if wrapper.is_none() => unwrap(inner, Some(value), nesting, each),
         // A page without results is no record.
         None if wrapper.is_none() && is_empty_page(value) => {}
         _ => each(value, wrapper),

@@ -134,8 +134,13 @@ fn read_table(
             }
         };
         for row in &plan.rows {
-            let accepted = values(map, row, &record, common.clone())
-                .and_then(|values| accept(map, values, record.line, record.raw.len(), rows));
+            let accepted = values(map, row, &record, common.clone()).and_then(|values| {
+                // Cells that are all empty are no row.
+                if values.is_empty() {
+                    return Ok(());
+                }
+                accept(map, values, record.line, record.raw.len(), rows)
+            });
             if let Err(fault) = accepted {
                 rows.stats.records += 1;
                 rows.reject(record.line, record.raw, fault);
@@ -243,7 +248,7 @@ fn add<'a>(map: &Map, name: &'static str, text: &'a str, values: &mut Values<'a>
 fn accept(map: &Map, values: Values<'_>, line: u64, bytes: usize, rows: &mut Collector) -> Result<(), Fault> {
     let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
     let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
-    if values.is_empty() || !map.skip_without.iter().all(has) {
+    if !map.skip_without.iter().all(has) {
         return Ok(());
     }
     let mut draft = Draft::new(map.kind);
@@ -319,7 +324,7 @@ fn records_at<'a>(
     page: Option<Json<'a>>,
     each: &mut impl FnMut(Json<'a>, Option<Json<'a>>),
 ) {
-    // A list in a list is no object: it is taken for one, and refused by name.
+    // A list in a list is given whole: it is no object, and refused as none.
     let items = if value.is_list() { value.items() } else { vec![value] };
     let step = path.map(|path| path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest))));
     for item in items {
@@ -342,6 +347,9 @@ fn object_values<'a>(
     object: Json<'a>,
     wrapper: Option<Json<'a>>,
 ) -> Result<Values<'a>, Fault> {
+    if !object.is_object() {
+        return Err(Fault::new("malformed_row", "is no object with members"));
+    }
     let mut values: Values<'a> =
         owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
     for (name, path) in paths {

@@ -73,3 +73,16 @@ fn two_types_of_one_day_are_two_payments() {
     check(r#","distribution_type":"recurring""#, "0.29 USD regular raw");
     check("", "0.29 USD regular raw");
 }
+
+#[test]
+fn lists_in_lists_have_an_end() {
+    let row =
+        r#"{"ticker":"A","ex_dividend_date":"2024-02-09","cash_amount":0.24,"currency":"USD","frequency":4}"#;
+    for depth in [1, 20, 200_000] {
+        let nested = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let page = format!(r#"{{"results":[{row},{nested}],"status":"OK","request_id":"x"}}"#);
+        let read = read_text("page.json", &page);
+        assert_eq!(read[0], "dividend A 2024-02-09 0.24 USD regular raw");
+        assert!(read.len() == 2 && read[1].starts_with("reject 2 "), "{depth}: {read:?}");
+    }
+}
