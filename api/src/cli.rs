@@ -54,7 +54,7 @@ struct Listen {
 /// Runs the program.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    process::init_logging("info");
+    let _telling = process::tell("api", "info");
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

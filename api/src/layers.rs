@@ -13,6 +13,9 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
+use process::trace::{SPANS, continue_from};
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use crate::access::throttle::Left;
 use crate::access::{Client, Entry, Ledger, headers, scrub};
@@ -31,7 +34,33 @@ const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding,
 /// The outermost layer.
 pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
     let id = given_id(&request).or_else(|| trace_id(&request)).unwrap_or_else(new_id);
-    request_id::scope(id.clone(), answer(app, request, next, id)).await
+    let span = span(&request, &id);
+    let response =
+        request_id::scope(id.clone(), answer(app, request, next, id)).instrument(span.clone()).await;
+    span.record("http.response.status_code", i64::from(response.status().as_u16()));
+    if response.status().is_server_error() {
+        span.record("otel.status_code", "ERROR");
+    }
+    response
+}
+
+/// The request in its caller's trace. Its path is the template: what clients write there is no part of a trace.
+fn span(request: &Request, id: &str) -> Span {
+    let (method, route) =
+        (request.method(), request.extensions().get::<MatchedPath>().map(MatchedPath::as_str));
+    let span = tracing::info_span!(
+        target: SPANS,
+        "request",
+        otel.name = format!("{method} {}", route.unwrap_or_default()).trim_end(),
+        otel.kind = "server",
+        otel.status_code = Empty,
+        http.request.method = method.as_str(),
+        http.route = route,
+        http.response.status_code = Empty,
+        request_id = id,
+    );
+    continue_from(&span, request.headers());
+    span
 }
 
 /// The response to what never became a request of the router, charged to its address like any other call.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
+use process::Shutdown;
 use process::metrics::MetricsSettings;
-use process::{Shutdown, init_logging};
 
 use crate::archive::{Copied, CopyError, ExportArgs, ImportArgs};
 use crate::error::LoadError;
@@ -66,7 +66,7 @@ enum Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    init_logging("warn,ingest=info");
+    let _telling = process::tell("ingest", "warn,ingest=info");
     let cli = Cli::parse();
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(run(cli)),

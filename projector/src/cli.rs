@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Parser;
+use process::Shutdown;
 use process::metrics::MetricsSettings;
-use process::{Shutdown, init_logging};
 use store::db::{self, DbError};
 use tokio_postgres::Client;
 
@@ -34,7 +34,7 @@ const LOOK: u8 = 4;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    init_logging("info,async_nats=warn,refinery_core=warn");
+    let _telling = process::tell("projector", "info,async_nats=warn,refinery_core=warn");
     let arguments = Arguments::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

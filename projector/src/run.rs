@@ -18,9 +18,11 @@ use futures::stream::FuturesUnordered;
 use market::measure::METHOD_VERSION;
 use process::Shutdown;
 use process::failpoint;
+use process::trace::SPANS;
 use store::db::{self, DbError, error_chain};
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, Span};
 
 use crate::consume::{Batch, LogReader};
 use crate::error::{ConsumeError, LeaseLost, RunError};
@@ -249,10 +251,18 @@ async fn work(
                     (sequence, message) = (last.sequence, Some(last.id()));
                 }
                 failpoint!("projector.read");
-                read_while(writer.write(client, &batch, sequence), &mut reader).await?;
+                let span = span(&batch, sequence);
+                read_while(writer.write(client, &batch, sequence).instrument(span), &mut reader).await?;
             }
         }
     }
+}
+
+/// A batch, from its facts to the commit of what was derived of them.
+fn span(batch: &Batch, sequence: Sequence) -> Span {
+    // Collectors have no unsigned numbers.
+    let (sequence, messages) = (sequence.bigint(), i64::try_from(batch.messages.len()).ok());
+    tracing::info_span!(target: SPANS, "batch", otel.kind = "consumer", sequence, messages)
 }
 
 /// Reads the next batch as far as that gets while this one is written: what comes meanwhile is one batch.

@@ -21,6 +21,8 @@ use crate::process::{Daemon, Signal, leashed};
 
 /// The version of the accessibility rules that pages are held against.
 const AXE: &str = "axe-core@4.11.0";
+/// How long an element is waited for.
+const APPEARS_WITHIN: Duration = Duration::from_secs(10);
 /// How the protocol names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -174,11 +176,15 @@ impl Browser {
         Ok(found.iter().filter_map(|finding| finding.as_str().map(str::to_owned)).collect())
     }
 
+    /// An element that is there, or comes with the page that a click before leads to.
     async fn find(&self, selector: &str) -> Result<String> {
         let asked = json!({ "using": "css selector", "value": selector });
-        let found =
-            self.command(Method::POST, "/element", asked).await.with_context(|| selector.to_owned())?;
-        Ok(found[ELEMENT].as_str().context("no element")?.to_owned())
+        eventually(APPEARS_WITHIN, async || {
+            let found = self.command(Method::POST, "/element", asked.clone()).await;
+            let found = found.with_context(|| selector.to_owned())?;
+            Ok(found[ELEMENT].as_str().context("no element")?.to_owned())
+        })
+        .await
     }
 
     async fn devtools(&self, command: &str, parameters: Value) -> Result<Value> {

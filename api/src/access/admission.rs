@@ -9,10 +9,12 @@ use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
+use process::trace::SPANS;
 use store::tls::MakeRustlsConnect;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Config;
+use tracing::Instrument;
 
 use super::connection::Connection;
 use super::counts::Counts;
@@ -191,7 +193,8 @@ async fn settle(
     let calls: Vec<Call> = queue.iter().map(|waiting| waiting.call).collect();
     let patience = connection.patience;
     let (round, deciding) = (Instant::now(), decide(connection, memory, &calls));
-    let decided = timeout(patience, deciding).await.unwrap_or(Err(AdmissionError::Silent));
+    let span = tracing::info_span!(target: SPANS, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
+    let decided = timeout(patience, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
     metrics.statement.observe(round.elapsed().as_secs_f64());
     metrics.batch.observe(count(calls.len()));
     match decided {

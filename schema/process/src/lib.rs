@@ -1,4 +1,4 @@
-//! What every binary does the same way: logs to standard error, figures and health on a listener of their own, cells of CSV,
+//! What every binary does the same way: logs to standard error, spans to a collector, figures and health on a listener of their own, cells of CSV,
 //! and a shutdown that drains.
 
 #![warn(missing_docs)]
@@ -7,33 +7,90 @@ pub mod failpoint;
 pub mod health;
 pub mod metrics;
 pub mod sheet;
+pub mod trace;
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 /// What is logged of some libraries at most, whoever asks for more. The tools' protocol shows what its clients send, keys in
 /// arguments included; the database shows the parameters of statements, hashes of passwords included.
 const QUIET: [&str; 2] = ["rmcp=error", "tokio_postgres=info"];
 
-/// Starts logging to standard error. `LOG_FORMAT=json` writes one JSON object a line; `RUST_LOG` filters.
-pub fn init_logging(default_filter: &str) {
+/// How long the end of a program waits for a collector.
+#[cfg(feature = "otlp")]
+const LAST_SPANS: Duration = Duration::from_secs(2);
+
+/// What a program tells of itself while it runs. Dropped at its end, it sends the spans that are left.
+#[derive(Debug)]
+#[must_use = "spans are sent as long as it lives"]
+pub struct Telling {
+    #[cfg(feature = "otlp")]
+    spans: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
+}
+
+/// Starts logging to standard error, and sending spans where they are wanted. `LOG_FORMAT=json` writes one JSON object a line;
+/// `RUST_LOG` filters.
+pub fn tell(program: &str, default_filter: &str) -> Telling {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter));
-    let filter = QUIET.iter().fold(filter, |filter, quiet| match quiet.parse() {
-        Ok(directive) => filter.add_directive(directive),
-        Err(_) => filter,
-    });
-    #[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]
-    let json = std::env::var("LOG_FORMAT").is_ok_and(|format| format == "json");
-    let terminal = std::io::stderr().is_terminal();
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(terminal).with_writer(std::io::stderr);
-    if json {
-        builder.json().init();
-    } else {
-        builder.with_target(false).init();
+    let spans_are_no_lines = format!("{}=off", trace::SPANS);
+    let filter =
+        QUIET.iter().copied().chain([&*spans_are_no_lines]).fold(filter, |filter, quiet| {
+            match quiet.parse() {
+                Ok(directive) => filter.add_directive(directive),
+                Err(_) => filter,
+            }
+        });
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
+    let lines = match variable("LOG_FORMAT").as_deref() {
+        Some("json") => lines.json().with_filter(filter).boxed(),
+        _ => lines.with_target(false).with_filter(filter).boxed(),
+    };
+    let wanted = variable("OTEL_EXPORTER_OTLP_ENDPOINT").or(variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
+    let subscriber = tracing_subscriber::registry().with(lines);
+    #[cfg(feature = "otlp")]
+    if wanted.is_some() {
+        match trace::otlp::provider(program) {
+            Ok(spans) => {
+                subscriber.with(trace::otlp::layer(&spans)).init();
+                return Telling { spans: Some(spans) };
+            }
+            Err(error) => {
+                subscriber.init();
+                tracing::warn!("no spans are sent: {error}");
+                return Telling { spans: None };
+            }
+        }
+    }
+    subscriber.init();
+    #[cfg(feature = "otlp")]
+    return Telling { spans: None };
+    #[cfg(not(feature = "otlp"))]
+    {
+        if wanted.is_some() {
+            tracing::warn!("no spans are sent: build {program} with --features otlp, as the image is");
+        }
+        Telling {}
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        #[cfg(feature = "otlp")]
+        if let Some(Err(error)) = self.spans.take().map(|spans| spans.shutdown_with_timeout(LAST_SPANS)) {
+            tracing::warn!("the last spans were not sent: {error}");
+        }
     }
 }
 
