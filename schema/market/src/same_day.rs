@@ -17,8 +17,13 @@ const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 /// What was seen of a file: about a hundred bytes a row.
 #[derive(Debug, Default)]
 pub struct SameDay {
-    days: HashMap<blake3::Hash, Vec<Seen>>,
+    seen: Vec<Seen>,
+    /// Where the last row of a day stands in `seen`.
+    last: HashMap<Digest, usize>,
 }
+
+/// Half of a hash, which is enough to tell rows of a file apart.
+type Digest = [u8; 16];
 
 /// What tells a payment from another of its day.
 #[derive(Debug, Clone, Copy)]
@@ -28,14 +33,16 @@ struct Seen {
     frequency: Option<Frequency>,
     payment_date: Option<NaiveDate>,
     /// The type as the vendor writes it, where it does.
-    type_text: Option<blake3::Hash>,
+    type_text: Option<Digest>,
+    /// The row of the same day before it.
+    before: Option<usize>,
 }
 
 /// What tells whether a row is a version of another one's record.
 #[derive(Debug, Clone, Copy)]
 enum Version {
     /// The vendor's id.
-    Of(blake3::Hash),
+    Of(Digest),
     /// The revision of a row without id.
     Revision(i64),
 }
@@ -49,7 +56,9 @@ impl SameDay {
         if row.action == Action::Retract {
             return;
         }
+        let before = self.last.insert(day(&row.record), self.seen.len());
         let seen = Seen {
+            before,
             version: row
                 .id
                 .as_ref()
@@ -59,10 +68,12 @@ impl SameDay {
             payment_date: row.record.payment_date,
             type_text: (!type_text.is_empty()).then(|| hash([type_text.as_bytes()])),
         };
-        let day = self.days.entry(day(&row.record)).or_default();
-        let others = day.iter().filter(|other| seen.is_another_payment(other));
+        let day =
+            std::iter::successors(before, |index| self.seen[*index].before).map(|index| &self.seen[index]);
+        let others = day.filter(|other| seen.is_another_payment(other));
         row.record.beside = others.map(|other| other.amount).collect();
-        day.push(seen);
+        row.record.beside.reverse();
+        self.seen.push(seen);
     }
 }
 
@@ -95,19 +106,21 @@ impl Version {
 }
 
 /// Security, dates, type and currency of a record.
-fn day(record: &Dividend) -> blake3::Hash {
+fn day(record: &Dividend) -> Digest {
     let date = record.ex_date.or(record.record_date).map_or(0, |date| date.num_days_from_ce());
     let kind = [u8::from(record.ex_date.is_some()), record.r#type as u8];
     hash([record.symbol.as_str().as_bytes(), &date.to_be_bytes(), &kind, record.currency.as_bytes()])
 }
 
-/// A hash of parts, each with its length.
-fn hash<const N: usize>(parts: [&[u8]; N]) -> blake3::Hash {
+/// Of a hash of parts, each with its length.
+fn hash<const N: usize>(parts: [&[u8]; N]) -> Digest {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
         hasher.update(&part.len().to_be_bytes()).update(part);
     }
-    hasher.finalize()
+    let mut digest = Digest::default();
+    hasher.finalize_xof().fill(&mut digest);
+    digest
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a comparison of two generations costs, beside reading both once.
+//! What a comparison of two generations, and an export, cost beside reading both once.
 
 use std::time::Instant;
 
@@ -44,7 +44,21 @@ pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Res
         );
     }
     app.projector(&["drop", "4"]).await?.success()?;
-    Ok(())
+    export(app, read).await
+}
+
+/// The served generation as Parquet, by a program that was built with it.
+async fn export(app: &TestApp, read: f64) -> Result<()> {
+    let folder = app.folder().join("export").display().to_string();
+    if app.projector(&["export", "--help"]).await?.success().is_err() {
+        println!("export to Parquet: not in this build (--features projector/parquet)");
+        return Ok(());
+    }
+    let Timed { seconds, peak_megabytes } =
+        timed(app, Program::Projector, &["export", "--parquet", &folder]).await?;
+    let what = "export to Parquet";
+    println!("{what:32} {seconds:>8.1} s {:>8.2} x reading {peak_megabytes:>6} MB at most", seconds / read);
+    Ok(std::fs::remove_dir_all(folder)?)
 }
 
 /// Seconds in which two connections read the served generation and another one, side by side.
