@@ -7,3 +7,4 @@ mod renamed;
 mod rows;
 mod served;
 mod shapes;
+mod told;
