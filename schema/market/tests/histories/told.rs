@@ -265,3 +265,78 @@ fn a_split_of_another_day_is_no_duplicate_of_a_stock_dividend() {
     assert_eq!(factor("2024-02-01"), "2.1");
     assert_eq!(factor("2024-02-02"), "2");
 }
+
+/// With what a person decided about a row: `verdict kind date value`.
+fn decided(history: &History, decision: &str) -> History {
+    let [verdict, kind, day, value] = decision.split(' ').collect::<Vec<_>>().try_into().expect("four words");
+    let record = json!({
+        "symbol": "LIFE", "verdict": verdict, "kind": kind, "source": "a", "date": day, "value": value,
+        "reason": "held", "note": "looked at the filing",
+    });
+    let decision = Observation { source: "manual".into(), ..observed(record) };
+    History { decisions: [history.decisions.clone(), vec![decision]].concat(), ..history.clone() }
+}
+
+/// Each held row: `kind date reason`.
+fn held(history: &History) -> Vec<String> {
+    let rows = derived(history).quarantined;
+    rows.iter().map(|row| format!("{} {} {}", row.kind, row.date.expect("a date"), row.reason)).collect()
+}
+
+#[test]
+fn a_person_decides_about_a_payment_that_its_neighbours_contradict() {
+    let life = Life::new("decided", "2024-06-28").every(91, "2023-03-27", &[("0.05", 5), ("5", 1)]);
+    let history = life.history();
+    let counted = |history: &History| derived(history).metrics.payment_count;
+    assert_eq!(
+        (held(&history), counted(&history)),
+        (vec!["dividend 2024-06-24 amount_outlier".to_owned()], 5)
+    );
+    let released = decided(&history, "release dividend 2024-06-24 5");
+    assert_eq!((held(&released), counted(&released)), (vec![], 6));
+    let confirmed = decided(&history, "confirm dividend 2024-06-24 5");
+    assert_eq!(held(&confirmed), ["dividend 2024-06-24 confirmed"]);
+    let message = &derived(&confirmed).quarantined[0].message;
+    assert_eq!(message, "a person confirmed held: looked at the filing");
+    // A row that nothing contradicts is held when a person says it is wrong.
+    let fine = decided(&history, "confirm dividend 2023-09-25 0.05");
+    assert_eq!(held(&fine), ["dividend 2023-09-25 confirmed", "dividend 2024-06-24 amount_outlier"]);
+    for other in
+        ["release dividend 2024-06-24 5.01", "release dividend 2024-06-25 5", "release split 2024-06-24 5"]
+    {
+        assert_eq!(counted(&decided(&history, other)), 5, "{other} is another row");
+    }
+    let mut revoked = released.clone();
+    revoked.decisions.push(Observation { line: 9, ..retracted(&released.decisions[0]) });
+    assert_eq!(counted(&revoked), 5);
+    let told = |history: &History| -> Vec<String> {
+        let decisions = explained(history).decisions;
+        decisions.iter().map(|one| format!("{} {} {}", one.kind, one.value, one.revoked)).collect()
+    };
+    assert_eq!(
+        (told(&released), told(&revoked)),
+        (vec!["dividend 5 false".to_owned()], vec!["dividend 5 true".to_owned()])
+    );
+    assert_eq!(told(&history), Vec::<String>::new());
+}
+
+#[test]
+fn a_person_decides_about_a_close_in_another_unit() {
+    let days =
+        ["2024-06-19", "2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26", "2024-06-27"];
+    let life = days.iter().fold(Life::new("unit", "2024-06-28"), |life, day| {
+        life.close(day, if *day == "2024-06-24" { "4000" } else { "40" })
+    });
+    let history = life.history();
+    let bars = |history: &History| derived(history).bars.day.len();
+    assert_eq!((held(&history), bars(&history)), (vec!["price 2024-06-24 price_unit_error".to_owned()], 6));
+    assert_eq!(told(&history, "2024-06-24"), ["a price_unit_error 4000"]);
+    let released = decided(&history, "release price 2024-06-24 4000");
+    assert_eq!((held(&released), bars(&released)), (vec![], 7));
+    assert_eq!(told(&released, "2024-06-24"), ["a used 4000"]);
+    let confirmed = decided(&history, "confirm price 2024-06-26 40");
+    assert_eq!(held(&confirmed), ["price 2024-06-24 price_unit_error", "price 2024-06-26 confirmed"]);
+    // What is decided about a payment says nothing about a close.
+    let other = decided(&history, "release dividend 2024-06-24 4000");
+    assert_eq!(bars(&other), 6);
+}
