@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate};
 use market::bars::{BarVersion, MISSING, day_number};
-use market::event::{Action, Fundamentals};
+use market::event::{Action, Basis, Fundamentals};
 use market::history::{History, Observation, SourceBars, SourcePolicy};
 use market::measure::{Derived, Explanation, Market, Rules, derive, explain, explain_session};
 use market::row::FundamentalsRow;
@@ -339,4 +339,20 @@ fn a_person_decides_about_a_close_in_another_unit() {
     // What is decided about a payment says nothing about a close.
     let other = decided(&history, "release dividend 2024-06-24 4000");
     assert_eq!(bars(&other), 6);
+}
+
+#[test]
+fn adjusted_amounts_of_a_feed_without_prices_are_on_the_shares_of_its_newest_day() {
+    let amounts = |newest: &str| {
+        let life = Life::new("basis", "2024-06-28").pay("2023-01-03", "1").pay(newest, "1");
+        let mut history = life.split("2024-03-01", 1, 2).history();
+        history.splits[0].source = "b".into();
+        for row in &mut history.dividends {
+            row.record.amount_basis = Basis::SplitAdjusted;
+        }
+        let rows = derived(&history).dividends;
+        (rows[0].amount.to_string(), rows[0].adjusted_amount.to_string())
+    };
+    assert_eq!(amounts("2024-02-29"), ("1".to_owned(), "0.5".to_owned()));
+    assert_eq!(amounts("2024-03-01"), ("2".to_owned(), "1".to_owned()));
 }
