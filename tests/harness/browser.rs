@@ -113,10 +113,31 @@ impl Browser {
         Ok(found.as_array().is_some_and(|found| !found.is_empty()))
     }
 
+    /// Clicks, and where that leads to another page waits until the one that is shown is gone.
     pub async fn click(&self, selector: &str) -> Result<()> {
         let element = self.find(selector).await?;
+        let page = self.find("html").await?;
+        let leads = self.leads_to_a_page(&element).await?;
         self.command(Method::POST, &format!("/element/{element}/click"), json!({})).await?;
-        Ok(())
+        if !leads {
+            return Ok(());
+        }
+        eventually(APPEARS_WITHIN, async || {
+            let gone =
+                self.command(Method::GET, &format!("/element/{page}/name"), Value::Null).await.is_err();
+            ensure!(gone, "{selector} was clicked and the page stayed");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Whether an element is a link, or sends a form.
+    async fn leads_to_a_page(&self, element: &str) -> Result<bool> {
+        let ask = async |what: &str| {
+            self.command(Method::GET, &format!("/element/{element}/{what}"), Value::Null).await
+        };
+        Ok(ask("name").await? == "a"
+            || (ask("property/type").await? == "submit" && !ask("property/form").await?.is_null()))
     }
 
     /// Types into a field, in place of what is there.

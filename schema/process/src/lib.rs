@@ -6,6 +6,8 @@
 pub mod failpoint;
 pub mod health;
 pub mod metrics;
+#[cfg(feature = "otlp")]
+mod otlp;
 pub mod sheet;
 pub mod trace;
 
@@ -56,9 +58,9 @@ pub fn tell(program: &str, default_filter: &str) -> Telling {
     let subscriber = tracing_subscriber::registry().with(lines);
     #[cfg(feature = "otlp")]
     if wanted.is_some() {
-        match trace::otlp::provider(program) {
+        match otlp::provider(program) {
             Ok(spans) => {
-                subscriber.with(trace::otlp::layer(&spans)).init();
+                subscriber.with(otlp::layer(&spans, trace::SPANS)).init();
                 return Telling { spans: Some(spans) };
             }
             Err(error) => {
