@@ -14,6 +14,7 @@ use event_log::stream::StreamSettings;
 use market::event::{Run as Manifest, RunState};
 use process::Shutdown;
 use process::failpoint;
+use process::trace::SPANS;
 use tokio::sync::mpsc;
 
 use crate::collect::Piece;
@@ -135,6 +136,12 @@ impl Run {
     }
 
     /// Publishes what the log has not.
+    #[tracing::instrument(
+        target = SPANS,
+        name = "load",
+        skip_all,
+        fields(otel.kind = "producer", run = self.id, source = self.source)
+    )]
     pub(crate) async fn publish(
         self,
         settings: &StreamSettings,

@@ -1,4 +1,4 @@
-"""What an API and a projector tell a collector of traces; see `traces`, which sets the stage."""
+"""What an API, a projector and a load tell a collector of traces; see `traces`, which sets the stage."""
 
 import http.server
 import os
@@ -144,3 +144,12 @@ facts = [attributes(batch) for batch in batches]
 assert all(each["messages"] > 0 and each["sequence"] > 0 for each in facts), facts
 assert max(each["sequence"] for each in facts) >= sum(each["messages"] for each in facts), facts
 print(f"one span a batch: {len(batches)}")
+
+feed = pathlib.Path(os.environ["STACK_DIR"]) / "prices.csv"
+feed.write_text("symbol,date,close\nTRACED,2020-01-02,10\n")
+process = run("ingest", "load", str(feed), "--source", "traces", endpoint=ENDPOINT)
+_, log = process.communicate(timeout=60)
+assert process.returncode == 0, log
+(load,) = told("dds-ingest")["load"]
+assert attributes(load)["source"] == "traces" and len(attributes(load)["run"]) == 32, load
+print("one span a load")
