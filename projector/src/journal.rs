@@ -6,10 +6,14 @@
 use market::row::{DividendRow, SplitRow, TableRow};
 use store::db::{DbError, generation_schema};
 use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use crate::stale::Stale;
 
 const SERVED: &str = include_str!("../queries/journal_served.sql");
 const NEXT: &str = "select nextval('control.positions')";
 const PRUNE: &str = include_str!("../queries/journal_prune.sql");
+const KEEP: &str = include_str!("../queries/journal_keep.sql");
 const NEW_SYMBOLS: &str = include_str!("../queries/journal_new_symbols.sql");
 const ROWS: &str = include_str!("../queries/journal_rows.sql");
 const SYMBOLS: &str = include_str!("../queries/journal_symbols.sql");
@@ -58,7 +62,7 @@ impl Journal {
         &self,
         transaction: &Transaction<'_>,
         table: &str,
-        symbols: &[&str],
+        stale: &Stale<'_>,
     ) -> Result<(), DbError> {
         let Some(table) = self.followed(table) else { return Ok(()) };
         let kept = table.kept();
@@ -71,12 +75,11 @@ impl Journal {
             transaction.batch_execute(&create).await?;
         }
         transaction.execute(&format!("delete from {kept}"), &[]).await?;
-        let columns = table.columns.join(", ");
-        let keep = format!(
-            "insert into {kept} ({columns}) select {columns} from {} where symbol = any ($1) and id is not null",
-            table.name
-        );
-        transaction.execute(&keep, &[&symbols]).await?;
+        let keep = table
+            .statement(KEEP, &kept)
+            .replace("{kept}", &kept)
+            .replace("{columns}", &table.columns.join(", "));
+        transaction.execute(&keep, &[&stale.symbols, &stale.since]).await?;
         Ok(())
     }
 
@@ -85,12 +88,12 @@ impl Journal {
         &self,
         transaction: &Transaction<'_>,
         table: &str,
-        symbols: &[&str],
+        stale: &Stale<'_>,
     ) -> Result<(), DbError> {
         if let Some(table) = self.followed(table) {
-            self.compare(transaction, table, &table.kept(), symbols).await?;
+            self.compare(transaction, table, &table.kept(), stale).await?;
         } else if self.served && table == "factors" {
-            transaction.execute(SYMBOLS, &[&table, &symbols, &self.position]).await?;
+            transaction.execute(SYMBOLS, &[&table, &stale.symbols, &self.position]).await?;
         }
         Ok(())
     }
@@ -106,7 +109,7 @@ impl Journal {
     ) -> Result<(), DbError> {
         if let Some(table) = self.followed(table) {
             let before = format!("{}.{}", generation_schema(before), table.name);
-            return self.compare(transaction, table, &before, symbols).await;
+            return self.compare(transaction, table, &before, &Stale::whole(symbols.iter().copied())).await;
         }
         transaction.execute(SYMBOLS, &[&table, &symbols, &self.position]).await?;
         Ok(())
@@ -127,10 +130,11 @@ impl Journal {
         transaction: &Transaction<'_>,
         table: Followed,
         before: &str,
-        symbols: &[&str],
+        stale: &Stale<'_>,
     ) -> Result<(), DbError> {
         for statement in [NEW_SYMBOLS, ROWS] {
-            transaction.execute(&table.statement(statement, before), &[&symbols, &self.position]).await?;
+            let values: [&(dyn ToSql + Sync); 3] = [&stale.symbols, &stale.since, &self.position];
+            transaction.execute(&table.statement(statement, before), &values).await?;
         }
         Ok(())
     }
@@ -150,6 +154,7 @@ impl Followed {
         };
         text.replace("{table}", self.name)
             .replace("{before}", before)
+            .replace("{t}", &of("t"))
             .replace("{d}", &of("d"))
             .replace("{b}", &of("b"))
     }

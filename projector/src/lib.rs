@@ -45,6 +45,7 @@ pub mod sectors;
 mod security;
 pub mod served;
 pub mod settings;
+mod stale;
 pub mod status;
 mod subject;
 mod writer;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
+use chrono::{Datelike, NaiveDate};
 use market::bars::{Bars, Packed, digest};
 use market::identity::Identity;
 use market::measure::Derived;
@@ -23,10 +24,12 @@ use crate::changes::Change;
 use crate::error::DeriveError;
 use crate::journal::Journal;
 use crate::served::Served;
+use crate::stale::Stale;
 
 const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");
 const DIFFERING: &str = include_str!("../queries/digests_differing.sql");
+const DELETE_SINCE: &str = include_str!("../queries/delete_since.sql");
 const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
 const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
 const COPY_PRICES: &str =
@@ -62,15 +65,23 @@ const TABLES: [Table; 11] = [
     table("factors", &["symbol", "factors"]),
 ];
 
+/// Where dividends stand among them.
+const DIVIDENDS: usize = 4;
+
 /// Where the digest of a table's rows stands among a security's digests.
 pub fn digest_place(table: &str) -> Option<usize> {
     TABLES.iter().position(|known| known.name == table)
 }
 
 impl Table {
-    async fn delete(&self, transaction: &Transaction<'_>, symbols: &[&str]) -> Result<(), DbError> {
-        let statement = format!("delete from {} where {} = any ($1)", self.name, self.owner);
-        transaction.execute(&statement, &[&symbols]).await?;
+    async fn delete(&self, transaction: &Transaction<'_>, stale: &Stale<'_>) -> Result<(), DbError> {
+        if stale.is_whole() {
+            let statement = format!("delete from {} where {} = any ($1)", self.name, self.owner);
+            transaction.execute(&statement, &[&stale.symbols]).await?;
+        } else {
+            let statement = DELETE_SINCE.replace("{table}", self.name);
+            transaction.execute(&statement, &[&stale.symbols, &stale.since]).await?;
+        }
         Ok(())
     }
 
@@ -86,6 +97,8 @@ pub struct Built {
     symbol: Symbol,
     /// Its rows of each table.
     tables: [Rows; TABLES.len()],
+    /// Its dividends, year by year of the ex-date.
+    dividends: BTreeMap<i32, Rows>,
     years: Vec<Year>,
     /// Years of prices that stay as they are served.
     kept: Vec<i32>,
@@ -123,12 +136,15 @@ impl Built {
         let years = years
             .map(|(year, range)| Year::of(symbol.as_str(), year, derived.bars.slice(range)))
             .collect::<Result<_, _>>()?;
+        let of_year = |rows: &[DividendRow]| Ok((rows[0].ex_date.year(), Rows::of(encode_rows(rows)?)));
+        let dividends = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
+        let dividends = dividends.map(of_year).collect::<Result<BTreeMap<i32, Rows>, EncodeError>>()?;
         let tables = [
             encode_rows([&derived.stock])?,
             encode_rows([&derived.quote])?,
             encode_rows(&derived.fundamentals)?,
             encode_rows([&derived.metrics])?,
-            encode_rows(&derived.dividends)?,
+            concatenated(dividends.values()),
             encode_rows(&derived.splits)?,
             encode_rows(&derived.quarantined)?,
             encode_rows(fund.map(|fund| &fund.etf))?,
@@ -136,13 +152,34 @@ impl Built {
             encode_json(symbol.as_str(), identity)?,
             encode_json(symbol.as_str(), &derived.factors)?,
         ];
-        Ok(Self { symbol, tables: tables.map(Rows::of), years, kept })
+        Ok(Self { symbol, tables: tables.map(Rows::of), dividends, years, kept })
     }
 
     /// A symbol of which no row stands: nothing of it is served.
     pub fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| Rows::of(Bytes::new()));
-        Self { symbol: identity.symbol.clone(), tables, years: Vec::new(), kept: Vec::new() }
+        let (dividends, years, kept) = Default::default();
+        Self { symbol: identity.symbol.clone(), tables, dividends, years, kept }
+    }
+
+    /// Its rows of a table; of dividends those from a year on.
+    fn rows(&self, place: usize, since: Option<i32>) -> Vec<Bytes> {
+        match since {
+            Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.encoded.clone()).collect(),
+            None => vec![self.tables[place].encoded.clone()],
+        }
+    }
+
+    /// The first year whose dividends are not those that are served; `None` when it is not known what is served, or all
+    /// are the same.
+    fn differs_since(&self, served: &Served) -> Option<i32> {
+        let (served, built) = (served.dividends.as_ref()?, self.dividend_years());
+        let differs = |year: &&i32| served.get(*year) != built.get(*year);
+        served.keys().chain(built.keys()).filter(differs).min().copied()
+    }
+
+    fn dividend_years(&self) -> BTreeMap<i32, i64> {
+        self.dividends.iter().map(|(year, rows)| (*year, rows.digest)).collect()
     }
 
     fn digests(&self) -> Vec<i64> {
@@ -151,7 +188,8 @@ impl Built {
 
     /// What is served once this is written, in place of what was served before.
     pub fn served(&self, before: &Served) -> Result<Served, DeriveError> {
-        Ok(Served { tables: self.digests(), years: self.served_years(before)? })
+        let (tables, years) = (self.digests(), self.served_years(before)?);
+        Ok(Served { tables, years, dividends: Some(self.dividend_years()) })
     }
 
     fn served_years(&self, before: &Served) -> Result<BTreeMap<i32, i64>, DeriveError> {
@@ -163,6 +201,10 @@ impl Built {
         years.extend(self.years.iter().map(|year| (year.year, year.digest)));
         Ok(years)
     }
+}
+
+fn concatenated<'a>(rows: impl Iterator<Item = &'a Rows>) -> Bytes {
+    rows.flat_map(|rows| rows.encoded.iter().copied()).collect()
 }
 
 fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {
@@ -204,14 +246,14 @@ pub async fn remove(
     if gone.is_empty() {
         return Ok(Vec::new());
     }
-    let symbols: Vec<&str> = gone.iter().map(|symbol| symbol.as_str()).collect();
+    let stale = Stale::whole(gone.iter().map(|symbol| symbol.as_str()));
     for table in &TABLES {
-        journal.keep(transaction, table.name, &symbols).await?;
-        table.delete(transaction, &symbols).await?;
-        journal.note(transaction, table.name, &symbols).await?;
+        journal.keep(transaction, table.name, &stale).await?;
+        table.delete(transaction, &stale).await?;
+        journal.note(transaction, table.name, &stale).await?;
     }
-    transaction.execute(DELETE_DIGESTS, &[&symbols]).await?;
-    transaction.execute(DELETE_PRICES, &[&symbols]).await?;
+    transaction.execute(DELETE_DIGESTS, &[&stale.symbols]).await?;
+    transaction.execute(DELETE_PRICES, &[&stale.symbols]).await?;
     let tables = TABLES.iter().map(|table| table.name).chain(["prices"]);
     Ok(tables.flat_map(|table| gone.iter().map(move |symbol| Change::of_table(table, symbol))).collect())
 }
@@ -235,12 +277,22 @@ pub async fn replace(
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
             changes.extend(seen.map(|(_, built)| Change::of_table(table.name, &built.symbol)));
-            let owners: Vec<&str> = changed.iter().map(|(_, built)| built.symbol.as_str()).collect();
-            journal.keep(transaction, table.name, &owners).await?;
-            table.delete(transaction, &owners).await?;
-            let rows = changed.iter().map(|(_, built)| built.tables[place].encoded.clone()).collect();
+            let replaced: Vec<(&Built, Option<i32>)> = changed
+                .iter()
+                .map(|(served, built)| {
+                    (*built, if place == DIVIDENDS { built.differs_since(served) } else { None })
+                })
+                .collect();
+            let first_day = |year: &i32| NaiveDate::from_ymd_opt(*year, 1, 1);
+            let stale: Stale<'_> = replaced
+                .iter()
+                .map(|(built, since)| (built.symbol.as_str(), since.as_ref().and_then(first_day)))
+                .collect();
+            journal.keep(transaction, table.name, &stale).await?;
+            table.delete(transaction, &stale).await?;
+            let rows = replaced.iter().flat_map(|(built, since)| built.rows(place, *since)).collect();
             table.copy(transaction, rows).await?;
-            journal.note(transaction, table.name, &owners).await?;
+            journal.note(transaction, table.name, &stale).await?;
         }
     }
     replace_digests(transaction, securities).await?;

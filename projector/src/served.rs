@@ -19,6 +19,8 @@ pub struct Served {
     pub tables: Vec<i64>,
     /// Of each year of prices.
     pub years: BTreeMap<i32, i64>,
+    /// Of each year of dividends, by the year of the ex-date; `None` until this projector has seen what is served.
+    pub dividends: Option<BTreeMap<i32, i64>>,
 }
 
 impl Served {

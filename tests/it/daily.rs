@@ -104,6 +104,61 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
 }
 
 #[tokio::test]
+async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Result<()> {
+    let app = TestApp::start().await?;
+    // One that goes on knows what it wrote.
+    let _projector = app.spawn(Program::Projector, &["run"]).await?;
+    let mut text = "id,symbol,ex_date,amount,revision\n".to_owned();
+    for year in 2018..2024 {
+        for month in [2, 5, 8, 11] {
+            text += &format!("d-{year}-{month},AAA,{year}-{month:02}-10,0.25,0\n");
+        }
+    }
+    publish(&app, "test", "prices.csv", "symbol,date,close\nAAA,2024-06-27,10\nAAA,2024-06-28,10\n").await?;
+    publish(&app, "test", "dividends.csv", &text).await?;
+    // Rows that are written again lie elsewhere; what is told of them is by their ids.
+    let rows = async || -> Result<BTreeMap<String, (i32, String)>> {
+        let rows = "select id, extract(year from ex_date)::integer, ctid::text from read_g1.dividends where id is not null";
+        let rows = app.sql(rows, &[]).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)))).collect()
+    };
+    let told = async || -> Result<Vec<String>> {
+        let newest = "select id from control.changes where kind = 'dividends' and position = \
+            (select max(position) from control.changes where kind = 'dividends') order by id";
+        app.sql(newest, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    };
+    let first = async || Ok(ensure!(rows().await?.len() == 24, "{:?}", rows().await?));
+    eventually(PATIENCE, first).await?;
+    let mut before = rows().await?;
+    // A later amount, which the next one is compared with; an ex-date that moves into the year before; and both ways at once.
+    for (corrections, since, ids) in [
+        ("d-2022-8,AAA,2022-08-10,0.26,1\n", 2022, vec!["d-2022-11", "d-2022-8"]),
+        ("d-2021-2,AAA,2020-12-30,0.25,1\n", 2020, vec!["d-2021-2"]),
+        (
+            "d-2021-2,AAA,2021-02-10,0.25,2\nd-2023-5,AAA,2023-05-11,0.25,1\n",
+            2020,
+            vec!["d-2021-2", "d-2023-5"],
+        ),
+    ] {
+        let corrections = format!("id,symbol,ex_date,amount,revision\n{corrections}");
+        publish(&app, "test", &format!("dividends-since-{since}-{}.csv", ids.len()), &corrections).await?;
+        let ids: Vec<String> = ids.iter().map(|id| format!("AAA/test/dividend/{id}")).collect();
+        let all_told = async || Ok(ensure!(told().await? == ids, "{:?}, since {since}", told().await?));
+        eventually(PATIENCE, all_told).await?;
+        let after = rows().await?;
+        for (id, (year, place)) in &after {
+            let stays = before.get(id) == Some(&(*year, place.clone()));
+            assert_eq!(stays, *year < since, "{id} of {year}, since {since}");
+        }
+        before = after;
+    }
+    answer(&app, &["rebuild"]).await?;
+    let diff = answer(&app, &["diff", "--whole", "1", "2"]).await?;
+    assert_eq!(diff["identical"], true, "{diff}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_security_that_changes_its_sector_counts_in_the_new_one_only() -> Result<()> {
     let app = TestApp::start().await?;
     let security = |symbol: &str, sector: &str, revision: u32| {

@@ -51,6 +51,8 @@ macro_rules! copy_row {
 }
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
+/// Bytes of an encoded row, about.
+const ROW: usize = 256;
 /// Bytes sent at a time.
 const PIECE: usize = 1 << 17;
 
@@ -83,7 +85,8 @@ pub fn encode_values(
 pub fn encode_rows<'a, T: TableRow + 'a>(
     rows: impl IntoIterator<Item = &'a T>,
 ) -> Result<Bytes, EncodeError> {
-    let mut out = BytesMut::new();
+    let rows = rows.into_iter();
+    let mut out = BytesMut::with_capacity(rows.size_hint().0 * ROW);
     for row in rows {
         encode_values(T::TYPES, &row.values(), &mut out)?;
     }

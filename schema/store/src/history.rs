@@ -20,6 +20,9 @@ const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
 const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 
+/// Sessions of a year, about.
+const BARS_OF_YEAR: usize = 252;
+
 /// Facts by symbol; a symbol that nobody said anything of has empty ones.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
@@ -136,9 +139,10 @@ pub fn history(
             added.map_err(|source| FactsError::Record { symbol: symbol.to_owned(), source })?;
         }
         let own = symbol == identity.symbol.as_str();
+        let room = facts.years().count();
         for (source, year, of_year) in facts.years() {
             let closes = own && closes(year, of_year.digest);
-            if add_year(&mut history, identity, symbol, (source, year, of_year), closes)? && !own {
+            if add_year(&mut history, identity, symbol, (source, year, of_year), closes, room)? && !own {
                 of_others.insert(year);
             }
         }
@@ -167,14 +171,15 @@ fn empty(identity: &Identity) -> History {
     }
 }
 
-/// Appends one year of one source, restricted to the days the security held the symbol. They come by source and year.
-/// Gives whether it had any.
+/// Appends one year of one source, restricted to the days the security held the symbol. They come by source and year, and
+/// the first makes room for so many more. Gives whether it had any.
 fn add_year(
     history: &mut History,
     identity: &Identity,
     symbol: &str,
     (source, year, of_year): (&str, i32, &Year),
     closes: bool,
+    room: usize,
 ) -> Result<bool, FactsError> {
     let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
     let columns = &of_year.columns;
@@ -206,6 +211,9 @@ fn add_year(
         prices.closes_only.push(year);
     }
     prices.bars = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
+    if known.is_none() {
+        prices.bars.reserve(room * BARS_OF_YEAR);
+    }
     Ok(true)
 }
 

@@ -156,6 +156,15 @@ impl Bars {
         self.day.extend_from_slice(&other.day[range]);
     }
 
+    /// Makes room for so many more bars.
+    pub fn reserve(&mut self, bars: usize) {
+        self.day.reserve(bars);
+        self.version.reserve(bars);
+        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.volume] {
+            column.reserve(bars);
+        }
+    }
+
     /// The newest day with a bar that was not retracted.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()

@@ -1,6 +1,6 @@
 //! A record's JSON text as its fields' names and values, so that what rows share is written once.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use chrono::NaiveDate;
 use serde::de::{Deserializer as _, MapAccess, Visitor};
@@ -30,11 +30,8 @@ impl<'a> Fragment<'a> {
     pub(super) fn write(self, out: &mut String) {
         match self {
             Self::Json(json) => out.push_str(json),
-            Self::Date(day) => {
-                out.push('"');
-                out.push_str(&date_of(day).to_string());
-                out.push('"');
-            }
+            // A string takes whatever is written to it.
+            Self::Date(day) => write!(out, "\"{}\"", date_of(day)).unwrap_or_default(),
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::event::Kind;
 
 /// The form that is written.
 const VERSION: u8 = 1;
+/// Bytes of a record's text, seldom more.
+const RECORD: usize = 256;
 
 /// Why packed records cannot be written or read.
 #[expect(missing_docs, reason = "the message of each says it")]
@@ -125,7 +127,7 @@ impl Packed<'_> {
         let names = at(&self.shapes, row.shape)?;
         let values: Vec<Fragment<'_>> =
             row.values.iter().map(|place| at(&self.fragments, *place).copied()).collect::<Result<_, _>>()?;
-        let mut record = String::new();
+        let mut record = String::with_capacity(RECORD);
         join(names, values.into_iter(), &mut record);
         Ok(RawObservation {
             id: row.id.map(str::to_owned),

@@ -6,9 +6,14 @@
 //! tickers become known. A second payment of a day without vendor's id has `.2`, a third `.3`, by amount: once a file has
 //! named all of them, no other file and no other order changes their ids. Symbols and source names hold no `/` and no `@`.
 
+use std::fmt::{Arguments, Write as _, from_fn};
+
 use crate::event::{Dividend, Split};
 use crate::measure::merge::Payment;
 use crate::observation::Observation;
+
+/// Bytes of an id, seldom more.
+const USUAL: usize = 80;
 
 /// The id of a dividend record.
 pub(super) fn dividend_id(payment: &Payment<'_>) -> String {
@@ -23,29 +28,31 @@ pub(super) fn stock_dividend_id(payment: &Payment<'_>) -> String {
 /// The id of a split record.
 pub(super) fn split_id(observation: &Observation<Split>) -> String {
     let split = &observation.record;
-    id(observation, split.symbol.as_str(), "split", || split.ex_date.to_string())
+    id(observation, split.symbol.as_str(), "split", format_args!("{}", split.ex_date))
 }
 
 fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
-    let symbol = payment.named.record.symbol.as_str();
-    id(payment.observation, symbol, kind, || natural(&payment.observation.record, payment.part))
-}
-
-fn natural(dividend: &Dividend, part: usize) -> String {
-    let date = match (dividend.ex_date, dividend.record_date) {
-        (Some(ex_date), _) => ex_date.to_string(),
-        (None, record_date) => {
-            format!("record-{}", record_date.map(|date| date.to_string()).unwrap_or_default())
+    let Dividend { ex_date, record_date, r#type, currency, .. } = &payment.observation.record;
+    let said = from_fn(|f| {
+        match (ex_date, record_date) {
+            (Some(ex_date), _) => write!(f, "{ex_date}")?,
+            (None, Some(record_date)) => write!(f, "record-{record_date}")?,
+            (None, None) => write!(f, "record-")?,
         }
-    };
-    let number = if part == 0 { String::new() } else { format!(".{}", part + 1) };
-    format!("{date}.{}.{}{number}", dividend.r#type, dividend.currency)
+        write!(f, ".{type}.{currency}")?;
+        if payment.part == 0 { Ok(()) } else { write!(f, ".{}", payment.part + 1) }
+    });
+    id(payment.observation, payment.named.record.symbol.as_str(), kind, format_args!("{said}"))
 }
 
-fn id<T>(observation: &Observation<T>, symbol: &str, kind: &str, natural: impl Fn() -> String) -> String {
+/// The id of a record that says this where the vendor gives none.
+fn id<T>(observation: &Observation<T>, symbol: &str, kind: &str, said: Arguments<'_>) -> String {
+    let mut id = String::with_capacity(USUAL);
     let source = &observation.source;
-    match &observation.id {
-        Some(vendor) => format!("{symbol}/{source}/{kind}/{vendor}"),
-        None => format!("{symbol}/{source}/{kind}@{}", natural()),
-    }
+    let written = match &observation.id {
+        Some(vendor) => write!(id, "{symbol}/{source}/{kind}/{vendor}"),
+        None => write!(id, "{symbol}/{source}/{kind}@{said}"),
+    };
+    debug_assert!(written.is_ok(), "a string takes whatever is written to it");
+    id
 }
