@@ -307,14 +307,16 @@ mod tests {
         // Three of four pairs, and three of five gaps, are enough; two are not.
         check(&[100, 240, 100, 240, 20], Frequency::SemiAnnual);
         check(&[100, 240, 100, 100, 100], Frequency::Quarterly);
+        check(&[100, 240, 100, 20], Frequency::SemiAnnual);
         check(&[91, 91, 91, 20, 300], Frequency::Quarterly);
         check(&[91, 91, 20, 50, 300], Frequency::Irregular);
         // Two gaps are too few to contradict each other.
         check(&[20, 100], Frequency::Quarterly);
         check(&[20, 20, 100], Frequency::Monthly);
+        check(&[20, 100, 200], Frequency::Irregular);
         // The newest seven ex-dates tell, and several on one day are one.
         check(&[7, 7, 7, 7, 7, 7, 91, 91, 91, 91, 91, 91], Frequency::Quarterly);
-        check(&[91, 0, 91, 0, 91], Frequency::Quarterly);
+        check(&[91, 0, 0, 91, 0, 0, 91], Frequency::Quarterly);
         check(&[31, 31, 31, 551], Frequency::Unknown);
         check(&[31, 31, 31, 550], Frequency::Monthly);
     }
@@ -332,6 +334,9 @@ mod tests {
         check(&[91, 91, 91, 20], Some(Frequency::Monthly), Frequency::Quarterly, inferred);
         check(&[91, 91, 91, 20, 20], Some(Frequency::Monthly), Frequency::Monthly, vendor);
         check(&[20, 300, 55, 140, 90], Some(Frequency::Monthly), Frequency::Monthly, vendor);
+        // Three of four pairs that make a year overrule it.
+        check(&[100, 240, 100, 240, 20], Some(Frequency::Quarterly), Frequency::SemiAnnual, inferred);
+        check(&[100, 240, 100, 20], Some(Frequency::Quarterly), Frequency::Quarterly, vendor);
         // Three, six and 24 a year are known from tags alone, as long as the gaps are within 15 %.
         for (tag, fitting, others) in [
             (Frequency::Triannual, [104, 139], [(103, Frequency::Quarterly), (140, Frequency::SemiAnnual)]),

@@ -256,6 +256,22 @@ mod tests {
     }
 
     #[test]
+    fn a_payment_too_many_or_too_few_moves_nothing_alone() {
+        let check = |days: &[&str], counts: [i32; 2]| {
+            let rows: Vec<(&str, Decimal)> = days.iter().map(|day| (*day, dec!(1))).collect();
+            let totals = years(&rows);
+            assert_eq!([2023, 2024].map(|year| totals.total(year).unwrap().payments), counts, "{days:?}");
+            assert!(totals.shifted.is_empty(), "{days:?}");
+        };
+        // Ahead of New Year: an extra payment, and a year that lacks one.
+        check(&["2023-01-05", "2023-07-05", "2023-12-29", "2024-01-05", "2024-07-05"], [3, 2]);
+        check(&["2023-07-05", "2023-12-29", "2024-07-05"], [2, 1]);
+        // Behind it.
+        check(&["2023-01-05", "2023-07-05", "2024-01-05", "2024-07-05", "2024-12-27"], [2, 3]);
+        check(&["2023-07-05", "2024-01-05", "2024-07-05"], [1, 2]);
+    }
+
+    #[test]
     fn the_running_year_lends_and_takes_nothing() {
         let totals = years(&[
             ("2024-03-05", dec!(1)),
