@@ -48,7 +48,9 @@ fn a_year_is_partial_when_it_was_listed_or_begins_within_it() {
     let young = || year_from("2023-09-28");
     assert!(!partial(&young().close("2023-06-28", "40").history()));
     assert!(partial(&young().close("2023-06-29", "40").history()));
-    assert!(!partial(&year_from("2023-06-29").close("2023-06-30", "40").history()));
+    for close in ["2023-06-29", "2023-06-30"] {
+        assert!(!partial(&year_from("2023-06-29").close(close, "40").history()), "{close}");
+    }
     // The listing is known best.
     assert!(!partial(&said(&young(), &json!({ "ipo_date": "2023-06-28" }))));
     assert!(partial(&said(&young(), &json!({ "ipo_date": "2023-06-29" }))));
@@ -68,6 +70,11 @@ fn an_unusual_number_of_payments_is_flagged_of_whole_years() {
     // A young payer has too few payments because it is young.
     let young = Life::new("young", "2024-06-28").every(91, "2023-12-28", &[("0.5", 3)]);
     assert!(!unusual(&young));
+    // It can still have too many.
+    let listed = |life: &Life| derived(&said(life, &json!({ "ipo_date": "2023-07-03" })));
+    let five = year_from("2023-07-06").pay("2024-05-17", "0.5");
+    assert!(has(&listed(&five), Flag::TtmPaymentCountUnusual));
+    assert!(!has(&listed(&year_from("2023-07-06")), Flag::TtmPaymentCountUnusual));
     // Who stopped paying is lapsed, which says it all.
     let mut stopped = two_years();
     stopped.rows.truncate(5);

@@ -3,6 +3,7 @@
 mod explained;
 mod income;
 mod lives;
+mod reckoned;
 mod renamed;
 mod rows;
 mod served;

@@ -1,0 +1,173 @@
+//! What is reckoned of payments and prices: what an ex-date takes off earlier prices, what is due today, what a held
+//! amount still proves, and what moves with the market.
+
+use market::history::{History, SourcePolicy};
+use market::measure::{Derived, Market, MonthEnds, Rules, benchmark, derive};
+use market::row::DividendStatus;
+use market::value::Exact;
+use serde_json::json;
+
+use crate::explained::observed;
+use crate::lives::{Life, date};
+
+const TODAY: &str = "2024-06-28";
+
+fn beside(history: &History, benchmark: Option<&MonthEnds>) -> Derived {
+    let (policy, as_of) = (SourcePolicy::default(), date(TODAY));
+    derive(history, &Market { as_of, newest: as_of, benchmark, policy: &policy, rules: &Rules::DEFAULT })
+}
+
+fn derived(history: &History) -> Derived {
+    beside(history, None)
+}
+
+fn has(derived: &Derived, flag: &str) -> bool {
+    derived.metrics.flags.0.iter().any(|word| word == flag)
+}
+
+fn text(value: Option<Exact>) -> String {
+    value.map_or("-".to_owned(), |value| value.to_string())
+}
+
+/// `ex-date factor cash value` of each ex-date, and whether some day's factor was left out.
+fn factors(history: &History) -> (Vec<String>, bool) {
+    let found = derived(history);
+    let told = found.factors.iter().map(|day| {
+        let value = day.value.map_or("-".to_owned(), |value| value.normalize().to_string());
+        let (factor, cash) = (day.dividend_factor.normalize(), day.dividend.normalize());
+        format!("{} {factor} {cash} {value}", day.ex_date)
+    });
+    (told.collect(), has(&found, "factor_skipped"))
+}
+
+#[test]
+fn an_ex_date_takes_off_all_that_is_distributed_on_it() {
+    let life = || Life::new("off", TODAY).close("2024-03-01", "100").close("2024-03-04", "90");
+    let of = |rows: &[(&str, &str)]| {
+        rows.iter().fold(life(), |life, (amount, kind)| life.of_type("2024-03-04", amount, kind)).history()
+    };
+    let check = |history: &History, expected: &str, skipped: bool| {
+        assert_eq!(factors(history), (vec![format!("2024-03-04 {expected}")], skipped));
+    };
+    check(&of(&[("1", "regular")]), "0.99 1 1", false);
+    check(&of(&[("1", "regular"), ("2", "special"), ("5", "spin_off")]), "0.92 3 8", false);
+    check(&of(&[("5", "spin_off")]), "0.95 0 5", false);
+    // As much as the whole price, and a cent less.
+    check(&of(&[("99.99", "liquidation")]), "0.0001 99.99 99.99", false);
+    check(&of(&[("100", "liquidation")]), "1 100 100", true);
+    check(&of(&[("120", "liquidation")]), "1 120 120", true);
+    // What is paid in another currency cannot be taken off a price.
+    let mut foreign = of(&[("1", "regular"), ("2", "special")]);
+    foreign.dividends[1].record.currency = "GBP".into();
+    check(&foreign, "1 1 -", true);
+    foreign.dividends[0].record.currency = "GBP".into();
+    check(&foreign, "1 0 -", true);
+}
+
+#[test]
+fn a_payment_due_today_is_not_overdue() {
+    // Every year's payment of late June comes on the 28th.
+    let life = |last: &str| {
+        let life = Life::new("due", TODAY).pay("2022-09-28", "0.5").pay("2022-12-28", "0.5");
+        life.pay("2023-03-28", "0.5").pay(last, "0.5").every(91, "2023-09-28", &[("0.5", 3)])
+    };
+    let told = |last: &str| {
+        let found = derived(&life(last).history());
+        let expected = found.dividends.iter().find(|row| row.status == DividendStatus::Projected);
+        (expected.map(|row| row.ex_date), has(&found, "overdue"))
+    };
+    assert_eq!(told("2023-06-28"), (Some(date("2024-06-28")), false));
+    assert_eq!(told("2023-06-27"), (Some(date("2024-09-30")), true));
+}
+
+#[test]
+fn payments_expected_of_a_payer_add_up_to_what_is_indicated() {
+    let expected = |days, first, amounts: &[&str]| {
+        let amounts: Vec<(&str, usize)> = amounts.iter().map(|amount| (*amount, 1)).collect();
+        let found = derived(&Life::new("expected", TODAY).every(days, first, &amounts).history());
+        let rows = found.dividends.iter().filter(|row| row.status == DividendStatus::Projected);
+        let each: Vec<String> = rows.map(|row| row.amount.to_string()).collect();
+        (text(found.metrics.dps_forward), each.join(" "))
+    };
+    let told = |forward: &str, each: &str| (forward.to_owned(), each.to_owned());
+    // A half-yearly raiser pays the newest amount twice, one of interims and finals each again.
+    assert_eq!(
+        expected(182, "2022-04-28", &["0.5", "0.52", "0.54", "0.56", "0.58"]),
+        told("1.16", "0.58 0.58")
+    );
+    assert_eq!(expected(182, "2022-04-28", &["0.1", "0.3", "0.1", "0.3", "0.1"]), told("0.4", "0.3 0.1"));
+    // Quarters up and down are no halves.
+    assert_eq!(
+        expected(91, "2023-03-02", &["0.1", "0.3", "0.1", "0.3", "0.1", "0.3"]),
+        told("1.2", "0.3 0.3 0.3 0.3")
+    );
+}
+
+#[test]
+fn a_year_with_a_held_amount_was_paid() {
+    // A payment a year since 2018; one of them is in another unit.
+    let paid = |amounts: &[(&str, usize)]| Life::new("held", TODAY).every(365, "2018-05-17", amounts);
+    let told = |life: Life| {
+        let metrics = derived(&life.history()).metrics;
+        (metrics.held_dividends(), metrics.payment_streak_years)
+    };
+    assert_eq!(told(paid(&[("0.5", 7)])), (0, 7));
+    assert_eq!(told(paid(&[("0.5", 6), ("50", 1)])), (1, 7));
+    assert_eq!(told(paid(&[("0.5", 5), ("50", 1), ("0.5", 1)])), (1, 7));
+    // One that has not gone ex yet proves nothing.
+    assert_eq!(told(paid(&[("0.5", 6)]).pay("2024-07-15", "50")), (1, 6));
+}
+
+#[test]
+fn a_year_paid_in_another_currency_is_not_summed() {
+    let with = |ex_date: &str| {
+        let life = Life::new("currencies", TODAY).pay(ex_date, "0.4");
+        let mut history = life.every(91, "2023-08-03", &[("0.5", 4)]).history();
+        history.dividends[0].record.currency = "GBP".into();
+        text(derived(&history).metrics.dps_ttm)
+    };
+    assert_eq!([with("2023-06-28"), with("2023-06-29")], ["2", "-"]);
+    // The same payment told in two currencies is summed in the prices' own.
+    assert_eq!(with("2024-02-01"), "2");
+}
+
+#[test]
+fn only_who_pays_has_a_chowder_number() {
+    let amounts = ["1", "1.1", "1.21", "1.331", "1.4641", "1.61051", "2"].map(|amount| (amount, 1));
+    let life = Life::new("grower", TODAY).every(365, "2018-05-17", &amounts).close(TODAY, "50");
+    let told = |suspended_on: Option<&str>| {
+        let security = json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD",
+            "status": "active", "dividend_suspended_on": suspended_on });
+        let metrics = derived(&History { security: Some(observed(security)), ..life.history() }).metrics;
+        [metrics.growth_5y, metrics.yield_forward, metrics.chowder_number].map(text)
+    };
+    assert_eq!(told(None), ["10", "4", "14"]);
+    assert_eq!(told(Some("2024-06-03")), ["10", "0", "-"]);
+}
+
+/// A close at the end of each month from May 2022 to June 2024.
+fn monthly(close: impl Fn(i32) -> &'static str) -> History {
+    let days = (4..30).map(|month| format!("{}-{:02}-28", 2022 + month / 12, month % 12 + 1));
+    let life = (0..)
+        .zip(days)
+        .fold(Life::new("monthly", TODAY), |life, (number, day)| life.close(&day, close(number)));
+    life.history()
+}
+
+#[test]
+fn a_beta_is_told_against_the_market() {
+    let (policy, rules) = (SourcePolicy::default(), Rules::DEFAULT);
+    let swinging = monthly(|month| if month % 2 == 0 { "100" } else { "110" });
+    let against = |history: &History, as_of: &str| {
+        let market = benchmark(&swinging, date(as_of), &policy, &rules);
+        text(beside(history, Some(&market)).metrics.beta_5y)
+    };
+    assert_eq!(against(&swinging, TODAY), "1");
+    assert_eq!(against(&monthly(|_| "100"), TODAY), "0");
+    // The other way, by as much.
+    let mirrored = monthly(|month| if month % 2 == 0 { "110" } else { "100" });
+    assert!(against(&mirrored, TODAY).starts_with('-'));
+    // 24 months are needed in common.
+    assert_eq!([against(&swinging, "2024-05-31"), against(&swinging, "2024-04-30")], ["1", "-"]);
+    assert_eq!(text(derived(&swinging).metrics.beta_5y), "-");
+}
