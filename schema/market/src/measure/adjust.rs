@@ -269,6 +269,26 @@ mod tests {
     }
 
     #[test]
+    fn old_and_new_shares_are_in_lowest_terms_from_a_million_on() {
+        let ratio = |from: i64, to: i64| Ratio { from: from.into(), to: to.into() };
+        for (first, second, both) in [
+            (ratio(4, 2), ratio(3, 6), ratio(12, 12)),
+            (ratio(999, 500), ratio(1001, 400), ratio(999_999, 200_000)),
+            (ratio(1000, 500), ratio(1000, 400), ratio(5, 1)),
+            (ratio(500, 1000), ratio(400, 1000), ratio(1, 5)),
+            (ratio(500, 3), ratio(3, 1_000_000), ratio(1, 2000)),
+            (ratio(1001, 1), ratio(1009, 1), ratio(1_010_009, 1)),
+        ] {
+            assert_eq!(first.then(second), both, "{first:?} {second:?}");
+        }
+        let (half, whole) = (dec!(1500000.5), dec!(3000000));
+        let fraction = Ratio { from: half, to: dec!(2) }.then(ratio(1, 1_500_000));
+        assert_eq!(fraction, Ratio { from: half, to: whole });
+        let fraction = Ratio { from: dec!(2), to: half }.then(ratio(1_500_000, 1));
+        assert_eq!(fraction, Ratio { from: whole, to: half });
+    }
+
+    #[test]
     fn a_product_too_large_to_hold_is_divided_first() {
         let halved = Ratio { from: dec!(1000000000000), to: dec!(2000000000000) };
         assert_eq!(halved.apply(dec!(100000000000000000)), dec!(50000000000000000));

@@ -4,6 +4,8 @@
 //! (18 places, ten orders beyond any answer's rounding) before a threshold or a rounding sees it, so that a value that
 //! is exactly halfway still rounds away from zero.
 
+use std::cmp::Ordering;
+
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::value::{Exact, PLACES_PERCENT};
@@ -16,11 +18,7 @@ const LIMIT: Decimal = Decimal::from_parts(0xA764_0000, 0x0DE0_B6B3, 0, false, 0
 
 /// Removes the last digits' division error.
 pub(crate) fn settle(value: Decimal) -> Decimal {
-    if value.scale() > 18 {
-        value.round_dp_with_strategy(18, RoundingStrategy::MidpointAwayFromZero)
-    } else {
-        value
-    }
+    value.round_dp_with_strategy(18, RoundingStrategy::MidpointAwayFromZero)
 }
 
 /// A percent or ratio at the edge: 4 places, half away from zero.
@@ -36,6 +34,11 @@ pub(crate) fn amount(value: Decimal) -> Exact {
 /// A factor at the edge: 12 places, half away from zero.
 pub(crate) fn factor(value: Decimal) -> Exact {
     Exact::factor(settle(value))
+}
+
+/// What something can be divided by or measured against: a decimal above 0.
+pub(crate) fn positive(value: Option<Decimal>) -> Option<Decimal> {
+    value.filter(|value| *value > Decimal::ZERO)
 }
 
 /// `a / b`; `None` when `b` is zero or the result cannot be held.
@@ -67,10 +70,11 @@ fn rounded_quotient(a: Decimal, b: Decimal) -> Option<Exact> {
     if denominator == 0 {
         return None;
     }
-    let (sign, numerator, denominator) =
-        (numerator.signum() * denominator.signum(), numerator.checked_abs()?, denominator.checked_abs()?);
+    let negative = numerator.is_negative() != denominator.is_negative();
+    let (numerator, denominator) = (numerator.checked_abs()?, denominator.checked_abs()?);
     let rounded = numerator.checked_add(denominator / 2)? / denominator;
-    Decimal::try_from_i128_with_scale(sign * rounded, PLACES_PERCENT).ok().map(Exact::from)
+    let signed = if negative { -rounded } else { rounded };
+    Decimal::try_from_i128_with_scale(signed, PLACES_PERCENT).ok().map(Exact::from)
 }
 
 /// `a / b - 1` in percent.
@@ -112,13 +116,14 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     if value <= Decimal::ZERO || n == 0 {
         return None;
     }
-    if n == 1 || value == Decimal::ONE {
+    if n == 1 {
         return Some(value);
     }
-    if value < Decimal::ONE {
-        return quotient(Decimal::ONE, root(quotient(Decimal::ONE, value)?, n)?).map(settle_root);
+    match value.cmp(&Decimal::ONE) {
+        Ordering::Less => quotient(Decimal::ONE, root(quotient(Decimal::ONE, value)?, n)?).map(settle_root),
+        Ordering::Equal => Some(value),
+        Ordering::Greater => newton(value, n).map(settle_root),
     }
-    newton(value, n).map(settle_root)
 }
 
 /// Newton's iteration from above, from a start within a factor of two: monotone, a dozen steps.
@@ -170,6 +175,9 @@ mod tests {
             (dec!(1000000), 10, dec!(3.98107170553497250770)),
             (dec!(2), 2, dec!(1.41421356237309504880)),
             (dec!(0.5), 10, dec!(0.93303299153680741598)),
+            // 13 thousandths nine times over, and half a thousandth seven times.
+            (dec!(0.000000000000000010604499373), 9, dec!(0.013)),
+            (dec!(0.0000000000000000000000078125), 7, dec!(0.0005)),
         ] {
             assert_eq!(root(value, n), Some(expected.normalize()), "{value}^(1/{n})");
         }
@@ -190,6 +198,8 @@ mod tests {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![dec!(3), dec!(1), dec!(2)]), Some(dec!(2)));
         assert_eq!(median(vec![dec!(5), dec!(2), dec!(3), dec!(4)]), Some(dec!(3.5)));
+        assert_eq!(median(vec![dec!(5), dec!(2)]), Some(dec!(3.5)));
+        assert_eq!(median(vec![dec!(5), dec!(2), dec!(9), dec!(4), dec!(1)]), Some(dec!(4)));
     }
 
     #[test]
@@ -247,6 +257,10 @@ mod tests {
 
     #[test]
     fn small_sums() {
+        assert_eq!(
+            [dec!(0.01), dec!(0), dec!(-0.01)].map(|value| positive(Some(value))),
+            [Some(dec!(0.01)), None, None]
+        );
         assert_eq!((quotient(dec!(1), dec!(0)), quotient(dec!(3), dec!(4))), (None, Some(dec!(0.75))));
         assert_eq!(change_percent(dec!(0.75), dec!(0.5)), Some(dec!(50)));
         assert_eq!(change_percent(dec!(0.25), dec!(0.5)), Some(dec!(-50)));
@@ -273,5 +287,9 @@ mod tests {
         assert_eq!((root(dec!(1), 9), root(dec!(7), 0)), (Some(dec!(1)), None));
         assert_eq!((root(dec!(1024), 10), root(dec!(8), 3)), (Some(dec!(2)), Some(dec!(2))));
         assert_eq!(root(dec!(59049), 10), Some(dec!(3)));
+        // A first root has every digit of its value; a root of a power of two is found at once.
+        let third = Decimal::ONE / dec!(3);
+        assert_eq!(root(third, 1), Some(third));
+        assert_eq!(root(Decimal::from(1u64 << 60), 60), Some(dec!(2)));
     }
 }

@@ -48,23 +48,18 @@ fn chosen<'a, T>(
     market: &Market<'_>,
     date: impl Fn(&T) -> NaiveDate,
 ) -> BTreeMap<NaiveDate, &'a Observation<T>> {
-    let mut newest: BTreeMap<(&str, NaiveDate), &Observation<T>> = BTreeMap::new();
-    for observation in observations.iter().filter(|o| date(&o.record) <= market.as_of) {
-        let slot = newest.entry((&observation.source, date(&observation.record))).or_insert(observation);
-        if observation.version(0) > slot.version(0) {
-            *slot = observation;
-        }
-    }
-    let mut chosen: BTreeMap<NaiveDate, &Observation<T>> = BTreeMap::new();
-    for ((_, day), observation) in newest.into_iter().filter(|(_, o)| o.action == Action::Put) {
-        let candidate = |o: &'a Observation<T>| Candidate { source: &o.source, observed_at: o.observed_at };
-        let order = |o: &'a Observation<T>| preference(market.policy, kind, candidate(o), day);
-        let slot = chosen.entry(day).or_insert(observation);
-        if order(observation) < order(slot) {
-            *slot = observation;
-        }
-    }
-    chosen
+    // Of one key the last row stays.
+    let mut known: Vec<_> = observations.iter().filter(|o| date(&o.record) <= market.as_of).collect();
+    known.sort_by_key(|o| o.version(0));
+    let newest: BTreeMap<(&str, NaiveDate), &Observation<T>> =
+        known.into_iter().map(|o| ((o.source.as_str(), date(&o.record)), o)).collect();
+    let live = newest.into_iter().filter(|(_, o)| o.action == Action::Put);
+    let mut live: Vec<(NaiveDate, &Observation<T>)> = live.map(|((_, day), o)| (day, o)).collect();
+    live.sort_by_cached_key(|(day, o)| {
+        let candidate = Candidate { source: &o.source, observed_at: o.observed_at };
+        Reverse(preference(market.policy, kind, candidate, *day))
+    });
+    live.into_iter().collect()
 }
 
 /// The newest record, with what it lacks from earlier ones of its source.
@@ -152,7 +147,7 @@ fn details(
 /// Only a close of the net asset value's own day can be compared with it.
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<Exact> {
     let etf = data?;
-    let nav = etf.nav.filter(|nav| *nav > Decimal::ZERO)?;
+    let nav = arithmetic::positive(etf.nav)?;
     let same_day = stock.price_date == etf.nav_date.or(Some(etf.as_of));
     let close = stock.price.filter(|_| same_day)?;
     let ratio = close.0.checked_div(nav)?.checked_sub(Decimal::ONE)?;

@@ -8,7 +8,7 @@
 
 use rust_decimal::Decimal;
 
-use super::arithmetic::percent_of;
+use super::arithmetic::{percent_of, positive};
 
 /// Why there is no payout ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +94,7 @@ pub fn free_cash_flow(operating: Option<Decimal>, capital_expenditure: Option<De
 
 /// Dividends paid over free cash flow, percent; null unless the cash flow is positive.
 pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decimal>) -> Option<Decimal> {
-    let free = free_cash_flow.filter(|free| *free > Decimal::ZERO)?;
-    percent_of(dividends_paid?.abs(), free)
+    percent_of(dividends_paid?.abs(), positive(free_cash_flow)?)
 }
 
 #[cfg(test)]

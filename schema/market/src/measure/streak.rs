@@ -16,7 +16,7 @@
 
 use rust_decimal::Decimal;
 
-use super::arithmetic::{count, share};
+use super::arithmetic::{count, positive, share};
 use super::growth::AnnualTotals;
 use super::rules::StreakRules;
 
@@ -117,7 +117,7 @@ enum Year {
 /// What a walk back through the years of a streak found.
 #[derive(Debug, Default)]
 struct Walked {
-    /// Year of the first increase.
+    /// Year of the oldest increase, where there is one.
     started: i32,
     counted: i32,
     /// The oldest year whose total was compared with.
@@ -129,11 +129,12 @@ struct Walked {
 impl Walked {
     fn back_from(last: i32, tolerated_flat_years: i64, is: impl Fn(i32) -> Year) -> Self {
         let (mut year, mut flat_in_a_row) = (last, 0);
-        let mut walked = Self { started: last + 1, base: last, ..Self::default() };
+        let mut walked = Self { base: last, ..Self::default() };
         loop {
             match is(year) {
                 Year::Increased => {
-                    walked = Self { started: year, base: year - 1, counted: walked.counted + 1, ..walked };
+                    (walked.started, walked.base) = (year, year - 1);
+                    walked.counted += 1;
                     flat_in_a_row = 0;
                 }
                 Year::Excused => {}
@@ -151,7 +152,7 @@ impl Walked {
     /// The streak with a seed's years before the increases since, when no year since broke it.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
-        let vouched = seed.through_year >= last_complete && seed.through_year <= last.max(last_complete);
+        let vouched = seed.through_year >= last_complete;
         if seed.through_year > last || !(unbroken || vouched) {
             return None;
         }
@@ -169,8 +170,8 @@ pub fn is_at_risk(
     last_complete: i32,
     rules: &StreakRules,
 ) -> bool {
-    let total = totals.amount(last_complete);
-    total > Decimal::ZERO && forward.is_some_and(|forward| is_cut(forward, total, rules))
+    let total = positive(Some(totals.amount(last_complete)));
+    forward.zip(total).is_some_and(|(forward, total)| is_cut(forward, total, rules))
 }
 
 /// Consecutive years with a regular payment, back from the running year, or from the one before it.
@@ -244,6 +245,15 @@ mod tests {
         let facts = StreakFacts { running: 2025, seed, ..StreakFacts::default() };
         let found = streak(&totals(&paused), &facts, &StreakRules { tolerated_flat_years: 2, ..RULES });
         assert_eq!((found.years, found.started, found.seeded), (43, Some(1979), true));
+        // A flat year that the seed covers is among its years, one after it adds none.
+        let raised = [dec!(1), dec!(1), dec!(2), dec!(3)];
+        let rules = StreakRules { tolerated_flat_years: 1, ..RULES };
+        for (through_year, expected) in [(2021, (12, Some(2012))), (2022, (12, Some(2013)))] {
+            let seed = Some(StreakSeed { years: 10, through_year });
+            let facts = StreakFacts { running: 2025, seed, ..StreakFacts::default() };
+            let found = streak(&totals(&raised), &facts, &rules);
+            assert_eq!((found.years, found.started), expected, "through {through_year}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::adjust::Splits;
-use super::arithmetic::quotient;
+use super::arithmetic::{positive, quotient};
 
 /// A per-share figure of a date on the as-of date's share basis.
 pub(crate) fn per_share(
@@ -37,7 +37,7 @@ pub fn market_cap(price: Option<Decimal>, shares_outstanding: Option<Decimal>) -
 
 /// Price over a per-share figure; null unless that is positive.
 pub fn price_to(price: Option<Decimal>, per_share: Option<Decimal>) -> Option<Decimal> {
-    quotient(price?, per_share.filter(|value| *value > Decimal::ZERO)?)
+    quotient(price?, positive(per_share)?)
 }
 
 #[cfg(test)]
