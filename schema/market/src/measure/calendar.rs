@@ -5,7 +5,7 @@
 //! Rules hold from 1960 on; the days of half sessions are sessions. Early closings do not matter to end-of-day data.
 //! Source: the exchange's holiday notices and `exchange_calendars`.
 
-use chrono::{DateTime, Datelike, Days, NaiveDate, TimeDelta, Utc, Weekday};
+use chrono::{DateTime, Datelike, Days, NaiveDate, Utc, Weekday};
 use chrono_tz::America::New_York;
 
 /// Full-day closings by special notice, sorted (mourning, storms, blackout, attack, moon landing).
@@ -63,20 +63,18 @@ pub fn session_on_or_before(mut date: NaiveDate) -> NaiveDate {
     date
 }
 
-/// `date` if it is a session, else the first one after it.
+/// `date` if it is a session, else the first one after it; the last day of all is one.
 pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
-    while !is_session(date) && date < NaiveDate::MAX {
+    while !is_session(date) {
         date = tomorrow(date);
     }
     date
 }
 
 /// The session `count` sessions after `date` (before it, when negative); 0 is `date` itself.
-pub fn add_sessions(mut date: NaiveDate, count: i32) -> NaiveDate {
-    for _ in 0..count.unsigned_abs() {
-        date = if count > 0 { next_session(date) } else { previous_session(date) };
-    }
-    date
+pub fn add_sessions(date: NaiveDate, count: i32) -> NaiveDate {
+    let step = if count.is_negative() { previous_session } else { next_session };
+    (0..count.unsigned_abs()).fold(date, |date, _| step(date))
 }
 
 /// Number of sessions after `after` up to and including `through`; 0 when there is none.
@@ -152,12 +150,12 @@ fn is_paperwork_day(date: NaiveDate) -> bool {
     let in_crisis = date.year() == 1968 && (date.month(), date.day()) >= (6, 12);
     in_crisis
         && date.weekday() == Weekday::Wed
-        && !others_of_week(date).any(|day| is_holiday(day) || is_listed(day))
+        && !weekdays_around(date).any(|day| is_holiday(day) || is_listed(day))
 }
 
-/// The two weekdays on each side of a Wednesday.
-fn others_of_week(wednesday: NaiveDate) -> impl Iterator<Item = NaiveDate> {
-    [-2, -1, 1, 2].into_iter().map(move |days| wednesday + TimeDelta::days(days))
+/// The weekdays of a day's week.
+fn weekdays_around(date: NaiveDate) -> impl Iterator<Item = NaiveDate> {
+    date.week(Weekday::Mon).first_day().iter_days().take(5)
 }
 
 /// Two days before Easter Sunday, by the Gregorian computus.
@@ -232,6 +230,8 @@ mod tests {
         assert_eq!(add_sessions(date("2025-01-11"), 0), date("2025-01-11"));
         assert_eq!(sessions_between(date("2025-01-08"), date("2025-01-10")), 1);
         assert_eq!(sessions_between(date("2025-01-07"), date("2025-01-17")), 7);
+        assert_eq!(sessions_between(date("2025-01-06"), date("2025-01-07")), 1);
+        assert_eq!(sessions_between(date("2025-01-07"), date("2025-01-07")), 0);
         assert_eq!(sessions_between(date("2025-01-10"), date("2025-01-08")), 0);
         assert_eq!(
             (previous_session(date("2024-07-05")), next_session(date("2024-07-03"))),
@@ -266,6 +266,7 @@ mod tests {
         assert_eq!(session_on_or_before(NaiveDate::MIN), NaiveDate::MIN);
         assert_eq!(previous_session(NaiveDate::MIN), NaiveDate::MIN);
         assert_eq!(next_session(NaiveDate::MAX), NaiveDate::MAX);
+        assert!(is_session(NaiveDate::MAX));
     }
 
     #[test]

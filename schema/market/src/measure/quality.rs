@@ -74,9 +74,8 @@ fn has_silent_split(series: &Series<'_>) -> bool {
         }
         let moved =
             quotient(series.close(after), series.close(before)).and_then(|moved| moved.checked_mul(moved));
-        moved.is_some_and(
-            |squared| if expected < Decimal::ONE { squared > expected } else { squared < expected },
-        )
+        // Less than half way is on the side of a price that did not move.
+        moved.is_some_and(|squared| squared.cmp(&expected) == Decimal::ONE.cmp(&expected))
     })
 }
 
@@ -162,6 +161,9 @@ mod tests {
         };
         assert_eq!([70, 71, 100].map(|after| silent(100, after, of(1, 2))), [false, true, true]);
         assert_eq!([142, 141, 100].map(|after| silent(100, after, of(2, 1))), [false, true, true]);
+        // Half of the way is enough, and an unchanged price is none of it.
+        assert_eq!([50, 51, 100].map(|after| silent(100, after, of(1, 4))), [false, true, true]);
+        assert_eq!([200, 199, 100].map(|after| silent(100, after, of(4, 1))), [false, true, true]);
         // Splits under 3 for 2 are lost among the price's own moves.
         assert!(silent(100, 100, of(2, 3)) && silent(100, 100, of(3, 2)));
         assert!(!silent(100, 100, of(5, 7)) && !silent(100, 100, of(7, 5)));

@@ -59,13 +59,10 @@ impl<'a> Series<'a> {
     pub(crate) fn month_ends(&self, last: i32, months: i32) -> Vec<(i32, usize)> {
         let mut ends = Vec::with_capacity(usize::try_from(months).unwrap_or_default());
         for month in last - months + 1..=last {
-            let next = first_of_month(month + 1).and_then(|first| self.before(first));
-            let start = first_of_month(month);
-            if let Some((index, start)) = next.zip(start)
-                && self.date(index) >= start
-            {
-                ends.push((month, index));
-            }
+            let newest = first_of_month(month + 1).and_then(|next| self.before(next));
+            let of_month =
+                newest.zip(first_of_month(month)).filter(|(index, start)| self.date(*index) >= *start);
+            ends.extend(of_month.map(|(index, _)| (month, index)));
         }
         ends
     }

@@ -113,11 +113,11 @@ fn is_latest_unusual(rates: &[Rate], rules: &Rules) -> bool {
 /// Whether half-yearly dividends alternate between an interim and a final one.
 pub(crate) fn has_unequal_halves(rates: &[Rate], rules: &ForwardRules) -> bool {
     let differs = |pair: &[Rate]| halves_differ(pair[1].amount, pair[0].amount, rules);
-    let rises = |pair: &[Rate]| pair[1].amount > pair[0].amount;
+    let direction = |pair: &[Rate]| pair[1].amount.cmp(&pair[0].amount);
     match rates.last_chunk::<5>() {
         Some(newest) => {
             newest.windows(2).all(differs)
-                && newest.windows(3).all(|three| rises(&three[..2]) != rises(&three[1..]))
+                && newest.windows(3).all(|three| direction(&three[..2]) != direction(&three[1..]))
         }
         None => rates.last_chunk::<2>().is_some_and(|pair| differs(pair)),
     }
