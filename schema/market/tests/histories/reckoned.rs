@@ -66,7 +66,7 @@ fn an_ex_date_takes_off_all_that_is_distributed_on_it() {
 
 #[test]
 fn a_payment_due_today_is_not_overdue() {
-    // Every year's payment of late June comes on the 28th.
+    // What went ex a year ago today is expected today; what did the day before is late.
     let life = |last: &str| {
         let life = Life::new("due", TODAY).pay("2022-09-28", "0.5").pay("2022-12-28", "0.5");
         life.pay("2023-03-28", "0.5").pay(last, "0.5").every(91, "2023-09-28", &[("0.5", 3)])
