@@ -52,10 +52,10 @@ pub(crate) fn volatility(series: &Series<'_>, ex_days: &[ExDay]) -> Option<Decim
     root(variance, 2)?.checked_mul(HUNDRED)
 }
 
-/// A sum of squared returns (10^-30) as a decimal.
+/// A sum of squared returns (10^-30) as a decimal, of as many digits as it holds.
 fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     let mut scale = 30u32;
-    while scale > 28 || Decimal::try_from_i128_with_scale(squares, scale).is_err() {
+    while Decimal::try_from_i128_with_scale(squares, scale).is_err() {
         squares /= 10;
         scale = scale.checked_sub(1)?;
     }
@@ -296,5 +296,43 @@ mod tests {
         let (own, other) = (MonthEnds { returns: own.collect() }, MonthEnds { returns: other.collect() });
         assert_eq!(beta(&own, &other, &Rules::DEFAULT.risk).map(|beta| round(beta, 8)), Some(dec!(2)));
         assert_eq!(beta(&other, &own, &Rules::DEFAULT.risk).map(|beta| round(beta, 8)), Some(dec!(0.5)));
+    }
+
+    #[test]
+    fn a_steady_climb_goes_with_nothing() {
+        // The benchmark's mean does not come out even.
+        let other = |month: i32| i128::from(month % 7 * month) * ONE / 10_000;
+        let other = MonthEnds { returns: (0..27).map(|month| (month, other(month))).collect() };
+        let steady = MonthEnds { returns: (0..27).map(|month| (month, ONE / 100)).collect() };
+        assert_eq!(beta(&steady, &other, &Rules::DEFAULT.risk), Some(dec!(0)));
+    }
+
+    #[test]
+    fn a_beta_is_told_of_the_calmest_and_of_the_wildest() {
+        // Up and down by so many hundredths of a percent.
+        let swings = |by: i128| {
+            let side = |month: i32| if month % 2 == 0 { ONE } else { -ONE };
+            MonthEnds { returns: (0..60).map(|month| (month, by * side(month) / 10_000)).collect() }
+        };
+        for (own, other, expected) in [
+            (9_000, 10, dec!(900)),
+            (10, 8_000, dec!(0.00125)),
+            (9_000, 4_500, dec!(2)),
+            (-9_000, 10, dec!(-900)),
+            (0, 9_000, dec!(0)),
+        ] {
+            let found = beta(&swings(own), &swings(other), &Rules::DEFAULT.risk);
+            assert_eq!(found, Some(expected), "{own} to {other}");
+        }
+    }
+
+    #[test]
+    fn what_a_decimal_holds_is_divided_and_rooted_whole() {
+        let ten_to_27 = 10i128.pow(27);
+        assert_eq!(ratio(ten_to_27, 1 << 32), Some(dec!(232830643653869628.90625)));
+        assert_eq!(ratio(1 << 30, ten_to_27), Some(dec!(0.000000000000000001073741824)));
+        // A price that doubled, and one that moved by 10^-14 besides.
+        assert_eq!(squared_decimal(ONE * ONE + 100), Some(dec!(1.0000000000000000000000000001)));
+        assert_eq!(squared_decimal(ONE * ONE * 9 + 999), Some(dec!(9)));
     }
 }
