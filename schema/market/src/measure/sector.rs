@@ -282,4 +282,33 @@ mod tests {
         assert_eq!(sector_row("Energy", &[], as_of).median_yield, None);
         assert_eq!(slug("Oil, Gas & Consumable  Fuels"), "oil-gas-consumable-fuels");
     }
+
+    #[test]
+    fn who_does_not_pay_at_present_is_no_payer_whatever_its_yield() {
+        let as_of = "2024-12-31".parse().unwrap();
+        // What was paid in the year before it stopped; a payment of which no yield can be told.
+        let stopped = Member { pays_dividend: false, ..member("S", dec!(8), 100) };
+        let unknown = Member { pays_dividend: true, ..member("U", dec!(0), 100) };
+        let members = [member("A", dec!(4), 100), stopped, unknown];
+        let row = &sector_rows(&members, as_of)[0];
+        assert_eq!((row.stock_count, row.payer_count), (3, 1));
+        assert_eq!((row.median_yield, row.max_yield), (Some(Exact(dec!(4))), Some(Exact(dec!(4)))));
+        // Of A's 4 and the 0 of who stopped.
+        assert_eq!(row.weighted_yield, Some(Exact(dec!(2))));
+        let all: Vec<&Member> = members.iter().collect();
+        assert_eq!(
+            top_payers(&all, 9).iter().map(|member| member.symbol.as_str()).collect::<Vec<_>>(),
+            ["A"]
+        );
+    }
+
+    #[test]
+    fn ex_dates_are_counted_from_today_through_30_days_ahead() {
+        let counted = |ex_date: &str| {
+            let member = Member { next_ex_date: Some(ex_date.parse().unwrap()), ..member("A", dec!(4), 100) };
+            sector_row("Energy", &[&member], "2024-12-20".parse().unwrap()).ex_dates_next_30d
+        };
+        let days = ["2024-12-19", "2024-12-20", "2025-01-19", "2025-01-20"];
+        assert_eq!(days.map(counted), [0, 1, 1, 0]);
+    }
 }
