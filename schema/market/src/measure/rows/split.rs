@@ -47,9 +47,10 @@ fn split_row(measured: &Measured<'_>, split: &CleanSplit) -> SplitRow {
     let splits = &measured.basis.history.splits;
     let observation = &splits[split.index];
     let declared = observation.record.r#type.as_deref().and_then(|word| word.parse::<SplitType>().ok());
-    let shares_paid = declared == Some(SplitType::StockDividend) && split.ratio.to > split.ratio.from;
+    let by_ratio = split_type(split.ratio);
+    let shares_paid = declared == Some(SplitType::StockDividend) && by_ratio != SplitType::Reverse;
     SplitRow {
-        r#type: if shares_paid { SplitType::StockDividend } else { split_type(split.ratio) },
+        r#type: if shares_paid { SplitType::StockDividend } else { by_ratio },
         declaration_date: observation.record.declaration_date,
         payable_date: observation.record.payable_date,
         revision: observation.revision,
