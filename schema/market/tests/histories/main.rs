@@ -1,5 +1,7 @@
 //! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
 
+mod around;
+mod decided;
 mod explained;
 mod income;
 mod lives;
@@ -9,3 +11,4 @@ mod rows;
 mod served;
 mod shapes;
 mod told;
+mod windows;

@@ -12,20 +12,20 @@ use serde_json::{Value, json};
 use crate::explained::{company, observed};
 use crate::lives::{Life, date};
 
-fn in_market<T>(tell: impl FnOnce(&Market<'_>) -> T) -> T {
+pub(crate) fn in_market<T>(tell: impl FnOnce(&Market<'_>) -> T) -> T {
     let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
     tell(&Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT })
 }
 
-fn derived(history: &History) -> Derived {
+pub(crate) fn derived(history: &History) -> Derived {
     in_market(|market| derive(history, market))
 }
 
-fn explained(history: &History) -> Explanation {
+pub(crate) fn explained(history: &History) -> Explanation {
     in_market(|market| explain(history, market))
 }
 
-fn text(value: Option<Exact>) -> String {
+pub(crate) fn text(value: Option<Exact>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 

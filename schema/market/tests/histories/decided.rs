@@ -1,0 +1,89 @@
+//! Held rows and the decisions about them, each named as the other names it.
+
+use chrono::DateTime;
+use market::event::{Action, DecidedRow, Decision, Verdict};
+use market::history::{History, Observation};
+use market::measure::{decisions, held};
+use market::row::Quarantined;
+
+use crate::lives::Life;
+use crate::told::{derived, in_market};
+
+fn held_rows(history: &History) -> Vec<(Quarantined, DecidedRow)> {
+    in_market(|market| held(history, market))
+}
+
+/// A payment a hundred times those before it, and a close a hundred times its neighbours.
+fn contradicted() -> History {
+    let closes =
+        ["2024-06-19", "2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26", "2024-06-27"];
+    let life = Life::new("held", "2024-06-28").every(91, "2023-03-27", &[("0.05", 5), ("5", 1)]);
+    let life = closes
+        .iter()
+        .fold(life, |life, day| life.close(day, if *day == "2024-06-21" { "4000" } else { "40" }));
+    let mut history = life.history();
+    history.dividends[5].id = Some("r6".into());
+    history
+}
+
+fn decision(row: &DecidedRow, verdict: Verdict, action: Action, line: u64) -> Observation<Decision> {
+    Observation {
+        source: "manual".into(),
+        id: None,
+        security_ref: None,
+        revision: 0,
+        action,
+        observed_at: DateTime::UNIX_EPOCH,
+        line,
+        frame: String::new(),
+        record: Decision {
+            symbol: "LIFE".parse().expect("a symbol"),
+            verdict,
+            row: row.clone(),
+            reason: "held".into(),
+            note: "looked at the filing".into(),
+        },
+    }
+}
+
+#[test]
+fn every_held_row_is_released_by_the_name_that_it_is_held_under() {
+    let history = contradicted();
+    let rows = held_rows(&history);
+    let told: Vec<String> = rows
+        .iter()
+        .map(|(row, named)| {
+            let id = named.row_id.as_deref().unwrap_or("-");
+            format!("{} {} {id} {} {}", row.kind, row.reason, named.date.expect("a date"), named.value)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        ["dividend amount_outlier r6 2024-06-24 5", "price price_unit_error - 2024-06-21 4000.00"]
+    );
+    let listed = derived(&history).quarantined;
+    assert_eq!(rows.iter().map(|(row, _)| row.clone()).collect::<Vec<_>>(), listed);
+    for (place, (_, named)) in rows.iter().enumerate() {
+        let decided = vec![decision(named, Verdict::Release, Action::Put, 1)];
+        let mut others = rows.clone();
+        others.remove(place);
+        assert_eq!(held_rows(&History { decisions: decided, ..history.clone() }), others);
+    }
+}
+
+#[test]
+fn of_each_row_the_newest_decision_is_told_also_when_it_was_taken_back() {
+    let mut history = contradicted();
+    let rows = held_rows(&history);
+    let (payment, close) = (&rows[0].1, &rows[1].1);
+    assert!(decisions(&history).is_empty());
+    history.decisions = vec![
+        decision(payment, Verdict::Release, Action::Put, 1),
+        decision(payment, Verdict::Confirm, Action::Put, 2),
+        decision(close, Verdict::Release, Action::Put, 3),
+        decision(close, Verdict::Release, Action::Retract, 4),
+    ];
+    let newest = decisions(&history);
+    let told: Vec<_> = newest.iter().map(|(row, one)| (*row, one.record.verdict, one.action)).collect();
+    assert_eq!(told, [(close, Verdict::Release, Action::Retract), (payment, Verdict::Confirm, Action::Put)]);
+}
