@@ -3,6 +3,7 @@
 mod around;
 mod decided;
 mod explained;
+mod held;
 mod income;
 mod lives;
 mod reckoned;

@@ -1,0 +1,109 @@
+//! Rows that are held back: which of them a person can release, and how far back they are told.
+
+use std::collections::BTreeSet;
+
+use market::event::{Decision, Verdict};
+use market::history::{History, Observation, SourcePolicy};
+use market::measure::{self, Market, Rules, derive};
+use market::row::{HoldReason, Metrics};
+use serde_json::json;
+
+use crate::explained::observed;
+use crate::lives::{Life, date};
+
+fn in_market<T>(tell: impl FnOnce(&Market<'_>) -> T) -> T {
+    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
+    tell(&Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT })
+}
+
+fn life() -> Life {
+    Life::new("held", "2024-06-28")
+}
+
+/// A session of which one column says something.
+fn session(change: impl FnOnce(&mut market::bars::Bars)) -> History {
+    let mut history = life().close("2024-06-27", "40").history();
+    change(&mut history.prices[0].bars);
+    history
+}
+
+/// The history with a person's verdict on every row that is held of it.
+fn judged(history: &History, verdict: Verdict) -> History {
+    let held = in_market(|market| measure::held(history, market));
+    assert!(!held.is_empty());
+    let said = held.into_iter().map(|(_, row)| {
+        let symbol = history.symbol.clone();
+        let (reason, note) = ("held".to_owned(), "looked at the filing".to_owned());
+        let decision = json!(Decision { symbol, verdict, row, reason, note });
+        let revision = if history.decisions.is_empty() { 0 } else { 1 };
+        Observation { source: "manual".into(), revision, ..observed(decision) }
+    });
+    History { decisions: history.decisions.iter().cloned().chain(said).collect(), ..history.clone() }
+}
+
+fn held(history: &History) -> Vec<HoldReason> {
+    let held = in_market(|market| measure::held(history, market));
+    held.iter().map(|(row, _)| row.reason.parse().expect("a reason")).collect()
+}
+
+#[test]
+fn a_person_can_release_what_is_held_for_its_neighbours_and_nothing_that_is_wrong_by_itself() {
+    let outlier = life().every(91, "2023-03-27", &[("0.05", 5), ("5", 1)]).history();
+    let mut undated = life().pay("2024-01-02", "1").history();
+    undated.dividends[0].record.ex_date = None;
+    let closes = ["19", "20", "21", "24", "25", "26"].iter().fold(life(), |life, day| {
+        life.close(&format!("2024-06-{day}"), if *day == "24" { "4000" } else { "40" })
+    });
+    let cases = [
+        life().close("2024-01-02", "10").pay("2024-01-03", "12").history(),
+        judged(&outlier, Verdict::Confirm),
+        outlier,
+        life().pay("2052-01-02", "1").history(),
+        session(|bars| (bars.high[0], bars.low[0]) = (3_900, 4_000)),
+        session(|bars| bars.low[0] = -1),
+        session(|bars| bars.volume[0] = -1),
+        session(|bars| bars.close[0] = 0),
+        undated,
+        life().pay("2024-01-02", "-1").history(),
+        life().split("2024-01-02", 2, 2).history(),
+        life().split("2024-01-02", 0, 2).history(),
+        closes.history(),
+    ];
+    let mut seen = BTreeSet::new();
+    for history in cases {
+        let reasons = held(&history);
+        let [reason] = reasons.as_slice() else { panic!("{reasons:?}") };
+        let left = held(&judged(&history, Verdict::Release));
+        assert_eq!(left.is_empty(), reason.can_be_released(), "{reason} {left:?}");
+        seen.insert(*reason);
+    }
+    assert_eq!(seen, HoldReason::ALL.iter().copied().collect(), "every reason has its case");
+}
+
+/// The years with a total and the days of the rows held, `-` for one without a day.
+fn since(metrics: &Metrics, first: &str) -> String {
+    let told = metrics.clone().since(date(first));
+    let years = told.annual_totals.0.iter().map(|total| total.year.to_string());
+    let days = told.quarantined.0.iter().map(|row| row.date.map_or("-".to_owned(), |day| day.to_string()));
+    years.chain(days).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn totals_and_held_rows_are_told_from_a_day_on() {
+    let life = life().every(91, "2021-01-04", &[("0.25", 14)]);
+    let life = life.pay("2022-12-30", "-1").pay("2023-01-01", "-2").pay("2024-01-02", "-3");
+    let mut history = life.pay("2024-01-03", "-4").history();
+    history.dividends.last_mut().expect("a row").record.ex_date = None;
+    let metrics = in_market(|market| derive(&history, market)).metrics;
+    for (first, told) in [
+        ("2020-12-31", "2021 2022 2023 2024 - 2022-12-30 2023-01-01 2024-01-02"),
+        ("2021-01-02", "2022 2023 2024 - 2022-12-30 2023-01-01 2024-01-02"),
+        // A year that begins on the day is whole; the next day it is not any more.
+        ("2023-01-01", "2023 2024 - 2023-01-01 2024-01-02"),
+        ("2023-01-02", "2024 - 2024-01-02"),
+        ("2024-01-02", "- 2024-01-02"),
+        ("2024-01-03", "-"),
+    ] {
+        assert_eq!(since(&metrics, first), told, "{first}");
+    }
+}
