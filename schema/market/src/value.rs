@@ -73,11 +73,7 @@ pub fn parse_figure(text: &str) -> Result<Parsed, NumberError> {
 
 /// Applies the digit limits of amounts and prices; the result is normalized.
 pub fn limit(value: Decimal) -> Result<Decimal, NumberError> {
-    let value = if value.scale() > MAX_FRACTION_DIGITS {
-        value.round_dp_with_strategy(MAX_FRACTION_DIGITS, RoundingStrategy::MidpointAwayFromZero)
-    } else {
-        value
-    };
+    let value = value.round_dp_with_strategy(MAX_FRACTION_DIGITS, RoundingStrategy::MidpointAwayFromZero);
     if value.abs() >= Decimal::from(10_000_000_000i64) {
         return Err(NumberError::TooLarge);
     }
@@ -110,8 +106,7 @@ fn parse_plain(bytes: &[u8]) -> Option<Decimal> {
 }
 
 fn parse_general(text: &str) -> Result<Decimal, NumberError> {
-    let valid =
-        !text.is_empty() && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
+    let valid = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
     if !valid || !text.bytes().any(|b| b.is_ascii_digit()) {
         return Err(NumberError::Malformed);
     }
@@ -262,6 +257,35 @@ mod tests {
         }
         check("10000000000", Err(NumberError::TooLarge));
         check("99999999999999999999999999999999", Err(NumberError::TooLarge));
+        // Nor are numbers with signs among their digits, however many these are.
+        for text in ["1_000", "12-5", "2024-06-28", "1234567890123456789012345-78"] {
+            check(text, Err(NumberError::Malformed));
+        }
+    }
+
+    #[test]
+    fn numbers_as_feeds_write_them_are_read_the_fast_way_and_as_the_other_way_reads_them() {
+        for (text, mantissa, scale) in [
+            ("0.22", 22, 2),
+            ("145.00", 14_500, 2),
+            ("7", 7, 0),
+            (".5", 5, 1),
+            ("-0.25", -25, 2),
+            ("+3.10", 310, 2),
+            ("0", 0, 0),
+            ("123456789012.345678", 123_456_789_012_345_678, 6),
+            ("999999999999999999", 999_999_999_999_999_999, 0),
+        ] {
+            let value = Decimal::new(mantissa, scale);
+            assert_eq!(
+                (parse_plain(text.as_bytes()), parse_general(text)),
+                (Some(value), Ok(value)),
+                "{text}"
+            );
+        }
+        for other in ["1234567890123456789", "1e5", "1.2.3", "-", "", "ten"] {
+            assert_eq!(parse_plain(other.as_bytes()), None, "{other}");
+        }
     }
 
     #[test]
@@ -271,6 +295,12 @@ mod tests {
             let _ = value.to_sql(&Type::NUMERIC, &mut column).unwrap();
             // Equal numbers may differ in their zeros, which answers would show.
             assert_eq!(Exact::from_sql(&Type::NUMERIC, &column).unwrap().0.to_string(), text);
+        }
+        // Of no other type: a float's digits are not a feed's, and a text is no sum.
+        for ty in [Type::NUMERIC, Type::FLOAT8, Type::INT8, Type::TEXT] {
+            let taken = (<Exact as ToSql>::accepts(&ty), <Exact as FromSql>::accepts(&ty));
+            let numeric = ty == Type::NUMERIC;
+            assert_eq!(taken, (numeric, numeric), "{ty}");
         }
     }
 
