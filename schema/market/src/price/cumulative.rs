@@ -207,6 +207,28 @@ mod tests {
     }
 
     #[test]
+    fn the_greatest_prices_are_rounded_as_their_exact_halves() {
+        // 1,666.6666665 and 8,000,063,919,654.5390625: with a factor cut to 64 bits both fall below the half.
+        check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", Basis::Split, "1666.666667");
+        let merged = [factor(2, 1_126_409, 1_408, Decimal::ONE)];
+        check(&merged, 1, "9999999999", Basis::Split, "8000063919654.539063");
+    }
+
+    #[test]
+    fn nearly_every_price_goes_the_fast_way() {
+        let paid = factor(100, 1, 7, Decimal::new(97, 2));
+        let steps = CumulativeFactors::new(&[paid], None);
+        for (scale, basis) in [(2, Basis::Split), (2, Basis::All), (6, Basis::Split), (6, Basis::Raw)] {
+            let multiplier = Multiplier::new(steps.at(0), basis, scale);
+            for price in (1..=1000).map(|number| number * 9_999_991) {
+                let exact = micros(steps.at(0).exact(Decimal::new(price, scale), basis));
+                assert_eq!(multiplier.fast(price), Some(exact), "{price} {scale} {basis:?}");
+                assert_eq!(multiplier.fast(-price), Some(-exact));
+            }
+        }
+    }
+
+    #[test]
     fn what_has_not_happened_is_not_in_the_price() {
         let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
         assert_eq!(steps.at(steps.position(50)).factor(Basis::Split), Decimal::ONE);

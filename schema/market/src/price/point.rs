@@ -299,6 +299,22 @@ mod tests {
     }
 
     #[test]
+    fn the_first_session_tells_of_its_own_day_and_of_nothing_before_it() {
+        let bars = raw(&[("2024-01-02", [NONE, NONE, NONE, 10_000, NONE, NONE, NONE])]);
+        assert!(!bars.is_empty());
+        let events = [
+            factor("2023-12-29", 3, "0.9", "0.7"),
+            factor("2024-01-01", 1, "0.9", "0.6"),
+            factor("2024-01-02", 2, "0.9", "0.5"),
+            factor("2024-01-03", 1, "0.9", "0.4"),
+        ];
+        assert_eq!(
+            told_of(&bars, &events, 0..1, Basis::Split),
+            "2024-01-02 - - - 100 - - - 100 90 1 0.9 0.5 2 - -"
+        );
+    }
+
+    #[test]
     fn what_is_not_known_or_does_not_fit_is_absent() {
         let bare = raw(&[
             ("2024-01-02", [NONE, NONE, NONE, 100, NONE, NONE, NONE]),
