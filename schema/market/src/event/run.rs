@@ -139,3 +139,23 @@ pub struct InputFrames {
     /// Frames of that kind.
     pub frames: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pull_tells_the_calls_it_made_and_is_silent_where_it_made_none() {
+        for (calls, said) in [(0, None), (1, Some("1")), (250, Some("250"))] {
+            let pull = Pull {
+                connector: "a".to_owned(),
+                calls,
+                until: DateTime::UNIX_EPOCH,
+                bookmarks: BTreeMap::new(),
+            };
+            let text = serde_json::to_value(&pull).unwrap();
+            assert_eq!(text.get("calls").map(ToString::to_string).as_deref(), said);
+            assert_eq!(serde_json::from_value::<Pull>(text).unwrap(), pull);
+        }
+    }
+}
