@@ -40,8 +40,8 @@ pub(super) fn join_sources(winners: &[Keyed]) -> Vec<Vec<usize>> {
         }
     }
     for claims in by_symbol.values() {
-        for (position, (a, claim_a)) in claims.iter().enumerate() {
-            for (b, claim_b) in &claims[position + 1..] {
+        for (a, claim_a) in claims {
+            for (b, claim_b) in claims {
                 let overlap = claim_a.from <= claim_b.to && claim_b.from <= claim_a.to;
                 if overlap && winners[*a].0.0 != winners[*b].0.0 {
                     let (root_a, root_b) = (root(&parent, *a), root(&parent, *b));

@@ -135,6 +135,39 @@ fn the_believed_vendors_record_is_served() {
 }
 
 #[test]
+fn of_two_records_with_nothing_between_them_the_first_reference_is_served() {
+    // One vendor has the company twice; another says that both are one.
+    let mut records = vec![
+        record("a", "1", "NEW", &[], None),
+        record("a", "2", "OLD", &[], Some("2019-12-31")),
+        record("b", "1", "NEW", &[("OLD", "2000-01-03", "2019-12-31")], None),
+    ];
+    for _ in 0..records.len() {
+        records.rotate_left(1);
+        let directory = resolve(&records, &[]);
+        let served = directory.identities.values().map(|identity| identity.security.clone().unwrap());
+        let served: Vec<_> = served.map(|said| (said.source, said.security_ref.unwrap())).collect();
+        assert_eq!(served, [("a".to_owned(), "1".to_owned())]);
+    }
+}
+
+#[test]
+fn a_symbol_is_of_the_security_that_still_has_it() {
+    // XYZ was two companies' on the same days: one has been renamed since, the other had it to its end.
+    let renamed = record("a", "3", "DEF", &[("XYZ", "2010-01-01", "2019-12-31")], None);
+    let ended = record("a", "1", "XYZ", &[("OLD", "2000-01-03", "2009-12-31")], Some("2019-12-31"));
+    // The same vendor has the second once more, as what it became; another vendor joins the two.
+    let again = record("a", "2", "ABC", &[("XYZ", "2010-01-01", "2019-12-31")], None);
+    let joined = record("b", "1", "ABC", &[("OLD", "2000-01-03", "2009-12-31")], None);
+    let holder = |records: &[Observation<Security>]| {
+        let directory = resolve(records, &[]);
+        directory.symbols[&Symbol::parse("XYZ").unwrap()].to_string()
+    };
+    assert_eq!(holder(&[renamed.clone(), ended.clone()]), "XYZ");
+    assert_eq!(holder(&[renamed, ended, again, joined]), "XYZ");
+}
+
+#[test]
 fn the_newest_version_of_a_vendors_record_counts() {
     let said = |name: &str, revision, action| {
         let mut said = Observation { revision, action, ..record("a", "1", "KO", &[], None) };
