@@ -116,6 +116,10 @@ fn appending_keeps_order_scale_and_versions() {
     assert_eq!((all.version_of(0).revision, all.version_of(2).revision), (0, 1));
     assert_eq!(Bars::default().append(first.clone()).unwrap(), first);
     assert_eq!(first.clone().append(Bars::default()).unwrap(), first);
+    // Bars to which nothing is added stay as they are, with zeros that no price needs; nothing takes no part in the scale.
+    let zeros = bars(3, &[(730_001, 1_100), (730_002, 1_200)]);
+    assert_eq!(zeros.clone().append(Bars::default()).unwrap(), zeros);
+    assert_eq!(bars(4, &[]).append(zeros.clone()).unwrap(), zeros);
     // What does not follow is merged day by day: the greater revision counts.
     let mut again = bars(2, &[(730_002, 1_250), (730_003, 1_300)]);
     again.versions = vec![newer];
@@ -237,6 +241,10 @@ fn years_begin_and_end_with_the_calendar() {
         by_year.iter().map(|(year, part)| (*year, part.len())).collect::<Vec<_>>(),
         [(2023, 1), (2024, 2), (2025, 2), (2026, 1)]
     );
+    // A year is one whole, on whichever of its days its first bar is.
+    let midyear = ["2023-06-29", "2023-06-30", "2023-12-29", "2024-12-30", "2024-12-31"].map(day);
+    let some = bars(2, &midyear.map(|day| (day, 100)));
+    assert_eq!(some.years(), [(2023, 0..3), (2024, 3..5)]);
     // Days that are no dates end nothing.
     assert_eq!(bars(2, &[(i32::MAX, 1), (i32::MAX, 1), (days[0], 1)]).years().len(), 3);
 }
