@@ -8,6 +8,7 @@ use super::raw::RawObservation;
 use crate::event::{Kind, Session};
 use crate::observation::Observation;
 use crate::record::Record;
+use crate::version::Version;
 
 /// Distinct observations of one symbol, kind and source, in the order of what they say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,13 +54,11 @@ impl Records {
 
 /// The newest session that one source's records tell of, retracted ones aside.
 pub fn newest_session(records: &Records) -> Result<Option<NaiveDate>, serde_json::Error> {
-    let mut newest: BTreeMap<NaiveDate, &RawObservation> = BTreeMap::new();
+    let mut newest: BTreeMap<NaiveDate, Version<'_>> = BTreeMap::new();
     for raw in records.observations() {
         let session: Session = serde_json::from_str(&raw.record)?;
-        let known = newest.entry(session.date).or_insert(raw);
-        if known.version() < raw.version() {
-            *known = raw;
-        }
+        let known = newest.entry(session.date).or_insert(raw.version());
+        *known = raw.version().max(*known);
     }
-    Ok(newest.into_iter().rev().find(|(_, raw)| !raw.retracted).map(|(date, _)| date))
+    Ok(newest.into_iter().rev().find(|(_, version)| !version.retracted).map(|(date, _)| date))
 }

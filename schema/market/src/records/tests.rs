@@ -92,7 +92,12 @@ fn a_reused_ticker_stays_two_securities() {
     };
     let both = vec![of("one"), of("two")];
     assert_eq!(Records::new(Kind::Security, both.clone()).observations().len(), 2);
-    assert_eq!(Records::new(Kind::Dividend, both).observations().len(), 1);
+    assert_eq!(Records::new(Kind::Dividend, both.clone()).observations().len(), 1);
+    // What has an id is known by it, whatever else is said of the security.
+    let named = both.into_iter().map(|row| RawObservation { id: Some("x".to_owned()), ..row }).collect();
+    let kept = Records::new(Kind::Security, named);
+    assert_eq!(kept.observations().len(), 1);
+    assert_eq!(kept.observations()[0].security_ref.as_deref(), Some("two"));
 }
 
 #[test]

@@ -88,6 +88,7 @@ mod tests {
         ] {
             assert_eq!(Sector::find(name).map(|sector| sector.name), sector, "{name}");
         }
+        assert_eq!(Sector::all().len(), 11);
         assert!(Sector::all().iter().all(|sector| Sector::find(&sector.slug()) == Some(sector)));
     }
 }
