@@ -2,6 +2,7 @@
 
 mod around;
 mod decided;
+mod bases;
 mod explained;
 mod held;
 mod income;

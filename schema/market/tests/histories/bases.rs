@@ -1,0 +1,67 @@
+//! On which shares a feed's adjusted amounts are, where it does not say (R10): those of the newest day of its data.
+
+use market::event::{Action, Basis};
+use market::history::{History, SourcePolicy};
+use market::measure::{Market, Rules, derive};
+
+use crate::lives::{Life, date};
+
+/// The first amount as it was paid, and on today's shares.
+fn first(history: &History) -> [String; 2] {
+    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
+    let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    let rows = derive(history, &market).dividends;
+    [rows[0].amount, rows[0].adjusted_amount].map(|amount| amount.to_string())
+}
+
+/// A dollar, then 2 for 1 as source b has it; amounts adjusted by source a.
+fn adjusted(life: Life) -> History {
+    let mut history = life.pay("2023-01-03", "1").split("2024-03-01", 1, 2).history();
+    history.splits[0].source = "b".into();
+    for row in &mut history.dividends {
+        row.record.amount_basis = Basis::SplitAdjusted;
+    }
+    history
+}
+
+#[test]
+fn a_feeds_own_prices_tell_how_far_it_reaches() {
+    let reaching = |until: &str| {
+        let life = Life::new("until", "2024-06-28").close("2023-01-02", "40").close(until, "40");
+        let mut history = adjusted(life);
+        let longer = Life::new("longer", "2024-06-28").close("2023-01-02", "40").close("2024-06-27", "20");
+        let mut other = longer.history().prices.remove(0);
+        other.source = "b".into();
+        // Whichever comes first.
+        history.prices.insert(0, other);
+        let turned = History { prices: history.prices.iter().rev().cloned().collect(), ..history.clone() };
+        assert_eq!(first(&history), first(&turned));
+        first(&history)
+    };
+    assert_eq!(reaching("2024-02-29"), ["1", "0.5"]);
+    assert_eq!(reaching("2024-03-01"), ["2", "1"]);
+}
+
+#[test]
+fn a_feeds_own_splits_tell_how_far_it_reaches() {
+    let mut history = adjusted(Life::new("split", "2024-06-28"));
+    assert_eq!(first(&history), ["1", "0.5"]);
+    let mut said = history.splits[0].clone();
+    said.source = "a".into();
+    history.splits.push(said);
+    assert_eq!(first(&history), ["2", "1"]);
+    // What it takes back it does not have.
+    history.splits[1].action = Action::Retract;
+    assert_eq!(first(&history), ["1", "0.5"]);
+}
+
+#[test]
+fn a_split_that_was_taken_back_is_none() {
+    let mut history =
+        Life::new("back", "2024-06-28").pay("2023-01-03", "1").split("2024-03-01", 1, 2).history();
+    assert_eq!(first(&history), ["1", "0.5"]);
+    let mut withdrawn = history.splits[0].clone();
+    (withdrawn.action, withdrawn.line) = (Action::Retract, 9);
+    history.splits.push(withdrawn);
+    assert_eq!(first(&history), ["1", "1"]);
+}
