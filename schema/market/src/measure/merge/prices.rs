@@ -316,7 +316,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
 
 /// Bars whose close was not rounded to nothing.
 fn positive(bars: &Bars) -> Bars {
-    let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+    let mut kept = bars.slice(0..0);
     (0..bars.len())
         .filter(|index| bars.close[*index] > 0)
         .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
@@ -338,7 +338,7 @@ fn without_unit_errors(
     let wrong: BTreeSet<usize> =
         (0..bars.len()).filter(|index| is_unit_error(&bars.close, *index) && !is_released(*index)).collect();
     if !wrong.is_empty() {
-        let mut kept = Bars { scale: bars.scale, versions: bars.versions.clone(), ..Bars::default() };
+        let mut kept = bars.slice(0..0);
         let mut from = Vec::with_capacity(origin.len());
         for (index, source) in origin.into_iter().enumerate() {
             let bar = bars.bar(index);

@@ -1,5 +1,7 @@
 //! Merged prices, judged by what is served.
 
+mod alone;
+
 use super::*;
 use crate::event::{Action, Split};
 use crate::history::{Observation, PolicyRule};
