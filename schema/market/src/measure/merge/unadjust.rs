@@ -152,7 +152,42 @@ mod tests {
         check((1, 7), Some("2024-02-29"), 1175, 4, "0.1175");
         check((1, 7), None, 1175, 4, "0.1175");
         check((3, 1), Some("0"), 100, 0, "33.3333333333");
+        check((3, 1), Some("0"), 1_000_000, 4, "33.3333333333");
         check((3, 1), Some("0"), 5_000_000_000_000_000_000, 8, "16666666666.66666667");
         assert_eq!(times(7, Multiplier::of(Ratio { from: dec!(1.5), to: dec!(2) }, 0).as_ref()), 5);
+    }
+
+    #[test]
+    fn a_half_is_rounded_away_from_zero() {
+        let halved = Multiplier::of(Ratio { from: dec!(1), to: dec!(2) }, 0);
+        for (value, half) in [(8, 4), (7, 4), (1, 1), (0, 0), (-1, -1), (-7, -4), (-8, -4)] {
+            assert_eq!(times(value, halved.as_ref()), half, "{value}");
+        }
+    }
+
+    /// The raw close of a close of so many ten-billionths on the shares of 2024, some splits of old to new shares later.
+    fn smallest(close: i64, splits: &[(Decimal, Decimal)]) -> Option<i64> {
+        let day = |month: u32| NaiveDate::from_ymd_opt(2024, month, 1).unwrap();
+        let version = BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN };
+        let mut bars = Bars { scale: PLACES, versions: vec![version], ..Bars::default() };
+        let (open, high, low, vwap, trade_count) = (MISSING, MISSING, MISSING, MISSING, MISSING);
+        bars.push(Bar { day: day_number(day(1)), open, high, low, close, volume: 1, vwap, trade_count }, 0);
+        let split = |(month, (from, to)): (u32, &(Decimal, Decimal))| SplitEvent {
+            ex_date: day(month),
+            ratio: Ratio { from: *from, to: *to },
+        };
+        let raw = raw_bars(bars, &Splits::new((2..).zip(splits).map(split).collect()), day(12));
+        raw.close.first().copied()
+    }
+
+    #[test]
+    fn a_price_of_nothing_is_left_out() {
+        let reverse = (dec!(3), dec!(1));
+        assert_eq!(smallest(1, &[reverse]), None);
+        assert_eq!(smallest(2, &[reverse]), Some(1));
+        // Nor is there one where three splits make of a share more than can be counted.
+        let absurd = (dec!(0.0000000001), dec!(1));
+        assert_eq!(smallest(1, &[absurd; 3]), None);
+        assert_eq!(smallest(1, &[absurd]), Some(10_000_000_000));
     }
 }

@@ -29,7 +29,26 @@ fn neighbours(closes: &[i64], index: usize) -> Option<(i64, i64, i64)> {
     Some((*closes.get(index.checked_sub(1)?)?, *closes.get(index)?, *closes.get(index + 1)?))
 }
 
+/// Of closes above 0.
 fn hundredfold(large: i64, small: i64) -> bool {
     let (large, small) = (i128::from(large), i128::from(small));
-    small > 0 && small * 95 <= large && large <= small * 105
+    small * 95 <= large && large <= small * 105
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leap_is_more_than_64_times_the_close_beside_it() {
+        let (low, most, more) = (10_000, 640_000, 650_000);
+        for closes in [[low, low, most], [most, low, low], [low, most, low], [most, low, most]] {
+            assert!(!has_leap(&closes), "{closes:?}");
+        }
+        // Up at a listing's end, down at its beginning: either is one, and a wrong unit is both.
+        for closes in [[low, low, more], [more, low, low], [low, more, low], [more, low, more]] {
+            assert!(has_leap(&closes), "{closes:?}");
+        }
+        assert!(!has_leap(&[more]) && !has_leap(&[]));
+    }
 }
