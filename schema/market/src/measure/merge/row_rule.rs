@@ -148,5 +148,18 @@ mod tests {
         check(PriceValues { open: Some(dec!(-1)), ..good }, Some("negative_price"));
         check(PriceValues { high: Some(dec!(0.5)), ..good }, Some("high_below_low"));
         check(PriceValues { volume: Some(-1), ..good }, Some("negative_volume"));
+        check(PriceValues { vwap: Some(dec!(-0.01)), ..good }, Some("negative_price"));
+        // A vendor's 0 is an unknown price, and a day of one trade has one price.
+        let unknown = Some(dec!(0));
+        check(PriceValues { open: unknown, high: unknown, low: unknown, vwap: unknown, ..good }, None);
+        check(PriceValues { high: Some(dec!(1.5)), low: Some(dec!(1.5)), ..good }, None);
+    }
+
+    #[test]
+    fn a_session_is_at_most_tomorrows() {
+        for (today, latest) in [("2024-02-28", "2024-02-29"), ("2024-12-31", "2025-01-01")] {
+            let latest: NaiveDate = latest.parse().unwrap();
+            assert_eq!(latest_session_date(today.parse().unwrap()), latest);
+        }
     }
 }

@@ -239,6 +239,28 @@ fn the_order_of_a_days_rows_never_matters() {
 }
 
 #[test]
+fn an_ex_date_is_unexpected_where_no_rule_gives_it() {
+    // On a share worth 40.
+    let check = |amount: &str, record_date: &str, ex_date: &str, expected| {
+        let row = format!("a x 0 +1 {ex_date} {amount} regular {record_date}");
+        let mut history = history(&[&row], &[("1995-05-01", 40)]);
+        history.dividends[0].record.payment_date = Some(date(record_date) + chrono::Days::new(10));
+        let flags = at("2024-12-31", &history, &SourcePolicy::default()).metrics.flags.0;
+        assert_eq!(flags.iter().any(|flag| flag == "ex_date_unexpected"), expected, "{row}");
+    };
+    check("1", "2024-12-10", "2024-12-10", false);
+    check("1", "2024-12-10", "2024-12-23", true);
+    // A quarter of the price goes ex after it is paid; a vendor may take it for an ordinary one.
+    check("10", "2024-12-10", "2024-12-23", false);
+    check("10", "2024-12-10", "2024-12-10", false);
+    check("10", "2024-12-10", "2024-12-20", true);
+    // When trades settled in five days, no rule here tells.
+    check("1", "1995-06-08", "1995-06-02", false);
+    check("1", "1995-06-09", "1995-06-05", true);
+    check("1", "1995-06-09", "1995-06-07", false);
+}
+
+#[test]
 fn an_ex_date_far_ahead_is_a_mistyped_year() {
     let found = derived(&["a x 0 +1 2026-02-04 0.5", "a y 0 +1 2026-02-05 0.5"], &SourcePolicy::default());
     assert_eq!(live(&found), ["2026-02-04 0.5"]);
@@ -266,4 +288,11 @@ fn sources_never_interleave_and_manual_records_override() {
     check(&[vendor, "manual x 0 +1 2024-06-05 0.6"], &["2024-06-05 0.6"], &[]);
     check(&[vendor, "manual - 0 +1 2024-09-03 0.6"], &["2024-06-03 0.5", "2024-09-03 0.6"], &[]);
     check(&[vendor, "manual x 0 -1 2024-06-03 0"], &[], &["cancelled:x"]);
+    // Also over a row whose ex-date only its record date tells, however late it was said.
+    let mut undated =
+        history(&["a x 0 +5 2024-03-07 0.5 regular 2024-03-08", "manual - 0 +1 2024-03-07 0.6"], &[]);
+    undated.dividends[0].record.ex_date = None;
+    let found = at("2024-12-31", &undated, &SourcePolicy::default());
+    assert_eq!(live(&found), ["2024-03-07 0.6"]);
+    assert!(found.metrics.flags.0.contains(&"conflicting_duplicate".to_owned()));
 }

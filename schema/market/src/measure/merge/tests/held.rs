@@ -107,3 +107,45 @@ fn a_bar_in_the_wrong_unit_is_held() {
         ("price_unit_error", "price")
     );
 }
+
+#[test]
+fn a_person_confirms_that_a_row_is_wrong_by_itself() {
+    let mut history = history(&["a x 0 +1 2024-03-07 0"], &[]);
+    let split = serde_json::json!({ "symbol": "TEST", "ex_date": "2024-05-02", "from": "2", "to": "2" });
+    history.splits = vec![observed(split)];
+    let reasons = |history: &History| -> Vec<String> {
+        let rows = at("2024-12-31", history, &SourcePolicy::default()).quarantined;
+        rows.iter().map(|row| format!("{} {}", row.kind, row.reason)).collect()
+    };
+    assert_eq!(reasons(&history), ["dividend non_positive_amount", "split no_share_change"]);
+    let decided = |verdict: &str, kind: &str, id: Option<&str>, day: &str, value: &str| {
+        observed(serde_json::json!({
+            "symbol": "TEST", "verdict": verdict, "kind": kind, "source": "a", "row_id": id, "date": day,
+            "value": value, "reason": "held", "note": "the filing says so",
+        }))
+    };
+    let mut check = |verdict: &str, expected: [&str; 2]| {
+        history.decisions = vec![
+            decided(verdict, "dividend", Some("x"), "2024-03-07", "0"),
+            decided(verdict, "split", None, "2024-05-02", "2"),
+        ];
+        assert_eq!(reasons(&history), expected, "{verdict}");
+    };
+    check("confirm", ["dividend confirmed", "split confirmed"]);
+    // What cannot be is no payment and no split, whoever says so.
+    check("release", ["dividend non_positive_amount", "split no_share_change"]);
+}
+
+fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observation<T> {
+    Observation {
+        source: "a".into(),
+        id: None,
+        security_ref: None,
+        revision: 0,
+        action: Action::Put,
+        observed_at: DateTime::UNIX_EPOCH,
+        line: 1,
+        frame: String::new(),
+        record: serde_json::from_value(record).unwrap(),
+    }
+}

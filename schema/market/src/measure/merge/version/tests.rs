@@ -2,6 +2,7 @@
 
 use chrono::DateTime;
 
+use super::{dividend_preference, split_preference};
 use crate::event::{Action, Dividend, FormerSymbol, Kind, Split};
 use crate::history::{History, Observation, PolicyRule, SourcePolicy};
 use crate::measure::{Market, Rules, explain};
@@ -174,6 +175,47 @@ fn one_source_counts_whole_within_a_range() {
     check(&[rule("b", None, Some("2024-03-07"), 1)], &["3", "4"]);
     check(&[rule("b", None, None, 2), rule("a", Some("2024-06-01"), None, 1)], &["1", "4"]);
     check(&[rule("b", None, None, 1), rule("a", None, None, 2)], &["1", "2"]);
+}
+
+#[test]
+fn splits_are_of_the_source_of_their_day() {
+    let splits = [
+        "a x 0 +1 2023-03-01 1 2",
+        "a y 0 +1 2024-03-07 1 3",
+        "b x 0 +1 2023-03-02 1 2",
+        "b y 0 +1 2024-03-08 1 3",
+    ];
+    let check = |from: &str, expected: &[&str]| {
+        let from = Some(from.parse().unwrap());
+        let rule = PolicyRule { kind: Kind::Split, source: "b".into(), from, to: None, rank: 1 };
+        let expected: Vec<String> = expected.iter().map(|line| format!("{line} other_source")).collect();
+        assert_eq!(unused(&history(&[], &splits), &[rule]), expected, "{from:?}");
+    };
+    check("2023-03-02", &["2"]);
+    check("2023-03-03", &["2", "3"]);
+    check("2024-03-07", &["2", "3"]);
+    check("2024-03-08", &["3"]);
+    check("2024-03-09", &["3", "4"]);
+}
+
+#[test]
+fn a_row_with_more_dates_is_better_dated() {
+    let better = |worths: &[u32]| assert!(worths.windows(2).all(|pair| pair[0] < pair[1]), "{worths:?}");
+    let dividends = [
+        "a x 0 +1 - 0.5",
+        "a x 0 +1 2024-03-07 0.5",
+        "a x 0 +1 2024-03-07 0.5 - 2024-04-01",
+        "a x 0 +1 2024-03-07 0.5 2024-03-12 2024-04-01 2024-02-01",
+        // Of fewer dates, but the ex-date is the one that follows from the record date.
+        "a x 0 +1 2024-03-07 0.5 2024-03-08",
+    ];
+    better(&dividends.map(|text| dividend_preference(&dividend(1, text).record)));
+    let splits = [
+        "a x 0 +1 2024-03-07 1 2",
+        "a x 0 +1 2024-03-07 1 2 2024-02-01",
+        "a x 0 +1 2024-03-07 1 2 2024-02-01 2024-03-06",
+    ];
+    better(&splits.map(|text| split_preference(&split(1, text).record)));
 }
 
 #[test]
