@@ -105,7 +105,7 @@ fn times(value: i64, multiplier: Option<&Multiplier>) -> i64 {
     let Some(multiplier) = multiplier.filter(|_| value != MISSING) else { return MISSING };
     let Some(product) = i128::from(value).checked_mul(multiplier.numerator) else { return MISSING };
     let half = multiplier.denominator / 2;
-    let rounded = (product + if product < 0 { -half } else { half }) / multiplier.denominator;
+    let rounded = (product + product.signum() * half) / multiplier.denominator;
     i64::try_from(rounded).unwrap_or(MISSING)
 }
 
@@ -159,13 +159,18 @@ mod tests {
 
     #[test]
     fn a_half_is_rounded_away_from_zero() {
-        let halved = Multiplier::of(Ratio { from: dec!(1), to: dec!(2) }, 0);
-        for (value, half) in [(8, 4), (7, 4), (1, 1), (0, 0), (-1, -1), (-7, -4), (-8, -4)] {
-            assert_eq!(times(value, halved.as_ref()), half, "{value}");
+        let divided = |value: i64, shares: i64| {
+            times(value, Multiplier::of(Ratio { from: dec!(1), to: shares.into() }, 0).as_ref())
+        };
+        for (value, half, quarter) in
+            [(8, 4, 2), (7, 4, 2), (6, 3, 2), (5, 3, 1), (2, 1, 1), (1, 1, 0), (0, 0, 0)]
+        {
+            assert_eq!((divided(value, 2), divided(value, 4)), (half, quarter), "{value}");
+            assert_eq!((divided(-value, 2), divided(-value, 4)), (-half, -quarter), "-{value}");
         }
     }
 
-    /// The raw close of a close of so many ten-billionths on the shares of 2024, some splits of old to new shares later.
+    /// The raw close of a close of so many ten-billionths that some splits, of old to new shares, followed.
     fn smallest(close: i64, splits: &[(Decimal, Decimal)]) -> Option<i64> {
         let day = |month: u32| NaiveDate::from_ymd_opt(2024, month, 1).unwrap();
         let version = BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN };

@@ -18,7 +18,7 @@ fn a_source_counts_alike_alone_and_beside_another() {
     let whole =
         |day: &str, close: i64| Bar { open: 4_000, high: 4_100, low: 3_900, vwap: 3_999, ..bar(day, close) };
     let days = ["2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26", "2024-06-27"];
-    // Calm, rising and falling by half and more, doubling each day, a wrong unit, a day of a price of its own.
+    // Calm, rising and falling by half and more, doubling each day, wrong units, no price, a low first and last.
     for closes in [
         [4_000, 4_010, 4_020, 4_000, 3_990, 4_000],
         [4_000, 6_000, 4_000, 2_000, 4_000, 4_000],
@@ -47,7 +47,7 @@ fn a_mean_price_says_nothing_of_a_bar() {
         Bar { open: 0, high: 0, low: 0, volume: 0, ..bar(day, 4_000) },
         Bar { volume: MISSING, ..bar(day, 4_000) },
     ];
-    // Ingest lets no such mean price in; here it neither counts nor keeps the close from counting.
+    // Ingest lets no such mean price in; here it does not keep the close from counting.
     for bar in fine.map(|bar| Bar { vwap: -1, ..bar }) {
         let alone = history(vec![source("a", 2, &[bar])]);
         for history in [accompanied(&alone), alone] {
@@ -96,7 +96,7 @@ fn a_row_is_as_new_as_the_prices_that_count() {
     let a = seen(source("a", 2, &[bar("2024-06-27", 4_000)]), 5);
     let b = seen(source("b", 2, &[bar("2024-06-28", 4_010)]), 7);
     let without = seen(source("c", 2, &[]), 9);
-    assert_eq!(newest(&[a.clone()]), 5);
+    assert_eq!(newest(std::slice::from_ref(&a)), 5);
     assert_eq!(newest(&[a.clone(), b.clone()]), 7);
     assert_eq!(newest(&[a, b, without]), 7);
 }
