@@ -1,8 +1,8 @@
 //! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
 
 mod around;
-mod decided;
 mod bases;
+mod decided;
 mod explained;
 mod held;
 mod income;
