@@ -149,7 +149,8 @@ fn fixed_point(step: &CumulativeFactor, basis: Basis, scale: u32) -> Option<u128
     let whole = factor.trunc();
     let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
     let (whole, fraction) = (u128::try_from(whole).ok()?, u128::try_from(fraction).ok()?);
-    if whole >> 63 == 0 { Some((whole << 64) + fraction) } else { None }
+    // Of a quotient's 28 digits that many are left for the fraction only below this.
+    if whole >> 32 == 0 { Some((whole << 64) + fraction) } else { None }
 }
 
 /// A decimal as millionths, rounded half away from zero.
@@ -212,6 +213,9 @@ mod tests {
         check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", Basis::Split, "1666.666667");
         let merged = [factor(2, 1_126_409, 1_408, Decimal::ONE)];
         check(&merged, 1, "9999999999", Basis::Split, "8000063919654.539063");
+        // Of so large a factor a decimal has too few places to be cut to 64 bits.
+        let merged = [factor(2, 4_608_299, 384, Decimal::ONE)];
+        check(&merged, 1, "999999999", Basis::Split, "12000778633832.554688");
     }
 
     #[test]

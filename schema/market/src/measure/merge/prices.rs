@@ -72,7 +72,7 @@ pub(crate) fn merge_prices(
         && let Some((mut bars, is_calm)) = untouched(&only.bars, last_day)
     {
         bars.scale += minor_places;
-        let observed_at = observed_at(&only.bars);
+        let observed_at = observed_by(&only.bars, last_day);
         return MergedPrices { bars, is_calm, held: Vec::new(), observed_at, origin: Vec::new() };
     }
     let mut held = Vec::new();
@@ -94,7 +94,8 @@ pub(crate) fn merge_prices(
     let (bars, origin) = pick_by_day(&sources, policy);
     let (bars, origin) = without_unit_errors(bars, origin, &sources, decided, &mut held);
     held.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
-    let observed_at = sources.iter().filter(|s| !s.bars.is_empty()).map(|s| s.candidate.observed_at).max();
+    let used = history.prices.iter().zip(&sources).filter(|(_, source)| !source.bars.is_empty());
+    let observed_at = used.filter_map(|(prices, _)| observed_by(&prices.bars, last_day)).max();
     MergedPrices { is_calm: is_calm(&bars.close), bars, held, observed_at, origin }
 }
 
@@ -129,6 +130,15 @@ struct Source<'a> {
 
 fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
     bars.versions.iter().map(BarVersion::observed).max()
+}
+
+/// When the newest of the bars up to a day was observed.
+fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
+    match bars.day.partition_point(|day| *day <= last_day) {
+        0 => None,
+        all if all == bars.len() => observed_at(bars),
+        some => (0..some).map(|index| bars.version_of(index).observed()).max(),
+    }
 }
 
 /// The common case, decided on integers: one source of raw, live, faultless bars is taken as it is. Also says whether

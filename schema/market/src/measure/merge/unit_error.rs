@@ -1,9 +1,10 @@
 //! Bars in a wrong unit: 100 times their neighbours, or a hundredth of them, within 5 % (R30).
 
-/// Whether any close is more than 64 times its neighbour, as every unit error is.
+/// Whether any close is more than 64 times its neighbour, as every unit error is. Of closes above 0.
 pub(super) fn has_leap(closes: &[i64]) -> bool {
     let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
-    pairs.fold(false, |leap, (before, after)| leap | ((after >> 6) > *before) | ((before >> 6) > *after))
+    let leaps = |small: i64, large: i64| (large.saturating_sub(1) >> 6) >= small;
+    pairs.fold(false, |leap, (before, after)| leap | leaps(*before, *after) | leaps(*after, *before))
 }
 
 /// Whether the close is 95 to 105 times both its neighbours, or they are that much larger and not errors themselves.
@@ -49,6 +50,8 @@ mod tests {
         for closes in [[low, low, more], [more, low, low], [low, more, low], [more, low, more]] {
             assert!(has_leap(&closes), "{closes:?}");
         }
+        // Of whole dollars a close may be 1.
+        assert!(has_leap(&[1, 65]) && has_leap(&[129, 2]) && !has_leap(&[1, 64]) && !has_leap(&[128, 2]));
         assert!(!has_leap(&[more]) && !has_leap(&[]));
     }
 }

@@ -26,6 +26,8 @@ fn a_source_counts_alike_alone_and_beside_another() {
         [4_000, 400_000, 4_000, 4_000, 40, 4_000],
         [4_000, 4_000, 4_000, 0, 4_000, 4_000],
         [10, 4_000, 4_000, 4_000, 4_000, 10],
+        [1, 100, 1, 1, 1, 1],
+        [2, 2, 190, 2, 2, 2],
     ] {
         let rows: Vec<Bar> = days.iter().zip(closes).map(|(day, close)| whole(day, close)).collect();
         let alone = history(vec![source("a", 2, &rows)]);
