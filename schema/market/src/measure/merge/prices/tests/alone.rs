@@ -39,6 +39,26 @@ fn a_source_counts_alike_alone_and_beside_another() {
 }
 
 #[test]
+fn what_is_traded_later_does_not_say_when_figures_were_observed() {
+    let days = ["2024-06-26", "2024-06-27", "2024-07-01", "2024-07-02"];
+    // Each bar is observed a second after the one before; figures are of 28 June.
+    for (bars, seconds) in [(0..2, Some(2)), (0..4, Some(2)), (1..4, Some(2)), (0..1, Some(1)), (2..4, None)]
+    {
+        let mut alone = history(vec![source("a", 2, &[])]);
+        for index in bars.clone() {
+            let version = BarVersion { observed_at: (index as i64 + 1) * 1_000_000, ..BarVersion::UNKNOWN };
+            let read = &mut alone.prices[0].bars;
+            read.push(bar(days[index], 4_000), u16::try_from(read.versions.len()).expect("few"));
+            read.versions.push(version);
+        }
+        for history in [accompanied(&alone), alone] {
+            let updated = derived(&history, &[]).quote.updated_at.timestamp();
+            assert_eq!(updated, seconds.unwrap_or_default(), "{bars:?}");
+        }
+    }
+}
+
+#[test]
 fn a_mean_price_says_nothing_of_a_bar() {
     let day = "2024-06-25";
     let fine = [
