@@ -1,4 +1,2 @@
--- $1 symbols, $2 the first ex-date of each one's rows that go; null: all of them.
-delete from {table} t
-using unnest($1::text[], $2::date[]) as stale (symbol, since)
-where t.symbol = stale.symbol and t.ex_date >= coalesce(stale.since, '-infinity')
+-- $1 symbols, $2 the first ex-date of the rows that go.
+delete from {table} where symbol = any ($1) and ex_date >= $2

@@ -1,6 +1,4 @@
--- $1 symbols, $2 the first ex-date of each one's rows that are replaced; null: all of them.
+-- $1 symbols, $2 the first ex-date of the rows that are replaced; null: all of them.
 insert into {kept} ({columns})
-select {t} from {table} t
-join unnest($1::text[], $2::date[]) as stale (symbol, since)
-  on t.symbol = stale.symbol and t.ex_date >= coalesce(stale.since, '-infinity')
-where t.id is not null
+select {columns} from {table}
+where symbol = any ($1) and ($2::date is null or ex_date >= $2) and id is not null

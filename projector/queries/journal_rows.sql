@@ -1,20 +1,18 @@
--- $1 symbols, $2 the first ex-date of each one's rows that were replaced (null: all of them), $3 position.
+-- $1 symbols, $2 the first ex-date of the rows that were replaced (null: all of them), $3 position.
 -- Rows that came, went or differ from those before.
-with replaced as materialized (
-  select symbol, coalesce(since, '-infinity') as since from unnest($1::text[], $2::date[]) as stale (symbol, since)
-)
 insert into changes (kind, symbol, id, date, position, at, gone)
 select distinct on (symbol, id) '{table}', symbol, id, date, $3::bigint, clock_timestamp(), gone
 from (
   select coalesce(d.symbol, b.symbol) as symbol, coalesce(d.id, b.id) as id, coalesce(d.ex_date, b.ex_date) as date,
     case when d.id is null then to_jsonb(b) || '{"status": "cancelled"}' end as gone
   from (
-    select t.* from {table} t join replaced r on t.symbol = r.symbol and t.ex_date >= r.since where t.id is not null
+    select * from {table}
+    where symbol = any ($1::text[]) and ($2::date is null or ex_date >= $2) and id is not null
   ) d
   full join (
-    select t.* from {before} t join replaced r on t.symbol = r.symbol and t.ex_date >= r.since where t.id is not null
-  ) b
-    on b.symbol = d.symbol and b.id = d.id
+    select * from {before}
+    where symbol = any ($1::text[]) and ($2::date is null or ex_date >= $2) and id is not null
+  ) b on b.symbol = d.symbol and b.id = d.id
   where ({d}) is distinct from ({b})
 ) changed
 where not exists (

@@ -132,10 +132,13 @@ impl Journal {
         before: &str,
         stale: &Stale<'_>,
     ) -> Result<(), DbError> {
-        for statement in [NEW_SYMBOLS, ROWS] {
-            let values: [&(dyn ToSql + Sync); 3] = [&stale.symbols, &stale.since, &self.position];
-            transaction.execute(&table.statement(statement, before), &values).await?;
+        // Of a security that was never told of all rows are new.
+        if stale.since.is_none() {
+            let statement = table.statement(NEW_SYMBOLS, before);
+            transaction.execute(&statement, &[&stale.symbols, &self.position]).await?;
         }
+        let values: [&(dyn ToSql + Sync); 3] = [&stale.symbols, &stale.since, &self.position];
+        transaction.execute(&table.statement(ROWS, before), &values).await?;
         Ok(())
     }
 }
@@ -154,7 +157,6 @@ impl Followed {
         };
         text.replace("{table}", self.name)
             .replace("{before}", before)
-            .replace("{t}", &of("t"))
             .replace("{d}", &of("d"))
             .replace("{b}", &of("b"))
     }

@@ -75,12 +75,12 @@ pub fn digest_place(table: &str) -> Option<usize> {
 
 impl Table {
     async fn delete(&self, transaction: &Transaction<'_>, stale: &Stale<'_>) -> Result<(), DbError> {
-        if stale.is_whole() {
+        if let Some(since) = stale.since {
+            let statement = DELETE_SINCE.replace("{table}", self.name);
+            transaction.execute(&statement, &[&stale.symbols, &since]).await?;
+        } else {
             let statement = format!("delete from {} where {} = any ($1)", self.name, self.owner);
             transaction.execute(&statement, &[&stale.symbols]).await?;
-        } else {
-            let statement = DELETE_SINCE.replace("{table}", self.name);
-            transaction.execute(&statement, &[&stale.symbols, &stale.since]).await?;
         }
         Ok(())
     }
@@ -277,27 +277,47 @@ pub async fn replace(
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
             changes.extend(seen.map(|(_, built)| Change::of_table(table.name, &built.symbol)));
-            let replaced: Vec<(&Built, Option<i32>)> = changed
-                .iter()
-                .map(|(served, built)| {
-                    (*built, if place == DIVIDENDS { built.differs_since(served) } else { None })
-                })
-                .collect();
-            let first_day = |year: &i32| NaiveDate::from_ymd_opt(*year, 1, 1);
-            let stale: Stale<'_> = replaced
-                .iter()
-                .map(|(built, since)| (built.symbol.as_str(), since.as_ref().and_then(first_day)))
-                .collect();
-            journal.keep(transaction, table.name, &stale).await?;
-            table.delete(transaction, &stale).await?;
-            let rows = replaced.iter().flat_map(|(built, since)| built.rows(place, *since)).collect();
-            table.copy(transaction, rows).await?;
-            journal.note(transaction, table.name, &stale).await?;
+            let (mut whole, mut later) = (Vec::new(), Vec::new());
+            for (served, built) in changed {
+                match built.differs_since(served).filter(|_| place == DIVIDENDS) {
+                    Some(year) => later.push((year, *built)),
+                    None => whole.push(*built),
+                }
+            }
+            // One date for all is a plan that looks each security up.
+            let since = later.iter().map(|(year, _)| *year).min();
+            let later = later.into_iter().map(|(_, built)| built).collect();
+            for (since, securities) in [(None, whole), (since, later)] {
+                replace_rows(transaction, journal, place, since, &securities).await?;
+            }
         }
     }
     replace_digests(transaction, securities).await?;
     changes.extend(replace_prices(transaction, securities).await?);
     Ok(changes)
+}
+
+/// Replaces rows of a table, of dividends those from a year on.
+async fn replace_rows(
+    transaction: &Transaction<'_>,
+    journal: &Journal,
+    place: usize,
+    since: Option<i32>,
+    securities: &[&Built],
+) -> Result<(), DeriveError> {
+    if securities.is_empty() {
+        return Ok(());
+    }
+    let table = &TABLES[place];
+    let stale = Stale {
+        symbols: securities.iter().map(|built| built.symbol.as_str()).collect(),
+        since: since.and_then(|year| NaiveDate::from_ymd_opt(year, 1, 1)),
+    };
+    journal.keep(transaction, table.name, &stale).await?;
+    table.delete(transaction, &stale).await?;
+    table.copy(transaction, securities.iter().flat_map(|built| built.rows(place, since)).collect()).await?;
+    journal.note(transaction, table.name, &stale).await?;
+    Ok(())
 }
 
 async fn replace_digests(

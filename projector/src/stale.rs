@@ -1,30 +1,18 @@
-//! Which rows of a table are replaced: a security's, all of them or from an ex-date on.
+//! Which rows of a table are replaced: some securities', all of them or those from an ex-date on.
 
 use chrono::NaiveDate;
 
-/// Securities whose rows of a table are replaced; the two lists are of one length.
+/// Rows of a table that are replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct Stale<'a> {
     pub symbols: Vec<&'a str>,
-    /// The first ex-date of each one's rows that are replaced; `None`: all of its rows.
-    pub since: Vec<Option<NaiveDate>>,
+    /// The first ex-date of the rows that are replaced; `None`: all rows of the securities.
+    pub since: Option<NaiveDate>,
 }
 
 impl<'a> Stale<'a> {
     /// All rows of these securities.
     pub(crate) fn whole(symbols: impl IntoIterator<Item = &'a str>) -> Self {
-        symbols.into_iter().map(|symbol| (symbol, None)).collect()
-    }
-
-    /// Whether all rows of each security are replaced.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.since.iter().all(Option::is_none)
-    }
-}
-
-impl<'a> FromIterator<(&'a str, Option<NaiveDate>)> for Stale<'a> {
-    fn from_iter<I: IntoIterator<Item = (&'a str, Option<NaiveDate>)>>(of: I) -> Self {
-        let (symbols, since) = of.into_iter().unzip();
-        Self { symbols, since }
+        Self { symbols: symbols.into_iter().collect(), since: None }
     }
 }

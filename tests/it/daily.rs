@@ -127,7 +127,11 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
             (select max(position) from control.changes where kind = 'dividends') order by id";
         app.sql(newest, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
     };
-    let first = async || Ok(ensure!(rows().await?.len() == 24, "{:?}", rows().await?));
+    let first = async || {
+        let rows = rows().await?;
+        ensure!(rows.len() == 24, "{rows:?}");
+        Ok(())
+    };
     eventually(PATIENCE, first).await?;
     let mut before = rows().await?;
     // A later amount, which the next one is compared with; an ex-date that moves into the year before; and both ways at once.
@@ -143,7 +147,11 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
         let corrections = format!("id,symbol,ex_date,amount,revision\n{corrections}");
         publish(&app, "test", &format!("dividends-since-{since}-{}.csv", ids.len()), &corrections).await?;
         let ids: Vec<String> = ids.iter().map(|id| format!("AAA/test/dividend/{id}")).collect();
-        let all_told = async || Ok(ensure!(told().await? == ids, "{:?}, since {since}", told().await?));
+        let all_told = async || {
+            let told = told().await?;
+            ensure!(told == ids, "{told:?}, since {since}");
+            Ok(())
+        };
         eventually(PATIENCE, all_told).await?;
         let after = rows().await?;
         for (id, (year, place)) in &after {
