@@ -1,5 +1,5 @@
 //! Writing a generation's read tables: a security's rows of a table are removed and copied in, whole, unless they are
-//! the ones that are there.
+//! the ones that are there; its dividends from the first year on that differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
