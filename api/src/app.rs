@@ -34,7 +34,7 @@ pub struct Shared {
     pub(crate) metrics: Metrics,
 }
 
-/// A handle to [`Shared`].
+/// A handle to what all requests share.
 #[derive(Debug, Clone)]
 pub struct App(pub(crate) Arc<Shared>);
 

@@ -1,6 +1,6 @@
 //! `ingest load`: files into the log, from their paths to the run's manifest.
 //!
-//! What is loaded is found and identified here; reading and publishing it is a [`Run`]'s.
+//! What is loaded is found and identified here; reading and publishing it is a `Run`'s.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -17,7 +17,7 @@ struct Armed {
     signal: String,
 }
 
-/// Marks a step; see [`failpoint`](crate::failpoint).
+/// Marks a step; see [`failpoint`](mod@crate::failpoint).
 #[macro_export]
 macro_rules! failpoint {
     ($name:literal) => {

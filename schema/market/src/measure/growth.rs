@@ -1,7 +1,7 @@
 //! Annual totals and compound growth (R13).
 //!
-//! D[y]: split-adjusted regular dividends by ex-date year. Y0: the last complete calendar year; the running year is never
-//! an end point. Growth over n years is (D[Y0] / D[Y0-n])^(1/n) - 1. It is null when the base is missing or 0, when any
+//! `D[y]`: split-adjusted regular dividends by ex-date year. Y0: the last complete calendar year; the running year is never
+//! an end point. Growth over n years is `(D[Y0] / D[Y0-n])^(1/n) - 1`. It is null when the base is missing or 0, when any
 //! year of the span is 0, and when the base is the first paying year with fewer payments than the next (a part year).
 //!
 //! An ex-date that slips over New Year would look like a raise and a cut: when a year has n + 1 payments the last of
@@ -95,7 +95,7 @@ impl AnnualTotals {
         self.years.get(index).copied()
     }
 
-    /// D[year]; 0 where nothing was paid.
+    /// `D[year]`; 0 where nothing was paid.
     pub fn amount(&self, year: i32) -> Decimal {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }

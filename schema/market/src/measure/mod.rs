@@ -1,7 +1,7 @@
 //! What each number means: every measure a pure function of a security's facts and the market's date.
 //!
-//! [`derive`] goes from observations to answers: `merge` picks the events that count, `measured` computes every figure
-//! unrounded with one file per measure, `rows` rounds once. [`explain`] tells the same computation.
+//! [`derive`](fn@derive) goes from observations to answers: `merge` picks the events that count, `measured` computes every figure
+//! unrounded with one file per measure, `rows` rounds once. [`explain`](fn@explain) tells the same computation.
 //!
 //! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on their order;
 //! nothing declared or traded after the as-of date is known (R33); no input makes it fail.

@@ -4,7 +4,7 @@
 //! more than 0.05 % (which absorbs split rounding); n increases need n + 1 totals. An equal total is a freeze and ends
 //! it. A first paying year with fewer payments than the next is no base, as for growth (R13), so a dividend begun in
 //! autumn is not raised by going on. The running year counts early once its declared total beats Y0's. Specials never count. A cut declared this year
-//! leaves the number until year-end but puts it at risk: forward dividend below D[Y0] by more than that tolerance.
+//! leaves the number until year-end but puts it at risk: forward dividend below `D[Y0]` by more than that tolerance.
 //! A year of a spin-off neither counts nor breaks a streak when its total did not rise, since part of the payer left;
 //! it is flagged for review. Years that repeat the total before them are passed over in the same way, as many in a row as
 //! `streak.tolerated_flat_years` says: none. Source: calendar-year practice of published dividend champions lists; the
