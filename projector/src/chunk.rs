@@ -15,10 +15,11 @@ use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, fetch_facts, fetch_facts_to_derive, history, symbols_of};
 use tokio_postgres::{GenericClient, Transaction};
 
+use crate::built::Built;
 use crate::changes::Change;
 use crate::error::DeriveError;
 use crate::journal::Journal;
-use crate::read_tables::{self, Built};
+use crate::read_tables;
 use crate::resident::Resident;
 use crate::served::{Served, load_served};
 use crate::subject::{Known, MarketNow, Subject};

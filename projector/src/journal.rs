@@ -75,10 +75,7 @@ impl Journal {
             transaction.batch_execute(&create).await?;
         }
         transaction.execute(&format!("delete from {kept}"), &[]).await?;
-        let keep = table
-            .statement(KEEP, &kept)
-            .replace("{kept}", &kept)
-            .replace("{columns}", &table.columns.join(", "));
+        let keep = table.statement(KEEP, &kept).replace("{columns}", &table.columns.join(", "));
         transaction.execute(&keep, &[&stale.symbols, &stale.since]).await?;
         Ok(())
     }

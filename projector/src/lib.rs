@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod audit;
 pub mod bookkeeping;
+mod built;
 pub mod changes;
 mod chunk;
 pub mod cli;
@@ -48,5 +49,6 @@ pub mod settings;
 mod stale;
 pub mod status;
 mod subject;
+mod table;
 mod writer;
 pub mod written;

@@ -11,7 +11,7 @@ use tokio_postgres::{Error, Row, RowStream};
 
 use super::side::Reader;
 use super::tables::{PRICES, SECTORS, TABLES, Table};
-use crate::read_tables::digest_place;
+use crate::table::digest_place;
 
 const DIGESTS: &str = include_str!("../../queries/diff_digests.sql");
 const YEARS: &str = include_str!("../../queries/diff_years.sql");

@@ -1,5 +1,5 @@
-//! Spans: one a request, a load, a batch of the log and a queue of admission. A build with the feature `otlp` sends them to the collector that
-//! `OTEL_EXPORTER_OTLP_ENDPOINT` names, as OTLP over HTTP.
+//! Spans: one a request, a load, a batch of the log and a queue of admission. A build with the feature `otlp` sends them to
+//! the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names, as OTLP over HTTP.
 //!
 //! Invariant: only the exporter listens to spans, so where there is none they cost a comparison. What a queue has no room for
 //! is dropped, and a collector that is away delays nobody.

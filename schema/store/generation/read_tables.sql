@@ -29,7 +29,7 @@ create table identities (
 );
 
 -- What tells a security's rows of each table from others, so that the same rows are not written again
--- (projector::read_tables names the tables).
+-- (projector::table names the tables).
 create table digests (
   symbol text collate "C" primary key,
   tables bigint[] not null

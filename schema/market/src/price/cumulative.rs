@@ -149,7 +149,7 @@ fn fixed_point(step: &CumulativeFactor, basis: Basis, scale: u32) -> Option<u128
     let whole = factor.trunc();
     let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
     let (whole, fraction) = (u128::try_from(whole).ok()?, u128::try_from(fraction).ok()?);
-    // Of a quotient's 28 digits that many are left for the fraction only below this.
+    // Beyond this the 28 digits of a quotient leave too few for a fraction of 64 bits.
     if whole >> 32 == 0 { Some((whole << 64) + fraction) } else { None }
 }
 

@@ -8,8 +8,8 @@ use market::measure::sector::{Member, sector_rows};
 use market::measure::{Market, Rules, benchmark, derive};
 
 use crate::explained::company;
+use crate::figures::{derived, in_market, text};
 use crate::lives::{Life, date};
-use crate::told::{derived, in_market, text};
 
 #[test]
 fn the_session_is_quoted_as_it_was_traded_on_the_shares_of_today() {

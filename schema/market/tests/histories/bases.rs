@@ -1,16 +1,14 @@
 //! On which shares a feed's adjusted amounts are, where it does not say (R10): those of the newest day of its data.
 
 use market::event::{Action, Basis};
-use market::history::{History, SourcePolicy};
-use market::measure::{Market, Rules, derive};
+use market::history::History;
 
-use crate::lives::{Life, date};
+use crate::figures::derived;
+use crate::lives::Life;
 
 /// The first amount as it was paid, and on today's shares.
 fn first(history: &History) -> [String; 2] {
-    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
-    let rows = derive(history, &market).dividends;
+    let rows = derived(history).dividends;
     [rows[0].amount, rows[0].adjusted_amount].map(|amount| amount.to_string())
 }
 

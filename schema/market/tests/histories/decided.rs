@@ -1,13 +1,14 @@
 //! Held rows and the decisions about them, each named as the other names it.
 
-use chrono::DateTime;
 use market::event::{Action, DecidedRow, Decision, Verdict};
 use market::history::{History, Observation};
 use market::measure::{decisions, held};
 use market::row::Quarantined;
+use serde_json::json;
 
+use crate::explained::observed;
+use crate::figures::{derived, in_market};
 use crate::lives::Life;
-use crate::told::{derived, in_market};
 
 fn held_rows(history: &History) -> Vec<(Quarantined, DecidedRow)> {
     in_market(|market| held(history, market))
@@ -26,24 +27,16 @@ fn contradicted() -> History {
     history
 }
 
-fn decision(row: &DecidedRow, verdict: Verdict, action: Action, line: u64) -> Observation<Decision> {
-    Observation {
-        source: "manual".into(),
-        id: None,
-        security_ref: None,
-        revision: 0,
-        action,
-        observed_at: DateTime::UNIX_EPOCH,
-        line,
-        frame: String::new(),
-        record: Decision {
-            symbol: "LIFE".parse().expect("a symbol"),
-            verdict,
-            row: row.clone(),
-            reason: "held".into(),
-            note: "looked at the filing".into(),
-        },
-    }
+pub(crate) fn decision(
+    row: &DecidedRow,
+    verdict: Verdict,
+    action: Action,
+    line: u64,
+) -> Observation<Decision> {
+    let symbol = "LIFE".parse().expect("a symbol");
+    let (reason, note) = ("held".to_owned(), "looked at the filing".to_owned());
+    let said = observed(json!(Decision { symbol, verdict, row: row.clone(), reason, note }));
+    Observation { source: "manual".into(), id: None, action, line, ..said }
 }
 
 #[test]

@@ -3,12 +3,13 @@
 //! `explained.txt` has a line a metric; its numbers were worked out by hand from the payments below.
 
 use market::event::{Action, Fundamentals, Security};
-use market::history::{History, Observation, SourcePolicy};
-use market::measure::{Explanation, Market, Rules, explain};
+use market::history::{History, Observation};
+use market::measure::Explanation;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::lives::{Life, date};
+use crate::figures::explained;
+use crate::lives::Life;
 
 const EXPLAINED: &str = include_str!("explained.txt");
 
@@ -65,14 +66,6 @@ pub(crate) fn company() -> History {
         "dividends_paid_ttm": "1700", "operating_cash_flow_ttm": "4000", "capital_expenditure_ttm": "600",
     }))];
     history
-}
-
-fn explained(history: &History) -> Explanation {
-    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    explain(
-        history,
-        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
-    )
 }
 
 /// `rule metric = value: formula (observations)`, a line each.

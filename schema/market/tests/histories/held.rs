@@ -2,19 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use market::event::{Decision, Verdict};
-use market::history::{History, Observation, SourcePolicy};
-use market::measure::{self, Market, Rules, derive};
+use market::event::{Action, Verdict};
+use market::history::History;
+use market::measure::{self, derive};
 use market::row::{HoldReason, Metrics};
-use serde_json::json;
 
-use crate::explained::observed;
+use crate::decided::decision;
+use crate::figures::in_market;
 use crate::lives::{Life, date};
-
-fn in_market<T>(tell: impl FnOnce(&Market<'_>) -> T) -> T {
-    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    tell(&Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT })
-}
 
 fn life() -> Life {
     Life::new("held", "2024-06-28")
@@ -31,13 +26,9 @@ fn session(change: impl FnOnce(&mut market::bars::Bars)) -> History {
 fn judged(history: &History, verdict: Verdict) -> History {
     let held = in_market(|market| measure::held(history, market));
     assert!(!held.is_empty());
-    let said = held.into_iter().map(|(_, row)| {
-        let symbol = history.symbol.clone();
-        let (reason, note) = ("held".to_owned(), "looked at the filing".to_owned());
-        let decision = json!(Decision { symbol, verdict, row, reason, note });
-        let revision = if history.decisions.is_empty() { 0 } else { 1 };
-        Observation { source: "manual".into(), revision, ..observed(decision) }
-    });
+    // The newer line counts.
+    let line = 1 + history.decisions.len() as u64;
+    let said = held.iter().map(|(_, row)| decision(row, verdict, Action::Put, line));
     History { decisions: history.decisions.iter().cloned().chain(said).collect(), ..history.clone() }
 }
 

@@ -1,25 +1,13 @@
 //! What is paid, by hand: which year is covered, in which currency it is told, what is unusual about it.
 
 use market::event::DividendType;
-use market::history::{History, SourcePolicy};
-use market::measure::{Derived, Market, Rules, derive};
+use market::history::History;
 use market::row::{DividendState, Flag};
 use serde_json::{Value, json};
 
 use crate::explained::observed;
-use crate::lives::{Life, date};
-
-fn derived(history: &History) -> Derived {
-    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    derive(
-        history,
-        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
-    )
-}
-
-fn has(derived: &Derived, flag: Flag) -> bool {
-    derived.metrics.flags.0.iter().any(|word| word == flag.as_str())
-}
+use crate::figures::{derived, has};
+use crate::lives::Life;
 
 /// A history whose reference record says this beside its name.
 fn said(life: &Life, fields: &Value) -> History {

@@ -4,6 +4,7 @@ mod around;
 mod bases;
 mod decided;
 mod explained;
+mod figures;
 mod held;
 mod income;
 mod lives;

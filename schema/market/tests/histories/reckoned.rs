@@ -3,30 +3,17 @@
 
 use market::history::{History, SourcePolicy};
 use market::measure::{Derived, Market, MonthEnds, Rules, benchmark, derive};
-use market::row::DividendStatus;
-use market::value::Exact;
+use market::row::{DividendStatus, Flag};
 use serde_json::json;
 
 use crate::explained::observed;
+use crate::figures::{derived, has, in_market, text};
 use crate::lives::{Life, date};
 
 const TODAY: &str = "2024-06-28";
 
 fn beside(history: &History, benchmark: Option<&MonthEnds>) -> Derived {
-    let (policy, as_of) = (SourcePolicy::default(), date(TODAY));
-    derive(history, &Market { as_of, newest: as_of, benchmark, policy: &policy, rules: &Rules::DEFAULT })
-}
-
-fn derived(history: &History) -> Derived {
-    beside(history, None)
-}
-
-fn has(derived: &Derived, flag: &str) -> bool {
-    derived.metrics.flags.0.iter().any(|word| word == flag)
-}
-
-fn text(value: Option<Exact>) -> String {
-    value.map_or("-".to_owned(), |value| value.to_string())
+    in_market(|market| derive(history, &Market { benchmark, ..*market }))
 }
 
 /// `ex-date factor cash value` of each ex-date, and whether some day's factor was left out.
@@ -37,7 +24,7 @@ fn factors(history: &History) -> (Vec<String>, bool) {
         let (factor, cash) = (day.dividend_factor.normalize(), day.dividend.normalize());
         format!("{} {factor} {cash} {value}", day.ex_date)
     });
-    (told.collect(), has(&found, "factor_skipped"))
+    (told.collect(), has(&found, Flag::FactorSkipped))
 }
 
 #[test]
@@ -74,7 +61,7 @@ fn a_payment_due_today_is_not_overdue() {
     let told = |last: &str| {
         let found = derived(&life(last).history());
         let expected = found.dividends.iter().find(|row| row.status == DividendStatus::Projected);
-        (expected.map(|row| row.ex_date), has(&found, "overdue"))
+        (expected.map(|row| row.ex_date), has(&found, Flag::Overdue))
     };
     assert_eq!(told("2023-06-28"), (Some(date("2024-06-28")), false));
     assert_eq!(told("2023-06-27"), (Some(date("2024-09-30")), true));

@@ -1,24 +1,12 @@
 //! The rows that are served of a company, worked out by hand.
 
-use market::history::{History, SourcePolicy};
-use market::measure::{Derived, Market, Rules, derive};
-use market::value::Exact;
+use market::history::History;
+use market::measure::Derived;
 use serde_json::json;
 
 use crate::explained::{company, observed};
+use crate::figures::{derived, text};
 use crate::lives::{Life, date};
-
-fn derived(history: &History) -> Derived {
-    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    derive(
-        history,
-        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
-    )
-}
-
-fn text(value: Option<Exact>) -> String {
-    value.map_or("-".to_owned(), |value| value.to_string())
-}
 
 /// `ex-date amount adjusted type status split-factor price-factor yield-at-ex change` since a day.
 fn dividends(derived: &Derived, since: &str) -> Vec<String> {

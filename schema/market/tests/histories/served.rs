@@ -6,16 +6,13 @@ use market::measure::{Derived, Explanation, Market, Rules, derive, explain};
 use market::row::Flag;
 use serde_json::json;
 
+use crate::figures::has;
 use crate::lives::{Life, date};
 
 fn told(history: &History, as_of: &str) -> (Derived, Explanation) {
     let (policy, as_of) = (SourcePolicy::default(), date(as_of));
     let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
     (derive(history, &market), explain(history, &market))
-}
-
-fn has(derived: &Derived, flag: Flag) -> bool {
-    derived.metrics.flags.0.iter().any(|word| word == flag.as_str())
 }
 
 fn quarterly() -> Life {

@@ -3,31 +3,14 @@
 use chrono::{DateTime, NaiveDate};
 use market::bars::{BarVersion, MISSING, day_number};
 use market::event::{Action, Basis, Fundamentals};
-use market::history::{History, Observation, SourceBars, SourcePolicy};
-use market::measure::{Derived, Explanation, Market, Rules, derive, explain, explain_session};
+use market::history::{History, Observation, SourceBars};
+use market::measure::{Explanation, explain_session};
 use market::row::FundamentalsRow;
-use market::value::Exact;
 use serde_json::{Value, json};
 
 use crate::explained::{company, observed};
+use crate::figures::{derived, explained, in_market, text};
 use crate::lives::{Life, date};
-
-pub(crate) fn in_market<T>(tell: impl FnOnce(&Market<'_>) -> T) -> T {
-    let (policy, as_of) = (SourcePolicy::default(), date("2024-06-28"));
-    tell(&Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT })
-}
-
-pub(crate) fn derived(history: &History) -> Derived {
-    in_market(|market| derive(history, market))
-}
-
-pub(crate) fn explained(history: &History) -> Explanation {
-    in_market(|market| explain(history, market))
-}
-
-pub(crate) fn text(value: Option<Exact>) -> String {
-    value.map_or("-".to_owned(), |value| value.to_string())
-}
 
 fn retracted<T: Clone>(row: &Observation<T>) -> Observation<T> {
     Observation { action: Action::Retract, line: 9, ..row.clone() }

@@ -9,8 +9,8 @@ use market::measure::explain_session;
 use serde_json::json;
 
 use crate::explained::observed;
+use crate::figures::{explained, in_market, text};
 use crate::lives::{Life, date};
-use crate::told::{explained, in_market, text};
 
 fn metric(history: &History, name: &str) -> ExplainedMetric {
     explained(history).metrics.into_iter().find(|metric| metric.metric == name).expect("a metric")

@@ -15,6 +15,21 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
+/// A record as a source says it once.
+pub(super) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observation<T> {
+    Observation {
+        source: "a".into(),
+        id: None,
+        security_ref: None,
+        revision: 0,
+        action: Action::Put,
+        observed_at: DateTime::UNIX_EPOCH,
+        line: 1,
+        frame: String::new(),
+        record: serde_json::from_value(record).unwrap(),
+    }
+}
+
 /// `source id revision +/- second ex-date amount [type [record date]] [&amount beside]`; `-` stands for no id.
 fn row(line: u64, text: &str) -> Observation<Dividend> {
     let (beside, words): (Vec<&str>, Vec<&str>) =

@@ -6,7 +6,7 @@
 //! tickers become known. A second payment of a day without vendor's id has `.2`, a third `.3`, by amount: once a file has
 //! named all of them, no other file and no other order changes their ids. Symbols and source names hold no `/` and no `@`.
 
-use std::fmt::{Arguments, Write as _, from_fn};
+use std::fmt::{Display, Write as _, from_fn};
 
 use crate::event::{Dividend, Split};
 use crate::measure::merge::Payment;
@@ -28,7 +28,7 @@ pub(super) fn stock_dividend_id(payment: &Payment<'_>) -> String {
 /// The id of a split record.
 pub(super) fn split_id(observation: &Observation<Split>) -> String {
     let split = &observation.record;
-    id(observation, split.symbol.as_str(), "split", format_args!("{}", split.ex_date))
+    id(observation, split.symbol.as_str(), "split", split.ex_date)
 }
 
 fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
@@ -42,11 +42,11 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
         write!(f, ".{type}.{currency}")?;
         if payment.part == 0 { Ok(()) } else { write!(f, ".{}", payment.part + 1) }
     });
-    id(payment.observation, payment.named.record.symbol.as_str(), kind, format_args!("{said}"))
+    id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }
 
 /// The id of a record that says this where the vendor gives none.
-fn id<T>(observation: &Observation<T>, symbol: &str, kind: &str, said: Arguments<'_>) -> String {
+fn id<T>(observation: &Observation<T>, symbol: &str, kind: &str, said: impl Display) -> String {
     let mut id = String::with_capacity(USUAL);
     let source = &observation.source;
     let written = match &observation.id {

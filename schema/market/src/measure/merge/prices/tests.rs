@@ -3,8 +3,9 @@
 mod alone;
 
 use super::*;
-use crate::event::{Action, Split};
+use crate::event::Split;
 use crate::history::{Observation, PolicyRule};
+use crate::measure::merge::tests::observed;
 use crate::measure::{Derived, Market, Rules, derive};
 use crate::symbol::Symbol;
 
@@ -36,20 +37,6 @@ fn history(prices: Vec<SourceBars>) -> History {
         holdings: Vec::new(),
         decisions: Vec::new(),
         prices,
-    }
-}
-
-fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observation<T> {
-    Observation {
-        source: "a".into(),
-        id: None,
-        security_ref: None,
-        revision: 0,
-        action: Action::Put,
-        observed_at: DateTime::UNIX_EPOCH,
-        line: 1,
-        frame: String::new(),
-        record: serde_json::from_value(record).unwrap(),
     }
 }
 

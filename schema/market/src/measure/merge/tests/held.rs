@@ -135,17 +135,3 @@ fn a_person_confirms_that_a_row_is_wrong_by_itself() {
     // What cannot be is no payment and no split, whoever says so.
     check("release", ["dividend non_positive_amount", "split no_share_change"]);
 }
-
-fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observation<T> {
-    Observation {
-        source: "a".into(),
-        id: None,
-        security_ref: None,
-        revision: 0,
-        action: Action::Put,
-        observed_at: DateTime::UNIX_EPOCH,
-        line: 1,
-        frame: String::new(),
-        record: serde_json::from_value(record).unwrap(),
-    }
-}

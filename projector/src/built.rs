@@ -1,0 +1,167 @@
+//! A security's rows, encoded for COPY, each with what tells it from what is served.
+
+use std::collections::BTreeMap;
+
+use bytes::{Bytes, BytesMut};
+use chrono::Datelike;
+use market::bars::{Bars, Packed, digest};
+use market::identity::Identity;
+use market::measure::Derived;
+use market::measure::fund::Fund;
+use market::row::{DividendRow, Json};
+use market::symbol::Symbol;
+use serde::Serialize;
+use store::copy::{EncodeError, encode_rows, encode_values};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::error::DeriveError;
+use crate::served::Served;
+use crate::table::{DIVIDENDS, TABLES, Table};
+
+/// One security, ready to be written.
+pub(crate) struct Built {
+    pub(crate) symbol: Symbol,
+    /// Its rows of each table.
+    pub(crate) tables: [Rows; TABLES.len()],
+    /// Its dividends, year by year of the ex-date.
+    dividends: BTreeMap<i32, Rows>,
+    pub(crate) years: Vec<Year>,
+    /// Years of prices that stay as they are served.
+    kept: Vec<i32>,
+}
+
+/// Encoded rows, and what tells them from others.
+pub(crate) struct Rows {
+    pub(crate) encoded: Bytes,
+    pub(crate) digest: i64,
+}
+
+impl Rows {
+    fn of(encoded: Bytes) -> Self {
+        Self { digest: digest([encoded.as_ref()]), encoded }
+    }
+}
+
+/// One packed year of prices, encoded.
+pub(crate) struct Year {
+    pub(crate) year: i32,
+    pub(crate) digest: i64,
+    pub(crate) encoded: Bytes,
+}
+
+impl Built {
+    /// Encodes what was derived of a security; `kept` years of prices stay as they are served.
+    pub(crate) fn of(
+        identity: &Identity,
+        derived: &Derived,
+        fund: Option<&Fund>,
+        kept: Vec<i32>,
+    ) -> Result<Self, DeriveError> {
+        let symbol = identity.symbol.clone();
+        let years = derived.bars.years().into_iter().filter(|(year, _)| !kept.contains(year));
+        let years = years
+            .map(|(year, range)| Year::of(symbol.as_str(), year, derived.bars.slice(range)))
+            .collect::<Result<_, _>>()?;
+        let of_year = |rows: &[DividendRow]| Ok((rows[0].ex_date.year(), Rows::of(encode_rows(rows)?)));
+        let dividends = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
+        let dividends = dividends.map(of_year).collect::<Result<BTreeMap<i32, Rows>, EncodeError>>()?;
+        let tables = [
+            encode_rows([&derived.stock])?,
+            encode_rows([&derived.quote])?,
+            encode_rows(&derived.fundamentals)?,
+            encode_rows([&derived.metrics])?,
+            concatenated(dividends.values()),
+            encode_rows(&derived.splits)?,
+            encode_rows(&derived.quarantined)?,
+            encode_rows(fund.map(|fund| &fund.etf))?,
+            encode_rows(fund.iter().flat_map(|fund| &fund.holdings))?,
+            encode_json(symbol.as_str(), identity)?,
+            encode_json(symbol.as_str(), &derived.factors)?,
+        ];
+        Ok(Self { symbol, tables: tables.map(Rows::of), dividends, years, kept })
+    }
+
+    /// A symbol of which no row stands: nothing of it is served.
+    pub(crate) fn unlisted(identity: &Identity) -> Self {
+        let tables = std::array::from_fn(|_| Rows::of(Bytes::new()));
+        let (dividends, years, kept) = Default::default();
+        Self { symbol: identity.symbol.clone(), tables, dividends, years, kept }
+    }
+
+    /// Its rows of a table; of dividends those from a year on.
+    pub(crate) fn rows(&self, place: usize, since: Option<i32>) -> Vec<Bytes> {
+        match since {
+            Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.encoded.clone()).collect(),
+            None => vec![self.tables[place].encoded.clone()],
+        }
+    }
+
+    /// The first year from which on a table's rows are to be written again, where the years are told apart; `None`: all of
+    /// its rows are.
+    pub(crate) fn differs_since(&self, table: &Table, served: &Served) -> Option<i32> {
+        if table.name != DIVIDENDS {
+            return None;
+        }
+        let (served, built) = (served.dividends.as_ref()?, self.dividend_years());
+        let differs = |year: &&i32| served.get(*year) != built.get(*year);
+        served.keys().chain(built.keys()).filter(differs).min().copied()
+    }
+
+    fn dividend_years(&self) -> BTreeMap<i32, i64> {
+        self.dividends.iter().map(|(year, rows)| (*year, rows.digest)).collect()
+    }
+
+    pub(crate) fn digests(&self) -> Vec<i64> {
+        self.tables.iter().map(|rows| rows.digest).collect()
+    }
+
+    /// What is served once this is written, in place of what was served before.
+    pub(crate) fn served(&self, before: &Served) -> Result<Served, DeriveError> {
+        let (tables, years) = (self.digests(), self.served_years(before)?);
+        Ok(Served { tables, years, dividends: Some(self.dividend_years()) })
+    }
+
+    pub(crate) fn served_years(&self, before: &Served) -> Result<BTreeMap<i32, i64>, DeriveError> {
+        let kept = |year: &i32| match before.years.get(year) {
+            Some(digest) => Ok((*year, *digest)),
+            None => Err(DeriveError::Moved { symbol: self.symbol.clone(), year: *year }),
+        };
+        let mut years: BTreeMap<i32, i64> = self.kept.iter().map(kept).collect::<Result<_, _>>()?;
+        years.extend(self.years.iter().map(|year| (year.year, year.digest)));
+        Ok(years)
+    }
+}
+
+fn concatenated<'a>(rows: impl Iterator<Item = &'a Rows>) -> Bytes {
+    rows.map(|rows| rows.encoded.as_ref()).collect::<Vec<&[u8]>>().concat().into()
+}
+
+fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {
+    let mut out = BytesMut::new();
+    encode_values(&[Type::TEXT, Type::JSON], &[&symbol, &Json(value)], &mut out)?;
+    Ok(out.freeze())
+}
+
+impl Year {
+    fn of(symbol: &str, year: i32, mut bars: Bars) -> Result<Self, DeriveError> {
+        const TYPES: [Type; 8] = [
+            Type::TEXT,
+            Type::INT4,
+            Type::INT8,
+            Type::BYTEA,
+            Type::BYTEA,
+            Type::BYTEA,
+            Type::BYTEA,
+            Type::BYTEA,
+        ];
+        bars.canonicalize();
+        let packed = bars.pack()?;
+        let digest = packed.digest();
+        let Packed { days, close, range, volume, extra, .. } = packed;
+        let mut out = BytesMut::new();
+        let values: [&(dyn ToSql + Sync); 8] =
+            [&symbol, &year, &digest, &days, &close, &range, &volume, &extra];
+        encode_values(&TYPES, &values, &mut out)?;
+        Ok(Self { year, digest, encoded: out.freeze() })
+    }
+}
