@@ -19,7 +19,9 @@ const TEMPLATE_DATABASE: &str = "TEMPLATE_DATABASE";
 /// The pair of servers that a test or a stack works against.
 #[derive(Debug)]
 pub struct Servers {
+    /// Has a database for each app.
     pub postgres: PostgresServer,
+    /// Has a stream for each app.
     pub nats: NatsServer,
     template: OnceCell<String>,
 }
@@ -104,8 +106,8 @@ impl Servers {
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
         let given = text(TEMPLATE_DATABASE);
         let template = match &given {
+            _ if self.postgres.is_own() => self.own_template().await?,
             Some(template) => template,
-            None if self.postgres.is_own() => self.own_template().await?,
             None => {
                 self.postgres.create_database(name, None).await?;
                 return self.migrate(name).await;
