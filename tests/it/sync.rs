@@ -177,6 +177,9 @@ async fn run(seed: u64) -> Result<()> {
     let mut sequence = Sequence::new(seed);
     let service = Service::start().await?;
     let mut clients = Clients::start(&service).await?;
+    let first = json!({ "kind": "dividend", "symbol": "S00", "ex_date": sequence.day, "amount": "0.50" });
+    sequences::load(&service.app, STEPS, "left", &[first]).await?;
+    let mut most = 0;
     for step in 0..STEPS {
         let source = sequences::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
         match sequence.random.random_range(0..9) {
@@ -196,9 +199,10 @@ async fn run(seed: u64) -> Result<()> {
         eventually(PATIENCE, async || clients.are_in_step(&service).await)
             .await
             .with_context(|| format!("after step {step}"))?;
+        // Nothing may be left of it in the end.
+        most = most.max(clients.dividends.rows.len());
     }
-    let held = clients.dividends.rows.len();
-    ensure!(held > 0, "there was nothing to be in step with");
+    ensure!(most > 0, "there was nothing to be in step with");
     Ok(())
 }
 
