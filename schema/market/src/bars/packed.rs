@@ -57,7 +57,7 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
 
 fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
     let (scale, days): (u32, Vec<i32>) = postcard::from_bytes(bytes)?;
-    Ok((scale, sums(&days)))
+    Ok((scale, sums(days)))
 }
 
 impl Packed {
@@ -69,7 +69,7 @@ impl Packed {
     /// Unpacks every column.
     pub fn unpack(&self) -> Result<Bars, BarsError> {
         let (scale, day) = scale_and_days(&self.days)?;
-        let close = close_sums(&postcard::from_bytes::<Vec<i64>>(&self.close)?);
+        let close = close_sums(postcard::from_bytes(&self.close)?);
         let [open, high, low]: [Vec<u64>; 3] = postcard::from_bytes(&self.range)?;
         let (vwap, trade_count): (Vec<u64>, Vec<u64>) =
             if self.extra.is_empty() { Default::default() } else { postcard::from_bytes(&self.extra)? };
@@ -117,7 +117,7 @@ impl Bars {
     /// Unpacks days, closes and versions, each from its packed column; every other value is absent.
     pub fn unpack_closes(days: &[u8], close: &[u8], versions: &[u8]) -> Result<Self, BarsError> {
         let (scale, day) = scale_and_days(days)?;
-        let close = close_sums(&postcard::from_bytes::<Vec<i64>>(close)?);
+        let close = close_sums(postcard::from_bytes(close)?);
         let (version, versions) = unpack_versions(versions, day.len())?;
         let absent = vec![MISSING; day.len()];
         let [open, high, low, volume] = [absent.clone(), absent.clone(), absent.clone(), absent];
@@ -145,14 +145,13 @@ fn deltas(values: &[i32]) -> Vec<i32> {
     values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
 }
 
-fn sums(deltas: &[i32]) -> Vec<i32> {
+fn sums(mut deltas: Vec<i32>) -> Vec<i32> {
+    let mut sum = 0i32;
+    for value in &mut deltas {
+        sum = sum.wrapping_add(*value);
+        *value = sum;
+    }
     deltas
-        .iter()
-        .scan(0i32, |sum, delta| {
-            *sum = sum.wrapping_add(*delta);
-            Some(*sum)
-        })
-        .collect()
 }
 
 /// Differences wrap, so that [`MISSING`], the close of a retracted bar, is a value like any other.
@@ -161,14 +160,13 @@ fn close_deltas(values: &[i64]) -> Vec<i64> {
     values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
 }
 
-fn close_sums(deltas: &[i64]) -> Vec<i64> {
+fn close_sums(mut deltas: Vec<i64>) -> Vec<i64> {
+    let mut sum = 0i64;
+    for value in &mut deltas {
+        sum = sum.wrapping_add(*value);
+        *value = sum;
+    }
     deltas
-        .iter()
-        .scan(0i64, |sum, delta| {
-            *sum = sum.wrapping_add(*delta);
-            Some(*sum)
-        })
-        .collect()
 }
 
 /// Differences to `base` with 0 for absent: zigzag plus one.
