@@ -85,10 +85,10 @@ pub fn encode_values(
 pub fn encode_rows<'a, T: TableRow + 'a>(
     rows: impl IntoIterator<Item = &'a T>,
 ) -> Result<Bytes, EncodeError> {
-    let rows = rows.into_iter();
+    let (rows, types) = (rows.into_iter(), T::types());
     let mut out = BytesMut::with_capacity(rows.size_hint().0 * ROW);
     for row in rows {
-        encode_values(T::TYPES, &row.values(), &mut out)?;
+        encode_values(&types, &row.values(), &mut out)?;
     }
     Ok(out.freeze())
 }
@@ -127,7 +127,7 @@ pub async fn copy_rows<'a, T: TableRow + 'a>(
     statement: &str,
     rows: impl IntoIterator<Item = &'a T>,
 ) -> Result<u64, DbError> {
-    copy_values(transaction, statement, T::TYPES, rows.into_iter().map(TableRow::values)).await
+    copy_values(transaction, statement, &T::types(), rows.into_iter().map(TableRow::values)).await
 }
 
 /// Writes rows into their table.

@@ -906,12 +906,7 @@ export interface components {
             error: string;
         };
         /** @description ETF details: the stock row, then fund data. Percents in points. */
-        EtfRow: {
-            /**
-             * Format: decimal
-             * @description Distributions a year per share behind the headline yield, in `dividend_currency`.
-             */
-            annual_dividend: Decimal | null;
+        EtfRow: components["schemas"]["StockRow"] & {
             /** @description Asset class. */
             asset_class: string | null;
             /**
@@ -921,45 +916,20 @@ export interface components {
             aum: Decimal | null;
             /** @description Category. */
             category: string | null;
-            /** @description Country of domicile. */
-            country: string | null;
             /** @description Weights by country, largest first. */
             country_weights?: components["schemas"]["CountryWeight"][];
-            /** @description ISO 4217 currency of every money figure of the row. */
-            currency: string;
-            /**
-             * Format: date
-             * @description Last day of trading, when delisted.
-             */
-            delisted_on: string | null;
             /**
              * Format: decimal
              * @description Regular distributions of 12 months over price, percent.
              */
             distribution_yield_ttm: Decimal | null;
-            /** @description ISO 4217 currency of the distributions; null when none was ever paid. */
-            dividend_currency: string | null;
-            /**
-             * Format: decimal
-             * @description Headline yield, percent (R9).
-             */
-            dividend_yield: Decimal | null;
             /** @description Domicile. */
             domicile: string | null;
-            /** @description Market identifier code of the primary listing. */
-            exchange: string | null;
             /**
              * Format: decimal
              * @description Percent a year.
              */
             expense_ratio: Decimal | null;
-            /** @description Payment frequency. */
-            frequency: components["schemas"]["Frequency"] | null;
-            /**
-             * Format: int32
-             * @description Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
-             */
-            held_rows: number;
             /**
              * Format: date
              * @description Day of the newest snapshot.
@@ -975,17 +945,8 @@ export interface components {
              * @description First day of the fund.
              */
             inception_date: string | null;
-            /**
-             * Format: int32
-             * @description Consecutive years of increases.
-             */
-            increase_streak_years: number | null;
             /** @description Index it follows. */
             index_name: string | null;
-            /** @description Industry name. */
-            industry: string | null;
-            /** @description Whether the fund still trades. */
-            is_active: boolean;
             /** @description Whether it is inverse. */
             is_inverse: boolean | null;
             /** @description Whether it is leveraged. */
@@ -998,13 +959,6 @@ export interface components {
              */
             leverage_factor: Decimal | null;
             /**
-             * Format: int64
-             * @description Market capitalisation, whole currency units.
-             */
-            market_cap: number | null;
-            /** @description Name of the fund. */
-            name: string;
-            /**
              * Format: decimal
              * @description Net asset value per share.
              */
@@ -1015,27 +969,10 @@ export interface components {
              */
             nav_date: string | null;
             /**
-             * Format: date
-             * @description Next ex-dividend date, declared or projected.
-             */
-            next_ex_date: string | null;
-            /** @description Whether regular distributions are being paid. */
-            pays_dividend: boolean;
-            /**
              * Format: decimal
              * @description Close over net asset value of the same day, less one, percent.
              */
             premium_discount: Decimal | null;
-            /**
-             * Format: decimal
-             * @description Latest raw close, carried through splits since.
-             */
-            price: Decimal | null;
-            /**
-             * Format: date
-             * @description Session of the latest close.
-             */
-            price_date: string | null;
             /** @description The security a single-stock fund follows. */
             related_symbol: string | null;
             /**
@@ -1043,14 +980,10 @@ export interface components {
              * @description SEC 30-day yield, percent.
              */
             sec_yield_30d: Decimal | null;
-            /** @description Sector name. */
-            sector: string | null;
             /** @description Weights by sector, largest first. */
             sector_weights?: components["schemas"]["SectorWeight"][];
             /** @description Strategy. */
             strategy: string | null;
-            /** @description Canonical ticker. */
-            symbol: string;
             /**
              * Format: decimal
              * @description Weight of the ten largest positions, percent.
@@ -1061,15 +994,6 @@ export interface components {
              * @description Percent a year.
              */
             turnover: Decimal | null;
-            /** @description Always etf. */
-            type: components["schemas"]["SecurityType"];
-            /**
-             * Format: date-time
-             * @description When the newest fact behind the row was observed.
-             */
-            updated_at: string;
-            /** @description What the headline yield rests on. */
-            yield_basis: components["schemas"]["YieldBasis"] | null;
         };
         /**
          * @description What happens on the event date.
@@ -2475,17 +2399,8 @@ export interface components {
             /** @description What the page rests on. */
             meta: components["schemas"]["ScreenerMeta"];
         };
-        /** @description What a screener's page rests on. */
-        ScreenerMeta: components["schemas"]["ListMeta"] & {
-            /** @description The filters in force, defaults included, by parameter. */
-            criteria: {
-                [key: string]: components["schemas"]["Criterion"];
-            };
-            /** @description Name of the screener. */
-            screener: string;
-        };
-        /** @description A stock row with the screeners' figures. */
-        ScreenerRow: components["schemas"]["StockRow"] & {
+        /** @description What a screener shows beside the stock row. */
+        ScreenerFigures: {
             /**
              * Format: decimal
              * @description Against the benchmark.
@@ -2546,6 +2461,17 @@ export interface components {
              */
             yield_ttm: Decimal | null;
         };
+        /** @description What a screener's page rests on. */
+        ScreenerMeta: components["schemas"]["ListMeta"] & {
+            /** @description The filters in force, defaults included, by parameter. */
+            criteria: {
+                [key: string]: components["schemas"]["Criterion"];
+            };
+            /** @description Name of the screener. */
+            screener: string;
+        };
+        /** @description A stock row with the screeners' figures. */
+        ScreenerRow: components["schemas"]["StockRow"] & components["schemas"]["ScreenerFigures"];
         /** @description A security found. */
         SearchResult: {
             /** @description Country of domicile. */

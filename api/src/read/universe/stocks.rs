@@ -2,9 +2,7 @@
 //!
 //! Invariant: the rows and the version they carry are one snapshot; a newer version replaces them whole.
 
-use market::row::{Json, StockRow};
-use market::table_row;
-use market::value::Exact;
+use market::row::{Figures, StockRow};
 use store::FromRow;
 
 use crate::read::ReadError;
@@ -12,31 +10,6 @@ use crate::read::lookup;
 use crate::read::projection::{Generation, Version};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
-
-table_row! {
-    /// The screeners' figures of one security, beside its list row.
-    pub struct Figures {
-        "yield_ttm" yield_ttm: Option<Exact>,
-        "yield_forward" yield_forward: Option<Exact>,
-        "payout_ratio" payout_ratio: Option<Exact>,
-        "growth_1y" growth_1y: Option<Exact>,
-        "growth_3y" growth_3y: Option<Exact>,
-        "growth_5y" growth_5y: Option<Exact>,
-        "growth_10y" growth_10y: Option<Exact>,
-        "payment_streak_years" payment_streak_years: Option<i32>,
-        "pe_ratio" pe_ratio: Option<Exact>,
-        "beta" beta: Option<Exact>,
-        "volume" volume: Option<i64>,
-        "is_dividend_aristocrat" is_dividend_aristocrat: bool,
-        "is_dividend_king" is_dividend_king: bool,
-        "price_age_sessions" price_age_sessions: Option<i32>,
-        "yield_suspect" yield_suspect: bool,
-        "change_percent" change_percent: Option<Exact>,
-        "change_percent_ytd" change_percent_ytd: Option<Exact>,
-        #[schema(value_type = Vec<String>)]
-        "indexes" indexes: Json<Vec<String>>,
-    }
-}
 
 /// One security.
 #[derive(Debug, Clone)]

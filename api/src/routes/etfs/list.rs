@@ -99,20 +99,19 @@ impl Parameters for EtfsParameters {
 
 impl EtfsParameters {
     fn keeps(&self, etf: &EtfRow) -> bool {
-        self.q
-            .as_ref()
-            .is_none_or(|q| etf.symbol.to_lowercase().starts_with(q) || etf.name.to_lowercase().contains(q))
-            && among(self.issuer.as_ref(), etf.issuer.as_ref())
+        self.q.as_ref().is_none_or(|q| {
+            etf.listed.symbol.to_lowercase().starts_with(q) || etf.listed.name.to_lowercase().contains(q)
+        }) && among(self.issuer.as_ref(), etf.issuer.as_ref())
             && among(self.asset_class.as_ref(), etf.asset_class.as_ref())
             && among(self.category.as_ref(), etf.category.as_ref())
             && among(self.strategy.as_ref(), etf.strategy.as_ref())
             && self.related_symbol.as_ref().is_none_or(|wanted| etf.related_symbol.as_ref() == Some(wanted))
             && self.is_leveraged.is_none_or(|wanted| etf.is_leveraged == Some(wanted))
             && self.is_inverse.is_none_or(|wanted| etf.is_inverse == Some(wanted))
-            && among(self.frequency.as_ref(), etf.frequency.as_ref())
+            && among(self.frequency.as_ref(), etf.listed.frequency.as_ref())
             && within(etf.expense_ratio.map(|value| value.0), None, self.max_expense_ratio)
             && within(etf.aum.map(|value| value.0), self.min_aum, None)
-            && within(etf.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
+            && within(etf.listed.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
     }
 }
 
@@ -120,16 +119,16 @@ impl Listed for EtfRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
         let number = |value: Option<Exact>| value.map(|value| SortValue::Number(value.0));
         match key {
-            "symbol" => Some(SortValue::Text(Cow::Borrowed(&self.symbol))),
-            "name" => Some(SortValue::Text(self.name.to_lowercase().into())),
+            "symbol" => Some(SortValue::Text(Cow::Borrowed(&self.listed.symbol))),
+            "name" => Some(SortValue::Text(self.listed.name.to_lowercase().into())),
             "aum" => number(self.aum),
             "expense_ratio" => number(self.expense_ratio),
-            _ => number(self.dividend_yield),
+            _ => number(self.listed.dividend_yield),
         }
     }
 
     fn tie_breaker(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.symbol)
+        Cow::Borrowed(&self.listed.symbol)
     }
 }
 

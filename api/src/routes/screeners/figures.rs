@@ -23,18 +23,18 @@ macro_rules! figures {
 /// Every figure.
 pub(super) const FIGURES: &[Figure] = figures![
     "dividend_yield" "min_yield" "max_yield" Percent |m| m.stock.dividend_yield.map(|v| v.0),
-    "yield_ttm" "min_yield_ttm" "max_yield_ttm" Percent |m| m.figures.yield_ttm.map(|v| v.0),
-    "payout_ratio" "min_payout_ratio" "max_payout_ratio" Percent |m| m.figures.payout_ratio.map(|v| v.0),
-    "growth_1y" "min_growth_1y" "max_growth_1y" SignedPercent |m| m.figures.growth_1y.map(|v| v.0),
-    "growth_3y" "min_growth_3y" "max_growth_3y" SignedPercent |m| m.figures.growth_3y.map(|v| v.0),
-    "growth_5y" "min_growth_5y" "max_growth_5y" SignedPercent |m| m.figures.growth_5y.map(|v| v.0),
-    "growth_10y" "min_growth_10y" "max_growth_10y" SignedPercent |m| m.figures.growth_10y.map(|v| v.0),
+    "yield_ttm" "min_yield_ttm" "max_yield_ttm" Percent |m| m.figures.screened.yield_ttm.map(|v| v.0),
+    "payout_ratio" "min_payout_ratio" "max_payout_ratio" Percent |m| m.figures.screened.payout_ratio.map(|v| v.0),
+    "growth_1y" "min_growth_1y" "max_growth_1y" SignedPercent |m| m.figures.screened.growth_1y.map(|v| v.0),
+    "growth_3y" "min_growth_3y" "max_growth_3y" SignedPercent |m| m.figures.screened.growth_3y.map(|v| v.0),
+    "growth_5y" "min_growth_5y" "max_growth_5y" SignedPercent |m| m.figures.screened.growth_5y.map(|v| v.0),
+    "growth_10y" "min_growth_10y" "max_growth_10y" SignedPercent |m| m.figures.screened.growth_10y.map(|v| v.0),
     "increase_streak_years" "min_streak" "max_streak" Amount |m| m.stock.increase_streak_years.map(Decimal::from),
     "market_cap" "min_market_cap" "max_market_cap" Amount |m| m.stock.market_cap.map(Decimal::from),
     "price" "min_price" "max_price" Amount |m| m.stock.price.map(|v| v.0),
-    "volume" "min_volume" "max_volume" Amount |m| m.figures.volume.map(Decimal::from),
-    "pe_ratio" "min_pe" "max_pe" Any |m| m.figures.pe_ratio.map(|v| v.0),
-    "beta" "min_beta" "max_beta" Any |m| m.figures.beta.map(|v| v.0),
+    "volume" "min_volume" "max_volume" Amount |m| m.figures.screened.volume.map(Decimal::from),
+    "pe_ratio" "min_pe" "max_pe" Any |m| m.figures.screened.pe_ratio.map(|v| v.0),
+    "beta" "min_beta" "max_beta" Any |m| m.figures.screened.beta.map(|v| v.0),
 ];
 
 /// What lists of screener rows sort by.

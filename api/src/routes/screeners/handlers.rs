@@ -77,7 +77,7 @@ impl Preset for Aristocrats {
     const FLOOR: Option<&'static str> = Some("lists.aristocrat_years");
 
     fn admits(member: &Member, _: &Screen<Self>) -> bool {
-        member.figures.is_dividend_aristocrat
+        member.figures.screened.is_dividend_aristocrat
     }
 }
 
@@ -87,7 +87,7 @@ impl Preset for Kings {
     const LIMITS: (i64, i64) = (50, 500);
 
     fn admits(member: &Member, _: &Screen<Self>) -> bool {
-        member.figures.is_dividend_king
+        member.figures.screened.is_dividend_king
     }
 }
 

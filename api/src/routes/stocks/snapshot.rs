@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use axum::response::Response;
 use market::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
 use serde::Serialize;
-use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::access::{Access, Free};
@@ -67,15 +66,15 @@ impl Parameters for SnapshotParameters {
     }
 }
 
-impl From<(StockRow, Stock)> for Snapshot {
-    fn from((stock, all): (StockRow, Stock)) -> Self {
+impl From<Stock> for Snapshot {
+    fn from(stock: Stock) -> Self {
         Self {
-            stock,
-            identifiers: all.identifiers.0,
-            company: all.company.0,
-            pricing: all.pricing.0,
-            dividends: all.dividends.0,
-            coverage: all.coverage.0,
+            stock: stock.listed,
+            identifiers: stock.identifiers.0,
+            company: stock.company.0,
+            pricing: stock.pricing.0,
+            dividends: stock.dividends.0,
+            coverage: stock.coverage.0,
         }
     }
 }
@@ -91,18 +90,9 @@ impl From<(StockRow, Stock)> for Snapshot {
 pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Response {
     access
         .answer(async |context| {
-            let (version, rows) =
-                lookup::one::<Both>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
-            context.single(&context.parameters.output, version, &Snapshot::from((rows.0, rows.1)))
+            let (version, stock) =
+                lookup::one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
+            context.single(&context.parameters.output, version, &Snapshot::from(stock))
         })
         .await
-}
-
-/// The list row and the whole row of one table row.
-struct Both(StockRow, Stock);
-
-impl FromRow for Both {
-    fn from_row(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
-        Ok(Self(StockRow::from_row(row)?, Stock::from_row(row)?))
-    }
 }

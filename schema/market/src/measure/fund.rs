@@ -30,14 +30,15 @@ pub struct Fund {
 
 /// The fund of a history; `None` when the security is no ETF.
 pub fn fund(history: &History, market: &Market<'_>, stock: &Stock, metrics: &Metrics) -> Option<Fund> {
-    if stock.r#type != SecurityType::Etf {
+    if stock.listed.r#type != SecurityType::Etf {
         return None;
     }
     let records = chosen(&history.etf, Kind::Etf, market, |etf| etf.as_of);
     let snapshots = chosen(&history.holdings, Kind::Holding, market, |snapshot| snapshot.as_of);
     let newest = snapshots.last_key_value().map(|(_, snapshot)| *snapshot);
     let etf = details(&data(&records), stock, metrics, newest);
-    let holdings = snapshots.values().flat_map(|snapshot| positions(&stock.symbol, snapshot)).collect();
+    let holdings =
+        snapshots.values().flat_map(|snapshot| positions(&stock.listed.symbol, snapshot)).collect();
     Some(Fund { etf, holdings })
 }
 
@@ -86,29 +87,7 @@ fn details(
     let number = |field: fn(&Etf) -> Option<Decimal>| data.as_ref().and_then(field);
     let holdings = newest.map(|snapshot| snapshot.record.holdings.as_slice()).unwrap_or_default();
     EtfRow {
-        symbol: stock.symbol.clone(),
-        name: stock.name.clone(),
-        exchange: stock.exchange.clone(),
-        r#type: stock.r#type,
-        sector: stock.sector.clone(),
-        industry: stock.industry.clone(),
-        country: stock.country.clone(),
-        currency: stock.currency.clone(),
-        is_active: stock.is_active,
-        delisted_on: stock.delisted_on,
-        price: stock.price,
-        price_date: stock.price_date,
-        market_cap: stock.market_cap,
-        pays_dividend: stock.pays_dividend,
-        dividend_yield: stock.dividend_yield,
-        yield_basis: stock.yield_basis,
-        annual_dividend: stock.annual_dividend,
-        dividend_currency: stock.dividend_currency.clone(),
-        frequency: stock.frequency,
-        next_ex_date: stock.next_ex_date,
-        increase_streak_years: stock.increase_streak_years,
-        held_rows: stock.held_rows,
-        updated_at: stock.updated_at,
+        listed: stock.listed.clone(),
         issuer: text(|etf| &etf.issuer),
         asset_class: text(|etf| &etf.asset_class),
         category: text(|etf| &etf.category),
@@ -148,8 +127,8 @@ fn details(
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<Exact> {
     let etf = data?;
     let nav = arithmetic::positive(etf.nav)?;
-    let same_day = stock.price_date == etf.nav_date.or(Some(etf.as_of));
-    let close = stock.price.filter(|_| same_day)?;
+    let same_day = stock.listed.price_date == etf.nav_date.or(Some(etf.as_of));
+    let close = stock.listed.price.filter(|_| same_day)?;
     let ratio = close.0.checked_div(nav)?.checked_sub(Decimal::ONE)?;
     Some(arithmetic::percent(ratio.checked_mul(Decimal::ONE_HUNDRED)?))
 }

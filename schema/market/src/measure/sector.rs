@@ -61,23 +61,24 @@ impl Member {
         let decimal = |value: Option<Exact>| value.map(|value| value.0);
         let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
         let declared = declared.filter(|next| next.status == crate::row::NextStatus::Declared);
+        let Stock { listed, figures, .. } = stock;
         Self {
-            symbol: stock.symbol.clone(),
-            sector: stock.sector.clone(),
-            industry: stock.industry.clone(),
-            security_type: stock.r#type,
-            is_active: stock.is_active,
-            pays_dividend: stock.pays_dividend,
-            dividend_yield: decimal(stock.dividend_yield),
-            yield_suspect: stock.yield_suspect,
-            market_cap: stock.market_cap,
-            payout_ratio: decimal(stock.payout_ratio),
-            growth_5y: decimal(stock.growth_5y),
-            pe_ratio: decimal(stock.pe_ratio),
-            is_aristocrat: stock.is_dividend_aristocrat,
-            is_king: stock.is_dividend_king,
-            change_percent_1d: decimal(stock.change_percent),
-            change_percent_ytd: decimal(stock.change_percent_ytd),
+            symbol: listed.symbol.clone(),
+            sector: listed.sector.clone(),
+            industry: listed.industry.clone(),
+            security_type: listed.r#type,
+            is_active: listed.is_active,
+            pays_dividend: listed.pays_dividend,
+            dividend_yield: decimal(listed.dividend_yield),
+            yield_suspect: figures.yield_suspect,
+            market_cap: listed.market_cap,
+            payout_ratio: decimal(figures.screened.payout_ratio),
+            growth_5y: decimal(figures.screened.growth_5y),
+            pe_ratio: decimal(figures.screened.pe_ratio),
+            is_aristocrat: figures.screened.is_dividend_aristocrat,
+            is_king: figures.screened.is_dividend_king,
+            change_percent_1d: decimal(figures.change_percent),
+            change_percent_ytd: decimal(figures.change_percent_ytd),
             next_ex_date: declared.map(|next| next.ex_date),
         }
     }

@@ -1,11 +1,10 @@
 //! `etfs` and `holdings`: fund data and positions.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Json, YieldBasis};
-use crate::event::{Frequency, SecurityType};
+use super::{Json, StockRow};
 use crate::table_row;
 use crate::value::Exact;
 
@@ -30,52 +29,7 @@ pub struct CountryWeight {
 table_row! {
     /// ETF details: the stock row, then fund data. Percents in points.
     pub struct EtfRow {
-        /// Canonical ticker.
-        "symbol" symbol: String,
-        /// Name of the fund.
-        "name" name: String,
-        /// Market identifier code of the primary listing.
-        "exchange" exchange: Option<String>,
-        /// Always etf.
-        "type" r#type: SecurityType,
-        /// Sector name.
-        "sector" sector: Option<String>,
-        /// Industry name.
-        "industry" industry: Option<String>,
-        /// Country of domicile.
-        "country" country: Option<String>,
-        /// ISO 4217 currency of every money figure of the row.
-        "currency" currency: String,
-        /// Whether the fund still trades.
-        "is_active" is_active: bool,
-        /// Last day of trading, when delisted.
-        "delisted_on" delisted_on: Option<NaiveDate>,
-        /// Latest raw close, carried through splits since.
-        "price" price: Option<Exact>,
-        /// Session of the latest close.
-        "price_date" price_date: Option<NaiveDate>,
-        /// Market capitalisation, whole currency units.
-        "market_cap" market_cap: Option<i64>,
-        /// Whether regular distributions are being paid.
-        "pays_dividend" pays_dividend: bool,
-        /// Headline yield, percent (R9).
-        "dividend_yield" dividend_yield: Option<Exact>,
-        /// What the headline yield rests on.
-        "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Distributions a year per share behind the headline yield, in `dividend_currency`.
-        "annual_dividend" annual_dividend: Option<Exact>,
-        /// ISO 4217 currency of the distributions; null when none was ever paid.
-        "dividend_currency" dividend_currency: Option<String>,
-        /// Payment frequency.
-        "frequency" frequency: Option<Frequency>,
-        /// Next ex-dividend date, declared or projected.
-        "next_ex_date" next_ex_date: Option<NaiveDate>,
-        /// Consecutive years of increases.
-        "increase_streak_years" increase_streak_years: Option<i32>,
-        /// Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
-        "held_rows" held_rows: i32,
-        /// When the newest fact behind the row was observed.
-        "updated_at" updated_at: DateTime<Utc>,
+        ..listed: StockRow,
         /// Issuer of the fund.
         "issuer" issuer: Option<String>,
         /// Asset class.

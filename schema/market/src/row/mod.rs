@@ -28,5 +28,8 @@ pub use quarantine::Quarantined;
 pub use quote::{Quote, QuoteSource};
 pub use sector::{Industry, SectorRow};
 pub use split::{SplitRow, SplitStatus, SplitType};
-pub use stock::{Company, Coverage, Identifiers, LastDividend, Pricing, Stock, StockDividends, StockRow};
-pub use table::{Columns, TableRow};
+pub use stock::{
+    Company, Coverage, Figures, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
+    StockRow,
+};
+pub use table::{Columns, TableRow, joined, length};

@@ -7,6 +7,7 @@ use crate::table_row;
 
 table_row! {
     /// A held row: it comes back by itself when its neighbours change.
+    #[derive(serde::Deserialize)]
     pub struct Quarantined {
         /// Canonical ticker.
         "symbol" symbol: String,

@@ -63,48 +63,41 @@ table_row! {
 }
 
 table_row! {
-    /// The table row of `stocks`: [`StockRow`], then the screeners' figures, then the snapshot's parts.
-    #[expect(missing_docs, reason = "its columns are documented where they are served")]
-    pub struct Stock {
-        "symbol" symbol: String,
-        "name" name: String,
-        "exchange" exchange: Option<String>,
-        "type" r#type: SecurityType,
-        "sector" sector: Option<String>,
-        "industry" industry: Option<String>,
-        "country" country: Option<String>,
-        "currency" currency: String,
-        "is_active" is_active: bool,
-        "delisted_on" delisted_on: Option<NaiveDate>,
-        "price" price: Option<Exact>,
-        "price_date" price_date: Option<NaiveDate>,
-        "market_cap" market_cap: Option<i64>,
-        "pays_dividend" pays_dividend: bool,
-        "dividend_yield" dividend_yield: Option<Exact>,
-        "yield_basis" yield_basis: Option<YieldBasis>,
-        "annual_dividend" annual_dividend: Option<Exact>,
-        "dividend_currency" dividend_currency: Option<String>,
-        "frequency" frequency: Option<Frequency>,
-        "next_ex_date" next_ex_date: Option<NaiveDate>,
-        "increase_streak_years" increase_streak_years: Option<i32>,
-        "held_rows" held_rows: i32,
-        "updated_at" updated_at: DateTime<Utc>,
+    /// What a screener shows beside the stock row.
+    pub struct ScreenerFigures {
         /// Trailing regular yield, percent.
         "yield_ttm" yield_ttm: Option<Exact>,
         /// Indicated yield, percent.
         "yield_forward" yield_forward: Option<Exact>,
         /// Payout ratio, percent.
         "payout_ratio" payout_ratio: Option<Exact>,
+        /// Growth of the last complete year, percent.
         "growth_1y" growth_1y: Option<Exact>,
+        /// Compound growth a year, percent.
         "growth_3y" growth_3y: Option<Exact>,
+        /// Compound growth a year, percent.
         "growth_5y" growth_5y: Option<Exact>,
+        /// Compound growth a year, percent.
         "growth_10y" growth_10y: Option<Exact>,
+        /// Consecutive years with a regular payment.
         "payment_streak_years" payment_streak_years: Option<i32>,
+        /// Price over earnings, a ratio.
         "pe_ratio" pe_ratio: Option<Exact>,
+        /// Against the benchmark.
         "beta" beta: Option<Exact>,
+        /// Shares of the latest session.
         "volume" volume: Option<i64>,
+        /// Dividend Aristocrat (R15).
         "is_dividend_aristocrat" is_dividend_aristocrat: bool,
+        /// Dividend King (R15).
         "is_dividend_king" is_dividend_king: bool,
+    }
+}
+
+table_row! {
+    /// What lists filter and sort by beside the stock row: the screener's figures, then those that no list shows.
+    pub struct Figures {
+        ..screened: ScreenerFigures,
         /// Sessions since the latest close (staleness, R18, R21).
         "price_age_sessions" price_age_sessions: Option<i32>,
         /// Whether the headline yield is above 25 percent and so out of the high-yield screen (R18).
@@ -116,14 +109,27 @@ table_row! {
         /// Index memberships.
         #[schema(value_type = Vec<String>)]
         "indexes" indexes: Json<Vec<String>>,
+    }
+}
+
+table_row! {
+    /// The table row of `stocks`: the stock row, what lists filter and sort by, then the snapshot's parts.
+    pub struct Stock {
+        ..listed: StockRow,
+        ..figures: Figures,
+        /// Identifiers of the security.
         #[schema(value_type = Identifiers)]
         "identifiers" identifiers: Json<Identifiers>,
+        /// Company profile.
         #[schema(value_type = Company)]
         "company" company: Json<Company>,
+        /// Price figures of the latest session.
         #[schema(value_type = Pricing)]
         "pricing" pricing: Json<Pricing>,
+        /// Dividend figures.
         #[schema(value_type = StockDividends)]
         "dividends" dividends: Json<StockDividends>,
+        /// First and last days of the data held.
         #[schema(value_type = Coverage)]
         "coverage" coverage: Json<Coverage>,
     }

@@ -15,30 +15,75 @@ pub trait TableRow: Sized {
     /// Column names, in field order.
     const COLUMNS: &'static [&'static str];
     /// Column types, in field order.
-    const TYPES: &'static [Type];
+    fn types() -> Vec<Type>;
     /// Reads the columns by name.
     fn from_columns<C: Columns>(columns: &C) -> Result<Self, C::Error>;
     /// The values, in field order, for binary COPY.
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
 }
 
-/// Declares a row struct. Keywords are written raw (`r#type`); the column and JSON key drop the prefix.
+/// Declares a row struct. Keywords are written raw (`r#type`); the column and JSON key drop the prefix. A row that begins
+/// with the columns of others names them first: `..listed: StockRow`.
 #[macro_export]
 macro_rules! table_row {
-    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* $column:literal $field:ident: $type:ty),* $(,)? }) => {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $(..$part:ident: $row:ty,)*
+        $($(#[$fmeta:meta])* $column:literal $field:ident: $type:ty),* $(,)?
+    }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
-        pub struct $name { $($(#[$fmeta])* #[serde(rename = $column)] pub $field: $type),* }
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, utoipa::ToSchema)]
+        pub struct $name {
+            $(#[doc = concat!("The columns of `", stringify!($row), "`.")] #[serde(flatten)] pub $part: $row,)*
+            $($(#[$fmeta])* #[serde(rename = $column)] pub $field: $type),*
+        }
 
         impl $crate::row::TableRow for $name {
-            const COLUMNS: &'static [&'static str] = &[$($column),*];
-            const TYPES: &'static [postgres_types::Type] = &[$(<$type as $crate::row::Column>::TYPE),*];
+            const COLUMNS: &'static [&'static str] = {
+                const PARTS: &[&[&str]] = &[$(<$row as $crate::row::TableRow>::COLUMNS,)* &[$($column),*]];
+                &$crate::row::joined::<{ $crate::row::length(PARTS) }>(PARTS)
+            };
+            fn types() -> Vec<postgres_types::Type> {
+                let parts = [$(<$row as $crate::row::TableRow>::types(),)* vec![$(<$type as $crate::row::Column>::TYPE),*]];
+                parts.concat()
+            }
             fn from_columns<C: $crate::row::Columns>(columns: &C) -> Result<Self, C::Error> {
-                Ok(Self { $($field: columns.column($column)?),* })
+                Ok(Self {
+                    $($part: <$row as $crate::row::TableRow>::from_columns(columns)?,)*
+                    $($field: columns.column($column)?),*
+                })
             }
             fn values(&self) -> Vec<&(dyn postgres_types::ToSql + Sync)> {
-                vec![$(&self.$field),*]
+                let mut values = Vec::with_capacity(Self::COLUMNS.len());
+                $(values.extend($crate::row::TableRow::values(&self.$part));)*
+                let own: [&(dyn postgres_types::ToSql + Sync); _] = [$(&self.$field),*];
+                values.extend(own);
+                values
             }
         }
     };
+}
+
+/// How many columns parts of a row have together.
+pub const fn length(parts: &[&[&str]]) -> usize {
+    let (mut length, mut at) = (0, 0);
+    while at < parts.len() {
+        length += parts[at].len();
+        at += 1;
+    }
+    length
+}
+
+/// The columns of the parts of a row, in order; `N` is their [`length`].
+pub const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
+    let (mut joined, mut filled, mut part) = ([""; N], 0, 0);
+    while part < parts.len() {
+        let mut at = 0;
+        while at < parts[part].len() {
+            joined[filled] = parts[part][at];
+            filled += 1;
+            at += 1;
+        }
+        part += 1;
+    }
+    joined
 }

@@ -132,7 +132,7 @@ impl<'a> Outputs<'a> {
             "stale_sessions" | "age_sessions" | "sessions_stale" => {
                 self.fields.get("price_age_sessions")?.clone()
             }
-            "status" => json!(if derived.stock.is_active { "active" } else { "delisted" }),
+            "status" => json!(if derived.stock.listed.is_active { "active" } else { "delisted" }),
             _ => self.fields.get(named)?.clone(),
         })
     }

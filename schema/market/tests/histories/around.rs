@@ -61,7 +61,7 @@ fn a_split_row_is_as_old_as_its_own_record() {
     history.dividends[1].observed_at = seen(3);
     let found = derived(&history);
     assert_eq!(found.splits.iter().map(|row| row.updated_at).collect::<Vec<_>>(), [seen(1), seen(2)]);
-    assert_eq!(found.stock.updated_at, seen(3));
+    assert_eq!(found.stock.listed.updated_at, seen(3));
 }
 
 /// A close in each month of almost seven years up to some months ago, by how many months ago.

@@ -102,10 +102,11 @@ fn the_quote_and_the_headline_figures() {
     );
     assert_eq!((metrics.ttm_payment_count, metrics.payment_count, metrics.cuts_10y), (4, 20, 0));
     assert_eq!(
-        [metrics.latest_increase_percent, metrics.total_return_1y, found.stock.change_percent_ytd].map(text),
+        [metrics.latest_increase_percent, metrics.total_return_1y, found.stock.figures.change_percent_ytd]
+            .map(text),
         ["25", "30.3977", "13.6364"]
     );
-    assert_eq!(found.stock.price_age_sessions, Some(0));
+    assert_eq!(found.stock.figures.price_age_sessions, Some(0));
 }
 
 #[test]
@@ -191,9 +192,9 @@ fn who_is_delisted_pays_nothing_from_its_last_day_on() {
         ));
         let found = derived(&history);
         (
-            found.stock.is_active,
-            found.stock.pays_dividend,
-            found.stock.delisted_on.is_some(),
+            found.stock.listed.is_active,
+            found.stock.listed.pays_dividend,
+            found.stock.listed.delisted_on.is_some(),
             found.metrics.dps_forward.is_some(),
             found.metrics.next.0.is_some(),
         )
@@ -206,7 +207,7 @@ fn who_is_delisted_pays_nothing_from_its_last_day_on() {
 fn a_stock_is_described_as_its_reference_record_says() {
     let mut history = company();
     let nameless = derived(&History { security: None, ..history.clone() }).stock;
-    assert_eq!((nameless.name.as_str(), nameless.company.0.ipo_date), ("LIFE", None));
+    assert_eq!((nameless.listed.name.as_str(), nameless.company.0.ipo_date), ("LIFE", None));
     history.security = Some(observed(json!({
         "symbol": "LIFE", "name": "Life Works", "type": "stock", "currency": "USD", "status": "active",
         "exchange": "XNYS", "sector": "Utilities", "industry": "Water", "country": "US", "indexes": ["sp500"],
@@ -215,11 +216,11 @@ fn a_stock_is_described_as_its_reference_record_says() {
         "cusip": "000000003",
     })));
     let found = derived(&history);
-    let stock = &found.stock;
-    assert_eq!((stock.name.as_str(), found.quote.name.as_str()), ("Life Works", "Life Works"));
-    let texts = [&stock.exchange, &stock.sector, &stock.industry, &stock.country].map(Option::as_deref);
+    let (stock, listed) = (&found.stock, &found.stock.listed);
+    assert_eq!((listed.name.as_str(), found.quote.name.as_str()), ("Life Works", "Life Works"));
+    let texts = [&listed.exchange, &listed.sector, &listed.industry, &listed.country].map(Option::as_deref);
     assert_eq!(texts, [Some("XNYS"), Some("Utilities"), Some("Water"), Some("US")]);
-    assert_eq!(stock.indexes.0, ["sp500"]);
+    assert_eq!(stock.figures.indexes.0, ["sp500"]);
     let ids = &stock.identifiers.0;
     assert_eq!(
         [&ids.cik, &ids.figi, &ids.isin, &ids.cusip].map(Option::as_deref),

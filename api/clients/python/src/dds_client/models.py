@@ -355,13 +355,13 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     """ETF details: the stock row, then fund data. Percents in points."""
 
     symbol: str
-    """Canonical ticker."""
+    """Canonical ticker, for example BRK.B."""
     name: str
-    """Name of the fund."""
+    """Name of the company or fund."""
     exchange: str | None = None
     """Market identifier code of the primary listing."""
     type: str
-    """Always etf.
+    """Security type.
 
     One of: stock, etf, adr, reit, mlp, preferred, closed_end_fund, trust.
     """
@@ -372,9 +372,9 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of every money figure of the row."""
+    """ISO 4217 currency of prices and every other money figure but `annual_dividend`."""
     is_active: bool
-    """Whether the fund still trades."""
+    """Whether the security still trades."""
     delisted_on: dt.date | None = None
     """Last day of trading, when delisted."""
     price: Decimal | None = None
@@ -382,30 +382,31 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
-    """Market capitalisation, whole currency units."""
+    """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool
-    """Whether regular distributions are being paid."""
+    """Whether regular dividends are being paid."""
     dividend_yield: Decimal | None = None
-    """Headline yield, percent (R9)."""
+    """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
     """What the headline yield rests on.
 
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Distributions a year per share behind the headline yield, in `dividend_currency`."""
+    """Dividends a year per share behind the headline yield, in `dividend_currency`."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the distributions; null when none was ever paid."""
+    """ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency`
+    there is no yield."""
     frequency: str | None = None
-    """Payment frequency.
+    """Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
     """
     next_ex_date: dt.date | None = None
-    """Next ex-dividend date, declared or projected."""
+    """Next ex-dividend date, declared or projected (R19)."""
     increase_streak_years: int | None = None
-    """Consecutive years of increases."""
+    """Consecutive years of dividend increases (R14)."""
     held_rows: int
     """Rows held back from the figures as contradicted by their neighbours; `metrics` names them."""
     updated_at: dt.datetime
@@ -1738,6 +1739,37 @@ class ScreenerAnswer(Struct, frozen=True, kw_only=True):
     """The securities of the page, in order."""
     meta: ScreenerMeta
     """What the page rests on."""
+
+
+class ScreenerFigures(Struct, frozen=True, kw_only=True):
+    """What a screener shows beside the stock row."""
+
+    beta: Decimal | None = None
+    """Against the benchmark."""
+    growth_10y: Decimal | None = None
+    """Compound growth a year, percent."""
+    growth_1y: Decimal | None = None
+    """Growth of the last complete year, percent."""
+    growth_3y: Decimal | None = None
+    """Compound growth a year, percent."""
+    growth_5y: Decimal | None = None
+    """Compound growth a year, percent."""
+    is_dividend_aristocrat: bool
+    """Dividend Aristocrat (R15)."""
+    is_dividend_king: bool
+    """Dividend King (R15)."""
+    payment_streak_years: int | None = None
+    """Consecutive years with a regular payment."""
+    payout_ratio: Decimal | None = None
+    """Payout ratio, percent."""
+    pe_ratio: Decimal | None = None
+    """Price over earnings, a ratio."""
+    volume: int | None = None
+    """Shares of the latest session."""
+    yield_forward: Decimal | None = None
+    """Indicated yield, percent."""
+    yield_ttm: Decimal | None = None
+    """Trailing regular yield, percent."""
 
 
 class ScreenerMeta(Struct, frozen=True, kw_only=True):

@@ -11,16 +11,15 @@ use crate::measure::lists::is_king;
 use crate::measure::measured::Measured;
 use crate::measure::safety::is_suspect;
 use crate::row::{
-    Company, Coverage, DividendState, Identifiers, Json, LastDividend, Pricing, Quarantined, Quote, Stock,
-    StockDividends,
+    Company, Coverage, DividendState, Figures, Identifiers, Json, LastDividend, Pricing, Quarantined, Quote,
+    ScreenerFigures, Stock, StockDividends, StockRow,
 };
 
 /// The stock row of a measured security.
 pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]) -> Stock {
     let security = measured.basis.security();
-    let [growth_1y, growth_3y, growth_5y, growth_10y] = measured.progress.growth.map(percent);
     let pays = measured.income.status == DividendState::Active && measured.basis.is_listed;
-    Stock {
+    let listed = StockRow {
         symbol: quote.symbol.clone(),
         name: quote.name.clone(),
         exchange: quote.exchange.clone(),
@@ -44,6 +43,21 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]
         increase_streak_years: Some(measured.progress.streak.years),
         held_rows: held.iter().map(|_| 1).sum(),
         updated_at: measured.updated_at,
+    };
+    Stock {
+        listed,
+        figures: figures(measured, quote),
+        identifiers: Json(identifiers(measured)),
+        company: Json(company(measured)),
+        pricing: Json(pricing(quote)),
+        dividends: Json(dividends(measured)),
+        coverage: Json(coverage(measured)),
+    }
+}
+
+fn figures(measured: &Measured<'_>, quote: &Quote) -> Figures {
+    let [growth_1y, growth_3y, growth_5y, growth_10y] = measured.progress.growth.map(percent);
+    let screened = ScreenerFigures {
         yield_ttm: percent(measured.income.yield_ttm),
         yield_forward: percent(measured.income.yield_forward),
         payout_ratio: percent(measured.payouts.ratio.ok()),
@@ -57,16 +71,15 @@ pub(super) fn stock(measured: &Measured<'_>, quote: &Quote, held: &[Quarantined]
         volume: quote.volume,
         is_dividend_aristocrat: measured.verdicts.is_aristocrat,
         is_dividend_king: is_king(measured.progress.streak.years, &measured.basis.rules.lists),
+    };
+    let indexes = measured.basis.security().map(|security| security.indexes.clone());
+    Figures {
+        screened,
         price_age_sessions: quote.price_date.map(|date| sessions_between(date, measured.basis.as_of)),
         yield_suspect: is_suspect(measured.income.dividend_yield, &measured.basis.rules.safety),
         change_percent: quote.change_percent,
         change_percent_ytd: percent(change_this_year(measured)),
-        indexes: Json(security.map(|security| security.indexes.clone()).unwrap_or_default()),
-        identifiers: Json(identifiers(measured)),
-        company: Json(company(measured)),
-        pricing: Json(pricing(quote)),
-        dividends: Json(dividends(measured)),
-        coverage: Json(coverage(measured)),
+        indexes: Json(indexes.unwrap_or_default()),
     }
 }
 

@@ -114,7 +114,8 @@ fn a_row_is_as_new_as_the_prices_that_count() {
         prices.bars.versions[0].observed_at = second * 1_000_000;
         prices
     };
-    let newest = |prices: &[SourceBars]| derived(&history(prices.to_vec()), &[]).stock.updated_at.timestamp();
+    let newest =
+        |prices: &[SourceBars]| derived(&history(prices.to_vec()), &[]).stock.listed.updated_at.timestamp();
     let a = seen(source("a", 2, &[bar("2024-06-27", 4_000)]), 5);
     let b = seen(source("b", 2, &[bar("2024-06-28", 4_010)]), 7);
     let without = seen(source("c", 2, &[]), 9);
