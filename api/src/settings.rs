@@ -52,6 +52,7 @@ pub struct ServeSettings {
     /// JetStream stream that is the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET")]
     pub nats_stream: String,
+    /// Where the server tells its figures.
     #[command(flatten)]
     pub metrics: MetricsSettings,
     /// Secret that cursors are signed with, the same for all instances; without it a random one, and cursors
@@ -128,6 +129,7 @@ pub struct ServeSettings {
     /// Longest time in which a client takes 64 KiB of an answer, or all of a smaller one, in milliseconds
     #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
     pub write_timeout_ms: u64,
+    /// Settings of the dashboard, which the same server offers.
     #[command(flatten)]
     pub dashboard: DashboardSettings,
 }

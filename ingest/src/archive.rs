@@ -35,8 +35,10 @@ pub struct ImportArgs {
 /// Why the log could not be copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
+    /// The log could not be opened or read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The file could not be written or read, or its messages could not be published.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
 }
@@ -44,11 +46,13 @@ pub enum CopyError {
 /// What was copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Copied {
+    /// Messages of the file, those that were there before included.
     pub messages: u64,
     /// Sequences of the original that no longer exist; those after them got other numbers.
     pub gaps: u64,
     /// Messages an interrupted import had written before.
     pub there_before: u64,
+    /// The exported file, as the command line names it.
     pub file: String,
 }
 

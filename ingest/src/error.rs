@@ -7,6 +7,7 @@ use crate::publish::PublishFailure;
 use crate::standard_input::StandardInputError;
 
 /// Why a load ended before its end.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error(transparent)]
@@ -19,6 +20,7 @@ pub enum LoadError {
         "run {run} loaded some of these files before and run {undo} took it back: what is in the log is not published again; `ingest undo {undo}` brings it back"
     )]
     TakenBack { run: String, undo: String },
+    /// Any other reason, told whole by the text.
     #[error("{0}")]
     Failed(String),
     #[error("a frame cannot be encoded: {0}")]

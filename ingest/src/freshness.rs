@@ -53,15 +53,20 @@ pub struct FreshnessArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
+    /// No older than `--warn`.
     Fresh,
+    /// Older than `--warn`, no older than `--error`.
     Warn,
+    /// Older than `--error`.
     Error,
 }
 
 /// The newest data of one source and kind.
 #[derive(Debug, Clone, Serialize)]
 pub struct Feed {
+    /// The feed it was loaded as.
     pub source: String,
+    /// What its rows are; refused rows are no feed.
     pub kind: Kind,
     /// The newest day of its rows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +77,7 @@ pub struct Feed {
     pub age_hours: f64,
     /// Sessions that began since.
     pub age_sessions: i32,
+    /// By the age in hours, also where the exit code is not about it.
     pub verdict: Verdict,
     /// Whether the exit code is about it.
     pub judged: bool,
@@ -80,7 +86,9 @@ pub struct Feed {
 /// Every feed's newest data.
 #[derive(Debug, Clone, Serialize)]
 pub struct Freshness {
+    /// The moment judged at.
     pub at: DateTime<Utc>,
+    /// One for each source and kind, in this order; empty when nothing asked for was loaded.
     pub feeds: Vec<Feed>,
     /// Sources of the log, when the one asked for is none of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -30,6 +30,7 @@ const STALLED: Duration = Duration::from_secs(1);
 
 /// The log, opened.
 pub struct Log {
+    /// The connection by which messages are published.
     pub context: Context,
     stream: Stream,
     settings: StreamSettings,

@@ -102,26 +102,34 @@ fn style(template: &str) -> ProgressStyle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
+    /// Its usable rows are in the log; in a dry run, they would be.
     #[default]
     Loaded,
+    /// It is not loaded; without a check beforehand, rows above its fault may be in the log.
     Refused,
 }
 
 /// One file's part of a summary.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FileReport {
+    /// Its name, relative to the path given.
     pub file: String,
     /// Where a refused file is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The name of its format; absent when it was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Refused exactly when there is a reason.
     pub status: FileStatus,
     /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Records read, rejected ones included.
     pub records: u64,
+    /// Accepted rows of all kinds.
     pub rows: u64,
+    /// Rejected records, by reason code.
     pub rejects: BTreeMap<String, u64>,
     /// Columns that hold binary doubles, which were read by their shortest decimals.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -158,21 +166,31 @@ impl FileReport {
 /// What a load came to.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
+    /// The run that has the files, in a dry run too; empty when there was no file to load.
     pub run: String,
+    /// The feed that the files are loaded as.
     pub source: String,
+    /// All was read and nothing published.
     pub dry_run: bool,
     /// All of it was loaded before: nothing was published.
     pub already_loaded: bool,
     /// An interrupted run was taken up again.
     pub resumed: bool,
+    /// Every file that was found, loaded or refused.
     pub files: Vec<FileReport>,
     /// Files of the folders given that are no feed by their name.
     pub skipped: Vec<String>,
+    /// Accepted rows of the loaded files, by kind; empty when all was loaded before.
     pub rows: BTreeMap<String, u64>,
+    /// Accepted rows of all kinds.
     pub rows_total: u64,
+    /// Rejected records of the loaded files, by reason code; empty when all was loaded before.
     pub rejects: BTreeMap<String, u64>,
+    /// Rejected records, for whatever reason.
     pub rejects_total: u64,
+    /// Whose the accepted rows are.
     pub symbols: Symbols,
+    /// The first and the last date of the accepted rows; absent when none has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dates: Option<Dates>,
     /// No run of this source was completed before.
@@ -194,7 +212,9 @@ pub struct Summary {
     /// Retractions that touch nothing of the source; absent when there are none, or the log was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouching_retractions: Option<Untouching>,
+    /// Time the load took, by the wall clock.
     pub seconds: f64,
+    /// Some rejected rows of the loaded files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
 }

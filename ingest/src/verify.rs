@@ -50,9 +50,11 @@ pub struct ResumeArgs {
 /// What a verification found.
 #[derive(Debug, Default, Serialize)]
 pub struct Findings {
+    /// Messages read, damaged ones included.
     pub messages: u64,
     /// Sequences the stream should have and has not.
     pub gaps: Vec<u64>,
+    /// Messages that are there and cannot be decoded.
     pub damaged: Vec<Damaged>,
     /// Completed runs with frames that are not in the log.
     pub incomplete: Vec<Incomplete>,
@@ -67,17 +69,24 @@ pub struct Findings {
 /// A message that cannot be read.
 #[derive(Debug, Serialize)]
 pub struct Damaged {
+    /// Where it is in the stream.
     pub sequence: u64,
+    /// What is wrong with it, for people.
     pub reason: String,
 }
 
 /// A completed run that lost frames.
 #[derive(Debug, Serialize)]
 pub struct Incomplete {
+    /// Its id, as `ingest runs` lists it.
     pub run: String,
+    /// The feed it belongs to.
     pub source: String,
+    /// What it was loaded from, as its manifest names it; of an undo, the run it takes back.
     pub files: Vec<String>,
+    /// Promised frames that the log had not.
     pub missing: usize,
+    /// Frames put back; 0 when nothing is to be published.
     pub published_again: u64,
     /// Why frames could not be published again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +99,9 @@ pub struct Incomplete {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Resumed {
+    /// A load that went on.
     Loaded(Box<Summary>),
+    /// An undo that went on.
     Undone(Undone),
 }
 

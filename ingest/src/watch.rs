@@ -55,6 +55,7 @@ pub struct WatchArgs {
     /// End when every file was taken
     #[arg(long)]
     pub once: bool,
+    /// Where the running watch tells its figures and its health
     #[command(flatten)]
     pub metrics: MetricsSettings,
     /// Options of `ingest load`
@@ -63,6 +64,7 @@ pub struct WatchArgs {
 }
 
 /// Why a folder cannot be watched.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     #[error("{} cannot be watched: {source}", folder.display())]

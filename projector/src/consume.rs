@@ -22,7 +22,9 @@ const STALLED: Duration = Duration::from_secs(5);
 /// Consecutive messages, and how many more the log holds.
 #[derive(Debug, Default)]
 pub struct Batch {
+    /// In the order of the log, without a gap.
     pub messages: Vec<Message>,
+    /// Messages of the log after the last of these.
     pub pending: u64,
     /// Whether a load is under way whose further messages will follow at once.
     pub unfinished: bool,

@@ -9,16 +9,25 @@ use tokio_postgres::Transaction;
 /// One row or message set aside. `item` 0 is the whole message, n is its n-th row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
+    /// Of the message in the log.
     pub sequence: Sequence,
+    /// 0 for the whole message, else the row's number in it, from 1.
     pub item: i32,
     /// Stable code, for example `bad_json`.
     pub code: String,
+    /// The error with its causes, for people.
     pub reason: String,
+    /// Subject that the message was published on.
     pub subject: String,
+    /// Id of the frame; `None` when the message's headers name none.
     pub frame: Option<String>,
+    /// The source that the row is of; `None` when a message that cannot be read does not say.
     pub source: Option<String>,
+    /// File that the row was loaded from; `None` when a message that cannot be read does not say.
     pub file: Option<String>,
+    /// Line of the row in its file; `None` for a whole message or where it is not known.
     pub line: Option<i64>,
+    /// What could not be applied, as [`printable`] text.
     pub payload: String,
 }
 
@@ -85,17 +94,29 @@ pub fn printable(payload: &[u8]) -> String {
 /// A dead letter as the operator's commands show it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Held {
+    /// The facts that it could not be applied to.
     pub fact_set: String,
+    /// Of the message in the log.
     pub sequence: i64,
+    /// 0 for the whole message, else the row's number in it, from 1.
     pub item: i32,
+    /// Stable code, for example `bad_json`.
     pub code: String,
+    /// The error with its causes, for people.
     pub reason: String,
+    /// Subject that the message was published on.
     pub subject: String,
+    /// Id of the frame; `None` when the message's headers name none.
     pub frame: Option<String>,
+    /// The source that the row is of, where it is known.
     pub source: Option<String>,
+    /// File that the row was loaded from, where it is known.
     pub file: Option<String>,
+    /// Line of the row in its file; `None` for a whole message or where it is not known.
     pub line: Option<i64>,
+    /// `held`, `discarded` or `applied`.
     pub status: String,
+    /// What could not be applied, as [`printable`] text.
     pub payload: String,
 }
 

@@ -13,6 +13,7 @@ use store::facts::FactsError;
 use tokio_postgres::error::SqlState;
 
 /// Why the projector ended.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Needs a person; starting again would fail the same way.
@@ -40,10 +41,12 @@ pub enum RunError {
 #[derive(Debug, thiserror::Error)]
 #[error("another projector took over fact set {fact_set}; this one no longer writes")]
 pub struct LeaseLost {
+    /// The facts that the other one writes now.
     pub fact_set: String,
 }
 
 /// Why the log cannot be read on.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumeError {
     #[error("the log cannot be read: {0}")]
@@ -63,6 +66,7 @@ pub enum ConsumeError {
 }
 
 /// Why a batch could not be applied.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     #[error("message {sequence}: {source}. The projector stops here rather than skip it")]
@@ -82,6 +86,7 @@ pub enum ApplyError {
 }
 
 /// Why read tables could not be derived.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum DeriveError {
     #[error(transparent)]

@@ -21,8 +21,11 @@ const AS_OF: &str = include_str!("../queries/as_of.sql");
 /// A generation and what it is derived with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generation {
+    /// Number that the schema of its read tables is named after.
     pub id: i32,
+    /// Schema of the facts it is derived from.
     pub fact_set: String,
+    /// Security that beta is measured against.
     pub benchmark: Symbol,
     /// Market date it is frozen at; `None` follows the newest session.
     pub as_of: Option<NaiveDate>,

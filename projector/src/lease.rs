@@ -20,7 +20,9 @@ const CONFIRM: &str = include_str!("../queries/lease_confirm.sql");
 /// A held lease.
 #[derive(Debug, Clone)]
 pub struct Lease {
+    /// The facts that the holder may write.
     pub fact_set: String,
+    /// Count of take-overs; whoever has an older one than the fact set no longer writes.
     pub epoch: i64,
     /// Sequence up to which the log was applied when the lease was taken.
     pub checkpoint: Sequence,

@@ -8,9 +8,13 @@ use event_log::sequence::Sequence;
 /// One message of the log.
 #[derive(Debug, Clone)]
 pub struct Message {
+    /// Its place in the log.
     pub sequence: Sequence,
+    /// What it was published on.
     pub subject: String,
+    /// `None` when it was published without any.
     pub headers: Option<HeaderMap>,
+    /// A frame's bytes as they were published, packed or not.
     pub payload: Bytes,
 }
 

@@ -42,6 +42,7 @@ const NOTE_CHARACTERS: usize = 500;
 /// Arguments of `projector promote`.
 #[derive(Debug, Clone, Args)]
 pub struct PromoteArgs {
+    /// The generation to serve
     pub generation: i32,
     /// Promote without having looked at the differences
     #[arg(long)]
@@ -65,8 +66,11 @@ fn note(text: &str) -> Result<String, String> {
 /// A change of the served generation.
 #[derive(Debug, Serialize)]
 pub struct Switched {
+    /// Generation that is served now.
     pub served: i32,
+    /// Generation that was served until then.
     pub before: i32,
+    /// Log sequence that the tables served now are at.
     pub sequence: i64,
 }
 
@@ -219,14 +223,23 @@ pub async fn pause(client: &Client, paused: bool) -> anyhow::Result<()> {
 /// A line of `projector list`.
 #[derive(Debug, Serialize)]
 pub struct Listed {
+    /// Its number.
     pub generation: i32,
+    /// Whether the API reads it.
     pub served: bool,
+    /// Whether a rollback would serve it.
     pub previous: bool,
+    /// `building`, `tailing` (follows the log) or `frozen`.
     pub state: String,
+    /// Version of the rules that it is derived by.
     pub method_version: String,
+    /// Schema of the facts that it is derived from.
     pub fact_set: String,
+    /// Log sequence that its tables are at.
     pub sequence: i64,
+    /// Messages applied to its facts that its tables lack.
     pub lag_events: i64,
+    /// The market's date that its tables are for; `None` until something is derived.
     pub as_of: Option<chrono::NaiveDate>,
     /// Rule parameters that are not their defaults.
     pub rules: BTreeMap<String, String>,

@@ -78,6 +78,7 @@ pub struct RebuildArgs {
     /// Derive with another number in the rules; `projector rules` lists them (repeatable)
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
+    /// What beta is measured against in the new generation.
     #[command(flatten)]
     pub benchmark: BenchmarkArgs,
     /// Begin even where the generation seems to have no room on Postgres's disk

@@ -23,6 +23,7 @@ const IDLE_REBUILDING: Duration = Duration::from_secs(120);
 /// Where the projector's database is.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseArgs {
+    /// Postgres of the owner, from whose address the role's is made when it has none of its own.
     #[command(flatten)]
     pub owner: DatabaseSettings,
     /// Postgres of the projector's role; default: DATABASE_URL with user dds_projector
@@ -56,6 +57,7 @@ impl DatabaseArgs {
 /// How the log is applied.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyingArgs {
+    /// Where the log is.
     #[command(flatten)]
     pub stream: StreamSettings,
     /// Seconds after which a silent projector may be replaced by a stand-by
@@ -86,7 +88,9 @@ pub struct BenchmarkArgs {
 /// Everything that applying the log takes.
 #[derive(Debug, Clone)]
 pub struct ProjectorSettings {
+    /// Where facts and read tables are.
     pub database: DatabaseArgs,
+    /// Where the log is.
     pub stream: StreamSettings,
     /// Bytes of log messages, unpacked, applied in one transaction at most.
     pub batch_bytes: u64,

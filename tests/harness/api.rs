@@ -17,6 +17,7 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 pub struct Api {
     /// Without the `/v1`, which is part of every path.
     pub base_url: String,
+    /// The server, to be stopped or sent signals.
     pub process: Daemon,
     client: Client,
 }
@@ -24,8 +25,11 @@ pub struct Api {
 /// One answer, read to its end.
 #[derive(Debug, Clone)]
 pub struct Reply {
+    /// The last one, where redirections were followed.
     pub status: StatusCode,
+    /// As the server sent them.
     pub headers: HeaderMap,
+    /// As the server sent it, which may be compressed.
     pub body: Vec<u8>,
 }
 
@@ -100,10 +104,12 @@ impl Api {
 }
 
 impl Reply {
+    /// The body as text; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
+    /// The body as JSON; an error with status and body when it is none.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_slice(&self.body)
             .with_context(|| format!("{}: not JSON: {}", self.status, self.text()))

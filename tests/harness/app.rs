@@ -62,6 +62,7 @@ impl TestAppBuilder {
         self
     }
 
+    /// Makes the database and a folder, on the shared servers unless others were given.
     pub async fn start(self) -> Result<TestApp> {
         let servers = match self.servers {
             Some(servers) => servers,
@@ -87,18 +88,22 @@ impl TestApp {
         TestApp::builder().start().await
     }
 
+    /// For an app that differs from the usual one.
     pub fn builder() -> TestAppBuilder {
         TestAppBuilder::default()
     }
 
+    /// Those that its database and stream are on.
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
 
+    /// Where its programs find the database and the stream.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
     }
 
+    /// Name of its database.
     pub fn database(&self) -> &str {
         &self.database
     }
@@ -155,6 +160,7 @@ impl TestApp {
         self.spawn_with(program, arguments, &[]).await
     }
 
+    /// As [`TestApp::spawn`], with variables of its own.
     pub async fn spawn_with(
         &self,
         program: Program,
@@ -171,6 +177,7 @@ impl TestApp {
         self.api_serve_with(&[]).await
     }
 
+    /// As [`TestApp::api_serve`], with variables of its own.
     pub async fn api_serve_with(&self, env: &[(&str, &str)]) -> Result<Api> {
         let address = format!("127.0.0.1:{}", port::free()?);
         let process = self.spawn_with(Program::Api, &["serve", "--listen", &address], env).await?;
@@ -189,6 +196,7 @@ impl TestApp {
         self.create_key(&email, "test").await
     }
 
+    /// Creates an account of this tier, which has no key yet.
     pub async fn create_account(&self, email: &str, tier: &str) -> Result<()> {
         self.api(&["account", "create", email, "--tier", tier]).await?.success()?;
         Ok(())

@@ -19,16 +19,22 @@ use crate::process::{leashed, output_showing_progress};
 /// One of the service's programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
+    /// Loads files into the log.
     Ingest,
+    /// Makes the read tables from the log.
     Projector,
+    /// Serves the read tables.
     Api,
 }
 
 /// Where the built programs are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
+    /// Executable of [`Program::Ingest`].
     pub ingest: PathBuf,
+    /// Executable of [`Program::Projector`].
     pub projector: PathBuf,
+    /// Executable of [`Program::Api`].
     pub api: PathBuf,
 }
 
@@ -45,6 +51,7 @@ struct Target {
 }
 
 impl Program {
+    /// What Cargo calls its executable.
     pub fn name(self) -> &'static str {
         match self {
             Program::Ingest => "ingest",
@@ -99,6 +106,7 @@ impl Binaries {
         })
     }
 
+    /// The executable of one of them.
     pub fn path(&self, program: Program) -> &Path {
         match program {
             Program::Ingest => &self.ingest,

@@ -45,8 +45,11 @@ pub struct BrowserOptions {
 /// What a page is shown on.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
+    /// In CSS pixels; under 500 it is a phone's.
     pub width: u32,
+    /// In CSS pixels.
     pub height: u32,
+    /// Whether its user prefers a dark scheme.
     pub dark: bool,
 }
 
@@ -94,6 +97,7 @@ impl Browser {
         Ok(url.as_str().context("no address")?.to_owned())
     }
 
+    /// Goes back to the page before, as the browser's button does.
     pub async fn back(&self) -> Result<()> {
         self.command(Method::POST, "/back", json!({})).await?;
         Ok(())

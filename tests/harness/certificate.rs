@@ -8,7 +8,9 @@ use anyhow::{Context, Result, ensure};
 /// The certificate and its key, in files.
 #[derive(Debug, Clone)]
 pub struct Certificate {
+    /// In PEM; clients take it as the root too.
     pub certificate: PathBuf,
+    /// In PEM, without a passphrase.
     pub key: PathBuf,
 }
 

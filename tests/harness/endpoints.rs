@@ -9,16 +9,24 @@ use crate::servers::Servers;
 /// Addresses and names; everything two instances on the same servers must not share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
+    /// Postgres as the owner.
     pub database_url: String,
+    /// Postgres as the projector's role.
     pub projector_database_url: String,
+    /// Postgres as the API's role.
     pub api_database_url: String,
+    /// Postgres as the dashboard's role.
     pub dashboard_database_url: String,
+    /// Server of the log.
     pub nats_url: String,
+    /// JetStream stream that is the log.
     pub stream: String,
+    /// First token of the log's subjects.
     pub subject_prefix: String,
 }
 
 impl Endpoints {
+    /// Those of this database and stream; on a server not our own the environment may say how roles reach it.
     pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
         let owner = servers.postgres.url(database);
         let role_url = |variable: &str, role: &str| match environment::text(variable) {

@@ -68,14 +68,17 @@ impl NatsServer {
         }
     }
 
+    /// Its address, as `NATS_URL` takes it.
     pub fn url(&self) -> &str {
         &self.url
     }
 
+    /// A new connection.
     pub async fn connect(&self) -> Result<async_nats::Client> {
         async_nats::connect(&self.url).await.with_context(|| format!("connecting to {}", self.url))
     }
 
+    /// Deletes a stream with its messages; an error when there is none.
     pub async fn delete_stream(&self, stream: &str) -> Result<()> {
         jetstream::new(self.connect().await?).delete_stream(stream).await?;
         Ok(())
@@ -87,15 +90,18 @@ impl NatsServer {
         Ok(())
     }
 
+    /// Sends our own server a signal; an error when it is not our own.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
 
+    /// Ends our own server in order; it is killed when that takes longer than 20 seconds.
     pub async fn stop(&self) -> Result<()> {
         self.own()?.lock().await.process.stop(Signal::TERM, Duration::from_secs(20)).await?;
         Ok(())
     }
 
+    /// Brings our own server back with its data, on the same port; one that still runs is killed first.
     pub async fn restart(&self) -> Result<()> {
         let mut own = self.own()?.lock().await;
         own.process.kill9()?;
@@ -134,6 +140,7 @@ impl NatsServer {
         self.restart().await
     }
 
+    /// Process id of our own server; an error when it is not our own.
     pub async fn pid(&self) -> Result<u32> {
         Ok(self.own()?.lock().await.process.pid())
     }

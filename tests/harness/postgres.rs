@@ -95,18 +95,21 @@ impl PostgresServer {
         url.into()
     }
 
+    /// A new connection to one of its databases, as the owner.
     pub async fn connect(&self, database: &str) -> Result<Client> {
         let mut url = self.url.clone();
         url.set_path(database);
         connect(&url).await.with_context(|| format!("connecting to database {database}"))
     }
 
+    /// Whether there is a database of this name.
     pub async fn has_database(&self, name: &str) -> Result<bool> {
         let client = connect(&self.url).await?;
         let found = client.query_opt("select from pg_database where datname = $1", &[&name]).await?;
         Ok(found.is_some())
     }
 
+    /// Creates a database, empty or as a copy of `template`; an error when there is one of this name.
     pub async fn create_database(&self, name: &str, template: Option<&str>) -> Result<()> {
         let template = template.unwrap_or("template0");
         // Names are ours and hold no quotes; identifiers cannot be parameters.
@@ -128,6 +131,7 @@ impl PostgresServer {
         Ok(())
     }
 
+    /// Sends our own server a signal; an error when it is not our own.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
@@ -147,6 +151,7 @@ impl PostgresServer {
         Ok(())
     }
 
+    /// Brings our own server back with its data, on the same port; one that still runs is killed first.
     pub async fn restart(&self) -> Result<()> {
         let mut own = self.own()?.lock().await;
         own.process.kill9()?;

@@ -38,7 +38,9 @@ pub struct Daemon {
 pub struct Output {
     /// The exit code, or 128 + the signal that ended it.
     pub code: i32,
+    /// As text; bytes that are not UTF-8 are replaced. Empty when nobody read it.
     pub stdout: String,
+    /// As text; bytes that are not UTF-8 are replaced. Empty when it was shown to the user.
     pub stderr: String,
 }
 
@@ -58,10 +60,12 @@ impl Daemon {
         Ok(Daemon { name: name.to_owned(), child, log: log.to_owned() })
     }
 
+    /// What errors call it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// Process id of the child, and id of its process group.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -112,6 +116,7 @@ impl Daemon {
         self.child.wait().with_context(|| format!("waiting for {}", self.name))
     }
 
+    /// The file that has its output.
     pub fn log_path(&self) -> &Path {
         &self.log
     }
@@ -121,6 +126,7 @@ impl Daemon {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
+    /// The last so many lines of what the child wrote.
     pub fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
         let all: Vec<&str> = log.lines().collect();

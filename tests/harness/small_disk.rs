@@ -46,6 +46,7 @@ impl SmallDisk {
         Ok(Some(SmallDisk { path, keeper }))
     }
 
+    /// The folder that it is mounted on.
     pub fn path(&self) -> &Path {
         &self.path
     }

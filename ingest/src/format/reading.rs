@@ -24,6 +24,7 @@ pub enum Choice {
     Auto,
     /// This project's own CSV or NDJSON.
     Canonical,
+    /// The layout of one vendor's files.
     Vendor(&'static Vendor),
 }
 
@@ -49,15 +50,20 @@ impl Choice {
 /// How the rows of one file are read: its format, and what its format needs to know beside the content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Format {
+    /// This project's CSV: all rows are of one kind, by the file's name.
     CanonicalCsv(Kind),
+    /// This project's JSON: each record may name its kind.
     CanonicalRecords {
         /// The kind of records that name none, by the file's name.
         kind: Option<Kind>,
         /// A record a line, or all in one document.
         encoding: Encoding,
     },
+    /// As a vendor writes it.
     Vendor {
+        /// Whose layout it is.
         vendor: &'static Vendor,
+        /// CSV, a record a line, or all in one document.
         encoding: Encoding,
         /// The symbol of a file whose rows name none.
         symbol: Option<Symbol>,
@@ -66,7 +72,9 @@ pub enum Format {
     },
     /// As a map says.
     Mapped {
+        /// Says what each column is, and how dates and numbers are written.
         map: Arc<Map>,
+        /// CSV, a record a line, or all in one document.
         encoding: Encoding,
         /// The symbol of a file whose rows name none.
         symbol: Option<Symbol>,
@@ -108,23 +116,29 @@ impl Format {
 /// What the command line says about reading.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// The format of the files; says nothing where there is a map.
     pub choice: Choice,
     /// Reads every file, where it is given.
     pub map: Option<Arc<Map>>,
+    /// The symbol of files whose rows name none, whatever the files are called.
     pub symbol: Option<Symbol>,
     /// Where the symbol stands in the names of files.
     pub symbol_from: Option<SymbolFrom>,
     /// Currency of amounts in formats that name none.
     pub currency: Currency,
+    /// Whether columns and fields of unknown names are read past instead of refused.
     pub ignore_unknown: bool,
+    /// The day that tells which dates are in the future.
     pub today: NaiveDate,
 }
 
 /// Why a file is not loaded at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
+    /// Its bytes cannot be read or unpacked.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
+    /// Its content does not fit its format; the text goes on after the name of the file.
     #[error("{0}")]
     Refused(String),
 }

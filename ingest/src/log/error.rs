@@ -4,6 +4,7 @@ use event_log::frame::FrameError;
 use event_log::stream::StreamError;
 
 /// Why the log could not be read.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error(transparent)]

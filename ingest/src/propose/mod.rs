@@ -44,8 +44,10 @@ pub struct MapArgs {
 }
 
 /// Why no map is proposed.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ProposeError {
+    /// The file cannot be read, or no table can be made out in it.
     #[error("{file}: {reason}")]
     Refused { file: String, reason: String },
 }

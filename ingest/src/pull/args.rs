@@ -59,6 +59,7 @@ pub struct PullArgs {
     /// The largest answer
     #[arg(long, default_value_t = 1 << 30, value_name = "BYTES")]
     pub max_bytes: u64,
+    /// Where the running pull tells its figures and its health
     #[command(flatten)]
     pub metrics: MetricsSettings,
     /// Print what came of each manifest as one JSON object a line

@@ -7,10 +7,12 @@ use crate::error::LoadError;
 use crate::log::LogError;
 
 /// Why a pull ended before its end.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
     #[error("the manifest {name} cannot be used: {reason}")]
     Manifest { name: String, reason: String },
+    /// A credential is missing, or a symbol, a request or an option cannot be used.
     #[error("{connector}: {reason}")]
     Unusable { connector: String, reason: String },
     #[error("{} is used by another pull", folder.display())]

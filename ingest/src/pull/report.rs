@@ -14,8 +14,11 @@ const NAMED: usize = 10;
 /// What a round of a connector came to.
 #[derive(Debug, Default, Serialize)]
 pub struct Pulled {
+    /// Its name in the manifest.
     pub connector: String,
+    /// The feed that the answers are loaded as.
     pub source: String,
+    /// No call was made: only what would be asked for is told.
     pub dry_run: bool,
     /// Requests of the round, one a symbol or a session.
     pub requests: usize,
@@ -25,6 +28,7 @@ pub struct Pulled {
     pub unchanged: usize,
     /// Days that the vendor does not have, or not yet.
     pub missing: usize,
+    /// Requests that got no answer that can be used.
     pub failed: Vec<Failed>,
     /// Requests that were not made.
     pub left: usize,
@@ -38,7 +42,9 @@ pub struct Pulled {
     pub calls: u64,
     /// Runs that loaded the answers.
     pub runs: Vec<String>,
+    /// Rows loaded, by kind.
     pub rows: BTreeMap<String, u64>,
+    /// Rows of the answers that could not be used.
     pub rejects: u64,
     /// Answers of which nothing was loaded.
     pub refused: Vec<Failed>,

@@ -22,6 +22,7 @@ pub(super) struct Refused {
 }
 
 /// Why rows cannot be exported.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("{path} cannot be written: {source}")]

@@ -53,8 +53,10 @@ pub struct RejectsArgs {
 /// Why refused rows cannot be listed or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RejectsError {
+    /// The log could not be opened or read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The rows could not be written to the file.
     #[error(transparent)]
     Export(#[from] ExportError),
 }

@@ -69,8 +69,11 @@ pub struct Undone {
     pub run: String,
     /// The run that takes it back.
     pub undo: String,
+    /// The source of both runs.
     pub source: String,
+    /// Nothing was published: the figures say what would change.
     pub dry_run: bool,
+    /// What becomes of its rows, by kind; a kind it put no rows of is not there.
     pub kinds: BTreeMap<Kind, Changes>,
     /// Frames published.
     pub frames: u64,

@@ -11,10 +11,13 @@ pub(super) const FIRST: usize = 10;
 /// What one check found.
 #[derive(Debug, Serialize)]
 pub struct Finding {
+    /// Stable name, for example `held_rows`.
     pub check: &'static str,
     /// What the findings of one check are told apart by, for example the reason rows are held for.
     pub topic: Option<String>,
+    /// What the check looks for, for people.
     pub title: &'static str,
+    /// All that was found, beyond the first ten too; 0 when nothing looks wrong.
     pub count: i64,
     /// The first ten.
     pub first: Vec<Seen>,
@@ -27,6 +30,7 @@ pub struct Finding {
 pub struct Seen {
     /// The security, or the message of the log.
     pub symbol: String,
+    /// What looks wrong with it, for people.
     pub seen: String,
 }
 

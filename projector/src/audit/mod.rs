@@ -25,11 +25,15 @@ const MARKET: &str = include_str!("../../queries/audit/market.sql");
 /// What an audit found.
 #[derive(Debug, Serialize)]
 pub struct Audit {
+    /// Number of the served generation.
     pub generation: i32,
     /// Log sequence the tables are at.
     pub sequence: i64,
+    /// The market's date that the tables were derived for.
     pub as_of: NaiveDate,
+    /// Version of the rules that the tables were derived by.
     pub method_version: String,
+    /// Rows of the table of stocks.
     pub securities: i64,
     /// Every check, in the order of urgency; several findings where it tells topics apart.
     pub findings: Vec<Finding>,

@@ -29,11 +29,15 @@ impl fmt::Display for Change {
 /// One differing row: what identifies it, and the columns that differ with both values.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
+    /// Name of the read table that the row is of.
     #[serde(skip)]
     pub table: &'static str,
+    /// What identifies the row: key columns with their values, in the table's order.
     #[serde(serialize_with = "as_object")]
     pub key: Vec<(&'static str, Cell)>,
+    /// Which of the generations have the row.
     pub change: Change,
+    /// Columns beside the key that differ; of a row that one side lacks, those with a value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<Changed>,
     /// Why, where it was asked.

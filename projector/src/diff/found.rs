@@ -11,16 +11,20 @@ use super::tally::TableDiff;
 /// What two generations differ in.
 #[derive(Debug, Serialize)]
 pub struct Diff {
+    /// The generation to start from.
     pub a: Side,
+    /// The generation it is compared with.
     pub b: Side,
     /// Why they can differ at all.
     pub reasons: Vec<String>,
     /// What matters: the greatest differences of each topic.
     #[serde(rename = "summary")]
     pub ranked: Vec<Ranked>,
+    /// What differs in each compared table.
     pub tables: Vec<TableDiff>,
     /// Days of differing prices, by year.
     pub price_days: BTreeMap<i32, u64>,
+    /// Whether no row of the compared tables differs.
     pub identical: bool,
     /// Whether all was compared, so that a promotion may follow.
     pub reviewed: bool,

@@ -3,6 +3,7 @@
 /// A read table and what identifies its rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
+    /// Its name in a generation's schema, which commands take too.
     pub name: &'static str,
     pub(super) key: &'static [&'static str],
     /// The column that says whose row it is.

@@ -27,9 +27,11 @@ const LEVEL_WITHIN: Duration = Duration::from_secs(60);
 /// What a backup holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kept {
+    /// Path of the backup.
     pub folder: String,
     /// Last message of the log in it.
     pub sequence: i64,
+    /// Messages of the log in it; 0 when none was ever applied.
     pub messages: u64,
     /// Rows of accounts, keys, audit, plans and policy.
     pub rows: u64,

@@ -9,6 +9,7 @@ use store::db::DbError;
 use crate::error::{ConsumeError, RunError};
 
 /// Why a backup was not made, or not brought back.
+#[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
     #[error("{}: {source}", path.display())]

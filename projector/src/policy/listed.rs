@@ -24,8 +24,10 @@ pub enum Standing {
 /// A line of the policy.
 #[derive(Debug, Serialize)]
 pub struct Listed {
+    /// The source, what it is ranked for, and its rank.
     #[serde(flatten)]
     pub rule: PolicyRule,
+    /// Whether the served tables follow it.
     pub standing: Standing,
 }
 

@@ -53,6 +53,7 @@ pub struct PolicyChange {
     pub securities: Vec<Symbol>,
     /// Whether the served tables follow it: otherwise it waits for the next generation.
     pub applied: bool,
+    /// Whether the policy was left as it was.
     pub dry_run: bool,
 }
 

@@ -2,8 +2,6 @@
 //!
 //! Invariant: a stored frame is never edited; whatever reads the log can read every frame ever written to it.
 
-#![warn(missing_docs)]
-
 pub mod archive;
 mod body;
 mod codec;

@@ -3,8 +3,6 @@
 //! Invariants: no crate that does I/O is among the dependencies, so `measure` is pure (no clock, no files, no sockets);
 //! every decimal is exact.
 
-#![warn(missing_docs)]
-
 pub mod bars;
 pub mod event;
 pub mod history;

@@ -1,8 +1,6 @@
 //! What every binary does the same way: logs to standard error, spans to a collector, figures and health on a listener of their own, cells of CSV,
 //! and a shutdown that drains.
 
-#![warn(missing_docs)]
-
 pub mod failpoint;
 pub mod health;
 pub mod metrics;

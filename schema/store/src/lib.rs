@@ -2,8 +2,6 @@
 //!
 //! Invariant: nothing is decided here; what a stored row means is in `market`.
 
-#![warn(missing_docs)]
-
 pub mod analysts;
 pub mod copy;
 pub mod db;

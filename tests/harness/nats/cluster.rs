@@ -47,6 +47,7 @@ impl NatsCluster {
         self.ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
     }
 
+    /// A new connection to any of the nodes that run.
     pub async fn connect(&self) -> Result<jetstream::Context> {
         let addresses: Vec<String> = self.url().split(',').map(str::to_owned).collect();
         Ok(jetstream::new(async_nats::connect(addresses).await.context("connecting to the cluster")?))

@@ -32,6 +32,7 @@ pub(crate) fn shipped_for(columns: &[String]) -> Option<&'static str> {
 pub struct MapFile {
     /// Absolute path, or the name of a shipped map.
     pub name: String,
+    /// What it says, parsed and checked.
     pub map: Arc<Map>,
 }
 
