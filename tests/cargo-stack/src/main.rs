@@ -44,11 +44,11 @@ fn run() -> io::Result<ExitCode> {
 fn build(stack: &Path) -> io::Result<bool> {
     if !stack.exists() {
         eprintln!(
-            "cargo stack: building the service with optimizations; minutes the first time, seconds from then on"
+            "cargo stack: building the service for trying it out; minutes the first time, seconds from then on"
         );
     }
     let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
-    cargo.args(["build", "--release", "--workspace", "--bins", "--manifest-path", WORKSPACE]);
+    cargo.args(["build", "--profile", "stack", "--workspace", "--bins", "--manifest-path", WORKSPACE]);
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(|name| TOLD_BY_CARGO.iter().any(|told| name.starts_with(told))) {
             cargo.env_remove(name);
