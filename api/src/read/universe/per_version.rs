@@ -34,7 +34,15 @@ impl<T> PerVersion<T> {
         load: impl Future<Output = Result<T, ReadError>>,
     ) -> Result<Arc<T>, ReadError> {
         let version = generation.version();
-        let loading = self.loading((generation.id, version.sequence, version.position));
+        self.at((generation.id, version.sequence, version.position), load).await
+    }
+
+    async fn at(
+        &self,
+        key: Key,
+        load: impl Future<Output = Result<T, ReadError>>,
+    ) -> Result<Arc<T>, ReadError> {
+        let loading = self.loading(key);
         let loaded = loading.get_or_init(|| async { load.await.map(Arc::new) }).await.clone();
         if loaded.is_err() {
             self.kept().retain(|(_, kept)| !Arc::ptr_eq(kept, &loading));
@@ -55,5 +63,45 @@ impl<T> PerVersion<T> {
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<(Key, Loading<T>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// Loads that were begun; each gives its number once all who ask have asked.
+    #[derive(Default)]
+    struct Loads(AtomicU32);
+
+    impl Loads {
+        async fn load(&self, fails: bool) -> Result<u32, ReadError> {
+            let number = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+            tokio::task::yield_now().await;
+            if fails { Err(ReadError::QueueFull) } else { Ok(number) }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_version_is_loaded_once_however_many_ask_and_the_last_two_are_kept() {
+        let (values, loads) = (PerVersion::default(), Loads::default());
+        let ask = |sequence| values.at((1, sequence, 0), loads.load(false));
+        let (a, b, c) = tokio::join!(ask(1), ask(1), ask(1));
+        assert_eq!([a, b, c].map(|value| value.map(|value| *value)), [Ok(1), Ok(1), Ok(1)]);
+        for (sequence, loaded) in [(1, 1), (2, 2), (1, 1), (3, 3), (2, 2), (1, 4)] {
+            assert_eq!(ask(sequence).await.map(|value| *value), Ok(loaded), "version {sequence}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
+        let (values, loads) = (PerVersion::default(), Loads::default());
+        let ask = |fails| values.at((1, 1, 0), loads.load(fails));
+        let (a, b) = tokio::join!(ask(true), ask(true));
+        assert_eq!([a, b], [Err(ReadError::QueueFull), Err(ReadError::QueueFull)]);
+        assert_eq!(loads.0.load(Ordering::Relaxed), 1);
+        assert_eq!(ask(false).await.map(|value| *value), Ok(2));
     }
 }
