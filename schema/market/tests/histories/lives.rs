@@ -124,7 +124,7 @@ impl Life {
     }
 }
 
-fn observed<T>(line: u64, record: T) -> Observation<T> {
+pub(crate) fn observed<T>(line: u64, record: T) -> Observation<T> {
     Observation {
         source: "a".into(),
         id: None,

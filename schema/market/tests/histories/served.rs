@@ -1,13 +1,13 @@
 //! What is served and explained of a history: rows and explanations agree with the facts they are made of.
 
-use market::event::{Action, Fundamentals};
+use market::event::Fundamentals;
 use market::history::{History, Observation, SourcePolicy};
 use market::measure::{Derived, Explanation, Market, Rules, derive, explain};
 use market::row::Flag;
 use serde_json::json;
 
 use crate::figures::has;
-use crate::lives::{Life, date};
+use crate::lives::{Life, date, observed};
 
 fn told(history: &History, as_of: &str) -> (Derived, Explanation) {
     let (policy, as_of) = (SourcePolicy::default(), date(as_of));
@@ -23,17 +23,7 @@ fn reported(as_of: &str, figures: serde_json::Value) -> Observation<Fundamentals
     let mut record = json!({ "symbol": "LIFE", "as_of": as_of });
     let figures = figures.as_object().cloned().unwrap_or_default();
     figures.into_iter().for_each(|(name, value)| record[name] = value);
-    Observation {
-        source: "a".into(),
-        id: None,
-        security_ref: None,
-        revision: 0,
-        action: Action::Put,
-        observed_at: chrono::DateTime::UNIX_EPOCH,
-        line: 1,
-        frame: String::new(),
-        record: serde_json::from_value(record).expect("figures"),
-    }
+    observed(1, serde_json::from_value(record).expect("figures"))
 }
 
 #[test]
@@ -142,19 +132,7 @@ fn a_seeded_streak_says_so() {
     let mut history = quarterly().history();
     let security = json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active",
         "streak_seed_years": 43, "streak_seed_through": 2021 });
-    let record = serde_json::from_value(security).expect("a security");
-    let Observation { source, observed_at, frame, .. } = reported("2024-01-01", json!({}));
-    history.security = Some(Observation {
-        source,
-        id: None,
-        security_ref: None,
-        revision: 0,
-        action: Action::Put,
-        observed_at,
-        line: 1,
-        frame,
-        record,
-    });
+    history.security = Some(observed(1, serde_json::from_value(security).expect("a security")));
     let (derived, _) = told(&history, "2024-06-28");
     assert_eq!((derived.metrics.increase_streak_years, derived.metrics.payment_streak_years), (45, 4));
     assert!(has(&derived, Flag::StreakSeeded));
