@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use axum::extract::ConnectInfo;
-use axum::http::{Extensions, HeaderMap};
+use axum::http::HeaderMap;
 use ipnet::IpNet;
 
 /// An address as limits count it: an IPv4 address or an IPv6 /64, and the /48 around that.
@@ -46,12 +45,6 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
         }
     }
     client
-}
-
-/// Whether a request came through a trusted proxy, whose word on it is taken.
-pub(crate) fn is_proxied(extensions: &Extensions, trusted: &[IpNet]) -> bool {
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.is_some_and(|peer| is_trusted(peer.0.ip(), trusted))
 }
 
 /// Whether an address is a trusted proxy's.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::http::HeaderValue;
 use bytes::Bytes;
 use chrono::NaiveDate;
+use foldhash::fast::RandomState;
 use moka::future::Cache;
 
 use crate::metrics::CacheMetrics;
@@ -69,7 +70,7 @@ pub(crate) struct Answer {
 /// The answers kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Answers {
-    kept: Cache<Key, Arc<Answer>>,
+    kept: Cache<Key, Arc<Answer>, RandomState>,
     metrics: CacheMetrics,
 }
 
@@ -79,7 +80,13 @@ impl Answers {
         // The cache weighs in 32 bits; no budget has room for an answer beyond them.
         let weigh =
             |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + ENTRY).unwrap_or(TOO_HEAVY);
-        Self { kept: Cache::builder().max_capacity(bytes).weigher(weigh).build(), metrics }
+        Self {
+            kept: Cache::builder()
+                .max_capacity(bytes)
+                .weigher(weigh)
+                .build_with_hasher(RandomState::default()),
+            metrics,
+        }
     }
 
     /// The answer, made by `fill` unless it is there or being made. Failures are not kept.

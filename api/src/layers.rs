@@ -1,26 +1,33 @@
-//! What surrounds every request: its id, its time limit, its limits' headers, the log line.
+//! What surrounds every request: its id, its time limit, compression, its limits' headers, the log line.
 //!
 //! Invariants: every response passes here, so every response has these headers; a panic is a 500, not a dropped
 //! connection.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{ConnectInfo, MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
-use process::trace::{SPANS, continue_from};
+use process::trace::{SPANS, continue_from, rename};
+use tower::ServiceExt;
+use tower_http::CompressionLevel;
+use tower_http::compression::Compression;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 use crate::access::throttle::Left;
-use crate::access::{Client, Entry, Ledger, headers, scrub};
+use crate::access::{Caller, Entry, headers, scrub};
 use crate::address;
 use crate::app::App;
+use crate::connection::Connection;
 use crate::error::ApiError;
 use crate::request_id;
 
@@ -31,39 +38,102 @@ const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
 const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
 
-/// The outermost layer.
-pub(crate) async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
+/// How a request came in.
+pub(crate) struct Arrival {
+    pub(crate) peer: SocketAddr,
+    /// Whether the peer is a trusted proxy.
+    pub(crate) is_proxied: bool,
+    pub(crate) connection: Arc<Connection>,
+}
+
+/// Answers a request by its route, with all that surrounds it.
+pub(crate) async fn around(app: App, router: Router, arrival: Arrival, mut request: Request) -> Response {
+    let started = Instant::now();
     let id = given_id(&request).or_else(|| trace_id(&request)).unwrap_or_else(new_id);
-    let span = span(&request, &id);
-    let response =
-        request_id::scope(id.clone(), answer(app, request, next, id)).instrument(span.clone()).await;
-    span.record("http.response.status_code", i64::from(response.status().as_u16()));
-    if response.status().is_server_error() {
-        span.record("otel.status_code", "ERROR");
+    let client = address::client(arrival.peer, request.headers(), &app.settings.trusted_proxies);
+    let caller = Caller::new(client, arrival.is_proxied, arrival.connection);
+    // The line is only for those who debug; a path is copied for nobody else.
+    let asked = tracing::enabled!(tracing::Level::DEBUG).then(|| scrub(request.uri().path()).into_owned());
+    let (method, span) = (request.method().clone(), span(&request, &id));
+    let encodings = encodings(&request);
+    request.extensions_mut().insert(Arc::clone(&caller));
+    let (mut response, left) = match app.throttle.call(client) {
+        Ok(left) => {
+            let answering = bounded(&app, router.oneshot(request));
+            let response = request_id::scope(id.clone(), answering).instrument(span.clone()).await;
+            (compressed(encodings, response).await, left)
+        }
+        Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
+    };
+    // A request that turned out wrong only when its rows were read costs no more than one that was wrong from the start.
+    if response.status().is_server_error() || response.status() == StatusCode::BAD_REQUEST {
+        app.admission.refund_failed(&caller);
+    }
+    finish(&app, &mut response, caller.entry(), left, &id);
+    app.admission.count(&caller, response.status());
+    let elapsed = started.elapsed();
+    app.metrics.answered(caller.endpoint(), &method, response.status(), elapsed.as_secs_f64());
+    record(&span, &method, caller.endpoint(), response.status());
+    if let Some(path) = asked {
+        let (status, elapsed) = (response.status().as_u16(), elapsed.as_micros());
+        tracing::debug!(request_id = id, %method, path, status, elapsed_us = elapsed, "answered");
     }
     response
 }
 
-/// The request in its caller's trace. Its path is the template: what clients write there is no part of a trace.
+/// The request in its caller's trace.
 fn span(request: &Request, id: &str) -> Span {
     if !tracing::enabled!(target: SPANS, tracing::Level::INFO) {
         return Span::none();
     }
-    let (method, route) =
-        (request.method(), request.extensions().get::<MatchedPath>().map(MatchedPath::as_str));
     let span = tracing::info_span!(
         target: SPANS,
         "request",
-        otel.name = format!("{method} {}", route.unwrap_or_default()).trim_end(),
         otel.kind = "server",
         otel.status_code = Empty,
-        http.request.method = method.as_str(),
-        http.route = route,
+        http.request.method = request.method().as_str(),
+        http.route = Empty,
         http.response.status_code = Empty,
         request_id = id,
     );
     continue_from(&span, request.headers());
     span
+}
+
+/// Notes in the span what was answered. The path is the route's template: what clients write there is no part of a trace.
+fn record(span: &Span, method: &Method, route: Option<&MatchedPath>, status: StatusCode) {
+    if span.is_disabled() {
+        return;
+    }
+    let route = route.map(MatchedPath::as_str);
+    rename(span, format!("{method} {}", route.unwrap_or_default()).trim_end().to_owned());
+    span.record("http.route", route);
+    span.record("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.record("otel.status_code", "ERROR");
+    }
+}
+
+/// The encodings that the client understands, if it says so.
+fn encodings(request: &Request) -> Vec<HeaderValue> {
+    request.headers().get_all(header::ACCEPT_ENCODING).iter().cloned().collect()
+}
+
+/// The response as a client of these encodings is sent it; few name any.
+async fn compressed(encodings: Vec<HeaderValue>, response: Response) -> Response {
+    if encodings.is_empty() {
+        return response;
+    }
+    let mut asked = Request::new(Body::empty());
+    for encoding in encodings {
+        asked.headers_mut().append(header::ACCEPT_ENCODING, encoding);
+    }
+    let mut response = Some(response);
+    let once = tower::service_fn(move |_: Request| {
+        std::future::ready(Ok::<_, Infallible>(response.take().unwrap_or_default()))
+    });
+    let Ok(response) = Compression::new(once).quality(CompressionLevel::Fastest).oneshot(asked).await;
+    response.map(Body::new)
 }
 
 /// The response to what never became a request of the router, charged to its address like any other call.
@@ -74,7 +144,7 @@ pub(crate) fn refuse(app: &App, client: IpAddr, error: ApiError) -> Response {
     };
     let mut response = error.into_response();
     app.metrics.refused(response.status());
-    finish(app, &mut response, &Ledger::default(), left, &new_id());
+    finish(app, &mut response, None, left, &new_id());
     response
 }
 
@@ -84,7 +154,8 @@ fn throttled(app: &App, retry_after: u64) -> ApiError {
 }
 
 fn new_id() -> String {
-    format!("{:032x}", rand::random::<u128>())
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    rand::random::<[u8; 16]>().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The client's own id, when it is one.
@@ -105,52 +176,20 @@ fn trace_id(request: &Request) -> Option<String> {
     (sane && id.bytes().any(|byte| byte != b'0')).then(|| id.to_owned())
 }
 
-async fn answer(app: App, mut request: Request, next: Next, id: String) -> Response {
-    let started = Instant::now();
-    // The line is only for those who debug; a path is copied for nobody else.
-    let asked = tracing::enabled!(tracing::Level::DEBUG).then(|| scrub(request.uri().path()).into_owned());
-    let (endpoint, method) = (request.extensions().get::<MatchedPath>().cloned(), request.method().clone());
-    let (ledger, client) = (Ledger::default(), client_of(&request, &app));
-    request.extensions_mut().insert(ledger.clone());
-    request.extensions_mut().insert(Client(client));
-    let (mut response, left) = match app.throttle.call(client) {
-        Ok(left) => (bounded(&app, request, next).await, left),
-        Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
-    };
-    finish(&app, &mut response, &ledger, left, &id);
-    app.admission.count(&ledger, response.status(), endpoint.as_ref());
-    let elapsed = started.elapsed();
-    app.metrics.answered(endpoint.as_ref(), &method, response.status(), elapsed.as_secs_f64());
-    if let Some(path) = asked {
-        let (status, elapsed) = (response.status().as_u16(), elapsed.as_micros());
-        tracing::debug!(request_id = id, %method, path, status, elapsed_us = elapsed, "answered");
-    }
-    response
-}
-
-fn client_of(request: &Request, app: &App) -> IpAddr {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-    let peer = peer.map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |peer| peer.0);
-    address::client(peer, request.headers(), &app.settings.trusted_proxies)
-}
-
 /// Runs the request within its time; panics become an error like any other.
-async fn bounded(app: &App, request: Request, next: Next) -> Response {
-    let running = AssertUnwindSafe(next.run(request)).catch_unwind();
+async fn bounded(app: &App, answer: impl Future<Output = Result<Response, Infallible>>) -> Response {
+    let running = AssertUnwindSafe(answer).catch_unwind();
     // Answers keep their own time, which begins after a turn that they may have to wait for.
     let longest = app.settings.turn_timeout() + app.settings.request_timeout() * 2;
     match tokio::time::timeout(longest, running).await {
-        Ok(Ok(response)) => response,
+        Ok(Ok(Ok(response))) => response,
         Ok(Err(_)) => ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response(),
         Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
     }
 }
 
-fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &str) {
-    // A request that turned out wrong only when its rows were read costs no more than one that was wrong from the start.
-    if response.status().is_server_error() || response.status() == StatusCode::BAD_REQUEST {
-        app.admission.refund_failed(ledger);
-    }
+/// Adds the headers that every response has.
+fn finish(app: &App, response: &mut Response, entry: Option<&Entry>, left: Left, id: &str) {
     let target = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(id) {
         target.insert(REQUEST_ID_HEADER, id);
@@ -158,7 +197,7 @@ fn finish(app: &App, response: &mut Response, ledger: &Ledger, left: Left, id: &
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
     target.insert(header::VARY, HeaderValue::from_static(vary));
-    match ledger.entry() {
+    match entry {
         Some(Entry::Account(charge)) => headers::write(target, charge),
         Some(Entry::Failures(left)) => headers::write_address(target, *left, chrono::Utc::now()),
         None => headers::write_address(target, left, chrono::Utc::now()),

@@ -1,8 +1,10 @@
 //! A moment for each of very many keys, in bounded memory: what throttles remember.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, PoisonError};
+
+use foldhash::fast::RandomState;
 
 const SHARDS: usize = 64;
 /// Entries a shard keeps; about 64 bytes each.
@@ -11,16 +13,18 @@ const SHARD_ENTRIES: usize = 2_048;
 #[cfg(test)]
 pub(crate) const MOST: usize = SHARDS * SHARD_ENTRIES;
 
+type Shard<K> = HashMap<K, u64, RandomState>;
+
 /// A bounded map from keys to a moment; forgets the earliest moments first.
 #[derive(Debug)]
 pub(crate) struct Moments<K> {
     hasher: RandomState,
-    shards: Vec<Mutex<HashMap<K, u64>>>,
+    shards: Vec<Mutex<Shard<K>>>,
 }
 
 impl<K: Hash + Eq + Copy> Moments<K> {
     pub(crate) fn new() -> Self {
-        Self { hasher: RandomState::new(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+        Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
     /// Changes the moment of a key, 0 when it has none; `now` tells which moments may be forgotten.
@@ -28,8 +32,13 @@ impl<K: Hash + Eq + Copy> Moments<K> {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;
         let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
-        let (moment, outcome) = change(shard.get(&key).copied().unwrap_or(0));
-        if moment > now || shard.contains_key(&key) {
+        if let Some(known) = shard.get_mut(&key) {
+            let (moment, outcome) = change(*known);
+            *known = moment;
+            return outcome;
+        }
+        let (moment, outcome) = change(0);
+        if moment > now {
             make_room(&mut shard, now);
             shard.insert(key, moment);
         }
@@ -42,7 +51,7 @@ impl<K: Hash + Eq + Copy> Moments<K> {
     }
 }
 
-fn make_room<K: Hash + Eq + Copy>(shard: &mut HashMap<K, u64>, now: u64) {
+fn make_room<K: Hash + Eq + Copy>(shard: &mut Shard<K>, now: u64) {
     if shard.len() < SHARD_ENTRIES {
         return;
     }

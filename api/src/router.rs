@@ -1,19 +1,18 @@
-//! Every route, and the order of the layers around them.
+//! Every route. What surrounds all of them is in [`crate::layers`].
 //!
 //! Invariant: a route is registered with its documentation in one step, so the two cannot drift.
 
 use axum::Router;
-use axum::extract::{OriginalUri, State};
+use axum::extract::{MatchedPath, OriginalUri, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::map_request;
 use axum::response::{IntoResponse, Response};
-use tower::ServiceBuilder;
-use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Access, Free};
+use crate::access::{Access, Caller, Free};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::parameters::Unrouted;
@@ -21,7 +20,7 @@ use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
     bulk, compare, dividends, docs, document, etfs, health, prices, search, sectors, stocks,
 };
-use crate::{dashboard, layers, mcp};
+use crate::{dashboard, mcp};
 
 /// Headers that scripts of allowed origins may read.
 const EXPOSED: [&str; 11] = [
@@ -41,7 +40,7 @@ const EXPOSED: [&str; 11] = [
 /// The documented routes.
 fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(document::Frame::openapi())
-        .routes(routes!(health::health))
+        .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(reached)))
         .routes(routes!(stocks::list::list))
         .routes(routes!(stocks::snapshot::snapshot))
         .routes(routes!(stocks::quote::quote))
@@ -82,31 +81,31 @@ pub fn document() -> serde_json::Value {
 pub(crate) fn router(app: App) -> Router {
     let (routes, document) = documented().split_for_parts();
     let data = routes.clone().with_state(app.clone());
-    let tools = mcp::routes(&app, data.clone());
-    let routes = routes
-        .merge(tools)
+    let others = mcp::routes(&app, data.clone())
         .merge(dashboard::routes(&app, data))
         .merge(docs::routes(&document::complete(&document)))
-        .fallback(unrouted)
-        .method_not_allowed_fallback(method_not_allowed);
-    layered(routes, app)
+        .route_layer(map_request(reached));
+    let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
+    let routes = match cors(&app.settings.cors_allowed_origins) {
+        Some(cors) => routes.layer(cors),
+        None => routes,
+    };
+    routes.with_state(app)
 }
 
-/// The layers, outermost first: what surrounds every request, CORS, compression.
-fn layered(routes: Router<App>, app: App) -> Router {
-    // As one layer, each route is boxed once.
-    let layers = ServiceBuilder::new()
-        .layer(axum::middleware::from_fn_with_state(app.clone(), layers::around))
-        .layer(cors(&app.settings.cors_allowed_origins))
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest));
-    routes.layer(layers).with_state(app)
+/// Notes the route of a request that needs no [`Access`], which notes its own.
+async fn reached(endpoint: MatchedPath, request: Request) -> Request {
+    if let Some(caller) = Caller::of(request.extensions()) {
+        caller.reach(&endpoint);
+    }
+    request
 }
 
 /// Browsers' cross-origin calls: none unless configured; a preflight then needs no key.
-fn cors(origins: &[String]) -> tower::util::Either<CorsLayer, tower::layer::util::Identity> {
+fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.trim().parse().ok()).collect();
     if origins.is_empty() {
-        return tower::util::Either::Right(tower::layer::util::Identity::new());
+        return None;
     }
     let layer = CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
@@ -121,7 +120,7 @@ fn cors(origins: &[String]) -> tower::util::Either<CorsLayer, tower::layer::util
         ])
         .expose_headers(EXPOSED.map(HeaderName::from_static))
         .max_age(std::time::Duration::from_secs(600));
-    tower::util::Either::Left(layer)
+    Some(layer)
 }
 
 /// Whether a path would lie under `/v1` however it is spelled.
@@ -131,11 +130,7 @@ fn needs_key(path: &str) -> bool {
     twice.split(['/', '\\']).any(|segment| segment == "v1")
 }
 
-async fn unrouted(
-    State(app): State<App>,
-    OriginalUri(uri): OriginalUri,
-    request: axum::extract::Request,
-) -> Response {
+async fn unrouted(State(app): State<App>, OriginalUri(uri): OriginalUri, request: Request) -> Response {
     match admitted(&app, uri.path(), request).await {
         Ok(()) => ApiError::NotFound(nothing_at(uri.path())).into_response(),
         Err(error) => error.into_response(),
@@ -145,7 +140,7 @@ async fn unrouted(
 async fn method_not_allowed(
     State(app): State<App>,
     OriginalUri(uri): OriginalUri,
-    request: axum::extract::Request,
+    request: Request,
 ) -> Response {
     match admitted(&app, uri.path(), request).await {
         Ok(()) => {
@@ -157,7 +152,7 @@ async fn method_not_allowed(
 }
 
 /// Unknown routes and methods under `/v1` need a key like known ones.
-async fn admitted(app: &App, path: &str, request: axum::extract::Request) -> Result<(), ApiError> {
+async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiError> {
     use axum::extract::FromRequestParts;
     if needs_key(path) {
         let (mut parts, _) = request.into_parts();

@@ -1,5 +1,6 @@
 //! Listens, serves connections within bounds, and drains when asked to stop.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,6 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -18,7 +18,6 @@ use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, confi
 use store::tls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_postgres::Config;
-use tower::ServiceExt;
 
 use crate::access::Admission;
 use crate::access::throttle::Throttle;
@@ -29,6 +28,7 @@ use crate::connection::{Guarded, Registry, Tracked};
 use crate::cursor::Signer;
 use crate::dashboard::settings::Switch;
 use crate::dashboard::state::Dashboard;
+use crate::layers::{self, Arrival};
 use crate::malformed;
 use crate::metrics::Metrics;
 use crate::read::lag::Lag;
@@ -209,13 +209,12 @@ impl Clients {
         let connection = Arc::clone(&registered.connection);
         let stream =
             Guarded::new(stream, Arc::clone(&connection), malformed::answers(app.clone(), peer.ip()));
-        let router = router.clone();
-        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        let (app, router) = (app.clone(), router.clone());
+        let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let working = connection.working();
-            request.extensions_mut().insert(ConnectInfo(peer));
-            request.extensions_mut().insert(Arc::clone(&connection));
-            let answered = router.clone().oneshot(request.map(Body::new));
-            async { answered.await.map(|answer| answer.map(|body| Tracked::new(body, working))) }
+            let arrival = Arrival { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
+            let answered = layers::around(app.clone(), router.clone(), arrival, request.map(Body::new));
+            async { Ok::<_, Infallible>(answered.await.map(|body| Tracked::new(body, working))) }
         });
         let serving = hyper::server::conn::http1::Builder::new()
             .max_buf_size(HEAD_BYTES)

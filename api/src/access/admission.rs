@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
@@ -16,10 +15,10 @@ use tokio::time::timeout;
 use tokio_postgres::Config;
 use tracing::Instrument;
 
+use super::caller::{Caller, Charge};
 use super::connection::Connection;
 use super::counts::Counts;
 use super::decision::{AdmissionError, Admitted, Call, Outcome, Verdict};
-use super::ledger::{Charge, Entry, Ledger};
 use super::memory::Memory;
 use crate::metrics::AdmissionMetrics;
 use crate::tasks::Tasks;
@@ -105,17 +104,15 @@ impl Admission {
     }
 
     /// Adds a call to its account's statistics.
-    pub(crate) fn count(&self, ledger: &Ledger, status: StatusCode, endpoint: Option<&MatchedPath>) {
-        if let Some(Entry::Account(charge)) = ledger.entry() {
-            self.counts.count(charge, status, endpoint);
+    pub(crate) fn count(&self, caller: &Caller, status: StatusCode) {
+        if let Some(charge) = caller.charge() {
+            self.counts.count(charge, status, caller.endpoint());
         }
     }
 
     /// Gives an account back what a failed request was counted, best effort.
-    pub(crate) fn refund_failed(&self, ledger: &Ledger) {
-        if let Some(Entry::Account(charge)) = ledger.entry()
-            && charge.counted
-        {
+    pub(crate) fn refund_failed(&self, caller: &Caller) {
+        if let Some(charge) = caller.charge().filter(|charge| charge.counted) {
             self.refund(charge);
         }
     }

@@ -17,10 +17,10 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
+use super::caller::Charge;
 use super::connection::Connection;
 use super::counter::{Counter, Sum};
 use super::decision::AdmissionError;
-use super::ledger::Charge;
 use crate::account::statistics::Outcome;
 use crate::tasks::Tasks;
 

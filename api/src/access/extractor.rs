@@ -1,21 +1,19 @@
 //! Lets a request in: reads its parameters, decides on its key, and charges it, before a handler runs.
 
 use std::marker::PhantomData;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Version, header};
 use chrono::NaiveDate;
 
 use super::bucket::Usage;
+use super::caller::Caller;
 use super::credential;
 use super::decision::{Admitted, Call, Verdict};
 use super::gate::Gate;
-use super::ledger::Ledger;
 use crate::app::App;
-use crate::connection::Connection;
 use crate::error::ApiError;
 use crate::parameters::{Format, Mistakes, Parameters, Reader};
 use crate::read::ReadError;
@@ -23,10 +21,6 @@ use crate::read::method::Method;
 use crate::read::projection::Generation;
 use crate::tier::{Tier, Tiers, years_before};
 use crate::vocabulary::Vocabulary;
-
-/// The address a request came from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Client(pub(crate) IpAddr);
 
 /// Marks a request that the service makes of itself, for an example on a page of its own. Nothing that comes over the
 /// wire can carry it.
@@ -59,13 +53,19 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        if let (Some(caller), Some(endpoint)) =
+            (Caller::of(&parts.extensions), parts.extensions.get::<MatchedPath>())
+        {
+            caller.reach(endpoint);
+        }
         let today = app.today();
         let path = path_values(parts, app).await;
         let generation = app.projection.pin();
         let method = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.method());
         let mut read = read::<P>(&path, parts, app, today, &method, None);
         if read.needs_vocabulary {
-            let vocabulary = app.vocabulary().await;
+            // On the heap: few requests need it, and every request's future has the room of what it may wait for.
+            let vocabulary = Box::pin(app.vocabulary()).await;
             read = self::read(&path, parts, app, today, &method, Some(&vocabulary));
         }
         let admitted = admit(parts, app, &read.asks::<G>(today)).await?;
@@ -164,17 +164,17 @@ async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiErr
     if parts.extensions.get::<Showcase>().is_some() {
         return Ok(Admitted::own());
     }
-    let client =
-        parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
+    let Some(caller) = Caller::of(&parts.extensions) else {
+        return Err(ApiError::Internal(anyhow::anyhow!("a request came from nobody")));
+    };
     let hash = credential::read(&parts.headers, &parts.uri);
-    let ledger = parts.extensions.get::<Ledger>().cloned().unwrap_or_default();
-    if let Some(refused) = app.throttle.blocked(client, hash) {
-        ledger.fail(refused.left);
+    if let Some(refused) = app.throttle.blocked(caller.client, hash) {
+        caller.fail(refused.left);
         app.metrics.throttled.inc();
         return Err(ApiError::RateLimited { retry_after: refused.retry_after });
     }
     let failed = || {
-        ledger.fail(app.throttle.fail(client));
+        caller.fail(app.throttle.fail(caller.client));
         ApiError::InvalidKey
     };
     let hash = hash.ok_or_else(failed)?;
@@ -186,10 +186,7 @@ async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiErr
     let call = Call { hash, need: depth.max(asked), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
     app.throttle.succeed(hash);
-    if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
-        connection.show_key();
-    }
-    ledger.enter(&admitted);
+    caller.enter(&admitted);
     match admitted.verdict {
         Verdict::Passed => Ok(admitted),
         Verdict::Tier => Err(not_available(asks, &tiers, admitted.tier)),

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use chrono::{DateTime, Utc};
 
-use super::ledger::Charge;
+use super::caller::Charge;
 use super::throttle::Left;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -29,10 +29,12 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
     headers.insert(QUOTA_RESET, usage.quota_reset().into());
     let (burst, window) = (bucket.burst, bucket.window());
     let (quota, month) = (usage.quota, usage.month());
-    text(headers, POLICY, format!("\"rate\";q={burst};w={window}, \"month\";q={quota};w={month}"));
+    let rate = [("\"rate\";q=", i64::from(burst)), (";w=", window)];
+    pairs(headers, POLICY, [rate, [(", \"month\";q=", quota), (";w=", month)]]);
     let (calls, until_full) = (bucket.whole(), bucket.until_full());
     let (left, until_reset) = (usage.quota_left(), usage.until_quota_reset());
-    text(headers, STATE, format!("\"rate\";r={calls};t={until_full}, \"month\";r={left};t={until_reset}"));
+    let rate = [("\"rate\";r=", calls), (";t=", until_full)];
+    pairs(headers, STATE, [rate, [(", \"month\";r=", left), (";t=", until_reset)]]);
 }
 
 /// Writes what an address has left, for responses without an account.
@@ -51,8 +53,14 @@ fn write_rate(headers: &mut HeaderMap, limit: i64, remaining: i64, reset: i64) {
     headers.insert(RATE_RESET, reset.into());
 }
 
-fn text(headers: &mut HeaderMap, name: HeaderName, value: String) {
-    if let Ok(value) = HeaderValue::try_from(value) {
+/// Writes a header of numbers, each behind its name.
+fn pairs(headers: &mut HeaderMap, name: HeaderName, values: [[(&str, i64); 2]; 2]) {
+    let (mut text, mut digits) = (String::with_capacity(64), itoa::Buffer::new());
+    for (name, value) in values.as_flattened() {
+        text.push_str(name);
+        text.push_str(digits.format(*value));
+    }
+    if let Ok(value) = HeaderValue::try_from(text) {
         headers.insert(name, value);
     }
 }

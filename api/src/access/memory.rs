@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
+use foldhash::fast::RandomState;
 use tokio_postgres::{Error, Row};
 
 use super::accounts::{Account, Accounts, Key};
@@ -22,17 +23,17 @@ const QUIET_READS: u8 = 3;
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) clock: StoreClock,
-    keys: HashMap<[u8; 32], Key>,
-    accounts: HashMap<i64, Account>,
+    keys: HashMap<[u8; 32], Key, RandomState>,
+    accounts: HashMap<i64, Account, RandomState>,
     epochs: u64,
 }
 
 /// The versions of accounts' rows that were written.
-pub(super) type Written = HashMap<i64, i64>;
+pub(super) type Written = HashMap<i64, i64, RandomState>;
 
 impl Memory {
     pub(super) fn new() -> Self {
-        Self { clock: StoreClock::new(), keys: HashMap::new(), accounts: HashMap::new(), epochs: 0 }
+        Self { clock: StoreClock::new(), keys: HashMap::default(), accounts: HashMap::default(), epochs: 0 }
     }
 
     /// Takes the accounts that may be charged unread, with their buckets filled up to the present, and these keys.

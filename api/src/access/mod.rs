@@ -6,6 +6,7 @@
 mod accounts;
 mod admission;
 mod bucket;
+mod caller;
 mod clock;
 mod connection;
 mod counter;
@@ -15,15 +16,14 @@ mod decision;
 mod extractor;
 mod gate;
 pub(crate) mod headers;
-mod ledger;
 mod limiter;
 mod memory;
 mod store;
 pub(crate) mod throttle;
 
 pub(crate) use admission::Admission;
+pub(crate) use caller::{Caller, Entry};
 pub(crate) use credential::{Secret, scrub};
 pub(crate) use decision::AdmissionError;
-pub(crate) use extractor::{Access, Client, Showcase};
+pub(crate) use extractor::{Access, Showcase};
 pub(crate) use gate::{Free, Gate, Professional, Starter};
-pub(crate) use ledger::{Entry, Ledger};

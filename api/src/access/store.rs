@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use foldhash::fast::RandomState;
 use futures::future;
 use store::tls::MakeRustlsConnect;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
@@ -156,7 +157,8 @@ fn pairs(rows: &[Row]) -> Result<Written, Error> {
 
 /// The keys of calls, each once, and which of them each call has.
 fn distinct(calls: &[Call]) -> (Vec<[u8; 32]>, Vec<usize>) {
-    let (mut hashes, mut known) = (Vec::new(), HashMap::with_capacity(calls.len()));
+    let (mut hashes, mut known) =
+        (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));
     let mut place = |call| {
         let Call { hash, .. }: &Call = call;
         *known.entry(hash).or_insert_with(|| {

@@ -31,12 +31,13 @@ impl<G: Gate, P: Parameters> Access<G, P> {
     {
         if self.is_costly {
             let write = async |context, outlet| outlet_all(outlet, render(context).await?);
-            return self.answer_in_parts(write).await;
+            return Box::pin(self.answer_in_parts(write)).await;
         }
         match asked(self) {
             Ok((asked, context)) => match asked.kept().await {
                 Some(kept) => kept,
-                None => short::answer(asked, Box::pin(render(context))).await,
+                // On the heap, so that an answer from memory does not move the room for making one.
+                None => Box::pin(short::answer(asked, Box::pin(render(context)))).await,
             },
             Err(response) => response,
         }

@@ -8,7 +8,7 @@ use tower_http::csrf::ProtectionError;
 
 use super::error::PageError;
 use super::site::is_secure;
-use crate::address;
+use crate::access::Caller;
 use crate::app::App;
 
 /// Own files only; no frame, no script or style in a page.
@@ -27,7 +27,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
 
 /// Adds the headers to a page.
 pub(crate) async fn headers(State(app): State<App>, request: Request, next: Next) -> Response {
-    let is_proxied = address::is_proxied(request.extensions(), &app.settings.trusted_proxies);
+    let is_proxied = Caller::of(request.extensions()).is_some_and(|caller| caller.is_proxied);
     let is_secure = is_secure(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref());
     let mut response = next.run(request).await;
     let target = response.headers_mut();

@@ -1,6 +1,6 @@
 //! Who a page is for: anybody, or the holder of an account who is signed in.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -16,10 +16,9 @@ use super::example::Example;
 use super::layout::{self, Name, Section};
 use super::site::Site;
 use super::state::Dashboard;
-use crate::access::Client;
+use crate::access::Caller;
 use crate::account::Party;
 use crate::account::sessions::{self, Origin, Session};
-use crate::address;
 use crate::app::App;
 
 /// Anybody.
@@ -54,11 +53,10 @@ impl FromRequestParts<App> for Visitor {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
-        let client =
-            parts.extensions.get::<Client>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0);
+        let caller = Caller::of(&parts.extensions).ok_or(PageError::NotFound)?;
+        let (client, is_proxied) = (caller.client, caller.is_proxied);
         let dashboard = app.dashboard.clone().ok_or(PageError::NotFound)?;
         let example = parts.extensions.get::<Example>().cloned().ok_or(PageError::NotFound)?;
-        let is_proxied = address::is_proxied(&parts.extensions, &app.settings.trusted_proxies);
         let site = Site::of(&parts.headers, client, is_proxied, dashboard.settings.public_url.as_ref());
         let signed = match cookie::read(&parts.headers, site.is_local) {
             Some(secret) => {

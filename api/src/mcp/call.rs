@@ -1,5 +1,7 @@
 //! A tool's arguments as a request of the API.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, Request, header};
@@ -9,8 +11,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use super::tools::{Route, Tool};
-use crate::access::{Client, Ledger};
-use crate::connection::Connection;
+use crate::access::Caller;
 use crate::parameters::ParameterError;
 
 /// Rows of a page at most; what does not fit is behind the cursor.
@@ -68,16 +69,10 @@ impl Call {
                 request.headers_mut().append(&name, value.clone());
             }
         }
-        hand_on::<Client>(caller, &mut request);
-        hand_on::<Ledger>(caller, &mut request);
-        hand_on::<std::sync::Arc<Connection>>(caller, &mut request);
+        if let Some(caller) = Caller::of(&caller.extensions) {
+            request.extensions_mut().insert(Arc::clone(caller));
+        }
         Ok(request)
-    }
-}
-
-fn hand_on<T: Clone + Send + Sync + 'static>(caller: &Parts, request: &mut Request<Body>) {
-    if let Some(value) = caller.extensions.get::<T>() {
-        request.extensions_mut().insert(value.clone());
     }
 }
 

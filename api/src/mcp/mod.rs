@@ -24,7 +24,7 @@ use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use crate::access::{Access, Free, Ledger};
+use crate::access::{Access, Caller, Free};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::parameters::Unrouted;
@@ -73,7 +73,7 @@ async fn converse(app: App, service: Service, request: Request) -> Result<Respon
     if passage.has_refused_key() {
         return Err(ApiError::InvalidKey);
     }
-    let was_charged = parts.extensions.get::<Ledger>().is_some_and(|ledger| ledger.entry().is_some());
+    let was_charged = Caller::of(&parts.extensions).is_some_and(|caller| caller.entry().is_some());
     if !was_charged {
         admit(&mut parts, &app).await?;
     }

@@ -19,7 +19,7 @@ use super::answer::Answer;
 use super::call::Call;
 use super::passage::Passage;
 use super::tools;
-use crate::access::Ledger;
+use crate::access::Caller;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::request_id;
@@ -68,8 +68,8 @@ impl Server {
 
     /// Gives back what a call that failed was charged.
     fn refund(&self, caller: &Parts) {
-        if let Some(ledger) = caller.extensions.get::<Ledger>() {
-            self.app.admission.refund_failed(ledger);
+        if let Some(caller) = Caller::of(&caller.extensions) {
+            self.app.admission.refund_failed(caller);
         }
     }
 }

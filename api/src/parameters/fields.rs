@@ -66,9 +66,11 @@ impl Reader<'_> {
         columns: &'static [&'static str],
         others: &'static [&'static str],
     ) -> Option<Vec<&'static str>> {
-        let all: Vec<&str> =
-            columns.iter().chain(others.iter().filter(|other| !columns.contains(other))).copied().collect();
-        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MOST_FIELDS, "items": { "type": "string", "enum": all } });
+        let schema = || {
+            let others = others.iter().filter(|other| !columns.contains(other));
+            let all: Vec<&str> = columns.iter().chain(others).copied().collect();
+            json!({ "type": "array", "minItems": 1, "maxItems": MOST_FIELDS, "items": { "type": "string", "enum": all } })
+        };
         let text = self.value("fields", schema)?;
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         self.require(names.len() <= MOST_FIELDS, "fields", "has more than 50 names");
@@ -83,8 +85,9 @@ impl Reader<'_> {
 
     /// CSV when the client names it and does not rank JSON at least as high.
     fn accepted(&self) -> Format {
-        let accept =
-            self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
+            return Format::Json;
+        };
         let (csv, json) = (weight(accept, "text/csv"), weight(accept, "application/json"));
         if csv > Decimal::ZERO && csv > json { Format::Csv } else { Format::Json }
     }

@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use opentelemetry::propagation::{Extractor, TextMapPropagator};
-use opentelemetry::trace::TracerProvider;
+use opentelemetry::trace::{TraceContextExt, TracerProvider};
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -47,4 +47,9 @@ pub(crate) fn continue_from(span: &Span, headers: &HeaderMap) {
     }
     // A trace that cannot be continued begins here.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
+}
+
+/// Names a span that is open anew.
+pub(crate) fn rename(span: &Span, name: String) {
+    span.context().span().update_name(name);
 }

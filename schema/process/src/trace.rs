@@ -19,3 +19,11 @@ pub fn continue_from(span: &Span, headers: &HeaderMap) {
     #[cfg(not(feature = "otlp"))]
     let _ = (span, headers);
 }
+
+/// Names a span that is open by what became known only since it began; a name that is recorded as a field comes too late.
+pub fn rename(span: &Span, name: String) {
+    #[cfg(feature = "otlp")]
+    crate::otlp::rename(span, name);
+    #[cfg(not(feature = "otlp"))]
+    let _ = (span, name);
+}
