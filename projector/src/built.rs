@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
 use chrono::Datelike;
-use market::bars::{Bars, Packed, digest};
+use market::bars::{Bars, digest};
 use market::identity::Identity;
 use market::measure::Derived;
 use market::measure::fund::Fund;
 use market::row::{DividendRow, Json};
 use market::symbol::Symbol;
 use serde::Serialize;
-use store::copy::{EncodeError, encode_rows, encode_values};
-use tokio_postgres::types::{ToSql, Type};
+use store::copy::{CopyRow, EncodeError, encode_rows, encode_values};
+use store::years::PricesRow;
+use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
 use crate::served::Served;
@@ -144,24 +145,12 @@ fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -
 
 impl Year {
     fn of(symbol: &str, year: i32, mut bars: Bars) -> Result<Self, DeriveError> {
-        const TYPES: [Type; 8] = [
-            Type::TEXT,
-            Type::INT4,
-            Type::INT8,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::BYTEA,
-            Type::BYTEA,
-        ];
         bars.canonicalize();
         let packed = bars.pack()?;
         let digest = packed.digest();
-        let Packed { days, close, range, volume, extra, .. } = packed;
+        let row = PricesRow::of(symbol, year, digest, &packed);
         let mut out = BytesMut::new();
-        let values: [&(dyn ToSql + Sync); 8] =
-            [&symbol, &year, &digest, &days, &close, &range, &volume, &extra];
-        encode_values(&TYPES, &values, &mut out)?;
+        encode_values(PricesRow::TYPES, &row.values(), &mut out)?;
         Ok(Self { year, digest, encoded: out.freeze() })
     }
 }

@@ -6,9 +6,9 @@ use event_log::frame::{Body, Frame};
 use market::bars::{Bars, Packed};
 use rayon::prelude::*;
 use store::copy::copy_into;
-use store::copy_row;
 use store::facts::packed;
 use store::symbol_facts::Columns;
+use store::years::BarsRow;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
@@ -18,22 +18,6 @@ use crate::written::{WrittenYear, YearKey};
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
-
-copy_row! {
-    struct BarsRow<'a> in "bars" {
-        symbol: &'a str,
-        source: &'a str,
-        year: i32,
-        last_day: Option<i32>,
-        digest: i64,
-        days: &'a [u8],
-        close: &'a [u8],
-        range: &'a [u8],
-        volume: &'a [u8],
-        extra: &'a [u8],
-        versions: &'a [u8],
-    }
-}
 
 /// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
 pub async fn apply_prices(
@@ -82,9 +66,7 @@ async fn write(transaction: &Transaction<'_>, merged: &[WrittenYear]) -> Result<
 
 fn row(written: &WrittenYear) -> BarsRow<'_> {
     let (symbol, source, year) = &written.key;
-    let Packed { days, close, range, volume, extra, versions } = &written.packed;
-    let (year, last_day, digest) = (*year, written.last_day, written.digest);
-    BarsRow { symbol, source, year, last_day, digest, days, close, range, volume, extra, versions }
+    BarsRow::of(symbol, source, *year, written.last_day, written.digest, &written.packed)
 }
 
 fn by_year(frames: &[&Frame]) -> HashMap<YearKey, Vec<Bars>> {

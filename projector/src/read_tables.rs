@@ -7,8 +7,9 @@ use chrono::NaiveDate;
 use market::identity::Identity;
 use market::row::Json;
 use market::symbol::Symbol;
-use store::copy::{copy_encoded, copy_values};
+use store::copy::{CopyRow, copy_encoded, copy_values};
 use store::db::{DbError, generation_schema};
+use store::years::PricesRow;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -25,8 +26,6 @@ const DELETE_YEARS: &str = include_str!("../queries/prices_delete_years.sql");
 const DIFFERING: &str = include_str!("../queries/digests_differing.sql");
 const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
 const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
-const COPY_PRICES: &str =
-    "copy prices (symbol, year, digest, days, close, range, volume, extra) from stdin binary";
 const IDENTITIES: &str = include_str!("../queries/identities.sql");
 const SYMBOLS: &str = include_str!("../queries/symbols_of.sql");
 const DELETE_SYMBOLS: &str = include_str!("../queries/symbols_delete.sql");
@@ -170,7 +169,7 @@ async fn replace_prices(
         transaction.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
     }
     if !written.is_empty() {
-        copy_encoded(transaction, COPY_PRICES, written).await?;
+        copy_encoded(transaction, PricesRow::STATEMENT, written).await?;
     }
     Ok(changes)
 }

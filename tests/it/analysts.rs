@@ -109,6 +109,40 @@ async fn plain_columns_are_what_is_served() -> Result<()> {
     Ok(())
 }
 
+/// Two years of sessions with a price for everything, a close alone now and then, weeks without any and a Saturday.
+fn long_history() -> String {
+    let first = chrono::NaiveDate::from_ymd_opt(2023, 1, 2).expect("a day");
+    let sessions = first.iter_days().take(540).enumerate().filter(|(day, _)| day % 7 < 5 || *day == 40);
+    let rows = sessions.filter(|(day, _)| !(200..230).contains(day)).map(|(day, date)| {
+        let close = 10_000 + (day * 7_919) % 997;
+        let (open, high, low) = (close + 5, close + 9 + day % 13, close - day % 7);
+        let price = |cents: usize| format!("{}.{:02}", cents / 100, cents % 100);
+        let [open, high, low, close] = [open, high, low, close].map(price);
+        match day % 11 {
+            3 => format!("LONG,{date},,,,{close},,,\n"),
+            4 => format!("LONG,{date},{open},,,{close},{day},,9\n"),
+            _ => format!("LONG,{date},{open},{high},{low},{close},{}000,{close}1,{day}\n", day * day),
+        }
+    });
+    let head = "symbol,date,open,high,low,close,volume,vwap,trade_count\n".to_owned();
+    std::iter::once(head).chain(rows).collect()
+}
+
+#[tokio::test]
+async fn years_are_unpacked_as_they_are_served() -> Result<()> {
+    let app = market().await?;
+    load(&app, "prices-long.csv", "test", &long_history()).await?;
+    app.catch_up().await?;
+    let (api, key) = (app.api_serve().await?, app.key("professional").await?);
+    let analyst = session(&app).await?;
+    let seen = "select date::text, open::text, high::text, low::text, close::text as raw_close, volume::text,
+        vwap::text from prices where symbol = 'LONG' order by date";
+    let path =
+        "/v1/prices/LONG?start_date=2023-01-01&adjustment=raw&sort=date.asc&decimals=string&limit=5000";
+    let fields = ["date", "open", "high", "low", "raw_close", "volume", "vwap"];
+    agree(&analyst, (&api, &key), path, seen, &fields).await
+}
+
 #[tokio::test]
 async fn a_session_begins_in_the_served_generation_and_may_name_another() -> Result<()> {
     let app = market().await?;

@@ -120,10 +120,14 @@ impl Rows for Vec<PriceSeries> {
         self.iter().map(|series| series.bars.len()).sum()
     }
     fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
-        Ok((Codec::Columns, encode_columns(self)?))
+        Ok((Codec::Blocks, encode_columns(self)?))
     }
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
-        if codec == Codec::Columns { decode_columns(bytes) } else { Err(FrameError::Header(CODEC)) }
+        // The columns themselves say which of the two they are.
+        match codec {
+            Codec::Blocks | Codec::Columns => decode_columns(bytes),
+            _ => Err(FrameError::Header(CODEC)),
+        }
     }
     fn json(&self) -> Result<Value, FrameError> {
         Ok(self.iter().flat_map(bars_json).collect())

@@ -16,7 +16,7 @@ const COMPRESSED_FROM: usize = 4096;
 /// How the body bytes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// Columns in postcard, for prices.
+    /// Columns of varints, in which programs before blocks wrote prices.
     Columns,
     /// JSON, for all other kinds.
     Json,
@@ -24,11 +24,13 @@ pub enum Codec {
     JsonZstd,
     /// Several frames' bodies behind each other, each written as it says itself ([`crate::shared`]).
     Shared,
+    /// Columns of blocks (`market::bars`), for prices.
+    Blocks,
 }
 
 impl Codec {
     /// Every codec, in their order.
-    pub const ALL: [Self; 4] = [Self::Columns, Self::Json, Self::JsonZstd, Self::Shared];
+    pub const ALL: [Self; 5] = [Self::Columns, Self::Json, Self::JsonZstd, Self::Shared, Self::Blocks];
 
     /// Its word in a header.
     pub(crate) fn as_str(self) -> &'static str {
@@ -37,8 +39,10 @@ impl Codec {
             Self::Json => "json",
             Self::JsonZstd => "json+zstd",
             Self::Shared => "shared",
+            Self::Blocks => "blocks",
         }
     }
+
     /// The codec of a header's word.
     pub(crate) fn parse(word: &str) -> Result<Self, FrameError> {
         Self::ALL
@@ -62,7 +66,7 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     match codec {
         Codec::Json => Ok(serde_json::from_slice(bytes)?),
         Codec::JsonZstd => Ok(serde_json::from_slice(&decompress(bytes)?)?),
-        Codec::Columns | Codec::Shared => Err(FrameError::Header(CODEC)),
+        Codec::Columns | Codec::Blocks | Codec::Shared => Err(FrameError::Header(CODEC)),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::event::{
     Decision, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
 };
 use crate::record::Record;
-use crate::records::Records;
+use crate::records::{self, PackedRecordsError};
 use crate::symbol::Symbol;
 
 pub use crate::observation::Observation;
@@ -87,16 +87,17 @@ pub struct History {
 macro_rules! kept {
     ($($record:ident => $list:ident),* $(,)?) => {
         impl History {
-            /// Adds what a source said of one kind, as far as the security owns the day that it concerns. Kinds that are
-            /// not kept add nothing.
+            /// Adds what a source said of one kind, from its packed records, as far as the security owns the day that it
+            /// concerns. Kinds that are not kept add nothing.
             pub fn add(
                 &mut self,
-                records: &Records,
+                kind: Kind,
                 source: &str,
+                packed: &[u8],
                 owns: impl Fn(NaiveDate) -> bool,
-            ) -> Result<(), serde_json::Error> {
-                $(if records.kind() == $record::KIND {
-                    let mut said = records.read::<$record>(source)?;
+            ) -> Result<(), PackedRecordsError> {
+                $(if kind == $record::KIND {
+                    let mut said = records::read::<$record>(source, packed)?;
                     said.retain(|observation| observation.record.date().is_none_or(&owns));
                     self.$list.append(&mut said);
                 })*

@@ -4,10 +4,12 @@
 //! every decimal is exact.
 
 pub mod bars;
+mod digits;
 pub mod event;
 pub mod history;
 pub mod identity;
 pub mod measure;
+mod numeric;
 mod observation;
 pub mod price;
 pub mod record;

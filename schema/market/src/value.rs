@@ -10,6 +10,9 @@ use postgres_types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::digits::{shortest, text};
+use crate::numeric;
+
 /// Decimal places of prices and per-share amounts in answers.
 pub const PLACES_AMOUNT: u32 = 6;
 /// Decimal places of percents and ratios in answers.
@@ -26,7 +29,7 @@ pub const PATTERN: &str = r"^-?[0-9]+(\.[0-9]+)?$";
 
 /// Rounds half away from zero and drops trailing zeros.
 pub fn round(value: Decimal, places: u32) -> Decimal {
-    value.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero).normalize()
+    shortest(value.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero))
 }
 
 /// Why a text is not a number the service can hold.
@@ -170,17 +173,18 @@ impl fmt::Display for Exact {
 
 impl From<Decimal> for Exact {
     fn from(value: Decimal) -> Self {
-        Self(value.normalize())
+        Self(shortest(value))
     }
 }
 
 impl Serialize for Exact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if AS_TEXT.get() {
-            return serializer.collect_str(&self.0);
+            return serializer.serialize_str(&text(self.0));
         }
-        let raw = serde_json::value::RawValue::from_string(self.0.to_string())
-            .map_err(serde::ser::Error::custom)?;
+        let text = text(self.0);
+        let raw: &serde_json::value::RawValue =
+            serde_json::from_str(&text).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
     }
 }
@@ -199,7 +203,7 @@ impl ToSql for Exact {
         ty: &Type,
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        self.0.to_sql(ty, out)
+        if numeric::write(self.0, out) { Ok(IsNull::No) } else { self.0.to_sql(ty, out) }
     }
     fn accepts(ty: &Type) -> bool {
         <Decimal as ToSql>::accepts(ty)
@@ -210,7 +214,7 @@ impl ToSql for Exact {
 impl<'a> FromSql<'a> for Exact {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         // Numeric keeps no trailing zeros of ours, but its binary form pads the scale to groups of four digits.
-        Decimal::from_sql(ty, raw).map(|value| Self(value.normalize()))
+        numeric::read(raw).map_or_else(|| Decimal::from_sql(ty, raw), Ok).map(Self::from)
     }
     fn accepts(ty: &Type) -> bool {
         <Decimal as FromSql>::accepts(ty)

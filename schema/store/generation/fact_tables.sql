@@ -12,7 +12,7 @@ create table frames (
   rows integer not null
 );
 
--- Prices: one row per symbol, source and year, holding columns of delta-coded scaled integers (market::bars).
+-- Prices: one row per symbol, source and year, holding columns of scaled integers in blocks (market::bars).
 create table bars (
   symbol text collate "C" not null,
   source text collate "C" not null,
@@ -31,7 +31,7 @@ alter table bars
   alter column days set storage external, alter column close set storage external,
   alter column range set storage external, alter column volume set storage external,
   alter column extra set storage external, alter column versions set storage external;
--- A year is 2 to 3 kB: kept in the row, it is one place to write and to read instead of four.
+-- A year is 1 to 3 kB: kept in the row, it is one place to write and to read instead of four.
 -- A day writes one year of each symbol again: what it leaves is cleared every other day, or the table would grow by a fifth.
 alter table bars set (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
 create index bars_by_year on bars (year, last_day);

@@ -372,7 +372,7 @@ create table sectors (
 create index dividends_by_symbol on dividends (symbol, ex_date desc);
 create index quarantine_by_symbol on quarantine (symbol);
 
--- Raw bars of the winning source per day: columns of delta-coded scaled integers (market::bars), one row per year.
+-- Raw bars of the winning source per day: columns of scaled integers in blocks (market::bars), one row per year.
 create table prices (
   symbol text collate "C" not null,
   year integer not null,
@@ -389,7 +389,7 @@ alter table prices
   alter column days set storage external, alter column close set storage external,
   alter column range set storage external, alter column volume set storage external,
   alter column extra set storage external;
--- A year is 2 to 3 kB: kept in the row, it is one place to write and to read instead of four.
+-- A year is 1 to 3 kB: kept in the row, it is one place to write and to read instead of four.
 -- A day writes one year of each symbol again: what it leaves is cleared every other day, or the table would grow by a fifth.
 alter table prices set (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
 

@@ -1,58 +1,121 @@
--- For SQL users: the packed prices of a generation as rows. Run in the generation's own schema, which the functions keep as
--- their search path, so that they work from any other. Columns are sequences of base-128 integers of 64 bits, signed ones
--- zigzag-coded; open, high, low and vwap are differences to the close; 0 marks an absent value, so codes are shifted by one.
-create or replace function codes(bytes bytea) returns bigint[] language plpgsql immutable strict parallel safe as $$
+-- For SQL users: the packed prices of a generation as rows (market::bars). Run in the generation's own schema, which the
+-- functions keep as their search path, so that they work from any other.
+
+-- A base-128 integer, the lowest seven bits first, and where the bytes go on after it.
+create or replace function number_at(bytes bytea, inout at integer, out number bigint)
+language plpgsql immutable strict parallel safe as $$
 declare
-  codes bigint[] := '{}';
-  code bigint := 0;
   shift integer := 0;
   byte integer;
 begin
-  for i in 0 .. length(bytes) - 1 loop
-    byte := get_byte(bytes, i);
-    code := code | ((byte & 127)::bigint << shift);
-    if byte < 128 then
-      codes := codes || code;
-      code := 0;
-      shift := 0;
-    else
-      shift := shift + 7;
-    end if;
+  number := 0;
+  loop
+    byte := get_byte(bytes, at);
+    number := number | ((byte & 127)::bigint << shift);
+    at := at + 1;
+    shift := shift + 7;
+    exit when byte < 128;
   end loop;
-  return codes;
 end $$;
 
 -- The signed number of a code: its last bit is the sign, the 63 before it are the number.
 create or replace function signed(code bigint) returns bigint language sql immutable parallel safe as
   'select ((code >> 1) & 9223372036854775807) # -(code & 1)';
 
+-- The values of a column, and where the bytes go on after it. Blocks of 32 codes of equal width begin with a byte that says the
+-- width and how they are coded: as they are; signed; signed and one more, where 0 marks an absent value.
+create or replace function column_at(bytes bytea, count integer, inout at integer, out numbers bigint[])
+language plpgsql immutable strict parallel safe as $$
+declare
+  head integer;
+  width integer;
+  mask bigint;
+  bit integer;
+  code bigint;
+begin
+  numbers := '{}';
+  for i in 0 .. count - 1 loop
+    if i % 32 = 0 then
+      head := get_byte(bytes, at);
+      width := head % 65;
+      mask := case when width = 64 then -1 else ~((-1)::bigint << width) end;
+      at := at + 1;
+      bit := 0;
+    end if;
+    code := 0;
+    for byte in bit / 8 .. (bit + width + 7) / 8 - 1 loop
+      if byte * 8 < bit then
+        code := get_byte(bytes, at + byte) >> (bit - byte * 8);
+      else
+        code := code | (get_byte(bytes, at + byte)::bigint << (byte * 8 - bit));
+      end if;
+    end loop;
+    code := code & mask;
+    bit := bit + width;
+    numbers := numbers || case head / 65 when 0 then code when 1 then signed(code) else signed(nullif(code, 0) - 1) end;
+    if i % 32 = 31 or i = count - 1 then
+      at := at + (bit + 7) / 8;
+    end if;
+  end loop;
+end $$;
+
+-- Days are differences to the next weekday, closes to the close before, opens too; highs and lows are what is beyond open and
+-- close, vwap is a difference to the close.
 create or replace function unpacked(year prices)
 returns table (date date, open numeric, high numeric, low numeric, close numeric, volume bigint, vwap numeric, trade_count bigint)
 language plpgsql immutable strict parallel safe set search_path from current as $$
 declare
-  days bigint[] := codes(year.days);
-  closes bigint[] := codes(year.close);
-  ranges bigint[] := codes(year.range);
-  volumes bigint[] := codes(year.volume);
-  extras bigint[] := codes(year.extra);
-  scale integer := days[1];
-  unit numeric := round(power(10::numeric, -scale), scale);
-  n integer := days[2];
-  vwaps integer := extras[1];
-  day integer := 0;
-  last bigint := 0;
+  at integer := 1;
+  n integer;
+  scale integer;
+  unit numeric;
+  day integer;
+  days bigint[];
+  closes bigint[];
+  opens bigint[];
+  highs bigint[];
+  lows bigint[];
+  volumes bigint[];
+  vwaps bigint[];
+  counts bigint[];
+  last bigint;
+  first bigint;
+  opened bigint;
 begin
+  if get_byte(year.days, 0) <> 32 then
+    raise exception 'prices of % % are packed in a form that is not known here', year.symbol, year.year
+      using hint = 'run projector migrate';
+  end if;
+  select * from number_at(year.days, at) into at, scale;
+  select * from number_at(year.days, at) into at, n;
+  select a.at, signed(a.number) from number_at(year.days, at) a into at, day;
+  select numbers from column_at(year.days, n - 1, at) into days;
+  select a.at, signed(a.number) from number_at(year.close, 0) a into at, last;
+  select numbers from column_at(year.close, n, at) into closes;
+  select * from column_at(year.range, n, 0) into at, opens;
+  select * from column_at(year.range, n, at) into at, highs;
+  select * from column_at(year.range, n, at) into at, lows;
+  select numbers from column_at(year.volume, n, 0) into volumes;
+  if length(year.extra) > 0 then
+    select * from column_at(year.extra, n * get_byte(year.extra, 0), 2) into at, vwaps;
+    select numbers from column_at(year.extra, n * get_byte(year.extra, 1), at) into counts;
+  end if;
+  unit := round(power(10::numeric, -scale), scale);
   for i in 1 .. n loop
-    day := day + signed(days[2 + i]);
-    last := last + signed(closes[1 + i]);
+    if i > 1 then
+      day := day + case day % 7 when 5 then 3 when 6 then 2 else 1 end + days[i - 1];
+    end if;
     date := '0001-01-01'::date + (day - 1);
-    close := trim_scale(last * unit);
-    open := trim_scale((last + signed(nullif(ranges[1 + i], 0) - 1)) * unit);
-    high := trim_scale((last + signed(nullif(ranges[2 + n + i], 0) - 1)) * unit);
-    low := trim_scale((last + signed(nullif(ranges[3 + 2 * n + i], 0) - 1)) * unit);
-    volume := signed(nullif(volumes[1 + i], 0) - 1);
-    vwap := case when vwaps > 0 then trim_scale((last + signed(nullif(extras[1 + i], 0) - 1)) * unit) end;
-    trade_count := signed(nullif(extras[2 + vwaps + i], 0) - 1);
+    first := last;
+    last := coalesce(first + closes[i], last);
+    opened := coalesce(first + opens[i], last);
+    close := case when closes[i] is not null then trim_scale(last * unit) end;
+    open := trim_scale((first + opens[i]) * unit);
+    high := trim_scale((greatest(opened, last) + highs[i]) * unit);
+    low := trim_scale((least(opened, last) - lows[i]) * unit);
+    volume := volumes[i];
+    vwap := trim_scale((last + vwaps[i]) * unit);
+    trade_count := counts[i];
     return next;
   end loop;
 end $$;
@@ -72,5 +135,8 @@ do $$
 begin
   if to_regprocedure('varints(bytea)') is not null then
     drop function varints(bytea), unzigzag(numeric);
+  end if;
+  if to_regprocedure('codes(bytea)') is not null then
+    drop function codes(bytea);
   end if;
 end $$;

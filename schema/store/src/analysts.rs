@@ -20,12 +20,17 @@ pub(crate) async fn open(client: &impl GenericClient, id: i32, schema: &str) -> 
     let views = analyst_schema(id);
     let enter = "select set_config('search_path', $1, true)";
     client.execute(enter, &[&schema]).await?;
-    client.batch_execute(UNPACK).await?;
+    unpack(client).await?;
     client.batch_execute(&format!("create schema {views}")).await?;
     client.execute(enter, &[&format!("{views}, {schema}")]).await?;
     client.batch_execute(ANALYST).await?;
     client.execute(enter, &[&schema]).await?;
     Ok(())
+}
+
+/// Gives the generation that the search path names first the functions that unpack its prices.
+pub(crate) async fn unpack(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
+    client.batch_execute(UNPACK).await
 }
 
 /// Generations from before there were views.

@@ -51,8 +51,8 @@ macro_rules! copy_row {
 }
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
-/// Bytes of an encoded row, about.
-const ROW: usize = 256;
+/// Bytes of an encoded row, seldom more.
+const ROW: usize = 1024;
 /// Bytes sent at a time.
 const PIECE: usize = 1 << 17;
 

@@ -116,6 +116,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Runner::new(&schema::migrations()?).run_async(&mut client).await?;
     grant_database(&client).await?;
     repack::pack_observations(&mut client, RECORDS).await?;
+    repack::pack_bars(&mut client, generation_schema).await?;
     let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
     if first.is_none() {
         let transaction = client.transaction().await?;

@@ -1,5 +1,6 @@
 //! Why the database cannot be used, and what its errors say.
 
+use market::bars::BarsError;
 use market::records::PackedRecordsError;
 use postgres_types::Type;
 use tokio_postgres::error::SqlState;
@@ -53,13 +54,15 @@ pub enum EncodeError {
     TooManyColumns(usize),
 }
 
-/// Why old observations cannot be packed.
+/// Why what an older program left cannot be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum RepackError {
     #[error(transparent)]
     Packed(#[from] PackedRecordsError),
     #[error("the frame id of an observation of {symbol:?} is not 16 bytes, or its line is negative")]
     Provenance { symbol: String },
+    #[error("bars of {symbol:?}: {source}")]
+    Bars { symbol: String, source: BarsError },
 }
 
 /// An error with all its causes; tokio-postgres alone prints only "db error".

@@ -10,7 +10,7 @@ use tokio_postgres::{GenericClient, Row};
 use market::bars::{BarsError, Packed};
 use market::event::Security;
 use market::history::{Observation, PolicyRule, SourcePolicy};
-use market::records::{PackedRecordsError, Records, newest_session};
+use market::records::{self, PackedRecordsError, Records, newest_session};
 use market::symbol::Symbol;
 
 /// Why facts could not be read.
@@ -38,9 +38,9 @@ const POLICY: &str = include_str!("../queries/source_policy.sql");
 pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observation<Security>>, FactsError> {
     let mut securities = Vec::new();
     for row in client.query(SECURITIES, &[]).await? {
-        let (records, symbol) = (unpack_records(&row)?, row.try_get::<_, &str>("symbol")?);
-        let said = records.read(row.try_get("source")?);
-        securities.extend(said.map_err(|source| FactsError::Record { symbol: symbol.to_owned(), source })?);
+        let symbol: &str = row.try_get("symbol")?;
+        let said = records::read(row.try_get("source")?, row.try_get("packed")?);
+        securities.extend(said.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?);
     }
     Ok(securities)
 }

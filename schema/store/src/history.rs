@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use market::bars::{Bars, date_of};
+use market::bars::{Bars, Closes, date_of};
 use market::history::{History, SourceBars};
 use market::identity::Identity;
-use market::records::Records;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
@@ -133,10 +132,8 @@ pub fn history(
     for symbol in symbols_of([identity]) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {
-            let records = Records::unpack(kind, packed)
-                .map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?;
-            let added = history.add(&records, source, |date| identity.owns(symbol, date));
-            added.map_err(|source| FactsError::Record { symbol: symbol.to_owned(), source })?;
+            let added = history.add(kind, source, packed, |date| identity.owns(symbol, date));
+            added.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?;
         }
         let own = symbol == identity.symbol.as_str();
         let room = facts.years().count();
@@ -183,15 +180,20 @@ fn add_year(
 ) -> Result<bool, FactsError> {
     let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
     let columns = &of_year.columns;
-    let bars = if closes { columns.unpack_closes() } else { columns.unpack() }.map_err(damaged)?;
-    let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
-        identity
-            .spans
-            .iter()
-            .any(|s| s.symbol.as_str() == symbol && s.from <= date_of(*first) && date_of(*last) <= s.to)
+    let year_of = match closes {
+        true => columns.unpack_closes().map(Unpacked::Closes),
+        false => columns.unpack().map(Unpacked::Bars),
+    };
+    let year_of = year_of.map_err(damaged)?;
+    let of_the_symbol = || identity.spans.iter().filter(|span| span.symbol.as_str() == symbol);
+    let whole = year_of.days().first().zip(year_of.days().last()).is_some_and(|(first, last)| {
+        of_the_symbol().any(|span| span.from <= date_of(*first) && date_of(*last) <= span.to)
     });
-    let bars = if whole { bars } else { restrict(&bars, |day| identity.owns(symbol, date_of(day))) };
-    if bars.is_empty() {
+    let year_of = match whole {
+        true => year_of,
+        false => Unpacked::Bars(restrict(&year_of.into(), |day| identity.owns(symbol, date_of(day)))),
+    };
+    if year_of.days().is_empty() {
         return Ok(false);
     }
     if !closes && matches!(columns, Columns::Closes { .. }) {
@@ -210,11 +212,40 @@ fn add_year(
     if closes {
         prices.closes_only.push(year);
     }
-    prices.bars = std::mem::take(&mut prices.bars).append(bars).map_err(damaged)?;
+    let before = std::mem::take(&mut prices.bars);
+    let all = match year_of {
+        Unpacked::Bars(bars) => before.append(bars),
+        Unpacked::Closes(closes) => before.append_closes(closes),
+    };
+    prices.bars = all.map_err(damaged)?;
     if known.is_none() {
         prices.bars.reserve(room * BARS_OF_YEAR);
     }
     Ok(true)
+}
+
+/// A year of bars, as far as it was unpacked.
+enum Unpacked {
+    Bars(Bars),
+    Closes(Closes),
+}
+
+impl Unpacked {
+    fn days(&self) -> &[i32] {
+        match self {
+            Self::Bars(bars) => &bars.day,
+            Self::Closes(closes) => &closes.day,
+        }
+    }
+}
+
+impl From<Unpacked> for Bars {
+    fn from(unpacked: Unpacked) -> Self {
+        match unpacked {
+            Unpacked::Bars(bars) => bars,
+            Unpacked::Closes(closes) => closes.into(),
+        }
+    }
 }
 
 fn restrict(bars: &Bars, keep: impl Fn(i32) -> bool) -> Bars {

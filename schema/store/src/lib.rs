@@ -14,5 +14,6 @@ mod repack;
 mod schema;
 pub mod symbol_facts;
 pub mod tls;
+pub mod years;
 
 pub use from_row::FromRow;

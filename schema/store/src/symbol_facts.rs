@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use market::bars::{Bars, BarsError, Packed};
+use market::bars::{Bars, BarsError, Closes, Packed};
 use market::event::Kind;
 
 /// What every source said of one symbol, the kinds aside that concern who it is or the whole market.
@@ -40,8 +40,8 @@ pub enum Columns {
     },
 }
 
-/// Memory that an entry takes beside its bytes, about.
-const ENTRY: usize = 120;
+/// Memory that an entry takes beside its bytes, about: its place in the map, its boxes, and what the allocator rounds up.
+const ENTRY: usize = 320;
 
 impl SymbolFacts {
     /// Whether records of a kind are among them.
@@ -106,18 +106,18 @@ impl Columns {
     pub fn unpack(&self) -> Result<Bars, BarsError> {
         match self {
             Self::All(packed) => packed.unpack(),
-            Self::Closes { .. } => self.unpack_closes(),
+            Self::Closes { .. } => self.unpack_closes().map(Bars::from),
         }
     }
 
-    /// Days, closes and versions; every other value is absent.
+    /// Days, closes and versions.
     ///
     /// # Errors
     /// When they are damaged.
-    pub fn unpack_closes(&self) -> Result<Bars, BarsError> {
+    pub fn unpack_closes(&self) -> Result<Closes, BarsError> {
         match self {
-            Self::All(packed) => Bars::unpack_closes(&packed.days, &packed.close, &packed.versions),
-            Self::Closes { days, close, versions } => Bars::unpack_closes(days, close, versions),
+            Self::All(packed) => Closes::unpack(&packed.days, &packed.close, &packed.versions),
+            Self::Closes { days, close, versions } => Closes::unpack(days, close, versions),
         }
     }
 

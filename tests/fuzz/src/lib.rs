@@ -3,7 +3,7 @@
 
 use async_nats::HeaderMap;
 use event_log::frame::{Envelope, Frame};
-use market::bars::{Bars, Packed};
+use market::bars::{Closes, Packed};
 use market::event::Kind;
 use market::records::Records;
 
@@ -51,7 +51,7 @@ pub fn frames(bytes: &[u8]) {
 /// Packed columns of bars, and a packed set of observations.
 pub fn columns(bytes: &[u8]) {
     if let Ok(packed) = postcard::from_bytes::<Packed>(bytes) {
-        let _ = Bars::unpack_closes(&packed.days, &packed.close, &packed.versions);
+        let _ = Closes::unpack(&packed.days, &packed.close, &packed.versions);
         if let Ok(bars) = packed.unpack() {
             for index in 0..bars.len() {
                 let _ = bars.decimal(bars.bar(index).close);

@@ -57,7 +57,7 @@ async fn large_log(app: &TestApp) -> Result<String> {
     std::fs::write(&small, "symbol,date,close\nKEPT,2024-06-28,7\n")?;
     app.ingest(&["load", &small.display().to_string(), "--source", "test"]).await?.success()?;
     app.catch_up().await?;
-    let feed = market(app, "250", "15").await?;
+    let feed = market(app, "400", "15").await?;
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     let blocks = app.servers().nats.block_files(&app.endpoints().stream).await?;
     assert!(blocks.len() > 1, "{blocks:?}");

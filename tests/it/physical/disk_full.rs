@@ -9,7 +9,7 @@ use crate::log_copies::{market, messages, verify};
 use crate::replay::{OBSERVED, digest};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-const SYMBOLS: &str = "60";
+const SYMBOLS: &str = "90";
 const YEARS: &str = "10";
 
 async fn load(app: &TestApp, feed: &str) -> Result<harness::Output> {

@@ -60,6 +60,28 @@ pub struct Bars {
     pub versions: Vec<BarVersion>,
 }
 
+/// Bars of which no more is known than session, close and version; columns as in [`Bars`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Closes {
+    /// Decimal places of the closes.
+    pub scale: u32,
+    /// Sessions, as day numbers.
+    pub day: Vec<i32>,
+    /// Close, scaled.
+    pub close: Vec<i64>,
+    /// Positions in `versions`.
+    pub version: Vec<u16>,
+    /// The distinct versions of the bars.
+    pub versions: Vec<BarVersion>,
+}
+
+impl From<Closes> for Bars {
+    fn from(Closes { scale, day, close, version, versions }: Closes) -> Self {
+        let [open, high, low, volume] = std::array::from_fn(|_| vec![MISSING; day.len()]);
+        Self { scale, day, open, high, low, close, volume, version, versions, ..Self::default() }
+    }
+}
+
 impl Bars {
     /// Number of bars.
     pub fn len(&self) -> usize {
@@ -115,12 +137,10 @@ impl Bars {
         if scale <= self.scale {
             return Ok(());
         }
-        let factor = 10i64.checked_pow(scale - self.scale).ok_or(BarsError::ScaleOverflow)?;
-        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap] {
-            for value in column.iter_mut().filter(|value| **value != MISSING) {
-                *value = value.checked_mul(factor).ok_or(BarsError::ScaleOverflow)?;
-            }
-        }
+        let places = scale - self.scale;
+        [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap]
+            .into_iter()
+            .try_for_each(|column| scale_up(column, places))?;
         self.scale = scale;
         Ok(())
     }
@@ -156,6 +176,20 @@ impl Bars {
         self.day.extend_from_slice(&other.day[range]);
     }
 
+    /// Appends bars on the same scale of which nothing but the closes is known; everything but their versions.
+    pub(super) fn extend_closes(&mut self, day: &[i32], close: &[i64]) {
+        let bars = self.len() + day.len();
+        self.day.extend_from_slice(day);
+        self.close.extend_from_slice(close);
+        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.volume] {
+            column.resize(bars, MISSING);
+        }
+        for column in [&mut self.vwap, &mut self.trade_count].into_iter().filter(|column| !column.is_empty())
+        {
+            column.resize(bars, MISSING);
+        }
+    }
+
     /// Makes room for so many more bars.
     pub fn reserve(&mut self, bars: usize) {
         self.day.reserve(bars);
@@ -169,6 +203,18 @@ impl Bars {
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }
+}
+
+/// Gives prices so many more decimal places.
+pub(super) fn scale_up(column: &mut [i64], places: u32) -> Result<(), BarsError> {
+    if places == 0 {
+        return Ok(());
+    }
+    let factor = 10i64.checked_pow(places).ok_or(BarsError::ScaleOverflow)?;
+    for value in column.iter_mut().filter(|value| **value != MISSING) {
+        *value = value.checked_mul(factor).ok_or(BarsError::ScaleOverflow)?;
+    }
+    Ok(())
 }
 
 fn push_optional(column: &mut Vec<i64>, before: usize, value: i64) {

@@ -11,3 +11,8 @@ pub enum BarsError {
     #[error("a price does not fit the scale of its neighbours")]
     ScaleOverflow,
 }
+
+impl BarsError {
+    /// A column has more or fewer values than there are days.
+    pub(super) const LENGTHS: Self = Self::Damaged("columns differ in length");
+}

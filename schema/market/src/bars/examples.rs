@@ -160,7 +160,13 @@ fn versions_rank_by_revision_then_time_then_withdrawal_then_line_then_frame() {
 
 #[test]
 fn packed_columns_have_to_agree() {
-    let good = bars(2, &[(730_001, 100), (730_002, 200)]).pack().unwrap();
+    // Of absent values alone, three take no more bytes than two.
+    let with_highs = |rows: &[(i32, i64)]| {
+        let mut some = bars(2, rows);
+        some.high.fill(900);
+        some.pack().unwrap()
+    };
+    let good = with_highs(&[(730_001, 100), (730_002, 200)]);
     let mut full = bars(2, &[(730_001, 100), (730_002, 200)]);
     (full.vwap, full.trade_count) = (vec![100, 200], vec![1, 2]);
     let full = full.pack().unwrap();
@@ -173,7 +179,7 @@ fn packed_columns_have_to_agree() {
         Packed { days: longer.days.clone(), ..good.clone() },
         Packed { close: longer.close.clone(), ..good.clone() },
         Packed { volume: longer.volume.clone(), ..good.clone() },
-        Packed { range: bars(2, &[(730_001, 100)]).pack().unwrap().range, ..good.clone() },
+        Packed { range: with_highs(&[(730_001, 100)]).range, ..good.clone() },
         Packed { versions: bars(2, &[(730_001, 100)]).pack().unwrap().versions, ..good.clone() },
         Packed { extra: with_extra.extra, ..full },
     ] {
@@ -189,6 +195,55 @@ fn packed_columns_have_to_agree() {
     assert!(matches!(found, Err(BarsError::Damaged("a bar names an unknown version"))), "{found:?}");
     assert!(bars(18, &[(730_001, 100)]).pack().unwrap().unpack().is_ok());
     assert!(bars(19, &[(730_001, 100)]).pack().unwrap().unpack().is_err());
+}
+
+#[test]
+fn columns_of_older_logs_are_read() {
+    let range = [vec![0u64, 20], vec![1, 41], vec![1, 22]];
+    let older = Packed {
+        days: postcard::to_stdvec(&(2u32, vec![730_001, 4])).unwrap(),
+        close: postcard::to_stdvec(&[4_015i64, -15].to_vec()).unwrap(),
+        range: postcard::to_stdvec(&range).unwrap(),
+        volume: postcard::to_stdvec(&[0u64, 201].to_vec()).unwrap(),
+        extra: postcard::to_stdvec(&(vec![0u64, 3], Vec::<u64>::new())).unwrap(),
+        versions: vec![],
+    };
+    let mut expected = bars(2, &[(730_001, 4_015), (730_005, 4_000)]);
+    (expected.open, expected.high) = (vec![MISSING, 3_990], vec![4_015, 4_020]);
+    (expected.low, expected.volume, expected.vwap) =
+        (vec![4_015, 3_989], vec![MISSING, 100], vec![MISSING, 4_001]);
+    assert_eq!(older.unpack().unwrap(), expected);
+    assert_eq!(unpack_days(&older.days).unwrap(), expected.day);
+    let closes = Closes::unpack(&older.days, &older.close, &[]).unwrap();
+    assert_eq!((closes.day, closes.close), (expected.day.clone(), expected.close.clone()));
+    // Written again they have the newer form.
+    assert_eq!(expected.pack().unwrap().unpack().unwrap(), expected);
+    assert!(expected.pack().unwrap().days[0] == FORM && older.days[0] != FORM);
+}
+
+#[test]
+fn a_year_of_sessions_takes_eight_bytes_a_bar() {
+    let weekdays = (730_121..730_486).filter(|day| day % 7 != 0 && day % 7 != 6);
+    let mut some = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+    for (day, step) in weekdays.zip(0i64..) {
+        let close = 10_000 + (step * 7_919) % 400 - 200;
+        let open = close + (step * 104_729) % 300 - 150;
+        let (high, low) = (open.max(close) + step % 90, open.min(close) - step % 70);
+        let volume = 20_000_000 + (step * 15_485_863) % 30_000_000;
+        some.push(Bar { day, open, high, low, close, volume, vwap: MISSING, trade_count: MISSING }, 0);
+    }
+    let packed = some.pack().unwrap();
+    let bytes = [&packed.days, &packed.close, &packed.range, &packed.volume, &packed.extra].map(Vec::len);
+    assert!(bytes.iter().sum::<usize>() < 8 * some.len(), "{bytes:?} of {}", some.len());
+    assert_eq!(packed.unpack().unwrap(), some);
+}
+
+#[test]
+fn prices_whose_difference_is_none_are_refused() {
+    let mut some = bars(0, &[(730_001, i64::MAX), (730_002, -2)]);
+    assert_eq!(some.pack().unwrap().unpack().unwrap(), some);
+    some.close[1] = -1;
+    assert!(matches!(some.pack(), Err(BarsError::ScaleOverflow)));
 }
 
 #[test]

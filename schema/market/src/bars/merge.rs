@@ -1,8 +1,8 @@
 //! Merging bars: a pure choice day by day, whatever order and cut they come in.
 
-use super::columns::{Bars, MISSING};
+use super::columns::{Bars, Closes, MISSING, scale_up};
 use super::error::BarsError;
-use super::version::Dictionary;
+use super::version::{BarVersion, Dictionary};
 
 impl Bars {
     /// Merges two sets of observations: per day the greater version wins; the result is sorted by day.
@@ -46,13 +46,34 @@ impl Bars {
         let scale = self.scale.max(other.scale);
         self.rescale(scale)?;
         other.rescale(scale)?;
-        let mut dictionary = Dictionary::default();
-        for index in &other.version {
-            let version = dictionary.index(&mut self.versions, &other.versions[usize::from(*index)])?;
-            self.version.push(version);
-        }
+        self.take_versions(&other.version, &other.versions)?;
         self.extend_columns(&other, 0..other.len());
         Ok(self)
+    }
+
+    /// Appends closes of later days, like [`Bars::append`].
+    pub fn append_closes(mut self, mut other: Closes) -> Result<Self, BarsError> {
+        let follows = self.day.last().zip(other.day.first()).is_some_and(|(last, first)| last < first);
+        if !follows || other.scale > self.scale {
+            return self.append(other.into());
+        }
+        scale_up(&mut other.close, self.scale - other.scale)?;
+        self.take_versions(&other.version, &other.versions)?;
+        self.extend_closes(&other.day, &other.close);
+        Ok(self)
+    }
+
+    /// Appends the versions of more bars.
+    fn take_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
+        let (mut dictionary, mut places) = (Dictionary::default(), vec![None; versions.len()]);
+        for index in version.iter().map(|index| usize::from(*index)) {
+            let place = match places[index] {
+                Some(place) => place,
+                None => *places[index].insert(dictionary.index(&mut self.versions, &versions[index])?),
+            };
+            self.version.push(place);
+        }
+        Ok(())
     }
 
     /// Smallest scale, and no optional column without a value. With versions in order of first use, as merging leaves them,

@@ -1,23 +1,25 @@
 //! Price bars as columns: the one shape they have in frames, in Postgres and in memory.
 //!
-//! A column is scaled integers, delta-coded and written as varints (postcard), about 11 bytes a bar. Values are
-//! exact: `value / 10^scale`. Every bar names its version, so that merging two sets of bars is a pure choice
+//! A column is scaled integers, written as differences in blocks of as many bits as they need. Values are exact:
+//! `value / 10^scale`. Every bar names its version, so that merging two sets of bars is a pure choice
 //! bar by bar, in any order (the greater version wins).
 
+mod blocks;
 mod columns;
 mod day;
 mod error;
 #[cfg(test)]
 mod examples;
 mod merge;
+mod older;
 mod packed;
 #[cfg(test)]
 mod tests;
 mod version;
 mod years;
 
-pub use columns::{Bar, Bars, MISSING};
+pub use columns::{Bar, Bars, Closes, MISSING};
 pub use day::{date_of, day_number};
 pub use error::BarsError;
-pub use packed::{Packed, digest, unpack_days};
+pub use packed::{FORM, Packed, digest, unpack_days};
 pub use version::{BarVersion, Dictionary};

@@ -1,53 +1,177 @@
-//! The bytes of bars: a column each, delta-coded and written as varints (postcard).
+//! The bytes of bars, a column each: differences to what is expected of a value, in [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{Bars, MISSING};
+use super::blocks;
+use super::columns::{Bars, Closes, MISSING};
 use super::error::BarsError;
+use super::older;
 use super::version::BarVersion;
 
 /// The bytes of a [`Bars`], one blob per column, so that readers fetch only the columns they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packed {
-    /// Scale and days.
+    /// The form of all columns, scale and days.
     pub days: Vec<u8>,
-    /// Closes, as differences.
+    /// Closes, as differences to the one before.
     pub close: Vec<u8>,
-    /// Open, high and low as differences to the close.
+    /// Opens as differences to the close before; highs and lows by what they are beyond open and close.
     pub range: Vec<u8>,
     /// Shares traded.
     pub volume: Vec<u8>,
-    /// vwap and trade count; empty when no bar has them.
+    /// vwap as differences to the close, and trade count; empty when no bar has them.
     pub extra: Vec<u8>,
     /// Version dictionary and runs of indexes; empty in read tables, where the choice has been made.
     pub versions: Vec<u8>,
 }
 
+/// The form that is written: the first byte of the days. Older columns have their scale there, which is at most 18.
+pub const FORM: u8 = 32;
+
 const TOO_MANY: BarsError = BarsError::Damaged("more than 2^32 bars");
+
+/// What the days begin with.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    form: u8,
+    scale: u32,
+    bars: u32,
+    first_day: i32,
+}
 
 impl Bars {
     /// Packs the columns.
     pub fn pack(&self) -> Result<Packed, BarsError> {
-        let days: Vec<i32> = deltas(&self.day);
-        let extra = if self.vwap.is_empty() && self.trade_count.is_empty() {
-            Vec::new()
-        } else {
-            postcard::to_stdvec(&(against(&self.vwap, &self.close), optional(&self.trade_count)))?
-        };
         let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| TOO_MANY)?));
         let runs: Vec<(u16, u32)> =
             self.version.chunk_by(|a, b| a == b).map(run).collect::<Result<_, BarsError>>()?;
+        let (mut volume, mut range) = (Vec::new(), Vec::new());
+        let start = self.close.iter().copied().find(|close| *close != MISSING).unwrap_or(0);
+        let mut close = postcard::to_stdvec(&start)?;
+        let differences = self.differences(start)?;
+        blocks::write(&differences.close, &mut close);
+        [&differences.open, &differences.high, &differences.low]
+            .iter()
+            .for_each(|column| blocks::write(column, &mut range));
+        blocks::write(&self.volume, &mut volume);
         Ok(Packed {
-            days: postcard::to_stdvec(&(self.scale, days))?,
-            close: postcard::to_stdvec(&close_deltas(&self.close))?,
-            range: postcard::to_stdvec(
-                &[&self.open, &self.high, &self.low].map(|column| against(column, &self.close)),
-            )?,
-            volume: postcard::to_stdvec(&optional(&self.volume))?,
-            extra,
+            days: self.pack_days()?,
+            close,
+            range,
+            volume,
+            extra: self.pack_extra(&differences.vwap),
             versions: postcard::to_stdvec(&(&self.versions, runs))?,
         })
     }
+
+    fn pack_days(&self) -> Result<Vec<u8>, BarsError> {
+        let bars = u32::try_from(self.len()).map_err(|_| TOO_MANY)?;
+        let first_day = self.day.first().copied().unwrap_or(0);
+        let mut bytes = postcard::to_stdvec(&Head { form: FORM, scale: self.scale, bars, first_day })?;
+        let steps: Vec<i64> =
+            self.day.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
+        blocks::write(&steps, &mut bytes);
+        Ok(bytes)
+    }
+
+    fn pack_extra(&self, vwap: &[i64]) -> Vec<u8> {
+        let columns = [vwap, &self.trade_count];
+        let mut bytes = Vec::new();
+        if columns.iter().any(|column| !column.is_empty()) {
+            bytes.extend(columns.map(|column| u8::from(!column.is_empty())));
+            columns.iter().for_each(|column| blocks::write(column, &mut bytes));
+        }
+        bytes
+    }
+
+    /// The prices as they are packed.
+    fn differences(&self, start: i64) -> Result<Differences, BarsError> {
+        let mut packed = Differences::with_room_for(self.len());
+        let mut before = start;
+        for index in 0..self.len() {
+            let (open, close) = (self.open[index], self.close[index]);
+            let last = known(close, before);
+            let body = [known(open, last), last];
+            packed.close.push(difference(close, before)?);
+            packed.open.push(difference(open, before)?);
+            packed.high.push(difference(self.high[index], body[0].max(body[1]))?);
+            packed.low.push(difference(self.low[index], body[0].min(body[1]))?);
+            if let Some(vwap) = self.vwap.get(index) {
+                packed.vwap.push(difference(*vwap, last)?);
+            }
+            before = last;
+        }
+        // What a low is beyond the body is below it.
+        packed.low.iter_mut().for_each(|low| *low = low.wrapping_neg());
+        Ok(packed)
+    }
+}
+
+/// Prices as differences to what is expected of them.
+struct Differences {
+    close: Vec<i64>,
+    open: Vec<i64>,
+    high: Vec<i64>,
+    low: Vec<i64>,
+    vwap: Vec<i64>,
+}
+
+impl Differences {
+    fn with_room_for(bars: usize) -> Self {
+        let [close, open, high, low] = std::array::from_fn(|_| Vec::with_capacity(bars));
+        Self { close, open, high, low, vwap: Vec::new() }
+    }
+
+    /// The prices again, column by column in place.
+    fn restore(&mut self, start: i64) {
+        let mut before = start;
+        let vwaps = self.vwap.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
+        let columns =
+            self.close.iter_mut().zip(&mut self.open).zip(&mut self.high).zip(&mut self.low).zip(vwaps);
+        for ((((close, open), high), low), vwap) in columns {
+            add(close, before);
+            add(open, before);
+            let last = known(*close, before);
+            let body = [known(*open, last), last];
+            *low = low.wrapping_neg();
+            add(high, body[0].max(body[1]));
+            add(low, body[0].min(body[1]));
+            if let Some(vwap) = vwap {
+                add(vwap, last);
+            }
+            before = last;
+        }
+    }
+}
+
+/// A price, or what stands for it where it is absent.
+fn known(price: i64, otherwise: i64) -> i64 {
+    if price == MISSING { otherwise } else { price }
+}
+
+/// How far a price is from what is expected of it, modulo 2^64; absent when the price is.
+fn difference(price: i64, expected: i64) -> Result<i64, BarsError> {
+    match (price, price.wrapping_sub(expected)) {
+        (MISSING, _) => Ok(MISSING),
+        (_, MISSING) => Err(BarsError::ScaleOverflow),
+        (_, by) => Ok(by),
+    }
+}
+
+fn add(difference: &mut i64, expected: i64) {
+    if *difference != MISSING {
+        *difference = difference.wrapping_add(expected);
+    }
+}
+
+/// The session that is expected after another: the next weekday. Day 1 was a Monday.
+fn expected(day: i32) -> i64 {
+    i64::from(day)
+        + match day.rem_euclid(7) {
+            5 => 3,
+            6 => 2,
+            _ => 1,
+        }
 }
 
 /// The days of packed bars, from their first column alone.
@@ -55,39 +179,87 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
     scale_and_days(days).map(|(_, days)| days)
 }
 
+/// Whether columns whose days these are have the form from before blocks.
+fn is_older(days: &[u8]) -> bool {
+    days.first() != Some(&FORM)
+}
+
 fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
-    let (scale, days): (u32, Vec<i32>) = postcard::from_bytes(bytes)?;
-    Ok((scale, sums(days)))
+    if is_older(bytes) {
+        return older::scale_and_days(bytes);
+    }
+    let (head, mut rest): (Head, &[u8]) = postcard::take_from_bytes(bytes)?;
+    let bars = usize::try_from(head.bars).map_err(|_| TOO_MANY)?;
+    let steps = blocks::read(&mut rest, bars.saturating_sub(1))?;
+    whole(rest)?;
+    let mut days = Vec::with_capacity(bars);
+    days.extend((bars > 0).then_some(head.first_day));
+    let mut day = head.first_day;
+    for step in steps {
+        day = i32::try_from(expected(day).wrapping_add(step))
+            .map_err(|_| BarsError::Damaged("a day is none"))?;
+        days.push(day);
+    }
+    Ok((head.scale, days))
+}
+
+/// Fails where a column goes on after its last value.
+fn whole(rest: &[u8]) -> Result<(), BarsError> {
+    if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
+}
+
+/// The close that the first one is a difference to, and the differences.
+fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), BarsError> {
+    let (start, mut rest) = postcard::take_from_bytes(bytes)?;
+    let closes = blocks::read(&mut rest, bars)?;
+    whole(rest)?;
+    Ok((start, closes))
+}
+
+/// A column, where it is there.
+fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, BarsError> {
+    if is_there { blocks::read(bytes, bars) } else { Ok(Vec::new()) }
 }
 
 impl Packed {
     /// 64 bits that tell these columns from others; versions aside, so that it is the same in facts and read tables.
     pub fn digest(&self) -> i64 {
-        digest([&self.days, &self.close, &self.range, &self.volume, &self.extra].map(Vec::as_slice))
+        digest(self.columns())
+    }
+
+    /// Every column but the versions.
+    fn columns(&self) -> [&[u8]; 5] {
+        [&self.days, &self.close, &self.range, &self.volume, &self.extra].map(Vec::as_slice)
     }
 
     /// Unpacks every column.
     pub fn unpack(&self) -> Result<Bars, BarsError> {
+        let bars = if is_older(&self.days) { older::unpack(self.columns()) } else { self.unpack_blocks() }?;
+        let (version, versions) = unpack_versions(&self.versions, bars.len())?;
+        Bars { version, versions, ..bars }.check()
+    }
+
+    fn unpack_blocks(&self) -> Result<Bars, BarsError> {
         let (scale, day) = scale_and_days(&self.days)?;
-        let close = close_sums(postcard::from_bytes(&self.close)?);
-        let [open, high, low]: [Vec<u64>; 3] = postcard::from_bytes(&self.range)?;
-        let (vwap, trade_count): (Vec<u64>, Vec<u64>) =
-            if self.extra.is_empty() { Default::default() } else { postcard::from_bytes(&self.extra)? };
-        let (version, versions) = unpack_versions(&self.versions, day.len())?;
-        let bars = Bars {
-            scale,
-            open: restore(&open, &close),
-            high: restore(&high, &close),
-            low: restore(&low, &close),
-            volume: required(&postcard::from_bytes::<Vec<u64>>(&self.volume)?),
-            vwap: restore(&vwap, &close),
-            trade_count: required(&trade_count),
-            version,
-            day,
-            close,
-            versions,
+        let bars = day.len();
+        let (start, close) = start_and_closes(&self.close, bars)?;
+        let (mut range, mut volume) = (self.range.as_slice(), self.volume.as_slice());
+        let [open, high, low] = [(); 3].map(|()| blocks::read(&mut range, bars));
+        let (vwap, trade_count) = match self.extra.split_at_checked(2) {
+            None => (Vec::new(), Vec::new()),
+            Some((there, mut columns)) => {
+                let vwap = optional(&mut columns, there[0] == 1, bars)?;
+                let trade_count = optional(&mut columns, there[1] == 1, bars)?;
+                whole(columns)?;
+                (vwap, trade_count)
+            }
         };
-        bars.check()
+        let mut prices = Differences { close, open: open?, high: high?, low: low?, vwap };
+        prices.restore(start);
+        let Differences { close, open, high, low, vwap } = prices;
+        let volumes = blocks::read(&mut volume, bars)?;
+        whole(range).and_then(|()| whole(volume))?;
+        Ok(Bars { scale, day, open, high, low, close, volume: volumes, vwap, trade_count, ..Bars::default() })
     }
 }
 
@@ -113,97 +285,47 @@ pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
     i64::from_le_bytes(bytes)
 }
 
-impl Bars {
-    /// Unpacks days, closes and versions, each from its packed column; every other value is absent.
-    pub fn unpack_closes(days: &[u8], close: &[u8], versions: &[u8]) -> Result<Self, BarsError> {
+impl Closes {
+    /// Unpacks days, closes and versions, each from its packed column.
+    pub fn unpack(days: &[u8], close: &[u8], versions: &[u8]) -> Result<Self, BarsError> {
         let (scale, day) = scale_and_days(days)?;
-        let close = close_sums(postcard::from_bytes(close)?);
+        let close = match is_older(days) {
+            true => older::closes(close)?,
+            false => {
+                let (mut before, mut closes) = start_and_closes(close, day.len())?;
+                for close in &mut closes {
+                    add(close, before);
+                    before = known(*close, before);
+                }
+                closes
+            }
+        };
         let (version, versions) = unpack_versions(versions, day.len())?;
-        let absent = vec![MISSING; day.len()];
-        let [open, high, low, volume] = [absent.clone(), absent.clone(), absent.clone(), absent];
-        Self { scale, day, open, high, low, close, volume, version, versions, ..Self::default() }.check()
+        let lengths = close.len() == day.len() && version.len() == day.len();
+        check(lengths, &version, &versions, scale)?;
+        Ok(Self { scale, day, close, version, versions })
     }
+}
 
+impl Bars {
     fn check(self) -> Result<Self, BarsError> {
         let full = [&self.open, &self.high, &self.low, &self.close, &self.volume];
         let optional = [&self.vwap, &self.trade_count];
         let lengths = full.iter().all(|c| c.len() == self.len())
             && optional.iter().all(|c| c.is_empty() || c.len() == self.len())
             && self.version.len() == self.len();
-        let known = self.version.iter().all(|index| usize::from(*index) < self.versions.len());
-        match (lengths, known, self.scale <= 18) {
-            (true, true, true) => Ok(self),
-            (false, _, _) => Err(BarsError::Damaged("columns differ in length")),
-            (_, false, _) => Err(BarsError::Damaged("a bar names an unknown version")),
-            (_, _, false) => Err(BarsError::Damaged("scale is beyond 18")),
-        }
+        check(lengths, &self.version, &self.versions, self.scale)?;
+        Ok(self)
     }
 }
 
-fn deltas(values: &[i32]) -> Vec<i32> {
-    let mut previous = 0;
-    values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
-}
-
-fn sums(mut deltas: Vec<i32>) -> Vec<i32> {
-    let mut sum = 0i32;
-    for value in &mut deltas {
-        sum = sum.wrapping_add(*value);
-        *value = sum;
+/// Whether columns that were unpacked fit each other.
+fn check(lengths: bool, version: &[u16], versions: &[BarVersion], scale: u32) -> Result<(), BarsError> {
+    let known = version.iter().all(|index| usize::from(*index) < versions.len());
+    match (lengths, known, scale <= 18) {
+        (true, true, true) => Ok(()),
+        (false, _, _) => Err(BarsError::LENGTHS),
+        (_, false, _) => Err(BarsError::Damaged("a bar names an unknown version")),
+        (_, _, false) => Err(BarsError::Damaged("scale is beyond 18")),
     }
-    deltas
-}
-
-/// Differences wrap, so that [`MISSING`], the close of a retracted bar, is a value like any other.
-fn close_deltas(values: &[i64]) -> Vec<i64> {
-    let mut previous = 0i64;
-    values.iter().map(|value| value.wrapping_sub(std::mem::replace(&mut previous, *value))).collect()
-}
-
-fn close_sums(mut deltas: Vec<i64>) -> Vec<i64> {
-    let mut sum = 0i64;
-    for value in &mut deltas {
-        sum = sum.wrapping_add(*value);
-        *value = sum;
-    }
-    deltas
-}
-
-/// Differences to `base` with 0 for absent: zigzag plus one.
-fn against(column: &[i64], base: &[i64]) -> Vec<u64> {
-    column
-        .iter()
-        .zip(base)
-        .map(
-            |(value, base)| {
-                if *value == MISSING { 0 } else { zigzag(value.wrapping_sub(*base)).wrapping_add(1) }
-            },
-        )
-        .collect()
-}
-
-fn restore(coded: &[u64], base: &[i64]) -> Vec<i64> {
-    coded
-        .iter()
-        .zip(base)
-        .map(|(code, base)| if *code == 0 { MISSING } else { unzigzag(code - 1).wrapping_add(*base) })
-        .collect()
-}
-
-fn optional(column: &[i64]) -> Vec<u64> {
-    column.iter().map(|value| if *value == MISSING { 0 } else { zigzag(*value).wrapping_add(1) }).collect()
-}
-
-fn required(coded: &[u64]) -> Vec<i64> {
-    coded.iter().map(|code| if *code == 0 { MISSING } else { unzigzag(code - 1) }).collect()
-}
-
-#[expect(clippy::cast_sign_loss, reason = "zigzag is the bit pattern, not the number")]
-fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)) as u64
-}
-
-#[expect(clippy::cast_possible_wrap, reason = "zigzag is the bit pattern, not the number")]
-fn unzigzag(code: u64) -> i64 {
-    ((code >> 1) as i64) ^ -((code & 1) as i64)
 }

@@ -42,7 +42,7 @@ proptest! {
     #[test]
     fn closes_are_read_alone(bars in bars()) {
         let (packed, absent) = (bars.pack().unwrap(), vec![MISSING; bars.len()]);
-        let closes = Bars::unpack_closes(&packed.days, &packed.close, &packed.versions).unwrap();
+        let closes = Bars::from(Closes::unpack(&packed.days, &packed.close, &packed.versions).unwrap());
         prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
         prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
         prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
@@ -76,6 +76,17 @@ proptest! {
             (0..bars.len()).map(|index| (bars.bar(index), bars.version_of(index).clone())).collect()
         };
         prop_assert_eq!((appended.scale, told(&appended)), (merged.scale, told(&merged)));
+    }
+
+    #[test]
+    fn closes_are_appended_as_bars_of_closes_alone(bars in bars(), part in 0usize..30, scale in 0u32..6) {
+        let whole = sorted(bars);
+        let first = whole.slice(0..part.min(whole.len()));
+        let mut last = whole.slice(part.min(whole.len())..whole.len());
+        last.scale = scale;
+        let packed = last.pack().unwrap();
+        let closes = Closes::unpack(&packed.days, &packed.close, &packed.versions).unwrap();
+        prop_assert_eq!(first.clone().append_closes(closes.clone()).unwrap(), first.append(closes.into()).unwrap());
     }
 
     #[test]

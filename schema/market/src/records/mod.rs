@@ -3,6 +3,7 @@
 //! A record is JSON text here, as frames carry it; nothing is concluded from it. Merging is set union, so duplicates,
 //! re-deliveries, any order and any cut into batches give the same set, and equal sets have equal bytes.
 
+mod fields;
 mod fragments;
 mod packed;
 mod raw;
@@ -10,6 +11,6 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use packed::PackedRecordsError;
+pub use packed::{PackedRecordsError, read};
 pub use raw::RawObservation;
 pub use set::{Records, newest_session};

@@ -7,10 +7,13 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
+use super::fields::Fields;
 use super::fragments::{Fragment, join, split};
 use super::raw::RawObservation;
 use super::set::Records;
 use crate::event::Kind;
+use crate::observation::Observation;
+use crate::record::Record;
 
 /// The form that is written.
 const VERSION: u8 = 1;
@@ -27,6 +30,8 @@ pub enum PackedRecordsError {
     Damaged(&'static str),
     #[error("packed records are damaged: {0}")]
     Codec(#[from] postcard::Error),
+    #[error("a record is none of its kind: {0}")]
+    Record(#[from] serde_json::Error),
 }
 
 /// Version 1. Numbers in rows are places in the lists before them.
@@ -112,23 +117,49 @@ impl Records {
 
     /// Reads packed records of a kind.
     pub fn unpack(kind: Kind, bytes: &[u8]) -> Result<Self, PackedRecordsError> {
+        let packed = Packed::of(bytes)?;
+        let observation = |row| {
+            let (mut record, (names, values)) = (String::with_capacity(RECORD), packed.fields(row)?);
+            join(names, values.into_iter(), &mut record);
+            packed.observation(row, record)
+        };
+        Ok(Self { kind, observations: packed.rows.iter().map(observation).collect::<Result<_, _>>()? })
+    }
+}
+
+/// Reads what a source observed of one kind from its packed records.
+pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
+    let packed = Packed::of(bytes)?;
+    let observation = |row| {
+        let record = match packed.fields(row)? {
+            ([], values) => match values.as_slice() {
+                [Fragment::Json(text)] => serde_json::from_str(text)?,
+                _ => return Err(PackedRecordsError::Damaged("a record has values without names")),
+            },
+            (names, values) => T::deserialize(Fields::new(names, values.into_iter()))?,
+        };
+        Ok(packed.observation(row, String::new())?.said(source, record)?)
+    };
+    packed.rows.iter().map(observation).collect()
+}
+
+impl<'a> Packed<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self, PackedRecordsError> {
         let (version, body) = bytes.split_first().ok_or(PackedRecordsError::Damaged("they are empty"))?;
         if *version != VERSION {
             return Err(PackedRecordsError::UnknownVersion(*version));
         }
-        let packed: Packed<'_> = postcard::from_bytes(body)?;
-        let observations = packed.rows.iter().map(|row| packed.observation(row)).collect::<Result<_, _>>()?;
-        Ok(Self { kind, observations })
+        Ok(postcard::from_bytes(body)?)
     }
-}
 
-impl Packed<'_> {
-    fn observation(&self, row: &Row<'_>) -> Result<RawObservation, PackedRecordsError> {
-        let names = at(&self.shapes, row.shape)?;
-        let values: Vec<Fragment<'_>> =
-            row.values.iter().map(|place| at(&self.fragments, *place).copied()).collect::<Result<_, _>>()?;
-        let mut record = String::with_capacity(RECORD);
-        join(names, values.into_iter(), &mut record);
+    /// Names and values of a row's fields; a text that is no plain object is one value without a name.
+    fn fields(&self, row: &Row<'_>) -> Result<(&[&'a str], Vec<Fragment<'a>>), PackedRecordsError> {
+        let values = row.values.iter().map(|place| at(&self.fragments, *place).copied());
+        Ok((at(&self.shapes, row.shape)?, values.collect::<Result<_, _>>()?))
+    }
+
+    /// A row with its record's text.
+    fn observation(&self, row: &Row<'_>, record: String) -> Result<RawObservation, PackedRecordsError> {
         Ok(RawObservation {
             id: row.id.map(str::to_owned),
             security_ref: row.security_ref.map(str::to_owned),

@@ -6,7 +6,6 @@ use chrono::{DateTime, Utc};
 
 use crate::event::{Action, Kind};
 use crate::observation::Observation;
-use crate::record::Record;
 use crate::version::Version;
 
 /// One row of a feed, its record still as JSON text.
@@ -63,18 +62,19 @@ impl RawObservation {
         }
     }
 
-    pub(super) fn read<T: Record>(&self, source: &str) -> Result<Observation<T>, serde_json::Error> {
+    /// The observation of a record that was read; its text is not looked at.
+    pub(super) fn said<T>(self, source: &str, record: T) -> Result<Observation<T>, serde_json::Error> {
         Ok(Observation {
             source: source.to_owned(),
-            id: self.id.clone(),
-            security_ref: self.security_ref.clone(),
+            id: self.id,
+            security_ref: self.security_ref,
             revision: self.revision,
             action: if self.retracted { Action::Retract } else { Action::Put },
             observed_at: DateTime::<Utc>::from_timestamp_micros(self.observed_at)
                 .ok_or_else(out_of_calendar)?,
             line: self.line,
             frame: hex(&self.frame),
-            record: serde_json::from_str(&self.record)?,
+            record,
         })
     }
 }

@@ -6,8 +6,6 @@ use chrono::NaiveDate;
 
 use super::raw::RawObservation;
 use crate::event::{Kind, Session};
-use crate::observation::Observation;
-use crate::record::Record;
 use crate::version::Version;
 
 /// Distinct observations of one symbol, kind and source, in the order of what they say.
@@ -44,11 +42,6 @@ impl Records {
     /// The observations, in the order of what they say.
     pub fn observations(&self) -> &[RawObservation] {
         &self.observations
-    }
-
-    /// The observations with their records read.
-    pub fn read<T: Record>(&self, source: &str) -> Result<Vec<Observation<T>>, serde_json::Error> {
-        self.observations.iter().map(|raw| raw.read(source)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::event::Kind;
+use crate::event::{Kind, Split};
 
 fn record() -> impl Strategy<Value = String> {
     let dividend =
@@ -14,6 +14,20 @@ fn record() -> impl Strategy<Value = String> {
     let others =
         ["", "{}", "[1,2]", "{ \"a\":1}", "{\"a\\n\":1}", "{\"d\":\"2024-02-30\"}", "{\"d\":\"+2024-1-1\"}"];
     prop_oneof![4 => dividend, 1 => prop::sample::select(others.to_vec()).prop_map(str::to_owned)]
+}
+
+/// A split in texts of every form: plain, with spaces, with escapes in a name or a value.
+fn split_record() -> impl Strategy<Value = String> {
+    let begin =
+        prop::sample::select(vec!["{\"", "{ \"", "{\"not\\u0065\":1,\"", "{\"type\":\"a \\\"note\\\"\",\""]);
+    (begin, 1u32..9999, 0i32..20_000, prop::option::of(0i32..20_000)).prop_map(|(begin, to, ex, paid)| {
+        let date = |day: i32| crate::bars::date_of(700_000 + day);
+        let paid = paid.map_or("null".to_owned(), |day| format!("\"{}\"", date(day)));
+        format!(
+            "{begin}symbol\":\"AAA\",\"from\":\"1\",\"to\":\"{to}.5\",\"ex_date\":\"{}\",\"payable_date\":{paid}}}",
+            date(ex)
+        )
+    })
 }
 
 fn observation() -> impl Strategy<Value = RawObservation> {
@@ -45,6 +59,20 @@ proptest! {
     fn packing_loses_nothing(kind in kind(), observations in observations()) {
         let records = Records::new(kind, observations);
         prop_assert_eq!(Records::unpack(kind, &records.pack().unwrap()).unwrap(), records);
+    }
+
+    #[test]
+    fn records_are_read_as_their_texts_are(splits in prop::collection::vec(split_record(), 0..20)) {
+        let observations = splits.into_iter().enumerate().map(|(line, record)| RawObservation {
+            line: line as u64,
+            record,
+            ..session("2024-06-24", 0, 7, false)
+        });
+        let records = Records::new(Kind::Split, observations.collect());
+        let expected: Vec<Split> =
+            records.observations().iter().map(|raw| serde_json::from_str(&raw.record).unwrap()).collect();
+        let found: Vec<Split> = read("a", &records.pack().unwrap()).unwrap().into_iter().map(|said| said.record).collect();
+        prop_assert_eq!(found, expected);
     }
 
     #[test]
@@ -158,7 +186,8 @@ fn the_newest_session_is_the_newest_that_was_not_withdrawn() {
 #[test]
 fn a_kept_row_is_read_as_it_was_said() {
     let told = |raw: &RawObservation| {
-        Records::new(Kind::Session, vec![raw.clone()]).read::<crate::event::Session>("a")
+        let packed = Records::new(Kind::Session, vec![raw.clone()]).pack().unwrap();
+        read::<crate::event::Session>("a", &packed)
     };
     let raw = RawObservation {
         id: Some("x".into()),

@@ -12,7 +12,7 @@ use crate::records::{RecordsRow, note_ids};
 
 /// Observations read at a time.
 const FETCH: &str = "fetch 20000 from unpacked";
-const CURSOR: &str = include_str!("../queries/observations_unpacked.sql");
+const CURSOR: &str = include_str!("../../queries/observations_unpacked.sql");
 const UNPACKED: &str = "select name from control.fact_sets where to_regclass(name || '.records') is null";
 
 /// Packs the observations of every fact set that still has them one row each. `tables` is the DDL of packed records.

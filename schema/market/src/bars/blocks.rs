@@ -1,0 +1,194 @@
+//! Integers as blocks of 32, each block as wide as its widest value: the bytes of one column.
+//!
+//! A block is one byte, which says how its values are coded and how many bits each takes, then the codes one behind the
+//! other, the lowest bit first. `store/generation/unpack.sql` reads the same for SQL users.
+
+use super::columns::MISSING;
+use super::error::BarsError;
+
+/// Values of a block; the last one of a column has those that are left.
+const BLOCK: usize = 32;
+/// A code has 0 to 64 bits.
+const WIDTHS: u8 = 65;
+/// A code is read with the 16 bytes that it begins in.
+const PADDING: usize = 16;
+
+/// How a block's values are coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    /// As they are: none is negative.
+    Plain,
+    /// The sign in the lowest bit.
+    Signed,
+    /// The same plus one; 0 is an absent value.
+    Sparse,
+}
+
+impl Coding {
+    fn of(values: &[i64]) -> Self {
+        if values.contains(&MISSING) {
+            Self::Sparse
+        } else if values.iter().any(|value| *value < 0) {
+            Self::Signed
+        } else {
+            Self::Plain
+        }
+    }
+
+    fn code(self, value: i64) -> u64 {
+        match self {
+            Self::Plain => value.cast_unsigned(),
+            Self::Signed => zigzag(value),
+            Self::Sparse if value == MISSING => 0,
+            // Only the absent value has the code that has none after it.
+            Self::Sparse => zigzag(value) + 1,
+        }
+    }
+}
+
+/// Appends the blocks of a column.
+pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
+    for block in values.chunks(BLOCK) {
+        let coding = Coding::of(block);
+        let mut codes = [0; BLOCK];
+        codes.iter_mut().zip(block).for_each(|(code, value)| *code = coding.code(*value));
+        let widest = codes.iter().fold(0, |all, code| all | code);
+        let width = u64::BITS - widest.leading_zeros();
+        bytes.push(coding as u8 * WIDTHS + width.to_le_bytes()[0]);
+        let (mut pending, mut bits) = (0u128, 0);
+        for code in &codes[..block.len()] {
+            pending |= u128::from(*code) << bits;
+            bits += width;
+            if bits >= u64::BITS {
+                bytes.extend_from_slice(&pending.to_le_bytes()[..8]);
+                pending >>= u64::BITS;
+                bits -= u64::BITS;
+            }
+        }
+        bytes.extend_from_slice(&pending.to_le_bytes()[..bits.div_ceil(8) as usize]);
+    }
+}
+
+/// Whether so many bytes can be the blocks of so many values.
+pub(super) fn may_hold(bytes: usize, values: usize) -> bool {
+    values.div_ceil(BLOCK) <= bytes
+}
+
+/// Takes the blocks of a column of so many values from the beginning of the bytes.
+pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsError> {
+    if !may_hold(bytes.len(), values) {
+        return Err(BarsError::LENGTHS);
+    }
+    let mut column = Vec::with_capacity(values);
+    while column.len() < values {
+        read_block(bytes, BLOCK.min(values - column.len()), &mut column)?;
+    }
+    Ok(column)
+}
+
+fn read_block(bytes: &mut &[u8], values: usize, column: &mut Vec<i64>) -> Result<(), BarsError> {
+    let (head, rest) = bytes.split_first().ok_or(BarsError::LENGTHS)?;
+    let width = usize::from(head % WIDTHS);
+    let (codes, rest) = rest.split_at_checked((width * values).div_ceil(8)).ok_or(BarsError::LENGTHS)?;
+    *bytes = rest;
+    let left = codes.last().map_or(0, |last| u32::from(*last) >> ((width * values + 7) % 8 + 1));
+    if left > 0 {
+        return Err(BarsError::LENGTHS);
+    }
+    let mut padded = [0; BLOCK * 8 + PADDING];
+    padded[..codes.len()].copy_from_slice(codes);
+    // Shifting by all 64 bits is no shift: codes of no bits are 0.
+    let mask = u64::MAX.checked_shr(u64::BITS - u32::from(head % WIDTHS)).unwrap_or(0);
+    let codes = (0..values).map(|place| {
+        let mut around = [0; PADDING];
+        around.copy_from_slice(&padded[place * width / 8..][..PADDING]);
+        low_bits(u128::from_le_bytes(around) >> (place * width % 8)) & mask
+    });
+    match head / WIDTHS {
+        0 => column.extend(codes.map(u64::cast_signed)),
+        1 => column.extend(codes.map(unzigzag)),
+        2 => column.extend(codes.map(|code| if code == 0 { MISSING } else { unzigzag(code - 1) })),
+        _ => return Err(BarsError::Damaged("a block is coded in no way that is known")),
+    }
+    Ok(())
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the bits above are other codes'")]
+fn low_bits(bits: u128) -> u64 {
+    bits as u64
+}
+
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+pub(super) fn unzigzag(code: u64) -> i64 {
+    (code >> 1).cast_signed() ^ -(code & 1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values() -> impl Strategy<Value = Vec<i64>> {
+        let value = prop_oneof![
+            8 => 0i64..1_000_000,
+            2 => -1_000i64..1_000,
+            1 => Just(MISSING),
+            1 => any::<i64>(),
+        ];
+        prop_oneof![
+            prop::collection::vec(0i64..1_000_000, 0..100),
+            prop::collection::vec(-1_000i64..1_000, 0..100),
+            prop::collection::vec(value, 0..100),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(one in values(), other in values()) {
+            let mut bytes = Vec::new();
+            write(&one, &mut bytes);
+            write(&other, &mut bytes);
+            let mut rest = bytes.as_slice();
+            prop_assert_eq!(read(&mut rest, one.len()).unwrap(), one);
+            prop_assert_eq!(read(&mut rest, other.len()).unwrap(), other);
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn bytes_that_end_too_early_are_an_error(values in values(), cut in any::<prop::sample::Index>()) {
+            let mut bytes = Vec::new();
+            write(&values, &mut bytes);
+            prop_assume!(!bytes.is_empty());
+            prop_assert!(read(&mut &bytes[..cut.index(bytes.len())], values.len()).is_err());
+        }
+    }
+
+    fn check(values: &[i64], expected: &[u8]) {
+        let mut bytes = Vec::new();
+        write(values, &mut bytes);
+        assert_eq!(bytes, expected, "{values:?}");
+    }
+
+    #[test]
+    fn a_block_is_as_wide_as_its_widest_value() {
+        check(&[], &[]);
+        check(&[0; 32], &[0]);
+        check(&[1, 2, 3], &[2, 0b11_10_01]);
+        check(&[1, -1, 2], &[65 + 3, 0b00_001_010, 0b1]);
+        check(&[MISSING, 0, 3], &[2 * 65 + 3, 0b11_001_000, 0b1]);
+        check(&[MISSING; 5], &[2 * 65]);
+        check(&[i64::MAX], &[63, 255, 255, 255, 255, 255, 255, 255, 127]);
+        // The next block has a width of its own.
+        check(&[&[0; 32][..], &[256]].concat(), &[0, 9, 0, 1]);
+    }
+
+    #[test]
+    fn no_more_is_made_room_for_than_there_can_be() {
+        assert!(read(&mut &[0; 4][..], usize::MAX).is_err());
+        assert!(matches!(read(&mut &[255, 0][..], 1), Err(BarsError::Damaged(_))));
+    }
+}

@@ -1,0 +1,78 @@
+//! A record read from its packed fields, without its JSON text in between.
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+use serde_json::Error;
+
+use super::fragments::Fragment;
+use crate::bars::date_of;
+
+/// Field names and values, as the text has them.
+pub(super) struct Fields<'a, I> {
+    names: std::slice::Iter<'a, &'a str>,
+    values: I,
+}
+
+impl<'a, I: Iterator<Item = Fragment<'a>>> Fields<'a, I> {
+    pub(super) fn new(names: &'a [&'a str], values: I) -> Self {
+        Self { names: names.iter(), values }
+    }
+}
+
+impl<'de, I: Iterator<Item = Fragment<'de>>> Deserializer<'de> for Fields<'de, I> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_map(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+impl<'de, I: Iterator<Item = Fragment<'de>>> MapAccess<'de> for Fields<'de, I> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+        let name = self.names.next();
+        name.map(|name| seed.deserialize(BorrowedStrDeserializer::<Error>::new(name))).transpose()
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        match self.values.next().ok_or_else(|| Error::custom("a field has no value"))? {
+            Fragment::Json(json) => seed.deserialize(&mut serde_json::Deserializer::from_str(json)),
+            Fragment::Date(day) => seed.deserialize(Date(day)),
+        }
+    }
+}
+
+/// A date, which its text stands for.
+struct Date(i32);
+
+impl<'de> Deserializer<'de> for Date {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_string(date_of(self.0).to_string())
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}

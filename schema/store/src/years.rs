@@ -1,0 +1,78 @@
+//! A year of bars as a row of its table, whose columns are those of [`Packed`].
+
+use market::bars::Packed;
+
+use crate::copy_row;
+
+copy_row! {
+    /// A row of a fact set's `bars`.
+    pub struct BarsRow<'a> in "bars" {
+        /// The symbol that the feed names.
+        symbol: &'a str,
+        /// Feed the bars came from.
+        source: &'a str,
+        /// Calendar year of the bars.
+        year: i32,
+        /// Newest session with a live bar, as a day number.
+        last_day: Option<i32>,
+        /// Tells the columns from others, versions aside.
+        digest: i64,
+        /// As in [`Packed`].
+        days: &'a [u8],
+        /// As in [`Packed`].
+        close: &'a [u8],
+        /// As in [`Packed`].
+        range: &'a [u8],
+        /// As in [`Packed`].
+        volume: &'a [u8],
+        /// As in [`Packed`].
+        extra: &'a [u8],
+        /// As in [`Packed`].
+        versions: &'a [u8],
+    }
+}
+
+copy_row! {
+    /// A row of a generation's `prices`.
+    pub struct PricesRow<'a> in "prices" {
+        /// The security's canonical symbol.
+        symbol: &'a str,
+        /// Calendar year of the bars.
+        year: i32,
+        /// Tells the columns from others.
+        digest: i64,
+        /// As in [`Packed`].
+        days: &'a [u8],
+        /// As in [`Packed`].
+        close: &'a [u8],
+        /// As in [`Packed`].
+        range: &'a [u8],
+        /// As in [`Packed`].
+        volume: &'a [u8],
+        /// As in [`Packed`].
+        extra: &'a [u8],
+    }
+}
+
+impl<'a> BarsRow<'a> {
+    /// The row of a year, whose columns have this digest.
+    pub fn of(
+        symbol: &'a str,
+        source: &'a str,
+        year: i32,
+        last_day: Option<i32>,
+        digest: i64,
+        packed: &'a Packed,
+    ) -> Self {
+        let Packed { days, close, range, volume, extra, versions } = packed;
+        Self { symbol, source, year, last_day, digest, days, close, range, volume, extra, versions }
+    }
+}
+
+impl<'a> PricesRow<'a> {
+    /// The row of a year, whose columns have this digest.
+    pub fn of(symbol: &'a str, year: i32, digest: i64, packed: &'a Packed) -> Self {
+        let Packed { days, close, range, volume, extra, .. } = packed;
+        Self { symbol, year, digest, days, close, range, volume, extra }
+    }
+}
