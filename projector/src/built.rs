@@ -16,22 +16,23 @@ use store::years::PricesRow;
 use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
-use crate::served::Served;
-use crate::table::{DIVIDENDS, TABLES, Table};
+use crate::served::{Marks, Served};
+use crate::table::{DIVIDENDS, FACTORS, IDENTITIES, TABLES, Table};
 
 /// One security, ready to be written.
 pub(crate) struct Built {
     pub(crate) symbol: Symbol,
     /// Its rows of each table.
     pub(crate) tables: [Rows; TABLES.len()],
-    /// Its dividends, year by year of the ex-date.
-    dividends: BTreeMap<i32, Rows>,
+    /// Its dividends, year by year of the ex-date, where any of them are others.
+    dividends: BTreeMap<i32, Bytes>,
+    marks: Marks,
     pub(crate) years: Vec<Year>,
     /// Years of prices that stay as they are served.
     kept: Vec<i32>,
 }
 
-/// Encoded rows, and what tells them from others.
+/// Encoded rows, unless they are those that are served, and what tells them from others.
 pub(crate) struct Rows {
     pub(crate) encoded: Bytes,
     pub(crate) digest: i64,
@@ -40,6 +41,17 @@ pub(crate) struct Rows {
 impl Rows {
     fn of(encoded: Bytes) -> Self {
         Self { digest: digest([encoded.as_ref()]), encoded }
+    }
+
+    /// Those that are served under this digest, which need no encoding; without one they are encoded.
+    fn unless(
+        served: Option<i64>,
+        encode: impl FnOnce() -> Result<Bytes, EncodeError>,
+    ) -> Result<Self, EncodeError> {
+        match served {
+            Some(digest) => Ok(Self { digest, encoded: Bytes::new() }),
+            None => encode().map(Self::of),
+        }
     }
 }
 
@@ -51,48 +63,61 @@ pub(crate) struct Year {
 }
 
 impl Built {
-    /// Encodes what was derived of a security; `kept` years of prices stay as they are served.
+    /// Encodes what was derived of a security, but for what is served already; `kept` years of prices stay as they are.
     pub(crate) fn of(
         identity: &Identity,
         derived: &Derived,
         fund: Option<&Fund>,
         kept: Vec<i32>,
+        served: &Served,
     ) -> Result<Self, DeriveError> {
         let symbol = identity.symbol.clone();
         let years = derived.bars.years().into_iter().filter(|(year, _)| !kept.contains(year));
         let years = years
             .map(|(year, range)| Year::of(symbol.as_str(), year, derived.bars.slice(range)))
             .collect::<Result<_, _>>()?;
-        let of_year = |rows: &[DividendRow]| Ok((rows[0].ex_date.year(), Rows::of(encode_rows(rows)?)));
-        let dividends = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
-        let dividends = dividends.map(of_year).collect::<Result<BTreeMap<i32, Rows>, EncodeError>>()?;
+        let marks = Marks::of(identity, derived);
+        let kept_if = |table, same: fn(&Marks, &Marks) -> bool| {
+            served.marks.as_ref().filter(|before| same(before, &marks)).and_then(|_| served.digest(table))
+        };
+        let mut dividends = BTreeMap::new();
+        let of_dividends = Rows::unless(kept_if(DIVIDENDS, |a, b| a.dividends == b.dividends), || {
+            dividends = by_year(&derived.dividends)?;
+            Ok(concatenated(dividends.values()))
+        })?;
+        let of_identity = Rows::unless(kept_if(IDENTITIES, |a, b| a.identity == b.identity), || {
+            encode_json(symbol.as_str(), identity)
+        })?;
+        let of_factors = Rows::unless(kept_if(FACTORS, |a, b| a.factors == b.factors), || {
+            encode_json(symbol.as_str(), &derived.factors)
+        })?;
         let tables = [
-            encode_rows([&derived.stock])?,
-            encode_rows([&derived.quote])?,
-            encode_rows(&derived.fundamentals)?,
-            encode_rows([&derived.metrics])?,
-            concatenated(dividends.values()),
-            encode_rows(&derived.splits)?,
-            encode_rows(&derived.quarantined)?,
-            encode_rows(fund.map(|fund| &fund.etf))?,
-            encode_rows(fund.iter().flat_map(|fund| &fund.holdings))?,
-            encode_json(symbol.as_str(), identity)?,
-            encode_json(symbol.as_str(), &derived.factors)?,
+            Rows::of(encode_rows([&derived.stock])?),
+            Rows::of(encode_rows([&derived.quote])?),
+            Rows::of(encode_rows(&derived.fundamentals)?),
+            Rows::of(encode_rows([&derived.metrics])?),
+            of_dividends,
+            Rows::of(encode_rows(&derived.splits)?),
+            Rows::of(encode_rows(&derived.quarantined)?),
+            Rows::of(encode_rows(fund.map(|fund| &fund.etf))?),
+            Rows::of(encode_rows(fund.iter().flat_map(|fund| &fund.holdings))?),
+            of_identity,
+            of_factors,
         ];
-        Ok(Self { symbol, tables: tables.map(Rows::of), dividends, years, kept })
+        Ok(Self { symbol, tables, dividends, marks, years, kept })
     }
 
     /// A symbol of which no row stands: nothing of it is served.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| Rows::of(Bytes::new()));
-        let (dividends, years, kept) = Default::default();
-        Self { symbol: identity.symbol.clone(), tables, dividends, years, kept }
+        let (dividends, marks, years, kept) = Default::default();
+        Self { symbol: identity.symbol.clone(), tables, dividends, marks, years, kept }
     }
 
     /// Its rows of a table; of dividends those from a year on.
     pub(crate) fn rows(&self, place: usize, since: Option<i32>) -> Vec<Bytes> {
         match since {
-            Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.encoded.clone()).collect(),
+            Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.clone()).collect(),
             None => vec![self.tables[place].encoded.clone()],
         }
     }
@@ -103,13 +128,9 @@ impl Built {
         if table.name != DIVIDENDS {
             return None;
         }
-        let (served, built) = (served.dividends.as_ref()?, self.dividend_years());
+        let (served, built) = (&served.marks.as_ref()?.dividends, &self.marks.dividends);
         let differs = |year: &&i32| served.get(*year) != built.get(*year);
         served.keys().chain(built.keys()).filter(differs).min().copied()
-    }
-
-    fn dividend_years(&self) -> BTreeMap<i32, i64> {
-        self.dividends.iter().map(|(year, rows)| (*year, rows.digest)).collect()
     }
 
     pub(crate) fn digests(&self) -> Vec<i64> {
@@ -119,7 +140,7 @@ impl Built {
     /// What is served once this is written, in place of what was served before.
     pub(crate) fn served(&self, before: &Served) -> Result<Served, DeriveError> {
         let (tables, years) = (self.digests(), self.served_years(before)?);
-        Ok(Served { tables, years, dividends: Some(self.dividend_years()) })
+        Ok(Served { tables, years, marks: Some(self.marks.clone()) })
     }
 
     pub(crate) fn served_years(&self, before: &Served) -> Result<BTreeMap<i32, i64>, DeriveError> {
@@ -133,8 +154,13 @@ impl Built {
     }
 }
 
-fn concatenated<'a>(rows: impl Iterator<Item = &'a Rows>) -> Bytes {
-    rows.map(|rows| rows.encoded.as_ref()).collect::<Vec<&[u8]>>().concat().into()
+fn by_year(dividends: &[DividendRow]) -> Result<BTreeMap<i32, Bytes>, EncodeError> {
+    let of_year = |rows: &[DividendRow]| Ok((rows[0].ex_date.year(), encode_rows(rows)?));
+    dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year()).map(of_year).collect()
+}
+
+fn concatenated<'a>(rows: impl Iterator<Item = &'a Bytes>) -> Bytes {
+    rows.map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into()
 }
 
 fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {

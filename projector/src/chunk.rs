@@ -127,6 +127,7 @@ impl Derived {
     /// Remembers what was written, and keeps the facts it came from in memory.
     fn keep(self, known: &mut Known, resident: &mut Resident) -> Result<(), DeriveError> {
         let Derived { built, mut facts } = self;
+        resident.heed(process::memory::taken());
         for (mut subject, built) in built {
             subject.served = built.served(&subject.served)?;
             if !resident.is_off() {
@@ -213,7 +214,8 @@ fn build(subject: &Subject, facts: &FactsBySymbol, market: &MarketNow) -> Result
         return Ok(Outcome::Built(Box::new(Built::unlisted(&subject.identity))));
     }
     let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
-    Ok(Outcome::Built(Box::new(Built::of(&subject.identity, &derived, fund.as_ref(), kept)?)))
+    let built = Built::of(&subject.identity, &derived, fund.as_ref(), kept, &subject.served)?;
+    Ok(Outcome::Built(Box::new(built)))
 }
 
 /// Derives one security. A measure that panics names its security.

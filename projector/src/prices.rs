@@ -17,6 +17,8 @@ use crate::written::{WrittenYear, YearKey};
 
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
+/// Years merged at a time: unpacked and packed once more, they are many times as large.
+const TOGETHER: usize = 2_000;
 const MARK_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
 
 /// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
@@ -30,24 +32,39 @@ pub async fn apply_prices(
     if years.is_empty() {
         return Ok(Vec::new());
     }
-    let mut existing = existing(transaction, &years, resident).await?;
-    let mut work: Vec<(YearKey, Vec<Bars>, Option<Packed>)> = years
+    // In the key's order, a symbol's years lie together, where they are read together.
+    let mut years: Vec<(YearKey, Vec<Bars>)> = years.into_iter().collect();
+    years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let (mut written, mut years) = (Vec::with_capacity(years.len()), years.into_iter());
+    while years.len() > 0 {
+        written.extend(merge_years(transaction, years.by_ref().take(TOGETHER), resident).await?);
+    }
+    let symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
+    transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
+    Ok(written)
+}
+
+/// Merges bars into the stored years, and gives those that are others now.
+async fn merge_years(
+    transaction: &Transaction<'_>,
+    years: impl Iterator<Item = (YearKey, Vec<Bars>)>,
+    resident: &Resident,
+) -> Result<Vec<WrittenYear>, ApplyError> {
+    let years: Vec<(YearKey, Vec<Bars>)> = years.collect();
+    let mut existing = existing(transaction, years.iter().map(|(key, _)| key), resident).await?;
+    let work: Vec<(YearKey, Vec<Bars>, Option<Packed>)> = years
         .into_iter()
         .map(|(key, parts)| {
             let stored = existing.remove(&key);
             (key, parts, stored)
         })
         .collect();
-    // In the key's order, a symbol's years lie together, where they are read together.
-    work.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let merged: Vec<WrittenYear> = tokio::task::block_in_place(|| {
         work.into_par_iter()
             .filter_map(|(key, parts, stored)| merge(key, parts, stored).transpose())
             .collect::<Result<_, _>>()
     })?;
     write(transaction, &merged).await?;
-    let symbols: Vec<&str> = merged.iter().map(|m| m.key.0.as_str()).collect();
-    transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
     Ok(merged)
 }
 
@@ -95,13 +112,13 @@ fn by_year(frames: &[&Frame]) -> HashMap<YearKey, Vec<Bars>> {
 }
 
 /// The stored years, from memory where they are held.
-async fn existing(
+async fn existing<'a>(
     transaction: &Transaction<'_>,
-    years: &HashMap<YearKey, Vec<Bars>>,
+    keys: impl Iterator<Item = &'a YearKey>,
     resident: &Resident,
 ) -> Result<HashMap<YearKey, Packed>, ApplyError> {
     let (mut existing, mut missing): (HashMap<YearKey, Packed>, Vec<&YearKey>) = Default::default();
-    for key in years.keys() {
+    for key in keys {
         let held = resident.get(&key.0).map(|facts| facts.year(&key.1, key.2).map(|year| &year.columns));
         match held {
             Some(Some(Columns::All(packed))) => drop(existing.insert(key.clone(), packed.as_ref().clone())),

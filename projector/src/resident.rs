@@ -2,7 +2,8 @@
 //!
 //! What is held is what the tables hold as of this projector's last statement. Whoever else writes facts takes the lease
 //! from it (`dead-letters retry` does), and what it held is gone with the lease. A day visits every symbol in the same
-//! order, so what is there stays and the rest is read each time: dropping the oldest would drop what is needed next.
+//! order, so what is there stays and the rest is read each time: dropping the oldest would drop what is needed next. What facts
+//! take is counted about; what the process takes is looked at, and above the budget nothing more is held.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,18 +12,23 @@ use store::symbol_facts::{Columns, SymbolFacts, Year};
 
 use crate::written::{WrittenRecords, WrittenYear};
 
+/// Memory that the process has beside the facts: programs, connections, what is told of served rows, a chunk being derived.
+const BESIDE: usize = 64 << 20;
+
 /// Facts of some symbols, each whole.
 #[derive(Debug, Default)]
 pub struct Resident {
     symbols: HashMap<String, Arc<SymbolFacts>>,
     bytes: usize,
     budget: usize,
+    /// Bytes that may be held as things stand: the budget, or less where the process takes more than it should.
+    limit: usize,
 }
 
 impl Resident {
     /// Holds up to so many bytes of facts, about.
     pub fn within(budget: usize) -> Self {
-        Self { budget, ..Self::default() }
+        Self { budget, limit: budget, ..Self::default() }
     }
 
     /// Holds nothing.
@@ -45,11 +51,18 @@ impl Resident {
         self.bytes
     }
 
+    /// Takes note of the memory that the process has, where that is known: when it is more than the budget and a bit,
+    /// no more is held than there is.
+    pub fn heed(&mut self, taken: Option<usize>) {
+        let is_over = taken.is_some_and(|taken| taken > self.budget.saturating_add(BESIDE));
+        self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
+    }
+
     /// Holds the facts of a symbol, in place of those that were held, where there is room.
     pub fn admit(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.evict(symbol);
         let bytes = symbol.len() + facts.size();
-        if self.bytes + bytes <= self.budget {
+        if self.bytes + bytes <= self.limit {
             self.bytes += bytes;
             self.symbols.insert(symbol.to_owned(), facts);
         }
@@ -68,8 +81,9 @@ impl Resident {
 
     /// Follows years of bars that were written.
     pub fn follow_years(&mut self, written: Vec<WrittenYear>) {
-        for row in written {
+        for mut row in written {
             let (symbol, source, year) = row.key;
+            row.packed.shrink_to_fit();
             let of_year = Year { digest: row.digest, columns: Columns::All(Box::new(row.packed)) };
             self.change(&symbol, |facts| facts.put_year(&source, year, of_year));
         }
@@ -121,6 +135,29 @@ mod tests {
             }),
         ];
         prop::collection::vec((0..SYMBOLS.len(), step), 0..60)
+    }
+
+    #[test]
+    fn where_the_process_takes_too_much_nothing_more_is_held() {
+        let facts = || {
+            let mut facts = SymbolFacts::default();
+            facts.put_records(Kind::Dividend, "feed", &[0; 100]);
+            Arc::new(facts)
+        };
+        let mut resident = Resident::within(10_000);
+        let held = |resident: &Resident| SYMBOLS.map(|symbol| resident.get(symbol).is_some());
+        resident.admit("AAA", facts());
+        resident.heed(Some(10_001 + BESIDE));
+        resident.admit("BBB", facts());
+        resident.admit("AAA", facts());
+        assert_eq!(held(&resident), [true, false, false]);
+        for enough in [Some(10_000 + BESIDE), None] {
+            resident.heed(Some(usize::MAX));
+            resident.heed(enough);
+            resident.admit("CCC", facts());
+            assert_eq!(held(&resident), [true, false, true]);
+            drop(resident.evict("CCC"));
+        }
     }
 
     proptest! {

@@ -1,13 +1,20 @@
 //! What tells a security's served rows from others: read once, then known from what was written.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hasher};
 
+use chrono::Datelike;
+use foldhash::quality::FixedState;
 use market::bars::digest;
+use market::identity::Identity;
+use market::measure::Derived;
+use market::row::Mark;
 use market::symbol::Symbol;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 use crate::error::DeriveError;
+use crate::table::digest_place;
 
 const DIGESTS: &str = include_str!("../queries/digests.sql");
 const YEARS: &str = include_str!("../queries/prices_digests.sql");
@@ -19,11 +26,48 @@ pub struct Served {
     pub tables: Vec<i64>,
     /// Of each year of prices.
     pub years: BTreeMap<i32, i64>,
-    /// Of each year of dividends, by the year of the ex-date; `None` until this projector has seen what is served.
-    pub dividends: Option<BTreeMap<i32, i64>>,
+    /// Of what a day seldom changes; `None` until this projector has derived what is served.
+    pub marks: Option<Marks>,
+}
+
+/// What tells values from others before they are encoded, within one process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Of the identity.
+    pub identity: u64,
+    /// Of all factors.
+    pub factors: u64,
+    /// Of each year of dividends, by the year of the ex-date.
+    pub dividends: BTreeMap<i32, u64>,
+}
+
+impl Marks {
+    /// The marks of what was derived.
+    pub fn of(identity: &Identity, derived: &Derived) -> Self {
+        let years = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
+        Self {
+            identity: HASHES.hash_one(identity),
+            factors: mark(&derived.factors),
+            dividends: years.map(|rows| (rows[0].ex_date.year(), mark(rows))).collect(),
+        }
+    }
+}
+
+/// One for all marks that are compared.
+const HASHES: FixedState = FixedState::with_seed(0);
+
+fn mark(values: &[impl Mark]) -> u64 {
+    let mut state = HASHES.build_hasher();
+    values.iter().for_each(|value| value.mark(&mut state));
+    state.finish()
 }
 
 impl Served {
+    /// Of a table's rows.
+    pub fn digest(&self, table: &str) -> Option<i64> {
+        self.tables.get(digest_place(table)?).copied()
+    }
+
     /// Whether a security has any row in any table, or was never written.
     pub fn is_listed(&self) -> bool {
         let nothing = digest([b""]);

@@ -14,6 +14,10 @@ const DELETE_SINCE: &str = include_str!("../queries/delete_since.sql");
 
 /// The table whose rows are told apart year by year.
 pub(crate) const DIVIDENDS: &str = "dividends";
+/// Which rows are a security's, as JSON.
+pub(crate) const IDENTITIES: &str = "identities";
+/// What adjusted prices are made with, as JSON.
+pub(crate) const FACTORS: &str = "factors";
 
 /// A table that has rows of each security.
 #[derive(Debug)]
@@ -39,8 +43,8 @@ pub(crate) const TABLES: [Table; 11] = [
     table("quarantine", Quarantined::COLUMNS),
     table("etfs", EtfRow::COLUMNS),
     Table { owner: "etf_symbol", ..table("holdings", HoldingRow::COLUMNS) },
-    table("identities", &["symbol", "identity"]),
-    table("factors", &["symbol", "factors"]),
+    table(IDENTITIES, &["symbol", "identity"]),
+    table(FACTORS, &["symbol", "factors"]),
 ];
 
 /// Where the digest of a table's rows stands among a security's digests.

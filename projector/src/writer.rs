@@ -95,7 +95,8 @@ impl<'a> Writer<'a> {
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
             [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &length, &message];
         transaction.execute(ADVANCE, &values).await?;
-        self.metrics.apply.observe(started.elapsed().as_secs_f64());
+        let applying = started.elapsed();
+        self.metrics.apply.observe(applying.as_secs_f64());
         failpoint!("projector.applied");
         let mut outcome = Outcome::default();
         // What derivers remember is true once it is committed: on an error they are not put back.
@@ -129,7 +130,7 @@ impl<'a> Writer<'a> {
         self.metrics.commit.observe(committing.elapsed().as_secs_f64());
         self.derivers = derivers;
         failpoint!("projector.committed");
-        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), elapsed = ?started.elapsed(), "applied");
+        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 

@@ -12,6 +12,8 @@ const GROUP: u64 = 10_000;
 const FEW: u64 = 1_000_000_000_000_000;
 /// Groups that 64 bits have room for.
 const GROUPS: usize = 4;
+/// Numbers before the groups.
+const HEAD: usize = 4;
 const NEGATIVE: u16 = 0x4000;
 
 /// Writes a number; `false`, and nothing, where it has many digits.
@@ -42,11 +44,17 @@ pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     let numbers = (i16::try_from(kept), i16::try_from(groups.len()), i16::try_from(of_fraction));
     let (Ok(kept_groups), Ok(all), Ok(of_fraction)) = numbers else { return false };
     let Ok(places) = u16::try_from(places) else { return false };
-    out.put_i16(kept_groups);
-    out.put_i16(all - of_fraction - 1);
-    out.put_u16(if digits < 0 { NEGATIVE } else { 0 });
-    out.put_u16(places);
-    groups[..kept].iter().for_each(|group| out.put_u16(*group));
+    let sign = if digits < 0 { NEGATIVE } else { 0 };
+    let mut bytes = [[0; 2]; HEAD + 2 * GROUPS];
+    let head = [
+        kept_groups.to_be_bytes(),
+        (all - of_fraction - 1).to_be_bytes(),
+        sign.to_be_bytes(),
+        places.to_be_bytes(),
+    ];
+    bytes[..HEAD].copy_from_slice(&head);
+    bytes[HEAD..].iter_mut().zip(&groups[..kept]).for_each(|(bytes, group)| *bytes = group.to_be_bytes());
+    out.put_slice(bytes[..HEAD + kept].as_flattened());
     true
 }
 

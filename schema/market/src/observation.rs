@@ -7,7 +7,7 @@ use crate::event::Action;
 use crate::version::Version;
 
 /// One observation of a record, with its provenance and version.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Observation<T> {
     /// Feed it came from (`--source`).
     pub source: String,

@@ -3,6 +3,7 @@
 
 pub mod failpoint;
 pub mod health;
+pub mod memory;
 pub mod metrics;
 #[cfg(feature = "otlp")]
 mod otlp;

@@ -14,8 +14,8 @@ use market::row::Json;
 use store::history::load_histories;
 use tokio_postgres::Client;
 
-/// Tables of which a day changes every row; of prices it changes the last year.
-const CHANGED: [&str; 3] = ["stocks", "quotes", "metrics"];
+/// Tables of which a day changes every row; of prices and bars it changes the last year.
+const CHANGED: [&str; 4] = ["stocks", "quotes", "fundamentals", "metrics"];
 /// Histories in memory at a time.
 const CHUNK: usize = 200;
 
@@ -76,9 +76,9 @@ fn derive_on_all_cores(histories: &[History], as_of: NaiveDate) {
 
 async fn time_copying(client: &mut Client, as_of: NaiveDate) -> Result<Duration> {
     let mut total = Duration::ZERO;
-    let last_year = format!("select * from prices where year = {}", as_of.year());
+    let of_year = |table| (table, format!("select * from {table} where year = {}", as_of.year()));
     let tables = CHANGED.iter().map(|table| (*table, format!("select * from {table}")));
-    for (table, rows) in tables.chain([("prices", last_year)]) {
+    for (table, rows) in tables.chain(["prices", "bars"].map(of_year)) {
         let told = client.copy_out(&format!("copy ({rows}) to stdout binary")).await?;
         let told: Vec<Bytes> = told.try_collect().await?;
         client

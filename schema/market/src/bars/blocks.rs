@@ -10,8 +10,10 @@ use super::error::BarsError;
 const BLOCK: usize = 32;
 /// A code has 0 to 64 bits.
 const WIDTHS: u8 = 65;
-/// A code is read with the 16 bytes that it begins in.
+/// A code is read with the 16 bytes that it begins in …
 const PADDING: usize = 16;
+/// … or with 8 where it has no more bits than these.
+const NARROW: usize = 57;
 
 /// How a block's values are coded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,12 +101,28 @@ fn read_block(bytes: &mut &[u8], values: usize, column: &mut Vec<i64>) -> Result
     padded[..codes.len()].copy_from_slice(codes);
     // Shifting by all 64 bits is no shift: codes of no bits are 0.
     let mask = u64::MAX.checked_shr(u64::BITS - u32::from(head % WIDTHS)).unwrap_or(0);
-    let codes = (0..values).map(|place| {
-        let mut around = [0; PADDING];
-        around.copy_from_slice(&padded[place * width / 8..][..PADDING]);
-        low_bits(u128::from_le_bytes(around) >> (place * width % 8)) & mask
-    });
-    match head / WIDTHS {
+    // Beside the bits before it, a narrow code is within the 8 bytes that it begins in.
+    if width <= NARROW {
+        let code =
+            |place| u64::from_le_bytes(around(&padded, place * width / 8)) >> (place * width % 8) & mask;
+        return append(head / WIDTHS, (0..values).map(code), column);
+    }
+    let code = |place| {
+        low_bits(u128::from_le_bytes(around(&padded, place * width / 8)) >> (place * width % 8)) & mask
+    };
+    append(head / WIDTHS, (0..values).map(code), column)
+}
+
+/// So many bytes from a place on.
+fn around<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
+    let mut around = [0; N];
+    around.copy_from_slice(&bytes[from..from + N]);
+    around
+}
+
+/// Appends the values of codes.
+fn append(coding: u8, codes: impl Iterator<Item = u64>, column: &mut Vec<i64>) -> Result<(), BarsError> {
+    match coding {
         0 => column.extend(codes.map(u64::cast_signed)),
         1 => column.extend(codes.map(unzigzag)),
         2 => column.extend(codes.map(|code| if code == 0 { MISSING } else { unzigzag(code - 1) })),

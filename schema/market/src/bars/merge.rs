@@ -66,12 +66,13 @@ impl Bars {
     /// Appends the versions of more bars.
     fn take_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
         let (mut dictionary, mut places) = (Dictionary::default(), vec![None; versions.len()]);
-        for index in version.iter().map(|index| usize::from(*index)) {
+        for run in version.chunk_by(|one, next| one == next) {
+            let index = usize::from(run[0]);
             let place = match places[index] {
                 Some(place) => place,
                 None => *places[index].insert(dictionary.index(&mut self.versions, &versions[index])?),
             };
-            self.version.push(place);
+            self.version.resize(self.version.len() + run.len(), place);
         }
         Ok(())
     }

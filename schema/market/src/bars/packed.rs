@@ -166,12 +166,16 @@ fn add(difference: &mut i64, expected: i64) {
 
 /// The session that is expected after another: the next weekday. Day 1 was a Monday.
 fn expected(day: i32) -> i64 {
-    i64::from(day)
-        + match day.rem_euclid(7) {
-            5 => 3,
-            6 => 2,
-            _ => 1,
-        }
+    i64::from(day) + until_next(day.rem_euclid(7))
+}
+
+/// Days until the next weekday, from a day of the week; 0 is Sunday.
+fn until_next(weekday: i32) -> i64 {
+    match weekday {
+        5 => 3,
+        6 => 2,
+        _ => 1,
+    }
 }
 
 /// The days of packed bars, from their first column alone.
@@ -194,10 +198,16 @@ fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
     whole(rest)?;
     let mut days = Vec::with_capacity(bars);
     days.extend((bars > 0).then_some(head.first_day));
-    let mut day = head.first_day;
+    let (mut day, mut weekday) = (head.first_day, head.first_day.rem_euclid(7));
     for step in steps {
-        day = i32::try_from(expected(day).wrapping_add(step))
-            .map_err(|_| BarsError::Damaged("a day is none"))?;
+        let next = (i64::from(day) + until_next(weekday)).wrapping_add(step);
+        day = i32::try_from(next).map_err(|_| BarsError::Damaged("a day is none"))?;
+        // Nearly every session is the expected one.
+        weekday = match (step, weekday) {
+            (0, 5 | 6) => 1,
+            (0, weekday) => weekday + 1,
+            _ => day.rem_euclid(7),
+        };
         days.push(day);
     }
     Ok((head.scale, days))
@@ -225,6 +235,12 @@ impl Packed {
     /// 64 bits that tell these columns from others; versions aside, so that it is the same in facts and read tables.
     pub fn digest(&self) -> i64 {
         digest(self.columns())
+    }
+
+    /// Gives back the room that its columns were written in, for packed bars that stay.
+    pub fn shrink_to_fit(&mut self) {
+        let Self { days, close, range, volume, extra, versions } = self;
+        [days, close, range, volume, extra, versions].into_iter().for_each(Vec::shrink_to_fit);
     }
 
     /// Every column but the versions.
@@ -269,9 +285,11 @@ fn unpack_versions(bytes: &[u8], bars: usize) -> Result<(Vec<u16>, Vec<BarVersio
         [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| TOO_MANY)?)]),
         bytes => postcard::from_bytes(bytes)?,
     };
-    let runs =
-        runs.iter().flat_map(|(index, length)| std::iter::repeat_n(*index, (*length as usize).min(bars)));
-    Ok((runs.collect(), versions))
+    let mut version = Vec::with_capacity(bars);
+    for (index, length) in runs {
+        version.resize(version.len() + (length as usize).min(bars), index);
+    }
+    Ok((version, versions))
 }
 
 /// 64 bits that tell bytes from others.

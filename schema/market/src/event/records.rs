@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
+use super::day;
 use super::words::{Basis, DividendType, Frequency, ListingStatus, SecurityType};
 use crate::symbol::Symbol;
 
@@ -11,7 +12,7 @@ use crate::symbol::Symbol;
 pub const MINOR_UNIT_PLACES: u32 = 2;
 
 /// A symbol a security traded under before, with the days it held it (`from` and `to` inclusive).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FormerSymbol {
     /// The symbol it traded under.
     pub symbol: Symbol,
@@ -30,7 +31,7 @@ macro_rules! record {
         optional { $($(#[$ometa:meta])* $ofield:ident: $otype:ty),* $(,)? }
     }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
         pub struct $name {
             $($(#[$rmeta])* pub $rfield: $rtype,)*
             $($(#[$ometa])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $ofield: Option<$otype>,)*
@@ -121,16 +122,21 @@ record! {
         }
         optional {
             /// First session that trades without it.
+            #[serde(deserialize_with = "day::optional")]
             ex_date: NaiveDate,
             /// Day on which holders are recorded.
+            #[serde(deserialize_with = "day::optional")]
             record_date: NaiveDate,
             /// Day on which it is paid.
+            #[serde(deserialize_with = "day::optional")]
             payment_date: NaiveDate,
             /// Day on which it was declared.
+            #[serde(deserialize_with = "day::optional")]
             declaration_date: NaiveDate,
             /// The vendor's word for its rhythm.
             frequency: Frequency,
             /// The date whose share basis a split-adjusted amount is on; absent: the newest date of the data.
+            #[serde(deserialize_with = "day::optional")]
             basis_as_of: NaiveDate,
         }
     }
@@ -323,7 +329,7 @@ record! {
 }
 
 /// All positions of one ETF on one date: a whole, replaced whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct HoldingSnapshot {
     /// The fund.
     pub symbol: Symbol,

@@ -8,7 +8,7 @@ use crate::observation::Observation;
 use crate::symbol::Symbol;
 
 /// A symbol and the days (inclusive) on which its rows belong to a security.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// The symbol.
     pub symbol: Symbol,
@@ -19,7 +19,7 @@ pub struct Span {
 }
 
 /// One served security.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// Canonical symbol: the current one, or the last one.
     pub symbol: Symbol,

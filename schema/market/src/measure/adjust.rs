@@ -9,11 +9,14 @@
 //! another currency it is 1 too (`factor_skipped`). Factors are not rounded.
 //! Source: CRSP's factor to adjust prices; the published example of 46.99 becoming 23.419696.
 
+use std::hash::Hasher;
+
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::arithmetic::{bounded, settle};
+use crate::row::Mark;
 
 /// `from` old shares are `to` new ones. Multiplies prices by from/to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,6 +145,15 @@ pub struct Factor {
     /// paid in another currency than the prices'.
     #[serde(default)]
     pub value: Option<Decimal>,
+}
+
+impl Mark for Factor {
+    fn mark(&self, state: &mut impl Hasher) {
+        let Self { ex_date, split, dividend_factor, dividend, value } = self;
+        ex_date.mark(state);
+        [split.from, split.to, *dividend_factor, *dividend].iter().for_each(|decimal| decimal.mark(state));
+        value.mark(state);
+    }
 }
 
 /// What to multiply into prices of a run of days: all days from the step before up to the day before `before`.

@@ -7,6 +7,7 @@ use serde_json::Error;
 
 use super::fragments::Fragment;
 use crate::bars::date_of;
+use crate::event::day::DAY;
 
 /// Field names and values, as the text has them.
 pub(super) struct Fields<'a, I> {
@@ -49,7 +50,7 @@ impl<'de, I: Iterator<Item = Fragment<'de>>> MapAccess<'de> for Fields<'de, I> {
     }
 }
 
-/// A date, which its text stands for.
+/// A date, which its text stands for; its day for a field that asks by that name.
 struct Date(i32);
 
 impl<'de> Deserializer<'de> for Date {
@@ -65,10 +66,10 @@ impl<'de> Deserializer<'de> for Date {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
+        if name == DAY { visitor.visit_i32(self.0) } else { visitor.visit_newtype_struct(self) }
     }
 
     forward_to_deserialize_any! {

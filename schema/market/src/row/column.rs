@@ -1,36 +1,74 @@
-//! The Rust types that are columns, and the Postgres types they are stored as.
+//! The Rust types that are columns, the Postgres types they are stored as, and what tells their values apart.
+
+use std::hash::{Hash, Hasher};
 
 use bytes::BytesMut;
 use chrono::{DateTime, NaiveDate, Utc};
 use postgres_types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::value::Exact;
 
 /// A Rust type that is a column's type.
-pub trait Column: ToSql + Sync {
+pub trait Column: ToSql + Sync + Mark {
     /// The Postgres type it is stored as.
     const TYPE: Type;
 }
 
+/// A value that is told from others without being encoded: by all that is written of it. Unlike with [`Hash`], a decimal with
+/// other zeros at its end is another.
+pub trait Mark {
+    /// Feeds the value.
+    fn mark(&self, state: &mut impl Hasher);
+}
+
 macro_rules! column {
-    ($($rust:ty => $pg:ident),* $(,)?) => { $(impl Column for $rust { const TYPE: Type = Type::$pg; })* };
+    ($($rust:ty => $pg:ident),* $(,)?) => { $(
+        impl Column for $rust { const TYPE: Type = Type::$pg; }
+        impl Mark for $rust {
+            fn mark(&self, state: &mut impl Hasher) {
+                self.hash(state);
+            }
+        }
+    )* };
 }
 column! {
     String => TEXT, bool => BOOL, i32 => INT4, i64 => INT8, NaiveDate => DATE, DateTime<Utc> => TIMESTAMPTZ,
-    Exact => NUMERIC, Vec<u8> => BYTEA,
+    Vec<u8> => BYTEA, &str => TEXT, &[u8] => BYTEA,
 }
-impl Column for &str {
-    const TYPE: Type = Type::TEXT;
+impl Column for Exact {
+    const TYPE: Type = Type::NUMERIC;
 }
-impl Column for &[u8] {
-    const TYPE: Type = Type::BYTEA;
+impl Mark for Exact {
+    fn mark(&self, state: &mut impl Hasher) {
+        self.0.mark(state);
+    }
+}
+impl Mark for Decimal {
+    fn mark(&self, state: &mut impl Hasher) {
+        state.write(&self.serialize());
+    }
 }
 impl<T: Column> Column for Option<T> {
     const TYPE: Type = T::TYPE;
 }
 impl<T: Serialize + Sync + std::fmt::Debug> Column for Json<T> {
     const TYPE: Type = Type::JSON;
+}
+impl<T: Serialize> Mark for Json<T> {
+    fn mark(&self, state: &mut impl Hasher) {
+        // A value without text is not written either.
+        serde_json::to_vec(&self.0).ok().hash(state);
+    }
+}
+impl<T: Mark> Mark for Option<T> {
+    fn mark(&self, state: &mut impl Hasher) {
+        self.is_some().hash(state);
+        if let Some(value) = self {
+            value.mark(state);
+        }
+    }
 }
 
 /// A nested value, stored as a `json` column, digits untouched.

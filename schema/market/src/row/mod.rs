@@ -16,7 +16,7 @@ mod split;
 mod stock;
 mod table;
 
-pub use column::{Column, Json};
+pub use column::{Column, Json, Mark};
 pub use dividend::{AmountStatus, DividendRow, DividendStatus};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
 pub use flag::{Flag, Flags, HoldReason};

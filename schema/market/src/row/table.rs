@@ -60,6 +60,13 @@ macro_rules! table_row {
                 values
             }
         }
+
+        impl $crate::row::Mark for $name {
+            fn mark(&self, state: &mut impl std::hash::Hasher) {
+                $($crate::row::Mark::mark(&self.$part, state);)*
+                $($crate::row::Mark::mark(&self.$field, state);)*
+            }
+        }
     };
 }
 

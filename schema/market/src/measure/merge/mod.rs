@@ -3,6 +3,7 @@
 //! Invariant: the result depends on the set of observations alone, never on their order.
 
 mod beside;
+mod columns;
 mod decided;
 mod dividends;
 mod fundamentals;

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use rust_decimal::Decimal;
 
+use super::columns::{has_fault, is_calm};
 use super::decided::{Decided, confirmed};
 use super::row_rule::{PriceValues, RowFault, price_fault};
 use super::unadjust::raw_bars;
@@ -170,27 +171,6 @@ fn calm_if_plain(bars: &Bars) -> Option<bool> {
     let calm = is_calm(&bars.close);
     let has_unit_error = || (0..bars.len()).any(|index| is_unit_error(&bars.close, index));
     (plain && !has_fault(bars) && (calm || !has_leap(&bars.close) || !has_unit_error())).then_some(calm)
-}
-
-/// Whether no close is more than three eighths above its neighbour: then nothing looks like a wrong unit, or a split of at
-/// least 3 for 2 even where it is 3 % off.
-fn is_calm(closes: &[i64]) -> bool {
-    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
-    pairs.fold(true, |calm, (before, after)| {
-        let most = |close: i64| close.saturating_add(close >> 2).saturating_add(close >> 3);
-        calm & (*after <= most(*before)) & (*before <= most(*after))
-    })
-}
-
-/// Whether any bar is faulty, a column at a time.
-fn has_fault(bars: &Bars) -> bool {
-    let negative = |column: &[i64]| {
-        column.iter().fold(false, |found, value| found | ((*value < 0) & (*value != MISSING)))
-    };
-    let crossed = |(high, low): (&i64, &i64)| (high < low) & (*high != MISSING) & (*low != MISSING);
-    bars.close.iter().fold(false, |found, close| found | (*close <= 0))
-        || bars.high.iter().zip(&bars.low).fold(false, |found, pair| found | crossed(pair))
-        || [&bars.open, &bars.high, &bars.low, &bars.volume].into_iter().any(|column| negative(column))
 }
 
 fn is_faulty(bars: &Bars, index: usize) -> bool {
