@@ -1,4 +1,4 @@
--- $1 symbols, $2 the first ex-date of the rows that were replaced (null: all of them), $3 position.
+-- $1 symbols of which more was told than that all is new, $2 the first ex-date of the rows that were replaced (null: all of them), $3 position.
 -- Rows that came, went or differ from those before.
 insert into changes (kind, symbol, id, date, position, at, gone)
 select distinct on (symbol, id) '{table}', symbol, id, date, $3::bigint, clock_timestamp(), gone
@@ -15,9 +15,6 @@ from (
   ) b on b.symbol = d.symbol and b.id = d.id
   where ({d}) is distinct from ({b})
 ) changed
-where not exists (
-  select from changes c where c.kind = '{table}' and c.symbol = changed.symbol and c.id = '' and c.position = $3
-)
 order by symbol, id, gone nulls first
 on conflict (kind, symbol, id) do update
 set date = excluded.date, position = excluded.position, at = excluded.at, gone = excluded.gone

@@ -1,8 +1,8 @@
-//! Securities derived and written chunk by chunk: while one is on the cores, the one after it is read and the one before
-//! it written.
+//! Securities derived and written chunk by chunk: while one is on the cores, those after it are read and those before it
+//! written.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::history::History;
 use market::identity::Identity;
@@ -13,6 +13,7 @@ use process::failpoint;
 use rayon::prelude::*;
 use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, fetch_facts, fetch_facts_to_derive, history, symbols_of};
+use tokio::sync::mpsc;
 use tokio_postgres::{GenericClient, Transaction};
 
 use crate::built::Built;
@@ -24,8 +25,10 @@ use crate::resident::Resident;
 use crate::served::{Served, load_served};
 use crate::subject::{Known, MarketNow, Subject};
 
-/// Securities derived and written at a time: three such chunks are in memory at most.
+/// Securities derived and written at a time: five such chunks are in memory at most, one in each stage and between two.
 pub(crate) const CHUNK: usize = 100;
+/// Chunks that wait for a stage.
+const WAITING: usize = 1;
 
 /// Securities about to be derived.
 struct Chunk {
@@ -39,6 +42,22 @@ struct Derived {
     facts: FactsBySymbol,
 }
 
+/// What is remembered of a generation.
+struct Remembered<'a> {
+    known: &'a mut Known,
+    resident: &'a mut Resident,
+}
+
+/// The same, for the stages that a chunk goes through.
+struct Shared<'a>(Mutex<Remembered<'a>>);
+
+impl<'a> Shared<'a> {
+    fn lock(&self) -> MutexGuard<'_, Remembered<'a>> {
+        // Whoever panics with it takes the derivation along, and with that all that is remembered.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Derives securities in the transaction; `reader` sees the same facts, and the read tables as they were.
 pub(crate) async fn derive_all(
     transaction: &Transaction<'_>,
@@ -49,45 +68,54 @@ pub(crate) async fn derive_all(
     known: &mut Known,
     resident: &mut Resident,
 ) -> Result<Vec<Change>, DeriveError> {
-    let mut chunks = identities.chunks(CHUNK);
-    let mut read = load(reader, chunks.next(), market, known, resident).await?;
-    let (mut derived, mut changes): (Option<Derived>, _) = (None, Vec::new());
-    while read.is_some() || derived.is_some() {
-        let next = load(reader, chunks.next(), market, known, resident);
-        let (next, now, written) = tokio::try_join!(
-            next,
-            derive_chunk(reader, read.take(), market),
-            write(transaction, journal, derived.as_ref())
-        )?;
-        changes.extend(written);
-        if let Some(derived) = derived.take() {
-            derived.keep(known, resident)?;
+    let remembered = Shared(Mutex::new(Remembered { known, resident }));
+    let (loaded, mut to_derive) = mpsc::channel(WAITING);
+    let (derived, mut to_write) = mpsc::channel(WAITING);
+    let loading = async {
+        let loaded = loaded;
+        for identities in identities.chunks(CHUNK) {
+            let chunk = load(reader, identities, market, &remembered).await?;
+            // Nobody takes it where another stage has failed.
+            let _ = loaded.send(chunk).await;
         }
-        read = next;
-        derived = now.map(|(now, unclear)| {
-            known.whole.extend(unclear);
-            now
-        });
-    }
+        Ok::<_, DeriveError>(())
+    };
+    let deriving = async {
+        let derived = derived;
+        while let Some(chunk) = to_derive.recv().await {
+            let (chunk, unclear) = derive_chunk(reader, chunk, market).await?;
+            remembered.lock().known.whole.extend(unclear);
+            let _ = derived.send(chunk).await;
+        }
+        Ok::<_, DeriveError>(())
+    };
+    let writing = async {
+        let mut changes = Vec::new();
+        while let Some(chunk) = to_write.recv().await {
+            changes.extend(write(transaction, journal, &chunk).await?);
+            chunk.keep(&mut remembered.lock())?;
+        }
+        Ok(changes)
+    };
+    let ((), (), changes) = tokio::try_join!(loading, deriving, writing)?;
     Ok(changes)
 }
 
 async fn load(
     reader: &impl GenericClient,
-    identities: Option<&[&Identity]>,
+    identities: &[&Identity],
     market: &MarketNow,
-    known: &Known,
-    resident: &Resident,
-) -> Result<Option<Chunk>, DeriveError> {
-    let Some(identities) = identities else { return Ok(None) };
-    let unknown = identities.iter().map(|identity| &identity.symbol);
-    let unknown: Vec<Symbol> =
-        unknown.filter(|symbol| !known.served.contains_key(*symbol)).cloned().collect();
+    remembered: &Shared<'_>,
+) -> Result<Chunk, DeriveError> {
+    let is_unknown = |symbol: &&Symbol| !remembered.lock().known.served.contains_key(*symbol);
+    let unknown = identities.iter().map(|identity| &identity.symbol).filter(is_unknown);
+    let unknown: Vec<Symbol> = unknown.cloned().collect();
     let mut read = match unknown.is_empty() {
         true => HashMap::new(),
         false => load_served(reader, &unknown).await?,
     };
     let subjects = identities.iter().map(|identity| {
+        let known = &remembered.lock().known;
         let served = known.served.get(&identity.symbol).cloned();
         Subject {
             identity: (*identity).clone(),
@@ -96,19 +124,19 @@ async fn load(
         }
     });
     let subjects: Vec<Subject> = subjects.collect();
-    let facts = facts_of(reader, &subjects, resident).await?;
-    Ok(Some(Chunk { subjects, facts }))
+    let facts = facts_of(reader, &subjects, remembered).await?;
+    Ok(Chunk { subjects, facts })
 }
 
 /// The facts of the securities' symbols, from memory where they are held.
 async fn facts_of(
     reader: &impl GenericClient,
     subjects: &[Subject],
-    resident: &Resident,
+    remembered: &Shared<'_>,
 ) -> Result<FactsBySymbol, DeriveError> {
     let (mut facts, mut missing) = (FactsBySymbol::new(), Vec::new());
     for symbol in symbols_of(subjects.iter().map(|subject| &subject.identity)) {
-        match resident.get(symbol) {
+        match remembered.lock().resident.get(symbol) {
             Some(held) => drop(facts.insert(symbol.to_owned(), Arc::clone(held))),
             None => missing.push(symbol),
         }
@@ -125,8 +153,9 @@ async fn facts_of(
 
 impl Derived {
     /// Remembers what was written, and keeps the facts it came from in memory.
-    fn keep(self, known: &mut Known, resident: &mut Resident) -> Result<(), DeriveError> {
+    fn keep(self, remembered: &mut Remembered<'_>) -> Result<(), DeriveError> {
         let Derived { built, mut facts } = self;
+        let Remembered { known, resident } = remembered;
         resident.heed(process::memory::taken());
         for (mut subject, built) in built {
             subject.served = built.served(&subject.served)?;
@@ -143,10 +172,9 @@ impl Derived {
 /// it the next time too.
 async fn derive_chunk(
     reader: &impl GenericClient,
-    read: Option<Chunk>,
+    chunk: Chunk,
     market: &Arc<MarketNow>,
-) -> Result<Option<(Derived, Vec<Symbol>)>, DeriveError> {
-    let Some(chunk) = read else { return Ok(None) };
+) -> Result<(Derived, Vec<Symbol>), DeriveError> {
     let (mut derived, unclear) = on_all_cores(chunk, market).await?;
     let (mut subjects, mut symbols) = (Vec::new(), Vec::new());
     for Unclear { mut subject, again } in unclear {
@@ -163,7 +191,7 @@ async fn derive_chunk(
         derived.built.extend(whole.built);
         derived.facts.extend(whole.facts);
     }
-    Ok(Some((derived, symbols)))
+    Ok((derived, symbols))
 }
 
 /// A security whose closes alone do not suffice.
@@ -244,11 +272,10 @@ fn derive_guarded(
 async fn write(
     transaction: &Transaction<'_>,
     journal: &Journal,
-    derived: Option<&Derived>,
+    derived: &Derived,
 ) -> Result<Vec<Change>, DeriveError> {
-    let Some(Derived { built, .. }) = derived else { return Ok(Vec::new()) };
-    let built: Vec<(&Served, &Built)> =
-        built.iter().map(|(subject, built)| (&subject.served, built)).collect();
+    let built = derived.built.iter().map(|(subject, built)| (&subject.served, built));
+    let built: Vec<(&Served, &Built)> = built.collect();
     let changes = read_tables::replace(transaction, journal, &built).await?;
     failpoint!("projector.deriving");
     Ok(changes)

@@ -3,6 +3,8 @@
 //! Invariants: only the served generation's rows are noted, in the transaction that writes them; positions are in the
 //! order of commits; rows without an id, which are projected ones, are not kept in step.
 
+use std::collections::HashSet;
+
 use market::row::{DividendRow, SplitRow, TableRow};
 use store::db::{DbError, generation_schema};
 use tokio_postgres::Transaction;
@@ -129,13 +131,18 @@ impl Journal {
         before: &str,
         stale: &Stale<'_>,
     ) -> Result<(), DbError> {
-        // Of a security that was never told of all rows are new.
+        let mut symbols = stale.symbols.clone();
         if stale.since.is_none() {
+            // Of a security that was never told of all rows are new, and none has to be compared.
             let statement = table.statement(NEW_SYMBOLS, before);
-            transaction.execute(&statement, &[&stale.symbols, &self.position]).await?;
+            let new = transaction.query(&statement, &[&symbols, &self.position]).await?;
+            let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+            symbols.retain(|symbol| !new.contains(symbol));
         }
-        let values: [&(dyn ToSql + Sync); 3] = [&stale.symbols, &stale.since, &self.position];
-        transaction.execute(&table.statement(ROWS, before), &values).await?;
+        if !symbols.is_empty() {
+            let values: [&(dyn ToSql + Sync); 3] = [&symbols, &stale.since, &self.position];
+            transaction.execute(&table.statement(ROWS, before), &values).await?;
+        }
         Ok(())
     }
 }
