@@ -12,8 +12,8 @@ use store::symbol_facts::{Columns, SymbolFacts, Year};
 
 use crate::written::{WrittenRecords, WrittenYear};
 
-/// Memory that the process has beside the facts: programs, connections, what is told of served rows, a chunk being derived.
-const BESIDE: usize = 64 << 20;
+/// What the process may take in any case: for connections, what tells served rows apart, chunks that are derived.
+const LEAST: usize = 128 << 20;
 
 /// Facts of some symbols, each whole.
 #[derive(Debug, Default)]
@@ -51,10 +51,10 @@ impl Resident {
         self.bytes
     }
 
-    /// Takes note of the memory that the process has, where that is known: when it is more than the budget and a bit,
-    /// no more is held than there is.
+    /// Takes note of the memory that the process has, where that is known: when it is more than the budget, no more is held
+    /// than there is.
     pub fn heed(&mut self, taken: Option<usize>) {
-        let is_over = taken.is_some_and(|taken| taken > self.budget.saturating_add(BESIDE));
+        let is_over = taken.is_some_and(|taken| taken > self.budget.max(LEAST));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
@@ -147,11 +147,11 @@ mod tests {
         let mut resident = Resident::within(10_000);
         let held = |resident: &Resident| SYMBOLS.map(|symbol| resident.get(symbol).is_some());
         resident.admit("AAA", facts());
-        resident.heed(Some(10_001 + BESIDE));
+        resident.heed(Some(LEAST + 1));
         resident.admit("BBB", facts());
         resident.admit("AAA", facts());
         assert_eq!(held(&resident), [true, false, false]);
-        for enough in [Some(10_000 + BESIDE), None] {
+        for enough in [Some(LEAST), None] {
             resident.heed(Some(usize::MAX));
             resident.heed(enough);
             resident.admit("CCC", facts());

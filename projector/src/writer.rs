@@ -29,7 +29,7 @@ const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 /// Bytes of the log whose facts are a large change.
 const ANALYZE_AFTER: usize = 4 << 20;
-/// Longest time the read tables wait for the end of a backlog.
+/// The read tables wait for the end of a backlog for so long, and when it is nearer than that for so long again.
 const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 /// A backlog would hardly shrink if deriving took more than one part in so many of the time.
 const SHARE: u32 = 4;
@@ -44,6 +44,8 @@ pub(crate) struct Writer<'a> {
     derived: Instant,
     /// How long the last derivation took.
     deriving: Duration,
+    /// Messages applied since.
+    underived: u64,
     /// Bytes of the log applied since the facts' statistics were made.
     unanalyzed: usize,
     /// Reads committed facts while the transaction writes tables.
@@ -62,7 +64,20 @@ impl<'a> Writer<'a> {
         metrics: &'a Metrics,
     ) -> Self {
         let (derivers, derived, deriving) = (Derivers::new(), Instant::now(), Duration::ZERO);
-        Self { lease, genesis, length, derivers, resident, derived, deriving, unanalyzed: 0, reader, metrics }
+        let (underived, unanalyzed) = (0, 0);
+        Self {
+            lease,
+            genesis,
+            length,
+            derivers,
+            resident,
+            derived,
+            deriving,
+            underived,
+            unanalyzed,
+            reader,
+            metrics,
+        }
     }
 
     /// Derives again when a person changed the policy or retried a dead letter; gives whether the projector is paused.
@@ -101,7 +116,8 @@ impl<'a> Writer<'a> {
         let mut outcome = Outcome::default();
         // What derivers remember is true once it is committed: on an error they are not put back.
         let mut derivers = std::mem::take(&mut self.derivers);
-        if batch.is_last() || self.derived.elapsed() > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE) {
+        self.underived += batch.messages.len() as u64;
+        if batch.is_last() || self.is_far_behind(batch.pending) {
             let deriving = Instant::now();
             let mut plans = self.plans(&transaction, &mut derivers).await?;
             let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
@@ -120,7 +136,7 @@ impl<'a> Writer<'a> {
                 plans = again.into_iter().map(|plan| plan.and(&plans)).collect();
             }
             outcome = self.derive(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
-            (self.derived, self.deriving) = (Instant::now(), deriving.elapsed());
+            (self.derived, self.deriving, self.underived) = (Instant::now(), deriving.elapsed(), 0);
             self.metrics.derive.observe(self.deriving.as_secs_f64());
             self.metrics.derived.inc_by(outcome.securities as u64);
             failpoint!("projector.derived");
@@ -132,6 +148,14 @@ impl<'a> Writer<'a> {
         failpoint!("projector.committed");
         tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
         Ok(())
+    }
+
+    /// Whether the read tables have waited long for the end of a backlog of so many messages, which is not near.
+    fn is_far_behind(&self, pending: u64) -> bool {
+        let waited = self.derived.elapsed();
+        let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
+        waited > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE)
+            && ahead > DERIVE_AT_LEAST_EVERY.as_secs_f64()
     }
 
     /// What every generation that follows these facts has to derive.
