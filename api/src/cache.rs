@@ -44,9 +44,8 @@ impl Key {
         let tier = self.tier.map_or(0, |tier| tier as u8 + 1);
         hasher.update(&[self.format as u8, tier]);
         hasher.update(self.target.as_bytes());
-        let mut tag = [0; 16];
-        tag.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        HeaderValue::from_str(&format!("W/\"{:032x}\"", u128::from_be_bytes(tag)))
+        let tag = hasher.finalize().to_hex();
+        HeaderValue::try_from(["W/\"", &tag[..32], "\""].concat())
             .unwrap_or_else(|_| HeaderValue::from_static("W/\"0\""))
     }
 }
