@@ -16,18 +16,15 @@ use crate::parameters::Format;
 use crate::read::projection::Version;
 use crate::tier::Tier;
 
-/// Bytes an entry takes besides its body, about.
+/// Bytes an entry takes besides its body and its request, about.
 const ENTRY: usize = 256;
 /// The weight of answers of 4 GiB and more.
 const TOO_HEAVY: u32 = u32::MAX;
 
-/// Names an answer's bytes; also its ETag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key([u8; 16]);
-
 /// Everything an answer's bytes depend on.
-#[derive(Debug, Clone)]
-pub(crate) struct Representation {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) version: Version,
     pub(crate) today: NaiveDate,
     pub(crate) format: Format,
     /// Where the answer differs by tier.
@@ -37,23 +34,18 @@ pub(crate) struct Representation {
 }
 
 impl Key {
-    pub(crate) fn new(version: &Version, representation: &Representation) -> Self {
+    /// The weak entity tag of the answer as of a version, which may be newer than the key's.
+    pub(crate) fn etag(&self, version: &Version) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.to_le_bytes());
         hasher.update(&version.sequence.to_le_bytes());
         hasher.update(&version.position.to_le_bytes());
-        hasher.update(&chrono::Datelike::num_days_from_ce(&representation.today).to_le_bytes());
-        let tier = representation.tier.map_or(0, |tier| tier as u8 + 1);
-        hasher.update(&[representation.format as u8, tier]);
-        hasher.update(representation.target.as_bytes());
-        let mut key = [0; 16];
-        key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Self(key)
-    }
-
-    /// The weak entity tag of the answer.
-    pub(crate) fn etag(self) -> HeaderValue {
-        HeaderValue::from_str(&format!("W/\"{:032x}\"", u128::from_be_bytes(self.0)))
+        hasher.update(&chrono::Datelike::num_days_from_ce(&self.today).to_le_bytes());
+        let tier = self.tier.map_or(0, |tier| tier as u8 + 1);
+        hasher.update(&[self.format as u8, tier]);
+        hasher.update(self.target.as_bytes());
+        let tag = hasher.finalize().to_hex();
+        HeaderValue::try_from(["W/\"", &tag[..32], "\""].concat())
             .unwrap_or_else(|_| HeaderValue::from_static("W/\"0\""))
     }
 }
@@ -78,8 +70,9 @@ impl Answers {
     /// Keeps at most this many bytes of bodies.
     pub(crate) fn new(bytes: u64, metrics: CacheMetrics) -> Self {
         // The cache weighs in 32 bits; no budget has room for an answer beyond them.
-        let weigh =
-            |_: &Key, answer: &Arc<Answer>| u32::try_from(answer.body.len() + ENTRY).unwrap_or(TOO_HEAVY);
+        let weigh = |key: &Key, answer: &Arc<Answer>| {
+            u32::try_from(answer.body.len() + key.target.len() + ENTRY).unwrap_or(TOO_HEAVY)
+        };
         Self {
             kept: Cache::builder()
                 .max_capacity(bytes)
@@ -99,8 +92,8 @@ impl Answers {
     }
 
     /// The answer, if it is there.
-    pub(crate) async fn kept(&self, key: Key) -> Option<Arc<Answer>> {
-        let answer = self.kept.get(&key).await;
+    pub(crate) async fn kept(&self, key: &Key) -> Option<Arc<Answer>> {
+        let answer = self.kept.get(key).await;
         self.metrics.looked(answer.is_some());
         answer
     }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use process::trace::{SPANS, continue_from, rename};
-use tower::ServiceExt;
+use tower::{Service, ServiceExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tracing::field::Empty;
@@ -47,7 +48,7 @@ pub(crate) struct Arrival {
 }
 
 /// Answers a request by its route, with all that surrounds it.
-pub(crate) async fn around(app: App, router: Router, arrival: Arrival, mut request: Request) -> Response {
+pub(crate) async fn around(app: App, mut router: Router, arrival: Arrival, mut request: Request) -> Response {
     let started = Instant::now();
     let id = given_id(&request).or_else(|| trace_id(&request)).unwrap_or_else(new_id);
     let client = address::client(arrival.peer, request.headers(), &app.settings.trusted_proxies);
@@ -59,7 +60,9 @@ pub(crate) async fn around(app: App, router: Router, arrival: Arrival, mut reque
     request.extensions_mut().insert(Arc::clone(&caller));
     let (mut response, left) = match app.throttle.call(client) {
         Ok(left) => {
-            let answering = bounded(&app, router.oneshot(request));
+            // Pinned once, so that what is put around it moves a pointer to it.
+            let answering = pin!(router.call(request));
+            let answering = bounded(&app, answering);
             let response = request_id::scope(id.clone(), answering).instrument(span.clone()).await;
             (compressed(encodings, response).await, left)
         }

@@ -24,6 +24,7 @@ mod metrics;
 mod moments;
 mod parameters;
 mod pipe;
+mod raw_row;
 mod read;
 mod render;
 mod request_id;

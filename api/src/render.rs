@@ -9,6 +9,7 @@ use process::sheet::harmless;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use tokio_postgres::types::Type;
 
 use crate::parameters::{Format, Output};
 
@@ -21,30 +22,42 @@ pub(crate) enum RenderError {
     Csv(#[from] csv::Error),
     #[error("cannot write CSV: {0}")]
     Flush(String),
+    #[error("cannot read a row: {0}")]
+    Row(#[from] tokio_postgres::Error),
+    #[error("the row has no column {0}")]
+    Column(&'static str),
+    #[error("no column is written that is a {0}")]
+    Type(Type),
 }
 
-#[derive(Serialize)]
-struct Envelope<'a, D, M> {
-    data: &'a D,
-    meta: &'a M,
+/// What is written as a JSON object.
+pub(crate) trait Object {
+    /// Its bytes, decimals as the request wants them.
+    fn json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
+}
+
+impl<T: Serialize> Object for T {
+    fn json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
+        Ok(json(output, self)?)
+    }
 }
 
 /// One resource as a body.
-pub(crate) fn single<T: Serialize>(
+pub(crate) fn single(
     output: &Output,
-    row: &T,
+    row: &impl Object,
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
-    match (output.format, &output.fields) {
-        (Format::Csv, _) => {
-            Ok([opening(output)?, records(output, std::slice::from_ref(row))?].concat().into())
-        }
-        (Format::Json, None) => Ok(json(output, &Envelope { data: row, meta })?.into()),
-        (Format::Json, Some(fields)) => {
-            let row = choose(&json(output, row)?, fields)?;
-            Ok(serde_json::to_vec(&Envelope { data: &row, meta })?.into())
-        }
+    let row = row.json(output)?;
+    if output.format == Format::Csv {
+        return Ok([opening(output)?, records(output, [Ok(row)])?].concat().into());
     }
+    let data = match &output.fields {
+        None => row,
+        Some(fields) => choose(&row, fields)?.get().into(),
+    };
+    let meta = json(output, meta)?;
+    Ok([&b"{\"data\":"[..], &data, b",\"meta\":", &meta, b"}"].concat().into())
 }
 
 /// A page of rows as a body.
@@ -70,7 +83,7 @@ pub(crate) fn opening(output: &Output) -> Result<Vec<u8>, RenderError> {
 /// Rows of a list: items of a JSON array with commas between them, or CSV records.
 pub(crate) fn rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
     if output.format == Format::Csv {
-        return records(output, rows);
+        return records(output, rows.iter().map(|row| row.json(output)));
     }
     let mut body = Vec::new();
     for row in rows {
@@ -134,11 +147,14 @@ fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
 }
 
-/// Rows as CSV records.
-fn records<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
+/// Rows, which are JSON objects, as CSV records.
+fn records(
+    output: &Output,
+    rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
+) -> Result<Vec<u8>, RenderError> {
     sheet(|writer| {
         for row in rows {
-            let row = json(output, row)?;
+            let row = row?;
             let members: Members<'_> = serde_json::from_slice(&row)?;
             for column in columns(output) {
                 writer.write_field(cell(members.get(column))?)?;

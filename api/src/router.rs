@@ -3,8 +3,8 @@
 //! Invariant: a route is registered with its documentation in one step, so the two cannot drift.
 
 use axum::Router;
-use axum::extract::{MatchedPath, OriginalUri, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::map_request;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -130,18 +130,14 @@ fn needs_key(path: &str) -> bool {
     twice.split(['/', '\\']).any(|segment| segment == "v1")
 }
 
-async fn unrouted(State(app): State<App>, OriginalUri(uri): OriginalUri, request: Request) -> Response {
+async fn unrouted(State(app): State<App>, uri: Uri, request: Request) -> Response {
     match admitted(&app, uri.path(), request).await {
         Ok(()) => ApiError::NotFound(nothing_at(uri.path())).into_response(),
         Err(error) => error.into_response(),
     }
 }
 
-async fn method_not_allowed(
-    State(app): State<App>,
-    OriginalUri(uri): OriginalUri,
-    request: Request,
-) -> Response {
+async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) -> Response {
     match admitted(&app, uri.path(), request).await {
         Ok(()) => {
             let allow = if uri.path() == mcp::PATH { "POST" } else { "GET, HEAD" };

@@ -79,6 +79,7 @@ pub async fn serve(
     if tokio::time::timeout(drain, clients.graceful.shutdown()).await.is_err() {
         tracing::warn!("some requests did not end in time");
     }
+    clients.registry.end_all();
     clients.tasks.stop(drain).await;
     // Nobody is left who could hand the workers anything: they finish what they have.
     drop((app, router));
@@ -220,13 +221,8 @@ impl Clients {
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let serving = self.graceful.watch(serving);
-        self.tasks.spawn_until_stopped(async move {
-            tokio::select! {
-                // A client that breaks off is its own affair.
-                _ = serving => {}
-                () = registered.connection.closing() => {}
-            }
-        });
+        // A client that breaks off is its own affair.
+        self.tasks.spawn(async move { registered.connection.until_closing(serving).await });
     }
 }
 

@@ -1,7 +1,10 @@
 //! What the endpoints answer for a known market.
 
 use anyhow::Result;
+use market::row::Quote;
+use market::value::with_decimals_as_text;
 use serde_json::json;
+use store::FromRow;
 
 use crate::api_world::{World, check, column};
 
@@ -48,6 +51,23 @@ async fn one_stock_from_every_side() -> Result<()> {
     );
     let renamed = world.json("/v1/stocks/OLDCO/quote").await?;
     check(&renamed["data"], json!({ "symbol": "NEWCO" }));
+    Ok(())
+}
+
+/// Fails when a row that is written from its columns has other bytes than its struct.
+#[tokio::test]
+async fn a_quote_has_the_bytes_of_its_struct() -> Result<()> {
+    let world = World::start().await?;
+    for row in world.app.sql("select * from read_g1.quotes order by symbol", &[]).await? {
+        let quote = Quote::from_row(&row)?;
+        let path = format!("/v1/stocks/{}/quote", quote.symbol);
+        let as_text = with_decimals_as_text(|| serde_json::to_string(&quote))?;
+        for (query, expected) in [("", serde_json::to_string(&quote)?), ("?decimals=string", as_text)] {
+            let reply = world.api.get(&format!("{path}{query}"), Some(&world.professional)).await?;
+            let expected = format!("{{\"data\":{expected},\"meta\":");
+            assert!(reply.text().starts_with(&expected), "{} is not {expected}", reply.text());
+        }
+    }
     Ok(())
 }
 

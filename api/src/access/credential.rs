@@ -36,21 +36,22 @@ impl Secret {
         let mut generator = rand::rng();
         let random: String =
             (0..RANDOM).map(|_| char::from(BASE62[generator.random_range(0..BASE62.len())])).collect();
-        let text = format!("{PREFIX}{random}{}", checksum(&random));
+        let check: String = checksum(&random).map(char::from).iter().collect();
+        let text = format!("{PREFIX}{random}{check}");
         let last_four = text.chars().skip(text.len() - 4).collect();
         Self { hash: hash(&text), last_four, text: text.into() }
     }
 }
 
-/// CRC32 of the random part, six base62 digits.
-fn checksum(random: &str) -> String {
+/// CRC32 of the random part in base62.
+fn checksum(random: &str) -> [u8; CHECKSUM] {
     let mut rest = crc32fast::hash(random.as_bytes());
     let mut digits = [b'0'; CHECKSUM];
     for digit in digits.iter_mut().rev() {
         *digit = BASE62[(rest % 62) as usize];
         rest /= 62;
     }
-    digits.iter().map(|digit| char::from(*digit)).collect()
+    digits
 }
 
 fn hash(text: &str) -> [u8; 32] {
@@ -62,7 +63,7 @@ fn hash_of_key(text: &str) -> Option<[u8; 32]> {
     let rest = text.strip_prefix(PREFIX)?;
     let formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|b| b.is_ascii_alphanumeric());
     let (random, check) = if formed { rest.split_at(RANDOM) } else { return None };
-    (checksum(random) == check).then(|| hash(text))
+    (checksum(random) == check.as_bytes()).then(|| hash(text))
 }
 
 /// The hash of the one key a request carries; `None` when there is none or anything is odd about it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
 use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Version, header};
 use chrono::NaiveDate;
 
@@ -80,7 +81,7 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
             format: read.format,
             is_costly: read.is_costly,
             knows_ends: parts.version >= Version::HTTP_11,
-            target: parts.uri.path_and_query().map_or_else(String::new, ToString::to_string),
+            target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),
             if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
             gate: PhantomData,
         })
@@ -146,9 +147,8 @@ fn read<P: Parameters>(
     vocabulary: Option<&Vocabulary>,
 ) -> Read<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    let mut reader = Reader::new(path.to_vec(), query, &parts.headers, &app.signer, route, today)
-        .knowing(vocabulary)
-        .under(Arc::clone(method));
+    let mut reader = Reader::new(path, query, &parts.headers, &app.signer, route, today, Arc::clone(method))
+        .knowing(vocabulary);
     let parameters = P::read(&mut reader);
     Read {
         parameters,

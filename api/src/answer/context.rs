@@ -11,7 +11,7 @@ use crate::envelope::{ListMeta, Meta, Warning};
 use crate::error::ApiError;
 use crate::parameters::{Listed, Output, Page};
 use crate::read::projection::{Generation, Version};
-use crate::render;
+use crate::render::{self, Object};
 use crate::tier::{Tier, years_before};
 
 /// What a handler works with to render an answer.
@@ -40,21 +40,21 @@ impl<P> Context<P> {
     }
 
     /// The answer with one resource.
-    pub(crate) fn single<T: Serialize>(
+    pub(crate) fn single(
         &self,
         output: &Output,
         version: Version,
-        row: &T,
+        row: &impl Object,
     ) -> Result<Rendered, ApiError> {
         self.warned(output, version, row, vec![])
     }
 
     /// The answer with one resource, and what to know before using it.
-    pub(crate) fn warned<T: Serialize>(
+    pub(crate) fn warned(
         &self,
         output: &Output,
         version: Version,
-        row: &T,
+        row: &impl Object,
         warnings: Vec<Warning>,
     ) -> Result<Rendered, ApiError> {
         let meta = Meta { warnings, ..Meta::new(&version) };

@@ -81,7 +81,7 @@ fn on_own_thread<F: Future<Output = Outcome>>(
 async fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<Place>>) -> Response {
     let Written { version, next_cursor } = written;
     if let Some(body) = reader.whole() {
-        app.answers.keep(named.key, named.answer(body, version, next_cursor.as_deref())).await;
+        app.answers.keep(named.key.clone(), named.answer(body, version, next_cursor.as_deref())).await;
     }
     let link = named.link(next_cursor.as_deref());
     named.respond(&named.etag(version), link.as_ref(), || Body::new(reader))

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::response;
 use crate::access::{Access, Gate};
 use crate::app::App;
-use crate::cache::{Answer, Key, Representation};
+use crate::cache::{Answer, Key};
 use crate::error::ApiError;
 use crate::parameters::{Format, Parameters};
 use crate::read::projection::{Generation, Version};
@@ -31,7 +31,6 @@ pub(super) struct Asked {
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) key: Key,
-    representation: Representation,
     if_none_match: Option<HeaderValue>,
 }
 
@@ -52,14 +51,17 @@ pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Ask
         ..
     } = access;
     let generation = generation.map_err(|error| ApiError::from(error).into_response())?;
-    let representation = Representation { today, format, tier: P::TIER_MATTERS.then_some(tier), target };
-    let key = Key::new(&generation.version(), &representation);
-    if if_none_match.is_some() && response::has(if_none_match.as_ref(), &key.etag(), false) {
-        return Err(response::not_modified(&key.etag()));
+    let version = generation.version();
+    let key = Key { version, today, format, tier: P::TIER_MATTERS.then_some(tier), target };
+    if if_none_match.is_some() {
+        let etag = key.etag(&version);
+        if response::has(if_none_match.as_ref(), &etag, false) {
+            return Err(response::not_modified(&etag));
+        }
     }
     // A sheet is as well-formed without its end as with it, and its next page is named before it.
     let takes_parts = knows_ends && format == Format::Json;
-    let named = Named { key, representation, if_none_match };
+    let named = Named { key, if_none_match };
     let asked = Asked { named, app: app.clone(), generation: Arc::clone(&generation), account, takes_parts };
     Ok((asked, Context { app, generation, tier, today, parameters }))
 }
@@ -67,7 +69,7 @@ pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Ask
 impl Asked {
     /// The response from memory, if the answer is there.
     pub(super) async fn kept(&self) -> Option<Response> {
-        self.app.answers.kept(self.named.key).await.map(|kept| self.named.whole(&kept))
+        self.app.answers.kept(&self.named.key).await.map(|kept| self.named.whole(&kept))
     }
 }
 
@@ -78,12 +80,12 @@ impl Named {
     }
 
     pub(super) fn etag(&self, version: &Version) -> HeaderValue {
-        Key::new(version, &self.representation).etag()
+        self.key.etag(version)
     }
 
     pub(super) fn link(&self, next_cursor: Option<&str>) -> Option<HeaderValue> {
-        let cursor = next_cursor.filter(|_| self.representation.format == Format::Csv)?;
-        response::next_link(&self.representation.target, cursor)
+        let cursor = next_cursor.filter(|_| self.key.format == Format::Csv)?;
+        response::next_link(&self.key.target, cursor)
     }
 
     /// The response with a whole answer, or 304.
@@ -101,6 +103,6 @@ impl Named {
         if response::has(self.if_none_match.as_ref(), etag, true) {
             return response::not_modified(etag);
         }
-        response::ok(body(), self.representation.format, etag, link)
+        response::ok(body(), self.key.format, etag, link)
     }
 }

@@ -95,9 +95,9 @@ impl Connection {
         *same += 1;
     }
 
-    /// Waits until the connection has to end.
-    pub(crate) async fn closing(&self) {
-        self.closing.cancelled().await;
+    /// Serves the connection until it ends, or has to.
+    pub(crate) async fn until_closing(&self, serving: impl Future) {
+        let _ = self.closing.run_until_cancelled(serving).await;
     }
 
     /// Notes a whole request; it is being answered until the guard is dropped.

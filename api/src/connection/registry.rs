@@ -90,6 +90,11 @@ impl Registry {
         }
     }
 
+    /// Ends all connections.
+    pub(crate) fn end_all(&self) {
+        self.open().places.values().flat_map(HashMap::values).for_each(|one| one.closing.cancel());
+    }
+
     /// The open connections by what they do.
     pub(crate) fn count(&self) -> Connections {
         let mut connections = Connections::default();

@@ -3,6 +3,7 @@
 //! Invariant: bounds, words and defaults come from the code that enforces them, so the document cannot promise others.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use chrono::NaiveDate;
@@ -40,7 +41,7 @@ impl<P: Parameters + IntoParams> IntoParams for Described<P> {
 fn accepted<P: Parameters>() -> Vec<Accepted> {
     let headers = HeaderMap::new();
     let Ok(signer) = Signer::new(None, None) else { return vec![] };
-    let mut reader = Reader::new(vec![], "", &headers, &signer, "", NaiveDate::default());
+    let mut reader = Reader::new(&[], "", &headers, &signer, "", NaiveDate::default(), Arc::default());
     reader.accepted = Some(vec![]);
     P::read(&mut reader);
     reader.accepted.unwrap_or_default()

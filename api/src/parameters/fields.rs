@@ -56,11 +56,11 @@ impl Reader<'_> {
         };
         self.format = format;
         let columns = if format == Format::Csv { of_csv } else { of_json };
-        let fields = self.fields(columns, if of_csv == of_json { &[] } else { of_csv });
+        let fields = self.fields(columns, of_csv);
         Output { format, text_decimals, columns, fields }
     }
 
-    /// Names of `columns`; the document tells of the `others` too, which are the other format's.
+    /// Names of `columns`; the document tells of those of `others` too that only the other format has.
     fn fields(
         &mut self,
         columns: &'static [&'static str],

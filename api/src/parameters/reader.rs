@@ -23,7 +23,7 @@ const MANY_ROWS_OF_CSV: i64 = 500;
 /// A request's parameters, before they have types.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
-    path: Vec<(String, String)>,
+    path: &'a [(String, String)],
     query: Vec<(String, String)>,
     asked: Vec<&'static str>,
     pub(super) errors: Vec<ParameterError>,
@@ -47,12 +47,13 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(
-        path: Vec<(String, String)>,
+        path: &'a [(String, String)],
         query: &str,
         headers: &'a HeaderMap,
         signer: &'a Signer,
         route: &'a str,
         today: NaiveDate,
+        method: Arc<Method>,
     ) -> Self {
         let query = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         Self {
@@ -67,7 +68,7 @@ impl<'a> Reader<'a> {
             signer,
             route,
             today,
-            method: Arc::default(),
+            method,
             vocabulary: None,
             needs_vocabulary: false,
             accepted: None,
@@ -77,11 +78,6 @@ impl<'a> Reader<'a> {
     /// Reads names too, once they are there.
     pub(crate) fn knowing(self, vocabulary: Option<&'a Vocabulary>) -> Self {
         Self { vocabulary, ..self }
-    }
-
-    /// Takes bounds that are rules from those that are served.
-    pub(crate) fn under(self, method: Arc<Method>) -> Self {
-        Self { method, ..self }
     }
 
     /// By which rules the served figures were derived; the rules as they stand, when the reader documents an endpoint.

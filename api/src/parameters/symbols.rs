@@ -70,8 +70,12 @@ impl SymbolList {
 impl Reader<'_> {
     /// The `{symbol}` of the path.
     pub(crate) fn symbol(&mut self) -> PathSymbol {
-        let text = self.path("symbol");
-        PathSymbol { symbol: Symbol::parse(&text).ok(), text: text.chars().take(64).collect() }
+        let mut text = self.path("symbol");
+        let symbol = Symbol::parse(&text).ok();
+        if let Some((end, _)) = text.char_indices().nth(64) {
+            text.truncate(end);
+        }
+        PathSymbol { text, symbol }
     }
 
     /// `symbols`, de-duplicated, at most `most`.

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use deadpool_postgres::Pool;
+use foldhash::fast::RandomState;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 
@@ -31,7 +32,7 @@ struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Batches {
     tasks: Tasks,
-    queues: Mutex<HashMap<&'static str, mpsc::Sender<Waiting>>>,
+    queues: Mutex<HashMap<&'static str, mpsc::Sender<Waiting>, RandomState>>,
 }
 
 impl Batches {

@@ -36,20 +36,30 @@ pub(crate) async fn query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// The one row of a symbol. The statement answers many at a time (see [`super::batch`]), and selects the version and the
-/// row or nulls.
+/// The one row of a symbol, read into its struct.
 pub(crate) async fn one<T: FromRow>(
     generation: &Generation,
     statement: &'static str,
     symbol: &PathSymbol,
 ) -> Result<(Version, T), ReadError> {
+    let (version, row) = row(generation, statement, symbol).await?;
+    Ok((version, T::from_row(&row)?))
+}
+
+/// The one row of a symbol. The statement answers many at a time (see [`super::batch`]), and selects the version and the
+/// row or nulls.
+pub(crate) async fn row(
+    generation: &Generation,
+    statement: &'static str,
+    symbol: &PathSymbol,
+) -> Result<(Version, Row), ReadError> {
     let candidates = symbol.candidates();
     if candidates.is_empty() {
         return Err(unknown(symbol));
     }
     let row = generation.one(statement, candidates).await?.ok_or_else(|| unversioned(generation))?;
     match row.try_get::<_, Option<&str>>("symbol")? {
-        Some(_) => Ok((Version::of(&row)?, T::from_row(&row)?)),
+        Some(_) => Ok((Version::of(&row)?, row)),
         None => Err(unknown(symbol)),
     }
 }

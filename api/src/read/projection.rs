@@ -28,7 +28,7 @@ const VERSION: &str = include_str!("../../queries/projection/version.sql");
 const POLL: Duration = Duration::from_secs(2);
 
 /// What an answer was made from; names its bytes together with the day that counts as today.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Version {
     pub(crate) generation: i32,
     /// Last log sequence applied.

@@ -23,14 +23,26 @@ pub(crate) fn text(value: Decimal) -> String {
     let digits = buffer.format(digits);
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let places = value.scale() as usize;
-    if places == 0 {
-        return [sign, digits].concat();
-    }
+    let mut text = String::with_capacity(LONGEST);
+    text.push_str(sign);
     match digits.split_at_checked(digits.len().wrapping_sub(places)) {
-        Some((whole, fraction)) if !whole.is_empty() => [sign, whole, ".", fraction].concat(),
-        _ => [sign, "0.", &ZEROS[..places - digits.len()], digits].concat(),
+        _ if places == 0 => text.push_str(digits),
+        Some((whole, fraction)) if !whole.is_empty() => {
+            text.push_str(whole);
+            text.push('.');
+            text.push_str(fraction);
+        }
+        _ => {
+            text.push_str("0.");
+            text.push_str(&ZEROS[..places - digits.len()]);
+            text.push_str(digits);
+        }
     }
+    text
 }
+
+/// Bytes of the longest text: a sign, a zero, a point, and as many places as a number can have.
+const LONGEST: usize = 3 + ZEROS.len();
 
 /// As many as a number can have between the point and its first digit.
 const ZEROS: &str = "0000000000000000000000000000";

@@ -157,6 +157,10 @@ impl Exact {
     pub fn factor(value: Decimal) -> Self {
         Self(round(value, PLACES_FACTOR))
     }
+    /// Its digits, as they leave.
+    pub fn text(self) -> String {
+        text(self.0)
+    }
 }
 
 impl fmt::Debug for Exact {

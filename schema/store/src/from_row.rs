@@ -1,17 +1,35 @@
 //! Reading a table's rows into their structs.
 
+use std::cell::Cell;
+
 use market::row::{Columns, TableRow};
 use tokio_postgres::types::FromSql;
-use tokio_postgres::{Error, Row};
+use tokio_postgres::{Column, Error, Row};
 
 /// A row of an answer of Postgres, by column name.
-struct Fetched<'a>(&'a Row);
+struct Fetched<'a> {
+    row: &'a Row,
+    /// Where the next column is expected.
+    expected: Cell<usize>,
+}
 
 impl Columns for Fetched<'_> {
     type Error = Error;
 
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Error> {
-        self.0.try_get(name)
+        let Some(place) = place(self.row, name, self.expected.get()) else { return self.row.try_get(name) };
+        self.expected.set(place + 1);
+        self.row.try_get(place)
+    }
+}
+
+/// Where a column of this name is. The place where it is expected is looked at first: rows are nearly always read in the
+/// order of their columns.
+pub fn place(row: &Row, name: &str, expected: usize) -> Option<usize> {
+    let is_it = |column: &Column| column.name() == name;
+    match row.columns().get(expected).is_some_and(is_it) {
+        true => Some(expected),
+        false => row.columns().iter().position(is_it),
     }
 }
 
@@ -23,6 +41,6 @@ pub trait FromRow: Sized {
 
 impl<T: TableRow> FromRow for T {
     fn from_row(row: &Row) -> Result<Self, Error> {
-        T::from_columns(&Fetched(row))
+        T::from_columns(&Fetched { row, expected: Cell::new(0) })
     }
 }

@@ -7,7 +7,7 @@ pub mod copy;
 pub mod db;
 mod error;
 pub mod facts;
-mod from_row;
+pub mod from_row;
 pub mod history;
 pub mod records;
 mod repack;

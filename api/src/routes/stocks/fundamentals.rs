@@ -7,6 +7,7 @@ use utoipa::IntoParams;
 use crate::access::{Access, Starter};
 use crate::envelope::Single;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::raw_row::RawRow;
 use crate::read::lookup;
 use crate::routes::Failures;
 
@@ -42,9 +43,8 @@ pub(crate) async fn fundamentals(access: Access<Starter, FundamentalsParameters>
     access
         .answer(async |context| {
             let (version, row) =
-                lookup::one::<FundamentalsRow>(&context.generation, FUNDAMENTALS, &context.parameters.symbol)
-                    .await?;
-            context.single(&context.parameters.output, version, &row)
+                lookup::row(&context.generation, FUNDAMENTALS, &context.parameters.symbol).await?;
+            context.single(&context.parameters.output, version, &RawRow::<FundamentalsRow>::new(row))
         })
         .await
 }

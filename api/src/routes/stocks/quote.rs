@@ -7,6 +7,7 @@ use utoipa::IntoParams;
 use crate::access::{Access, Free};
 use crate::envelope::Single;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
+use crate::raw_row::RawRow;
 use crate::read::lookup;
 use crate::routes::Failures;
 
@@ -39,9 +40,8 @@ impl Parameters for QuoteParameters {
 pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
     access
         .answer(async |context| {
-            let (version, quote) =
-                lookup::one::<Quote>(&context.generation, QUOTE, &context.parameters.symbol).await?;
-            context.single(&context.parameters.output, version, &quote)
+            let (version, row) = lookup::row(&context.generation, QUOTE, &context.parameters.symbol).await?;
+            context.single(&context.parameters.output, version, &RawRow::<Quote>::new(row))
         })
         .await
 }
