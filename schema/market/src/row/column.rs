@@ -105,6 +105,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn values_that_are_written_otherwise_are_others() {
+        use std::hash::{DefaultHasher, Hasher};
+
+        fn mark(value: &impl Mark) -> u64 {
+            let mut state = DefaultHasher::new();
+            value.mark(&mut state);
+            state.finish()
+        }
+        let exact = |text: &str| text.parse().map(Exact).unwrap();
+        assert_eq!(mark(&exact("1.10")), mark(&exact("1.10")));
+        // Equal as numbers, and other digits in an answer.
+        assert_ne!(mark(&exact("1.10")), mark(&exact("1.1")));
+        assert_ne!(mark(&exact("1.1")), mark(&exact("-1.1")));
+        assert_ne!(mark(&Some(exact("0"))), mark(&None::<Exact>));
+        assert_ne!(mark(&Some(String::new())), mark(&None::<String>));
+        assert_ne!(mark(&Json(vec![exact("1.0")])), mark(&Json(vec![exact("1")])));
+    }
+
+    #[test]
     fn a_nested_value_fits_a_column_that_keeps_its_digits() {
         // Only `json` keeps the text as it was written.
         let fits = |ty| (<Json<Exact> as ToSql>::accepts(&ty), <Json<Exact> as FromSql<'_>>::accepts(&ty));
