@@ -1,6 +1,7 @@
 //! Answers that cost much: written on a thread of their own, each account in its turn, and sent as they are written.
 
 use std::sync::Arc;
+use std::{io, thread};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -41,7 +42,8 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
         let late = |_| ApiError::Unavailable("the request took too long".to_owned());
         tokio::time::timeout(limit, write(apart, outlet)).await.map_err(late)?
     };
-    let mut finished = on_own_thread(writing, rendering, place);
+    let mut finished = on_own_thread(writing, rendering, place)
+        .map_err(|error| ApiError::Unavailable(format!("no thread for a costly answer: {error}")))?;
     let outcome = tokio::select! {
         biased;
         outcome = &mut finished => outcome,
@@ -56,16 +58,17 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
     Ok(whole(&app, &named, &written, reader).await)
 }
 
-/// Runs a handler on a thread of its own, so that those that answer everybody else stay free. It renders until it is done
-/// there, whether the client still waits or not.
+/// Runs a handler on a thread of its own, so that those that answer everybody else stay free, and come first where there is no
+/// core for all. It renders until it is done there, whether the client still waits or not.
 fn on_own_thread<F: Future<Output = Outcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
     rendering: Rendering,
     place: Arc<Place>,
-) -> oneshot::Receiver<Outcome> {
+) -> io::Result<oneshot::Receiver<Outcome>> {
     let (finish, finished) = oneshot::channel();
     let (runtime, id) = (tokio::runtime::Handle::current(), request_id());
-    tokio::task::spawn_blocking(move || {
+    thread::Builder::new().name("costly answer".to_owned()).spawn(move || {
+        give_way();
         let outcome = runtime.block_on(writing());
         drop((rendering, place));
         // Nobody waits for the outcome of an answer whose head is sent.
@@ -73,8 +76,15 @@ fn on_own_thread<F: Future<Output = Outcome>>(
             Ok(()) | Err(Ok(_) | Err(ApiError::Gone(_))) => {}
             Err(Err(error)) => tracing::error!(request_id = id, "an answer broke off: {error}"),
         }
-    });
-    finished
+    })?;
+    Ok(finished)
+}
+
+/// Gives this thread about a tenth of the share that another has of a core, where there is no core for all.
+fn give_way() {
+    // Linux says it of the thread, others would of the process. A thread that may not is as important as before.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(10);
 }
 
 /// The response with an answer that was written to its end; a short one is kept.
