@@ -1,8 +1,9 @@
 //! What the endpoints answer for a known market.
 
 use anyhow::Result;
-use market::row::Quote;
+use market::row::{FundamentalsRow, Quote};
 use market::value::with_decimals_as_text;
+use serde::Serialize;
 use serde_json::json;
 use store::FromRow;
 
@@ -56,19 +57,25 @@ async fn one_stock_from_every_side() -> Result<()> {
 
 /// Fails when a row that is written from its columns has other bytes than its struct.
 #[tokio::test]
-async fn a_quote_has_the_bytes_of_its_struct() -> Result<()> {
-    let world = World::start().await?;
-    for row in world.app.sql("select * from read_g1.quotes order by symbol", &[]).await? {
-        let quote = Quote::from_row(&row)?;
-        let path = format!("/v1/stocks/{}/quote", quote.symbol);
-        let as_text = with_decimals_as_text(|| serde_json::to_string(&quote))?;
-        for (query, expected) in [("", serde_json::to_string(&quote)?), ("?decimals=string", as_text)] {
-            let reply = world.api.get(&format!("{path}{query}"), Some(&world.professional)).await?;
-            let expected = format!("{{\"data\":{expected},\"meta\":");
-            assert!(reply.text().starts_with(&expected), "{} is not {expected}", reply.text());
+async fn quotes_and_fundamentals_have_the_bytes_of_their_structs() -> Result<()> {
+    async fn check_all<T: FromRow + Serialize>(world: &World, table: &str, resource: &str) -> Result<()> {
+        let rows = world.app.sql(&format!("select * from read_g1.{table} order by symbol"), &[]).await?;
+        assert!(!rows.is_empty(), "{table}");
+        for row in rows {
+            let (symbol, said): (&str, T) = (row.try_get("symbol")?, T::from_row(&row)?);
+            let path = format!("/v1/stocks/{symbol}/{resource}");
+            let as_text = with_decimals_as_text(|| serde_json::to_string(&said))?;
+            for (query, expected) in [("", serde_json::to_string(&said)?), ("?decimals=string", as_text)] {
+                let reply = world.api.get(&format!("{path}{query}"), Some(&world.professional)).await?;
+                let expected = format!("{{\"data\":{expected},\"meta\":");
+                assert!(reply.text().starts_with(&expected), "{} is not {expected}", reply.text());
+            }
         }
+        Ok(())
     }
-    Ok(())
+    let world = World::start().await?;
+    check_all::<Quote>(&world, "quotes", "quote").await?;
+    check_all::<FundamentalsRow>(&world, "fundamentals", "fundamentals").await
 }
 
 #[tokio::test]
