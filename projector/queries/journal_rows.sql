@@ -1,4 +1,5 @@
--- $1 symbols of which more was told than that all is new, $2 the first ex-date of the rows that were replaced (null: all of them), $3 position.
+-- $1 symbols, but for those of which all rows were told as new; $2 the first ex-date of the rows that were replaced
+-- (null: all of them), $3 position.
 -- Rows that came, went or differ from those before.
 insert into changes (kind, symbol, id, date, position, at, gone)
 select distinct on (symbol, id) '{table}', symbol, id, date, $3::bigint, clock_timestamp(), gone

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
-use chrono::Datelike;
 use market::bars::{Bars, digest};
 use market::identity::Identity;
 use market::measure::Derived;
@@ -16,7 +15,7 @@ use store::years::PricesRow;
 use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
-use crate::served::{Marks, Served};
+use crate::served::{Marks, Served, dividend_years};
 use crate::table::{DIVIDENDS, FACTORS, IDENTITIES, TABLES, Table};
 
 /// One security, ready to be written.
@@ -155,8 +154,7 @@ impl Built {
 }
 
 fn by_year(dividends: &[DividendRow]) -> Result<BTreeMap<i32, Bytes>, EncodeError> {
-    let of_year = |rows: &[DividendRow]| Ok((rows[0].ex_date.year(), encode_rows(rows)?));
-    dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year()).map(of_year).collect()
+    dividend_years(dividends).map(|(year, rows)| Ok((year, encode_rows(rows)?))).collect()
 }
 
 fn concatenated<'a>(rows: impl Iterator<Item = &'a Bytes>) -> Bytes {

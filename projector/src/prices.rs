@@ -17,9 +17,10 @@ use crate::written::{WrittenYear, YearKey};
 
 const EXISTING: &str = include_str!("../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../queries/bars_delete.sql");
+const MARK_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
+
 /// Years merged at a time: unpacked and packed once more, they are many times as large.
 const TOGETHER: usize = 1_000;
-const MARK_DIRTY: &str = include_str!("../queries/symbols_mark_dirty.sql");
 
 /// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
 pub async fn apply_prices(

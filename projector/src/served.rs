@@ -8,7 +8,7 @@ use foldhash::quality::FixedState;
 use market::bars::digest;
 use market::identity::Identity;
 use market::measure::Derived;
-use market::row::Mark;
+use market::row::{DividendRow, Mark};
 use market::symbol::Symbol;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -44,13 +44,19 @@ pub struct Marks {
 impl Marks {
     /// The marks of what was derived.
     pub fn of(identity: &Identity, derived: &Derived) -> Self {
-        let years = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
+        let dividends = dividend_years(&derived.dividends).map(|(year, rows)| (year, mark(rows)));
         Self {
             identity: HASHES.hash_one(identity),
             factors: mark(&derived.factors),
-            dividends: years.map(|rows| (rows[0].ex_date.year(), mark(rows))).collect(),
+            dividends: dividends.collect(),
         }
     }
+}
+
+/// Dividends by the year of the ex-date, in whose order they are.
+pub fn dividend_years(dividends: &[DividendRow]) -> impl Iterator<Item = (i32, &[DividendRow])> {
+    let years = dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
+    years.map(|rows| (rows[0].ex_date.year(), rows))
 }
 
 /// One for all marks that are compared.
