@@ -13,6 +13,7 @@ use market::identity::{Directory, Identity};
 use market::measure::{self, MonthEnds, Rules};
 use market::row::Json;
 use market::symbol::Symbol;
+use store::db;
 use store::facts::{load_known_symbols, load_securities};
 use store::history::load_histories;
 use tokio_postgres::types::ToSql;
@@ -44,6 +45,8 @@ pub struct Deriver {
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
     rules: Rules,
+    /// Whether the generation has no row yet.
+    is_empty: bool,
     /// The transaction that this deriver last wrote `version` in; when the row has another, all of this is stale.
     writer: Option<i64>,
     rows: Known,
@@ -74,6 +77,10 @@ impl Deriver {
     ) -> Result<(Self, Outcome), DeriveError> {
         let journal = Journal::open(transaction, generation.id).await?;
         let outcome = self.derive_symbols(transaction, reader, &journal, resident, touched).await?;
+        if self.is_empty && outcome.securities > 0 {
+            db::index_generation(transaction).await?;
+            self.is_empty = false;
+        }
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
         self.advance(transaction, &journal, sequence).await?;
         Ok((self, outcome))
@@ -230,7 +237,9 @@ impl Deriver {
         let row = transaction.query_one(DERIVED_WITH, &[]).await?;
         let Json(policy) = row.try_get("policy")?;
         (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
-        Ok(Directory::of(read_tables::identities(transaction).await?))
+        let identities = read_tables::identities(transaction).await?;
+        self.is_empty = identities.is_empty();
+        Ok(Directory::of(identities))
     }
 
     fn resolve(&self) -> Directory {

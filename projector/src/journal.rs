@@ -77,6 +77,9 @@ impl Journal {
             transaction.batch_execute(&create).await?;
         }
         transaction.execute(&format!("delete from {kept}"), &[]).await?;
+        if stale.symbols.is_empty() {
+            return Ok(());
+        }
         let keep = table.statement(KEEP, &kept).replace("{columns}", &table.columns.join(", "));
         transaction.execute(&keep, &[&stale.symbols, &stale.since]).await?;
         Ok(())

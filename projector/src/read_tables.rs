@@ -30,6 +30,9 @@ const IDENTITIES: &str = include_str!("../queries/identities.sql");
 const SYMBOLS: &str = include_str!("../queries/symbols_of.sql");
 const DELETE_SYMBOLS: &str = include_str!("../queries/symbols_delete.sql");
 
+/// What is served of a security, and what was derived of it.
+type Security<'a> = (&'a Served, &'a Built);
+
 /// Removes every row of securities that no longer exist.
 pub async fn remove(
     transaction: &Transaction<'_>,
@@ -56,14 +59,13 @@ pub async fn remove(
 pub(crate) async fn replace(
     transaction: &Transaction<'_>,
     journal: &Journal,
-    securities: &[(&Served, &Built)],
+    securities: &[Security<'_>],
 ) -> Result<Vec<Change>, DeriveError> {
     let mut changes = Vec::new();
     for (place, table) in TABLES.iter().enumerate() {
-        let differs = |(served, built): &&(&Served, &Built)| {
-            served.tables.get(place) != Some(&built.tables[place].digest)
-        };
-        let changed: Vec<&(&Served, &Built)> = securities.iter().filter(differs).collect();
+        let differs =
+            |(served, built): &&Security<'_>| served.tables.get(place) != Some(&built.tables[place].digest);
+        let changed: Vec<&Security<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
             // Rows that were never there and are not there now are no change.
             let seen = changed.iter().filter(|(served, built)| {
@@ -82,15 +84,15 @@ pub(crate) async fn replace(
 
 /// Securities of which all rows of a table are replaced, and those of which the rows from a year on are. That is one year
 /// for all of them: so Postgres looks each security up.
-fn parted<'a>(table: &Table, changed: &[&(&Served, &'a Built)]) -> [(Option<i32>, Vec<&'a Built>); 2] {
+fn parted<'a>(table: &Table, changed: &[&Security<'a>]) -> [(Option<i32>, Vec<Security<'a>>); 2] {
     let (mut whole, mut later, mut since) = (Vec::new(), Vec::new(), None);
     for (served, built) in changed {
         match built.differs_since(table, served) {
             Some(year) => {
                 since = Some(since.map_or(year, |since: i32| since.min(year)));
-                later.push(*built);
+                later.push((*served, *built));
             }
-            None => whole.push(*built),
+            None => whole.push((*served, *built)),
         }
     }
     [(None, whole), (since, later)]
@@ -102,26 +104,31 @@ async fn replace_rows(
     journal: &Journal,
     place: usize,
     since: Option<i32>,
-    securities: &[&Built],
+    securities: &[Security<'_>],
 ) -> Result<(), DeriveError> {
     if securities.is_empty() {
         return Ok(());
     }
     let table = &TABLES[place];
-    let stale = Stale {
-        symbols: securities.iter().map(|built| built.symbol.as_str()).collect(),
+    let written = Stale {
+        symbols: securities.iter().map(|(_, built)| built.symbol.as_str()).collect(),
         since: since.and_then(|year| NaiveDate::from_ymd_opt(year, 1, 1)),
     };
+    // Rows of a security that was never written are not looked for in what others have.
+    let before = securities.iter().filter(|(served, _)| !served.tables.is_empty());
+    let stale = Stale { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
     journal.keep(transaction, table.name, &stale).await?;
     table.delete(transaction, &stale).await?;
-    table.copy(transaction, securities.iter().flat_map(|built| built.rows(place, since)).collect()).await?;
-    journal.note(transaction, table.name, &stale).await?;
+    table
+        .copy(transaction, securities.iter().flat_map(|(_, built)| built.rows(place, since)).collect())
+        .await?;
+    journal.note(transaction, table.name, &written).await?;
     Ok(())
 }
 
 async fn replace_digests(
     transaction: &Transaction<'_>,
-    securities: &[(&Served, &Built)],
+    securities: &[Security<'_>],
 ) -> Result<(), DeriveError> {
     let news = securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.digests()));
     let news: Vec<(&Served, &str, Vec<i64>)> =
@@ -131,7 +138,9 @@ async fn replace_digests(
     }
     let owners = news.iter().filter(|(served, ..)| !served.tables.is_empty());
     let owners: Vec<&str> = owners.map(|(_, symbol, _)| *symbol).collect();
-    transaction.execute(DELETE_DIGESTS, &[&owners]).await?;
+    if !owners.is_empty() {
+        transaction.execute(DELETE_DIGESTS, &[&owners]).await?;
+    }
     let tuples = news.iter().map(|(_, symbol, digests)| {
         let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, digests];
         tuple
@@ -142,7 +151,7 @@ async fn replace_digests(
 
 async fn replace_prices(
     transaction: &Transaction<'_>,
-    securities: &[(&Served, &Built)],
+    securities: &[Security<'_>],
 ) -> Result<Vec<Change>, DeriveError> {
     let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
     let mut changes = Vec::new();

@@ -59,6 +59,9 @@ impl Table {
         transaction: &Transaction<'_>,
         stale: &Stale<'_>,
     ) -> Result<(), DbError> {
+        if stale.symbols.is_empty() {
+            return Ok(());
+        }
         if let Some(since) = stale.since {
             let statement = DELETE_SINCE.replace("{table}", self.name);
             transaction.execute(&statement, &[&stale.symbols, &since]).await?;

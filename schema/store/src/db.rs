@@ -182,11 +182,10 @@ pub async fn create_generation(
             &[&id, &fact_set, &method_version, &state, &benchmark],
         )
         .await?;
-    analysts::open(client, id, &schema).await?;
-    if state == "building" { Ok(()) } else { Ok(index_generation(client).await?) }
+    analysts::open(client, id, &schema).await
 }
 
-/// Gives the generation that the search path names first what only its readers need.
+/// Gives the generation that the search path names first what only its readers need, once it has its first rows.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
 }
