@@ -245,8 +245,9 @@ const LARGE_SCALE: u8 = LARGE_PRICE_PLACES as u8;
 fn reserve(bars: &mut Bars, rows: usize) {
     bars.day.reserve_exact(rows);
     bars.version.reserve_exact(rows);
-    for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close, &mut bars.volume] {
-        column.reserve_exact(rows);
+    bars.close.reserve_exact(rows);
+    for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.volume] {
+        column.reserve(rows);
     }
 }
 

@@ -150,11 +150,17 @@ fn with_closes_only(history: &History, served: &BTreeMap<i32, i64>, newest_years
         .filter(|(year, digest)| **year <= newest - newest_years && served.get(year) == Some(digest));
     prices.closes_only = kept.map(|(year, _)| *year).collect();
     let Bars { day, open, high, low, volume, vwap, trade_count, .. } = &mut prices.bars;
-    for (index, day) in day.iter().enumerate() {
-        if prices.closes_only.contains(&date_of(*day).year()) {
-            let columns = [&mut *open, &mut *high, &mut *low, &mut *volume, &mut *vwap, &mut *trade_count];
-            columns.into_iter().filter_map(|column| column.get_mut(index)).for_each(|value| *value = MISSING);
-        }
+    let blanked = |values: &mut dyn Iterator<Item = &i64>| -> Vec<i64> {
+        let is_brief = |day: &i32| prices.closes_only.contains(&date_of(*day).year());
+        values.zip(&*day).map(|(value, day)| if is_brief(day) { MISSING } else { *value }).collect()
+    };
+    for column in [open, high, low, volume] {
+        let values = blanked(&mut column.iter());
+        *column = values.into();
+    }
+    for column in [vwap, trade_count] {
+        let values = blanked(&mut column.iter());
+        *column = values;
     }
     brief
 }

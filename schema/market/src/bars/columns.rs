@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rust_decimal::Decimal;
 
+use super::column::Column;
 use super::error::BarsError;
 use super::version::BarVersion;
 
@@ -41,15 +42,15 @@ pub struct Bars {
     /// Sessions, as day numbers.
     pub day: Vec<i32>,
     /// Open, scaled.
-    pub open: Vec<i64>,
+    pub open: Column,
     /// High, scaled.
-    pub high: Vec<i64>,
+    pub high: Column,
     /// Low, scaled.
-    pub low: Vec<i64>,
+    pub low: Column,
     /// Close, scaled.
     pub close: Vec<i64>,
     /// Shares traded.
-    pub volume: Vec<i64>,
+    pub volume: Column,
     /// Volume-weighted average price, scaled.
     pub vwap: Vec<i64>,
     /// Trades.
@@ -77,7 +78,7 @@ pub struct Closes {
 
 impl From<Closes> for Bars {
     fn from(Closes { scale, day, close, version, versions }: Closes) -> Self {
-        let [open, high, low, volume] = std::array::from_fn(|_| vec![MISSING; day.len()]);
+        let [open, high, low, volume] = std::array::from_fn(|_| Column::absent(day.len()));
         Self { scale, day, open, high, low, close, volume, version, versions, ..Self::default() }
     }
 }
@@ -138,9 +139,7 @@ impl Bars {
             return Ok(());
         }
         let places = scale - self.scale;
-        [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap]
-            .into_iter()
-            .try_for_each(|column| scale_up(column, places))?;
+        self.prices_mut().into_iter().try_for_each(|column| scale_up(column, places))?;
         self.scale = scale;
         Ok(())
     }
@@ -168,11 +167,11 @@ impl Bars {
             (&mut self.open, &other.open),
             (&mut self.high, &other.high),
             (&mut self.low, &other.low),
-            (&mut self.close, &other.close),
             (&mut self.volume, &other.volume),
         ] {
-            column.extend_from_slice(&more[range.clone()]);
+            column.extend(more, range.clone());
         }
+        self.close.extend_from_slice(&other.close[range.clone()]);
         self.day.extend_from_slice(&other.day[range]);
     }
 
@@ -182,7 +181,7 @@ impl Bars {
         self.day.extend_from_slice(day);
         self.close.extend_from_slice(close);
         for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.volume] {
-            column.resize(bars, MISSING);
+            column.extend_absent(day.len());
         }
         for column in [&mut self.vwap, &mut self.trade_count].into_iter().filter(|column| !column.is_empty())
         {
@@ -194,9 +193,20 @@ impl Bars {
     pub fn reserve(&mut self, bars: usize) {
         self.day.reserve(bars);
         self.version.reserve(bars);
-        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.volume] {
+        self.close.reserve(bars);
+        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.volume] {
             column.reserve(bars);
         }
+    }
+
+    /// Every price that may be there.
+    pub(crate) fn prices(&self) -> [&[i64]; 5] {
+        [self.open.known(), self.high.known(), self.low.known(), &self.close, &self.vwap]
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
+        [self.open.known_mut(), self.high.known_mut(), self.low.known_mut(), &mut self.close, &mut self.vwap]
     }
 
     /// The newest day with a bar that was not retracted.

@@ -163,7 +163,7 @@ fn packed_columns_have_to_agree() {
     // Of absent values alone, three take no more bytes than two.
     let with_highs = |rows: &[(i32, i64)]| {
         let mut some = bars(2, rows);
-        some.high.fill(900);
+        some.high.known_mut().fill(900);
         some.pack().unwrap()
     };
     let good = with_highs(&[(730_001, 100), (730_002, 200)]);
@@ -209,9 +209,9 @@ fn columns_of_older_logs_are_read() {
         versions: vec![],
     };
     let mut expected = bars(2, &[(730_001, 4_015), (730_005, 4_000)]);
-    (expected.open, expected.high) = (vec![MISSING, 3_990], vec![4_015, 4_020]);
+    (expected.open, expected.high) = (vec![MISSING, 3_990].into(), vec![4_015, 4_020].into());
     (expected.low, expected.volume, expected.vwap) =
-        (vec![4_015, 3_989], vec![MISSING, 100], vec![MISSING, 4_001]);
+        (vec![4_015, 3_989].into(), vec![MISSING, 100].into(), vec![MISSING, 4_001]);
     assert_eq!(older.unpack().unwrap(), expected);
     assert_eq!(unpack_days(&older.days).unwrap(), expected.day);
     let closes = Closes::unpack(&older.days, &older.close, &[]).unwrap();

@@ -80,7 +80,7 @@ impl Bars {
     /// Smallest scale, and no optional column without a value. With versions in order of first use, as merging leaves them,
     /// equal bars have equal bytes.
     pub fn canonicalize(&mut self) {
-        let prices = || [&self.open, &self.high, &self.low, &self.close, &self.vwap].into_iter().flatten();
+        let prices = || self.prices().into_iter().flatten();
         let mut divisor = 1i64;
         let mut scale = self.scale;
         while scale > 0 && prices().all(|value| *value == MISSING || value % (divisor * 10) == 0) {
@@ -88,7 +88,7 @@ impl Bars {
             scale -= 1;
         }
         if divisor > 1 {
-            for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.close, &mut self.vwap] {
+            for column in self.prices_mut() {
                 column.iter_mut().filter(|value| **value != MISSING).for_each(|value| *value /= divisor);
             }
             self.scale = scale;

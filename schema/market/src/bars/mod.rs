@@ -5,6 +5,7 @@
 //! bar by bar, in any order (the greater version wins).
 
 mod blocks;
+mod column;
 mod columns;
 mod day;
 mod error;
@@ -18,6 +19,7 @@ mod tests;
 mod version;
 mod years;
 
+pub use column::Column;
 pub use columns::{Bar, Bars, Closes, MISSING};
 pub use day::{date_of, day_number};
 pub use error::BarsError;

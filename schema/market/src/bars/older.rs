@@ -12,10 +12,10 @@ pub(super) fn unpack([days, close, range, volume, extra]: [&[u8]; 5]) -> Result<
         if extra.is_empty() { Default::default() } else { postcard::from_bytes(extra)? };
     Ok(Bars {
         scale,
-        open: restored(&open, &close),
-        high: restored(&high, &close),
-        low: restored(&low, &close),
-        volume: counts(&postcard::from_bytes::<Vec<u64>>(volume)?),
+        open: restored(&open, &close).into(),
+        high: restored(&high, &close).into(),
+        low: restored(&low, &close).into(),
+        volume: counts(&postcard::from_bytes::<Vec<u64>>(volume)?).into(),
         vwap: restored(&vwap, &close),
         trade_count: counts(&trade_count),
         day,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks;
+use super::column::Column;
 use super::columns::{Bars, Closes, MISSING};
 use super::error::BarsError;
 use super::older;
@@ -53,7 +54,7 @@ impl Bars {
         [&differences.open, &differences.high, &differences.low]
             .iter()
             .for_each(|column| blocks::write(column, &mut range));
-        blocks::write(&self.volume, &mut volume);
+        blocks::write(&self.volume.clone().into_values(), &mut volume);
         Ok(Packed {
             days: self.pack_days()?,
             close,
@@ -275,7 +276,8 @@ impl Packed {
         let Differences { close, open, high, low, vwap } = prices;
         let volumes = blocks::read(&mut volume, bars)?;
         whole(range).and_then(|()| whole(volume))?;
-        Ok(Bars { scale, day, open, high, low, close, volume: volumes, vwap, trade_count, ..Bars::default() })
+        let [open, high, low, volume] = [open, high, low, volumes].map(Column::from);
+        Ok(Bars { scale, day, open, high, low, close, volume, vwap, trade_count, ..Bars::default() })
     }
 }
 
@@ -327,9 +329,10 @@ impl Closes {
 
 impl Bars {
     fn check(self) -> Result<Self, BarsError> {
-        let full = [&self.open, &self.high, &self.low, &self.close, &self.volume];
+        let full = [&self.open, &self.high, &self.low, &self.volume];
         let optional = [&self.vwap, &self.trade_count];
         let lengths = full.iter().all(|c| c.len() == self.len())
+            && self.close.len() == self.len()
             && optional.iter().all(|c| c.is_empty() || c.len() == self.len())
             && self.version.len() == self.len();
         check(lengths, &self.version, &self.versions, self.scale)?;

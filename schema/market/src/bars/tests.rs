@@ -41,7 +41,7 @@ proptest! {
 
     #[test]
     fn closes_are_read_alone(bars in bars()) {
-        let (packed, absent) = (bars.pack().unwrap(), vec![MISSING; bars.len()]);
+        let (packed, absent) = (bars.pack().unwrap(), Column::absent(bars.len()));
         let closes = Bars::from(Closes::unpack(&packed.days, &packed.close, &packed.versions).unwrap());
         prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
         prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));

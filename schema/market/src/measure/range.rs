@@ -77,7 +77,7 @@ pub(crate) fn average_volume(series: &Series<'_>, count: usize, as_of: NaiveDate
     let from = series.bars.len().saturating_sub(count);
     let (mut sum, mut days) = (Decimal::ZERO, 0usize);
     for (start, end, ratio) in same_basis(series, from, as_of) {
-        let volumes = series.bars.volume[start..end].iter().filter(|volume| **volume != MISSING);
+        let volumes = series.bars.volume.known_at(start..end).iter().filter(|volume| **volume != MISSING);
         days += volumes.clone().count();
         let shares: i128 = volumes.map(|volume| i128::from(*volume)).sum();
         sum = bounded(

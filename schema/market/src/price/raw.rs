@@ -43,11 +43,11 @@ impl RawBars {
         let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;
         self.scale.resize(count, scale);
         self.day.append(&mut bars.day);
-        self.open.append(&mut bars.open);
-        self.high.append(&mut bars.high);
-        self.low.append(&mut bars.low);
+        self.open.extend(bars.open.iter());
+        self.high.extend(bars.high.iter());
+        self.low.extend(bars.low.iter());
         self.close.append(&mut bars.close);
-        self.volume.append(&mut bars.volume);
+        self.volume.extend(bars.volume.iter());
         self.vwap.append(&mut bars.vwap);
         self.vwap.resize(count, MISSING);
         self.trade_count.append(&mut bars.trade_count);

@@ -1,7 +1,7 @@
 //! What whole columns of bars say at once. Signs are combined in place of comparisons, so that the compiler takes several values
 //! at a time on any processor.
 
-use crate::bars::Bars;
+use crate::bars::{Bars, Column};
 
 /// The bit that says that a number is below zero.
 const SIGN: u64 = 1 << 63;
@@ -30,7 +30,9 @@ pub(super) fn is_calm(closes: &[i64]) -> bool {
 pub(super) fn has_fault(bars: &Bars) -> bool {
     let not_above_zero = bars.close.iter().fold(0, |found, close| found | close | close.wrapping_sub(1)) < 0;
     not_above_zero
-        || [&bars.open, &bars.high, &bars.low, &bars.volume].into_iter().any(|column| has_negative(column))
+        || [&bars.open, &bars.high, &bars.low, &bars.volume]
+            .into_iter()
+            .any(|column| has_negative(column.known()))
         || has_crossed(&bars.high, &bars.low)
 }
 
@@ -45,8 +47,9 @@ fn has_negative(column: &[i64]) -> bool {
 }
 
 /// Whether any high is below its low, of which none is below zero.
-fn has_crossed(highs: &[i64], lows: &[i64]) -> bool {
-    let pairs = highs.iter().zip(lows);
+fn has_crossed(highs: &Column, lows: &Column) -> bool {
+    // Pairs from their ends on: before them one of the two is absent.
+    let pairs = highs.known().iter().rev().zip(lows.known().iter().rev());
     pairs.fold(0, |found, (high, low)| found | (high.wrapping_sub(*low) & !high & !low)) < 0
 }
 
@@ -67,7 +70,8 @@ mod tests {
             rows in prop::collection::vec([value(), value(), value(), value(), value()], 0..6)
         ) {
             let column = |place: usize| rows.iter().map(|row| row[place]).collect::<Vec<i64>>();
-            let [open, high, low, close, volume] = [0, 1, 2, 3, 4].map(column);
+            let [open, high, low, volume] = [0, 1, 2, 4].map(|place| Column::from(column(place)));
+            let close = column(3);
             let negative = |value: i64| value < 0 && value != MISSING;
             let faulty = rows.iter().any(|[open, high, low, close, volume]| {
                 let crossed = *high != MISSING && *low != MISSING && high < low;

@@ -151,11 +151,11 @@ fn untouched(bars: &Bars, last_day: i32) -> Option<(Bars, bool)> {
     let mut kept = Bars {
         scale: bars.scale,
         day: bars.day[..end].to_vec(),
-        open: bars.open[..end].to_vec(),
-        high: bars.high[..end].to_vec(),
-        low: bars.low[..end].to_vec(),
+        open: bars.open.slice(0..end),
+        high: bars.high.slice(0..end),
+        low: bars.low.slice(0..end),
         close: bars.close[..end].to_vec(),
-        volume: bars.volume[..end].to_vec(),
+        volume: bars.volume.slice(0..end),
         vwap: bars.vwap.get(..end).unwrap_or_default().to_vec(),
         trade_count: bars.trade_count.get(..end).unwrap_or_default().to_vec(),
         version: vec![0; end],
@@ -275,9 +275,7 @@ fn common_scale(sources: &[Source<'_>]) -> u32 {
     let fits = |scale: u32| {
         sources.iter().all(|source| {
             let bars = &source.bars;
-            let columns = [&bars.open, &bars.high, &bars.low, &bars.close, &bars.vwap];
-            let largest =
-                columns.iter().filter_map(|column| column.iter().max()).max().copied().unwrap_or_default();
+            let largest = bars.prices().into_iter().flatten().max().copied().unwrap_or_default();
             let factor = 10i64.checked_pow(scale.saturating_sub(bars.scale));
             factor.and_then(|factor| largest.max(0).checked_mul(factor)).is_some()
         })
@@ -290,7 +288,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
     let mut bars = bars.clone();
     if bars.scale > scale {
         let divisor = 10i64.checked_pow(bars.scale - scale).unwrap_or(i64::MAX);
-        for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.close, &mut bars.vwap] {
+        for column in bars.prices_mut() {
             for value in column.iter_mut().filter(|value| **value != MISSING) {
                 *value = *value / divisor + (*value % divisor) / (divisor - divisor / 2);
             }

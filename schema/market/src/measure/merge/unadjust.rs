@@ -50,8 +50,9 @@ struct Run {
 impl Run {
     /// Whether every price of the run fits 64 bits at a scale.
     fn fits(&self, bars: &Bars, scale: u32) -> bool {
-        let columns = [&bars.open, &bars.high, &bars.low, &bars.close];
-        let largest = columns.iter().filter_map(|column| column[self.start..self.end].iter().max()).max();
+        let run = self.start..self.end;
+        let columns = [&bars.open, &bars.high, &bars.low].map(|column| column.known_at(run.clone()));
+        let largest = columns.into_iter().chain([&bars.close[run]]).flatten().max();
         let multiplier = Multiplier::of(self.ratio, scale - bars.scale);
         largest.is_none_or(|largest| *largest == MISSING || times(*largest, multiplier.as_ref()) != MISSING)
     }

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::rounded::{amount, percent};
-use crate::bars::MISSING;
+use crate::bars::{Column, MISSING};
 use crate::measure::arithmetic::{change_percent, whole};
 use crate::measure::measured::Measured;
 use crate::measure::range::{VOLUME_SESSIONS, average_close, average_volume, year_range};
@@ -24,7 +24,7 @@ pub(super) fn quote(measured: &Measured<'_>) -> Quote {
         let carry = series.splits.carry(measured.basis.price?.date, measured.basis.as_of);
         whole(carry.inverse().apply(volume.into()))
     };
-    let of_latest = |column: &[i64]| amount(latest.and_then(|index| carried(column[index])));
+    let of_latest = |column: &Column| amount(latest.and_then(|index| carried(column[index])));
     let close = measured.basis.close();
     let previous = latest
         .and_then(|index| index.checked_sub(1))
