@@ -79,6 +79,8 @@ pub enum ApplyError {
     Packed { symbol: String, source: PackedRecordsError },
     #[error("prices of {symbol}: {source}")]
     Bars { symbol: String, source: BarsError },
+    #[error("merging ended unexpectedly: {0}")]
+    Ended(String),
     #[error(transparent)]
     Facts(#[from] FactsError),
     #[error(transparent)]
@@ -160,7 +162,7 @@ impl ApplyError {
             Self::Db(DbError::Encode(_)) | Self::Record(_) | Self::Packed { .. } => "not_storable",
             Self::Bars { .. } => "bad_columns",
             Self::Unstorable { code, .. } => code,
-            Self::NewerVersion { .. } | Self::Facts(_) | Self::Db(_) => return None,
+            Self::NewerVersion { .. } | Self::Ended(_) | Self::Facts(_) | Self::Db(_) => return None,
         };
         Some(code.to_owned())
     }

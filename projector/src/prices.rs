@@ -36,37 +36,48 @@ pub async fn apply_prices(
     // In the key's order, a symbol's years lie together, where they are read together.
     let mut years: Vec<(YearKey, Vec<Bars>)> = years.into_iter().collect();
     years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    let (mut written, mut years) = (Vec::with_capacity(years.len()), years.into_iter());
+    let (mut written, mut merged) = (Vec::with_capacity(years.len()), Vec::new());
+    let mut years = years.into_iter();
     while years.len() > 0 {
-        written.extend(merge_years(transaction, years.by_ref().take(TOGETHER), resident).await?);
+        let work = with_stored(transaction, years.by_ref().take(TOGETHER), resident).await?;
+        // Postgres takes what was merged before meanwhile.
+        let (next, ()) = futures::try_join!(merge_all(work), write(transaction, &merged))?;
+        written.append(&mut merged);
+        merged = next;
     }
+    write(transaction, &merged).await?;
+    written.append(&mut merged);
     let symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
     Ok(written)
 }
 
-/// Merges bars into the stored years, and gives those that are others now.
-async fn merge_years(
+/// A year, the bars that are said of it, and those that are stored.
+type Work = (YearKey, Vec<Bars>, Option<Packed>);
+
+/// Reads what is stored of some years.
+async fn with_stored(
     transaction: &Transaction<'_>,
     years: impl Iterator<Item = (YearKey, Vec<Bars>)>,
     resident: &Resident,
-) -> Result<Vec<WrittenYear>, ApplyError> {
+) -> Result<Vec<Work>, ApplyError> {
     let years: Vec<(YearKey, Vec<Bars>)> = years.collect();
     let mut existing = existing(transaction, years.iter().map(|(key, _)| key), resident).await?;
-    let work: Vec<(YearKey, Vec<Bars>, Option<Packed>)> = years
-        .into_iter()
-        .map(|(key, parts)| {
-            let stored = existing.remove(&key);
-            (key, parts, stored)
-        })
-        .collect();
-    let merged: Vec<WrittenYear> = tokio::task::block_in_place(|| {
-        work.into_par_iter()
-            .filter_map(|(key, parts, stored)| merge(key, parts, stored).transpose())
-            .collect::<Result<_, _>>()
-    })?;
-    write(transaction, &merged).await?;
-    Ok(merged)
+    let with_stored = |(key, parts)| {
+        let stored = existing.remove(&key);
+        (key, parts, stored)
+    };
+    Ok(years.into_iter().map(with_stored).collect())
+}
+
+/// Merges bars into the stored years on all cores, and gives those that are others now.
+async fn merge_all(work: Vec<Work>) -> Result<Vec<WrittenYear>, ApplyError> {
+    let merge_all = || {
+        let merged =
+            work.into_par_iter().filter_map(|(key, parts, stored)| merge(key, parts, stored).transpose());
+        merged.collect()
+    };
+    tokio::task::spawn_blocking(merge_all).await.map_err(|error| ApplyError::Ended(error.to_string()))?
 }
 
 /// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.

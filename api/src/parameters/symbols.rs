@@ -41,7 +41,7 @@ impl PathSymbol {
 }
 
 fn spellings(symbol: &Symbol) -> Vec<String> {
-    symbol.spellings().iter().map(|symbol| symbol.as_str().to_owned()).collect()
+    symbol.spellings().map(|symbol| symbol.as_str().to_owned()).collect()
 }
 
 /// One symbol of a list, in request order.

@@ -51,7 +51,7 @@ pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options
     Dividend {
         symbol: symbol.clone(),
         amount: options.currency.major(amount),
-        currency: options.currency.code.clone(),
+        currency: options.currency.code.as_str().into(),
         r#type: DividendType::Regular,
         amount_basis: Basis::Raw,
         ex_date: Some(ex_date),

@@ -63,7 +63,7 @@ fn observed<T: DeserializeOwned>(
         action: Action::Put,
         observed_at: DateTime::UNIX_EPOCH,
         line,
-        frame: "0".repeat(32),
+        frame: [0; 16],
         record: serde_json::from_value(record)?,
     })
 }

@@ -1,6 +1,7 @@
 //! One observation of a record: what a feed said, where and when.
 
 use chrono::{DateTime, Utc};
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Action;
@@ -10,7 +11,7 @@ use crate::version::Version;
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Observation<T> {
     /// Feed it came from (`--source`).
-    pub source: String,
+    pub source: CompactString,
     /// Vendor's own record id.
     pub id: Option<String>,
     /// Vendor's permanent id of the security.
@@ -23,8 +24,9 @@ pub struct Observation<T> {
     pub observed_at: DateTime<Utc>,
     /// Line in the feed's file.
     pub line: u64,
-    /// Id of the frame in the log, 32 hex digits.
-    pub frame: String,
+    /// Id of the frame in the log; 32 hex digits in JSON.
+    #[serde(with = "frame_digits")]
+    pub frame: [u8; 16],
     /// What was said.
     pub record: T,
 }
@@ -38,7 +40,25 @@ impl<T> Observation<T> {
             observed_at: self.observed_at.timestamp_micros(),
             retracted: self.action == Action::Retract,
             line: self.line,
-            frame: self.frame.as_bytes(),
+            frame: &self.frame,
         }
+    }
+}
+
+/// A frame's id as 32 hex digits.
+mod frame_digits {
+    use serde::de::{Deserialize, Deserializer, Error, Unexpected};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(frame: &[u8; 16], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:032x}", u128::from_be_bytes(*frame)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 16], D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits = Some(&text).filter(|text| text.len() == 32 && !text.starts_with('+'));
+        let id = digits.and_then(|digits| u128::from_str_radix(digits, 16).ok());
+        let id = id.ok_or_else(|| Error::invalid_value(Unexpected::Str(&text), &"32 hex digits"))?;
+        Ok(id.to_be_bytes())
     }
 }

@@ -1,7 +1,9 @@
 //! Ticker symbols in one spelling: `BRK.B`, whatever the vendor writes (R26).
 
 use std::fmt;
+use std::iter::{once, once_with};
 
+use compact_str::{CompactString, format_compact};
 use serde::{Deserialize, Serialize};
 
 /// A ticker in entry form: upper case, trimmed, one `.` between root and suffix.
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// look-up tries against the known ones (preferred shares are spelled in four ways).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Symbol(String);
+pub struct Symbol(CompactString);
 
 /// Why a text is not a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +23,7 @@ impl Symbol {
     /// Brings any vendor's spelling into entry form.
     pub fn parse(text: &str) -> Result<Self, SymbolError> {
         let trimmed = text.trim();
-        let mut symbol = String::with_capacity(trimmed.len());
+        let mut symbol = CompactString::default();
         for c in trimmed.chars() {
             match c {
                 'A'..='Z' | '0'..='9' | '^' | '=' | '&' | '+' | '$' | '_' => symbol.push(c),
@@ -42,15 +44,18 @@ impl Symbol {
     }
 
     /// Candidates in order of preference: itself, then the preferred-share form `ROOT.PRx` of `ROOT.x` and `ROOT.Px`.
-    pub fn spellings(&self) -> Vec<Symbol> {
-        let mut spellings = vec![self.clone()];
-        let preferred = self.0.rsplit_once('.').and_then(|(root, suffix)| match suffix.as_bytes() {
-            [class] if class.is_ascii_alphabetic() => Some(format!("{root}.PR{suffix}")),
-            [b'P', class] if class.is_ascii_alphabetic() => Some(format!("{root}.PR{}", char::from(*class))),
-            _ => None,
-        });
-        spellings.extend(preferred.map(Symbol));
-        spellings
+    pub fn spellings(&self) -> impl Iterator<Item = Symbol> {
+        let preferred = || {
+            let (root, suffix) = self.0.rsplit_once('.')?;
+            match suffix.as_bytes() {
+                [class] if class.is_ascii_alphabetic() => Some(format_compact!("{root}.PR{suffix}")),
+                [b'P', class] if class.is_ascii_alphabetic() => {
+                    Some(format_compact!("{root}.PR{}", char::from(*class)))
+                }
+                _ => None,
+            }
+        };
+        once(self.clone()).chain(once_with(preferred).flatten().map(Symbol))
     }
 }
 
@@ -81,8 +86,8 @@ mod tests {
     #[test]
     fn preferred_shares_have_one_canonical_candidate() {
         for text in ["BAC-L", "BAC-PL", "BAC PRL"] {
-            let symbol = Symbol::parse(text).map(|s| s.spellings()).unwrap_or_default();
-            assert!(symbol.iter().any(|s| s.as_str() == "BAC.PRL"), "{text}");
+            let symbol = Symbol::parse(text).unwrap();
+            assert!(symbol.spellings().any(|s| s.as_str() == "BAC.PRL"), "{text}");
         }
     }
 
@@ -106,7 +111,7 @@ mod tests {
     #[test]
     fn only_preferred_shares_have_another_spelling() {
         let spelled = |text: &str| {
-            Symbol::parse(text).unwrap().spellings().iter().map(Symbol::to_string).collect::<Vec<_>>()
+            Symbol::parse(text).unwrap().spellings().map(|symbol| symbol.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(spelled("BAC.L"), ["BAC.L", "BAC.PRL"]);
         assert_eq!(spelled("BAC.PL"), ["BAC.PL", "BAC.PRL"]);

@@ -15,6 +15,6 @@ pub struct Version<'a> {
     pub retracted: bool,
     /// Line in the feed's file: later rows of one file win.
     pub line: u64,
-    /// Id of the frame, as bytes or as hex digits, whose order is the same.
-    pub frame: &'a [u8],
+    /// Id of the frame.
+    pub frame: &'a [u8; 16],
 }

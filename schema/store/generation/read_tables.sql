@@ -398,6 +398,13 @@ create table factors (
   symbol text collate "C" primary key,
   factors json not null
 );
+-- Every ex-date writes a security's factors anew: where Postgres has a fast compression, it takes that.
+do $$
+begin
+  alter table factors alter column factors set compression lz4;
+exception when feature_not_supported then
+  null;
+end $$;
 
 do $$
 begin

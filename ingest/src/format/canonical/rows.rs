@@ -144,7 +144,7 @@ fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend
     let dividend = Dividend {
         symbol,
         amount,
-        currency: currency.code,
+        currency: currency.code.into(),
         r#type: cells.word("type")?.unwrap_or(DividendType::Regular),
         amount_basis: amount_basis(cells)?,
         ex_date: cells.date("ex_date")?,

@@ -16,7 +16,7 @@ fn dividend(id: Option<&str>, action: Action, seconds: i64, cents: i64) -> Row<D
         record: Dividend {
             symbol: Symbol::parse("KO").unwrap(),
             amount: Decimal::new(cents, 2),
-            currency: "USD".to_owned(),
+            currency: "USD".into(),
             r#type: DividendType::Regular,
             amount_basis: Basis::Raw,
             ex_date: NaiveDate::from_ymd_opt(2024, 3, 14),

@@ -3,7 +3,7 @@
 //! A block is one byte, which says how its values are coded and how many bits each takes, then the codes one behind the
 //! other, the lowest bit first. `store/generation/unpack.sql` reads the same for SQL users.
 
-use super::columns::MISSING;
+use super::column::MISSING;
 use super::error::BarsError;
 
 /// Values of a block; the last one of a column has those that are left.

@@ -4,12 +4,9 @@ use std::ops::Range;
 
 use rust_decimal::Decimal;
 
-use super::column::Column;
+use super::column::{Column, MISSING};
 use super::error::BarsError;
 use super::version::BarVersion;
-
-/// Marks an absent value in a column.
-pub const MISSING: i64 = i64::MIN;
 
 /// One bar of a [`Bars`], values scaled by its `scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

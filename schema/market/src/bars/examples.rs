@@ -163,7 +163,7 @@ fn packed_columns_have_to_agree() {
     // Of absent values alone, three take no more bytes than two.
     let with_highs = |rows: &[(i32, i64)]| {
         let mut some = bars(2, rows);
-        some.high.known_mut().fill(900);
+        some.high = vec![900; rows.len()].into();
         some.pack().unwrap()
     };
     let good = with_highs(&[(730_001, 100), (730_002, 200)]);

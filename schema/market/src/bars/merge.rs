@@ -1,6 +1,7 @@
 //! Merging bars: a pure choice day by day, whatever order and cut they come in.
 
-use super::columns::{Bars, Closes, MISSING, scale_up};
+use super::column::MISSING;
+use super::columns::{Bars, Closes, scale_up};
 use super::error::BarsError;
 use super::version::{BarVersion, Dictionary};
 

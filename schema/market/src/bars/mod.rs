@@ -19,8 +19,8 @@ mod tests;
 mod version;
 mod years;
 
-pub use column::Column;
-pub use columns::{Bar, Bars, Closes, MISSING};
+pub use column::{Column, MISSING};
+pub use columns::{Bar, Bars, Closes};
 pub use day::{date_of, day_number};
 pub use error::BarsError;
 pub use packed::{FORM, Packed, digest, unpack_days};

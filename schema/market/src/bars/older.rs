@@ -1,6 +1,7 @@
 //! The form that columns had before blocks: every value a varint (postcard). Logs keep it, so it is read for ever.
 
-use super::columns::{Bars, MISSING};
+use super::column::MISSING;
+use super::columns::Bars;
 use super::error::BarsError;
 
 /// Unpacks every column but the versions.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks;
-use super::column::Column;
-use super::columns::{Bars, Closes, MISSING};
+use super::column::{Column, MISSING};
+use super::columns::{Bars, Closes};
 use super::error::BarsError;
 use super::older;
 use super::version::BarVersion;

@@ -1,6 +1,7 @@
 //! What a row says: one struct a kind of record.
 
 use chrono::NaiveDate;
+use compact_str::CompactString;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +112,7 @@ record! {
             /// Cash a share, or new shares per old share of a `stock` dividend.
             amount: Decimal,
             /// ISO 4217 currency of the amount.
-            currency: String,
+            currency: CompactString,
             /// What kind of distribution it is.
             r#type: DividendType,
             /// The share basis of the amount.

@@ -99,8 +99,7 @@ impl Directory {
         if self.symbols.contains_key(symbol) {
             return;
         }
-        let known =
-            symbol.spellings().into_iter().skip(1).find_map(|spelling| self.symbols.get(&spelling).cloned());
+        let known = symbol.spellings().skip(1).find_map(|spelling| self.symbols.get(&spelling).cloned());
         let canonical = known.unwrap_or_else(|| symbol.clone());
         let span = Span { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
         match self.identities.get_mut(&canonical) {

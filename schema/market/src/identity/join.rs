@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use compact_str::CompactString;
 
 use super::claim::{Claim, claims_of};
 use crate::event::{Action, Kind, Security};
@@ -11,11 +12,11 @@ use crate::history::SourcePolicy;
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-pub(super) type Keyed = ((String, String), Observation<Security>);
+pub(super) type Keyed = ((CompactString, String), Observation<Security>);
 
 /// One live record per source and key (the vendor's security reference or id, else the symbol).
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<Keyed> {
-    let mut newest: BTreeMap<(String, String), &Observation<Security>> = BTreeMap::new();
+    let mut newest: BTreeMap<(CompactString, String), &Observation<Security>> = BTreeMap::new();
     for record in records {
         let key = record
             .security_ref

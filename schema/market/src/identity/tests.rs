@@ -40,7 +40,7 @@ fn record(
         action: Action::Put,
         observed_at: Default::default(),
         line: 1,
-        frame: String::new(),
+        frame: [0; 16],
         record: Security { former_symbols, ..record },
     }
 }
@@ -147,7 +147,7 @@ fn of_two_records_with_nothing_between_them_the_first_reference_is_served() {
         let directory = resolve(&records, &[]);
         let served = directory.identities.values().map(|identity| identity.security.clone().unwrap());
         let served: Vec<_> = served.map(|said| (said.source, said.security_ref.unwrap())).collect();
-        assert_eq!(served, [("a".to_owned(), "1".to_owned())]);
+        assert_eq!(served, [("a".into(), "1".to_owned())]);
     }
 }
 

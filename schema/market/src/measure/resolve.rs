@@ -9,7 +9,7 @@ use crate::symbol::Symbol;
 
 /// The canonical symbol of a query among the known ones; `None` is an unknown symbol.
 pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
-    Symbol::parse(query).ok()?.spellings().into_iter().find(|spelling| known.contains(spelling))
+    Symbol::parse(query).ok()?.spellings().find(|spelling| known.contains(spelling))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::fields::Fields;
 use super::fragments::{Fragment, join, split};
@@ -17,6 +18,8 @@ use crate::record::Record;
 
 /// The form that is written.
 const VERSION: u8 = 1;
+/// Fields of a record, seldom more.
+const USUAL_FIELDS: usize = 14;
 /// Bytes of a record's text, seldom more.
 const RECORD: usize = 256;
 
@@ -59,7 +62,7 @@ struct Row<'a> {
     line: u64,
     frame: u32,
     shape: u32,
-    values: Vec<u32>,
+    values: SmallVec<[u32; USUAL_FIELDS]>,
 }
 
 /// Distinct values in order of first use.
@@ -120,7 +123,7 @@ impl Records {
         let packed = Packed::of(bytes)?;
         let observation = |row| {
             let (mut record, (names, values)) = (String::with_capacity(RECORD), packed.fields(row)?);
-            join(names, values.into_iter(), &mut record);
+            join(names, values, &mut record);
             packed.observation(row, record)
         };
         Ok(Self { kind, observations: packed.rows.iter().map(observation).collect::<Result<_, _>>()? })
@@ -132,11 +135,11 @@ pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>
     let packed = Packed::of(bytes)?;
     let observation = |row| {
         let record = match packed.fields(row)? {
-            ([], values) => match values.as_slice() {
-                [Fragment::Json(text)] => serde_json::from_str(text)?,
+            ([], mut values) => match (values.next(), values.next()) {
+                (Some(Fragment::Json(text)), None) => serde_json::from_str(text)?,
                 _ => return Err(PackedRecordsError::Damaged("a record has values without names")),
             },
-            (names, values) => T::deserialize(Fields::new(names, values.into_iter()))?,
+            (names, values) => T::deserialize(Fields::new(names, values))?,
         };
         Ok(packed.observation(row, String::new())?.said(source, record)?)
     };
@@ -153,9 +156,13 @@ impl<'a> Packed<'a> {
     }
 
     /// Names and values of a row's fields; a text that is no plain object is one value without a name.
-    fn fields(&self, row: &Row<'_>) -> Result<(&[&'a str], Vec<Fragment<'a>>), PackedRecordsError> {
-        let values = row.values.iter().map(|place| at(&self.fragments, *place).copied());
-        Ok((at(&self.shapes, row.shape)?, values.collect::<Result<_, _>>()?))
+    fn fields(
+        &self,
+        row: &Row<'_>,
+    ) -> Result<(&[&'a str], impl Iterator<Item = Fragment<'a>>), PackedRecordsError> {
+        row.values.iter().try_for_each(|place| at(&self.fragments, *place).map(drop))?;
+        let values = row.values.iter().filter_map(|place| at(&self.fragments, *place).ok().copied());
+        Ok((at(&self.shapes, row.shape)?, values))
     }
 
     /// A row with its record's text.

@@ -65,7 +65,7 @@ impl RawObservation {
     /// The observation of a record that was read; its text is not looked at.
     pub(super) fn said<T>(self, source: &str, record: T) -> Result<Observation<T>, serde_json::Error> {
         Ok(Observation {
-            source: source.to_owned(),
+            source: source.into(),
             id: self.id,
             security_ref: self.security_ref,
             revision: self.revision,
@@ -73,7 +73,7 @@ impl RawObservation {
             observed_at: DateTime::<Utc>::from_timestamp_micros(self.observed_at)
                 .ok_or_else(out_of_calendar)?,
             line: self.line,
-            frame: hex(&self.frame),
+            frame: self.frame,
             record,
         })
     }
@@ -81,10 +81,4 @@ impl RawObservation {
 
 fn out_of_calendar() -> serde_json::Error {
     serde::de::Error::custom("its observation time is outside the calendar")
-}
-
-fn hex(frame: &[u8; 16]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    frame.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -200,7 +200,7 @@ fn a_kept_row_is_read_as_it_was_said() {
         ("a", Some("x"), Some("ref"))
     );
     assert_eq!((read.revision, read.line, read.action), (3, 7, crate::event::Action::Retract));
-    assert_eq!((read.observed_at.timestamp_micros(), read.frame), (1_500_000, "a5".repeat(16)));
+    assert_eq!((read.observed_at.timestamp_micros(), read.frame), (1_500_000, [0xa5; 16]));
     assert_eq!(read.record.date.to_string(), "2024-06-24");
     assert_eq!(told(&session("2024-06-24", 0, 5, false)).unwrap()[0].action, crate::event::Action::Put);
     assert!(told(&session("2024-06-24", 0, i64::MAX, false)).is_err());

@@ -111,7 +111,7 @@ fn observed<T>(id: Option<String>, revision: i64, action: Action, line: u64, rec
         action,
         observed_at,
         line,
-        frame: String::new(),
+        frame: [0; 16],
         record,
     }
 }
@@ -221,7 +221,7 @@ fn dividend(row: &Value, index: usize, symbol: &Symbol, prices: &Unit) -> Observ
     let record = Dividend {
         symbol: symbol.clone(),
         amount: unit.to_major(decimal(&row["amount"]).unwrap_or_default()),
-        currency: unit.currency,
+        currency: unit.currency.into(),
         r#type: kind,
         amount_basis: if adjusted { Basis::SplitAdjusted } else { Basis::Raw },
         ex_date: date(&row["ex_date"]),

@@ -22,7 +22,7 @@ pub(crate) fn observed<T: DeserializeOwned>(record: Value) -> Observation<T> {
         action: Action::Put,
         observed_at: chrono::DateTime::UNIX_EPOCH,
         line: 4,
-        frame: String::new(),
+        frame: [0; 16],
         record: serde_json::from_value(record).expect("a record"),
     }
 }

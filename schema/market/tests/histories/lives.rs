@@ -133,7 +133,7 @@ pub(crate) fn observed<T>(line: u64, record: T) -> Observation<T> {
         action: Action::Put,
         observed_at: DateTime::UNIX_EPOCH,
         line,
-        frame: String::new(),
+        frame: [0; 16],
         record,
     }
 }

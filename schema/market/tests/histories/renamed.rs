@@ -62,7 +62,7 @@ fn reference(line: u64, record: Security) -> Observation<Security> {
         action: said.action,
         observed_at: said.observed_at,
         line,
-        frame: String::new(),
+        frame: [0; 16],
         record,
     }
 }

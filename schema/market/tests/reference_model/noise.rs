@@ -41,12 +41,12 @@ fn versioned<T>(line: u64, (source, id, revision, retract, second): Provenance, 
     let action = if retract { Action::Retract } else { Action::Put };
     let observed_at = DateTime::from_timestamp(1_700_000_000 + second, 0).expect("an instant");
     Observation {
-        source,
+        source: source.into(),
         id,
         revision,
         action,
         observed_at,
-        frame: format!("{line:032x}"),
+        frame: u128::from(line).to_be_bytes(),
         ..observed(line, record)
     }
 }
@@ -71,7 +71,7 @@ fn dividend() -> impl Strategy<Value = Dividend> {
             Dividend {
                 symbol: symbol(),
                 amount,
-                currency: currency.to_owned(),
+                currency: currency.into(),
                 r#type: kind,
                 amount_basis: if adjusted { Basis::SplitAdjusted } else { Basis::Raw },
                 ex_date,

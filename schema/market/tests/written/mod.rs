@@ -21,7 +21,7 @@ pub(crate) fn observed<T: DeserializeOwned>(
     record: Value,
 ) -> Observation<T> {
     let row = json!({ "source": "test", "id": id, "security_ref": null, "revision": 0, "action": action,
-                      "observed_at": "2024-01-01T00:00:00Z", "line": line, "frame": "", "record": record });
+                      "observed_at": "2024-01-01T00:00:00Z", "line": line, "frame": "00000000000000000000000000000000", "record": record });
     serde_json::from_value(row).expect("an observation")
 }
 

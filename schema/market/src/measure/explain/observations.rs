@@ -18,7 +18,7 @@ pub(super) fn of_payment(payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     ExplainedObservation {
         amount: Some(arithmetic::amount(payment.amount)),
-        currency: Some(record.currency.clone()),
+        currency: Some(record.currency.to_string()),
         ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", String::new())
     }
 }
@@ -137,7 +137,7 @@ pub(super) fn unused(measured: &Measured<'_>) -> Vec<ExplainedObservation> {
         let (outcome, reason) = told(fate, &history.dividends);
         unused.push(ExplainedObservation {
             amount: Some(exact(row.record.amount)),
-            currency: Some(row.record.currency.clone()),
+            currency: Some(row.record.currency.to_string()),
             ..observation(Kind::Dividend, row, row.record.ex_date.or(row.record.record_date), outcome, reason)
         });
     }
@@ -170,7 +170,7 @@ fn observation<T>(
         date,
         amount: None,
         currency: None,
-        source: row.source.clone(),
+        source: row.source.to_string(),
         revision: row.revision,
         line: line_column(row.line),
         outcome: outcome.to_owned(),

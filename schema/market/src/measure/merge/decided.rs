@@ -87,22 +87,22 @@ pub(super) fn confirmed(decision: &Decision) -> Option<RowFault> {
 pub(crate) fn dividend_row(dividend: &Observation<Dividend>) -> DecidedRow {
     let record = &dividend.record;
     let date = record.ex_date.or(record.record_date);
-    row(Kind::Dividend, &dividend.source, dividend.id.clone(), date, record.amount)
+    row(Kind::Dividend, &dividend.source, dividend.id.as_deref(), date, record.amount)
 }
 
 /// A split as decisions name it.
 pub(crate) fn split_row(split: &Observation<Split>) -> DecidedRow {
-    row(Kind::Split, &split.source, split.id.clone(), Some(split.record.ex_date), split.record.to)
+    row(Kind::Split, &split.source, split.id.as_deref(), Some(split.record.ex_date), split.record.to)
 }
 
 fn row(
     kind: Kind,
     source: &str,
-    row_id: Option<String>,
+    row_id: Option<&str>,
     date: Option<NaiveDate>,
     value: Decimal,
 ) -> DecidedRow {
-    DecidedRow { kind, source: source.to_owned(), row_id, date, value }
+    DecidedRow { kind, source: source.to_owned(), row_id: row_id.map(str::to_owned), date, value }
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
             action,
             observed_at: DateTime::from_timestamp(second, 0).unwrap(),
             line: 1,
-            frame: String::new(),
+            frame: [0; 16],
             record: Decision {
                 symbol: Symbol::parse("TEST").unwrap(),
                 verdict,

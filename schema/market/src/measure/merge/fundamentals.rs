@@ -187,7 +187,7 @@ mod tests {
             action: if action == "-" { Action::Retract } else { Action::Put },
             observed_at: DateTime::from_timestamp(second.parse().unwrap(), 0).unwrap(),
             line: 1,
-            frame: String::new(),
+            frame: [0; 16],
             record: serde_json::from_value(record).unwrap(),
         }
     }

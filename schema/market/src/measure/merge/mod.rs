@@ -124,9 +124,8 @@ fn held_place(history: &History, symbol: &Symbol) -> Option<usize> {
     let mut former: Vec<&FormerSymbol> = history.former_symbols.iter().collect();
     // A former symbol without a last day was held up to the current one.
     former.sort_by_key(|former| (former.to.unwrap_or(NaiveDate::MAX), former.from));
-    let held = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
-    let spellings = symbol.spellings();
-    held.into_iter().position(|held| spellings.contains(held))
+    let mut held = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
+    held.position(|held| symbol.spellings().any(|spelling| spelling == *held))
 }
 
 /// The newest ex-date of each source: the newest day of its data when it has no prices.

@@ -25,7 +25,7 @@ pub(super) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value
         action: Action::Put,
         observed_at: DateTime::UNIX_EPOCH,
         line: 1,
-        frame: String::new(),
+        frame: [0; 16],
         record: serde_json::from_value(record).unwrap(),
     }
 }
@@ -49,7 +49,7 @@ fn row(line: u64, text: &str) -> Observation<Dividend> {
         action: if action == "-" { Action::Retract } else { Action::Put },
         observed_at: DateTime::from_timestamp(second.parse().unwrap(), 0).unwrap(),
         line,
-        frame: String::new(),
+        frame: [0; 16],
         record: serde_json::from_value(record).unwrap(),
     }
 }

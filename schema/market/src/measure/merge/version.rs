@@ -347,7 +347,7 @@ fn conflicts<T: Keyed + SameContent>(
 }
 
 /// The version time of an observation, as far as rows of different keys can be compared.
-pub(crate) fn moment<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &str) {
+pub(crate) fn moment<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &[u8; 16]) {
     (observation.observed_at, observation.line, &observation.frame)
 }
 

@@ -55,7 +55,7 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
         amount: amount(payment.amount),
         amount_status: AmountStatus::Declared,
         adjusted_amount: amount(payment.adjusted),
-        currency: dividend.currency.clone(),
+        currency: dividend.currency.to_string(),
         r#type: payment.served_type(),
         frequency,
         payments_per_year: frequency.payments_per_year(),
@@ -66,7 +66,7 @@ fn record(measured: &Measured<'_>, payment: &Payment<'_>, status: DividendStatus
         price_factor: None,
         yield_at_ex: None,
         change_percent: None,
-        source: observation.source.clone(),
+        source: observation.source.to_string(),
         revision: observation.revision,
         updated_at: observation.observed_at,
     }
@@ -134,7 +134,7 @@ fn projection(measured: &Measured<'_>, expected: &Projection) -> DividendRow {
         price_factor: None,
         yield_at_ex: None,
         change_percent: None,
-        source: last.map(|payment| payment.observation.source.clone()).unwrap_or_default(),
+        source: last.map(|payment| payment.observation.source.to_string()).unwrap_or_default(),
         revision: 0,
         updated_at: last.map_or(measured.updated_at, |payment| payment.observation.observed_at),
     }

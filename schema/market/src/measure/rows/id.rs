@@ -6,7 +6,7 @@
 //! tickers become known. A second payment of a day without vendor's id has `.2`, a third `.3`, by amount: once a file has
 //! named all of them, no other file and no other order changes their ids. Symbols and source names hold no `/` and no `@`.
 
-use std::fmt::{Display, Write as _, from_fn};
+use std::fmt::{self, Write as _};
 
 use crate::event::{Dividend, Split};
 use crate::measure::merge::Payment;
@@ -28,30 +28,42 @@ pub(super) fn stock_dividend_id(payment: &Payment<'_>) -> String {
 /// The id of a split record.
 pub(super) fn split_id(observation: &Observation<Split>) -> String {
     let split = &observation.record;
-    id(observation, split.symbol.as_str(), "split", split.ex_date)
+    id(observation, split.symbol.as_str(), "split", |id| write!(id, "{}", split.ex_date))
 }
 
 fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
     let Dividend { ex_date, record_date, r#type, currency, .. } = &payment.observation.record;
-    let said = from_fn(|f| {
+    let said = |id: &mut String| {
         match (ex_date, record_date) {
-            (Some(ex_date), _) => write!(f, "{ex_date}")?,
-            (None, Some(record_date)) => write!(f, "record-{record_date}")?,
-            (None, None) => write!(f, "record-")?,
+            (Some(ex_date), _) => write!(id, "{ex_date}")?,
+            (None, Some(record_date)) => write!(id, "record-{record_date}")?,
+            (None, None) => id.push_str("record-"),
         }
-        write!(f, ".{type}.{currency}")?;
-        if payment.part == 0 { Ok(()) } else { write!(f, ".{}", payment.part + 1) }
-    });
+        id.extend([".", r#type.as_str(), ".", currency]);
+        if payment.part == 0 { Ok(()) } else { write!(id, ".{}", payment.part + 1) }
+    };
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }
 
-/// The id of a record that says this where the vendor gives none.
-fn id<T>(observation: &Observation<T>, symbol: &str, kind: &str, said: impl Display) -> String {
+/// The id of a record; where the vendor gives none, `said` writes what the record says.
+fn id<T>(
+    observation: &Observation<T>,
+    symbol: &str,
+    kind: &str,
+    said: impl FnOnce(&mut String) -> fmt::Result,
+) -> String {
     let mut id = String::with_capacity(USUAL);
-    let source = &observation.source;
+    id.extend([symbol, "/", &observation.source, "/", kind]);
     let written = match &observation.id {
-        Some(vendor) => write!(id, "{symbol}/{source}/{kind}/{vendor}"),
-        None => write!(id, "{symbol}/{source}/{kind}@{said}"),
+        Some(vendor) => {
+            id.push('/');
+            id.push_str(vendor);
+            Ok(())
+        }
+        None => {
+            id.push('@');
+            said(&mut id)
+        }
     };
     debug_assert!(written.is_ok(), "a string takes whatever is written to it");
     id

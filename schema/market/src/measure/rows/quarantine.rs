@@ -57,7 +57,7 @@ fn row<T>(symbol: &str, decided: &DecidedRow, observation: &Observation<T>, held
         id: observation.id.clone(),
         reason: held.reason.to_string(),
         message: held.message.clone(),
-        source: observation.source.clone(),
+        source: observation.source.to_string(),
         line: line_column(observation.line),
     }
 }

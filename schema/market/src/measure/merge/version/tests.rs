@@ -26,7 +26,7 @@ fn observed<T: serde::de::DeserializeOwned>(
         action: if action == "-" { Action::Retract } else { Action::Put },
         observed_at: DateTime::from_timestamp(second.parse().unwrap(), 0).unwrap(),
         line,
-        frame: String::new(),
+        frame: [0; 16],
         record: serde_json::from_value(record).unwrap(),
     }
 }

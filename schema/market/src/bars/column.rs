@@ -1,0 +1,178 @@
+//! A column of values, of which often all before one, or all, are absent.
+
+use std::iter::repeat_n;
+use std::ops::{Index, IndexMut, Range};
+
+/// Marks an absent value in a column.
+pub const MISSING: i64 = i64::MIN;
+
+/// Scaled integers, [`MISSING`] where absent. The absent ones before the first are counted and take no room.
+#[derive(Debug, Clone, Default)]
+pub struct Column {
+    absent: usize,
+    values: Vec<i64>,
+}
+
+impl Column {
+    /// So many absent values.
+    pub fn absent(count: usize) -> Self {
+        Self { absent: count, values: Vec::new() }
+    }
+
+    /// Number of values, with the absent ones.
+    pub fn len(&self) -> usize {
+        self.absent + self.values.len()
+    }
+
+    /// Whether there is none, nor an absent one.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All values.
+    pub fn iter(&self) -> impl Iterator<Item = &i64> {
+        repeat_n(&MISSING, self.absent).chain(&self.values)
+    }
+
+    /// The values from the first on that is there.
+    pub fn known(&self) -> &[i64] {
+        &self.values
+    }
+
+    /// The same, to be changed.
+    pub fn known_mut(&mut self) -> &mut [i64] {
+        &mut self.values
+    }
+
+    /// Of the values at some places, those from the first on that is there.
+    pub fn known_at(&self, range: Range<usize>) -> &[i64] {
+        &self.values[range.start.saturating_sub(self.absent)..range.end.saturating_sub(self.absent)]
+    }
+
+    /// The values at some places.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let values = self.known_at(range.clone());
+        Self { absent: range.len() - values.len(), values: values.to_vec() }
+    }
+
+    /// Appends a value.
+    pub fn push(&mut self, value: i64) {
+        if value == MISSING && self.values.is_empty() {
+            self.absent += 1;
+        } else {
+            self.values.push(value);
+        }
+    }
+
+    /// Appends the values at some places of another.
+    pub fn extend(&mut self, other: &Self, range: Range<usize>) {
+        let values = other.known_at(range.clone());
+        self.extend_absent(range.len() - values.len());
+        self.values.extend_from_slice(values);
+    }
+
+    /// Appends so many absent values.
+    pub fn extend_absent(&mut self, count: usize) {
+        if self.values.is_empty() {
+            self.absent += count;
+        } else {
+            self.values.resize(self.values.len() + count, MISSING);
+        }
+    }
+
+    /// Makes room for so many more values, unless all are absent so far.
+    pub fn reserve(&mut self, values: usize) {
+        if !self.values.is_empty() || self.absent == 0 {
+            self.values.reserve_exact(values);
+        }
+    }
+
+    /// All values in a row.
+    pub fn into_values(mut self) -> Vec<i64> {
+        self.fill_absent();
+        self.values
+    }
+
+    /// Gives the absent values before the first the room of others.
+    fn fill_absent(&mut self) {
+        self.values.splice(..0, repeat_n(MISSING, self.absent));
+        self.absent = 0;
+    }
+}
+
+impl PartialEq for Column {
+    fn eq(&self, other: &Self) -> bool {
+        match self.absent == other.absent {
+            true => self.values == other.values,
+            false => self.len() == other.len() && self.iter().eq(other.iter()),
+        }
+    }
+}
+
+impl Eq for Column {}
+
+impl From<Vec<i64>> for Column {
+    fn from(values: Vec<i64>) -> Self {
+        match values.iter().position(|value| *value != MISSING) {
+            Some(0) => Self { absent: 0, values },
+            Some(absent) => Self { absent, values: values[absent..].to_vec() },
+            None => Self::absent(values.len()),
+        }
+    }
+}
+
+impl Index<usize> for Column {
+    type Output = i64;
+
+    fn index(&self, index: usize) -> &i64 {
+        if index < self.absent { &MISSING } else { &self.values[index - self.absent] }
+    }
+}
+
+impl IndexMut<usize> for Column {
+    fn index_mut(&mut self, index: usize) -> &mut i64 {
+        if index < self.absent {
+            self.fill_absent();
+        }
+        &mut self.values[index - self.absent]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values() -> impl Strategy<Value = Vec<i64>> {
+        let one = prop_oneof![Just(MISSING), 0i64..5];
+        (0usize..4, prop::collection::vec(one, 0..6))
+            .prop_map(|(absent, values)| [vec![MISSING; absent], values].concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_column_is_the_row_of_its_values(one in values(), other in values(), cut in any::<[prop::sample::Index; 2]>()) {
+            let mut cut = cut.map(|cut| cut.index(other.len() + 1));
+            cut.sort_unstable();
+            let range = cut[0]..cut[1];
+            let (mut column, from) = (Column::from(one.clone()), Column::from(other.clone()));
+            prop_assert_eq!(from.slice(range.clone()), Column::from(other[range.clone()].to_vec()));
+            let known = other[range.clone()].iter().filter(|value| **value != MISSING).count();
+            prop_assert_eq!(from.known_at(range.clone()).iter().filter(|value| **value != MISSING).count(), known);
+            column.extend(&from, range.clone());
+            column.extend_absent(cut[0]);
+            other.iter().for_each(|value| column.push(*value));
+            let expected = [&one[..], &other[range], &vec![MISSING; cut[0]], &other].concat();
+            prop_assert_eq!(column.len(), expected.len());
+            prop_assert!(column.iter().eq(&expected) && (0..expected.len()).all(|index| column[index] == expected[index]));
+            for (index, value) in expected.iter().enumerate() {
+                let mut changed = column.clone();
+                changed[index] = 7;
+                prop_assert_eq!(changed == column, *value == 7);
+                prop_assert_eq!(changed[index], 7);
+            }
+            prop_assert_eq!(column.into_values(), expected);
+        }
+    }
+}
