@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::faults::{headers, publish};
 
 /// More than one chunk of a derivation.
-const SYMBOLS: usize = 110;
+const SYMBOLS: usize = 200;
 const SESSIONS: usize = 24;
 const SOURCES: [&str; 2] = ["left", "right"];
 
