@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
+use tokio::task::JoinError;
 
 use crate::access::{AdmissionError, scrub};
 use crate::parameters::{Mistakes, ParameterError};
@@ -258,6 +259,12 @@ impl From<TurnError> for ApiError {
 
 impl From<RenderError> for ApiError {
     fn from(error: RenderError) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+impl From<JoinError> for ApiError {
+    fn from(error: JoinError) -> Self {
         Self::Internal(error.into())
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::named::{Asked, Named};
 use super::outlet::{Outlet, Written};
 use crate::app::App;
+use crate::beside::give_way;
 use crate::error::ApiError;
 use crate::pipe::{Reader, pipe};
 use crate::read::projection::Generation;
@@ -78,13 +79,6 @@ fn on_own_thread<F: Future<Output = Outcome>>(
         }
     })?;
     Ok(finished)
-}
-
-/// Gives this thread about a tenth of the share that another has of a core, where there is no core for all.
-fn give_way() {
-    // Linux says it of the thread, others would of the process. A thread that may not is as important as before.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(10);
 }
 
 /// The response with an answer that was written to its end; a short one is kept.
