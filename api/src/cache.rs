@@ -106,3 +106,63 @@ impl Answers {
         self.kept.insert(key, Arc::new(answer));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use futures::future::join_all;
+
+    use super::*;
+    use crate::metrics::Metrics;
+
+    fn answers(bytes: u64) -> Answers {
+        Answers::new(bytes, Metrics::new().expect("figures").cache)
+    }
+
+    fn key(target: &str) -> Key {
+        let version = Version { generation: 1, sequence: 1, as_of: None, position: 1 };
+        let today = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
+        Key { version, today, format: Format::Json, tier: None, target: target.to_owned() }
+    }
+
+    fn answer(bytes: usize) -> Answer {
+        Answer { body: vec![b'0'; bytes].into(), etag: HeaderValue::from_static("W/\"1\""), link: None }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_made_once_however_many_ask_and_a_failure_is_not_kept() {
+        let (answers, key, made) = (answers(1 << 20), key("/v1/stocks/KO/quote"), Cell::new(0));
+        let ask = async || {
+            let fill = async {
+                made.set(made.get() + 1);
+                let number = made.get();
+                tokio::task::yield_now().await;
+                if number == 1 { Err("the first fails") } else { Ok(answer(number)) }
+            };
+            answers.fill(&key, fill).await.map(|answer| answer.body.len())
+        };
+        let asked = join_all((0..5).map(|_| ask())).await;
+        assert_eq!(asked, [Err("the first fails"), Ok(2), Ok(2), Ok(2), Ok(2)]);
+        assert_eq!((ask().await, made.get()), (Ok(2), 2));
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let answers = answers(1 << 20);
+        for number in 0..10_000 {
+            answers.keep(key(&number.to_string()), answer(1_000));
+        }
+        assert!(answers.kept.weight() <= 1 << 20);
+        assert!(answers.kept(&key("9999")).is_some());
+        answers.keep(key("larger than all"), answer(2 << 20));
+        assert!(answers.kept(&key("larger than all")).is_none());
+    }
+
+    #[test]
+    fn nothing_is_kept_without_room() {
+        let answers = answers(0);
+        answers.keep(key("/"), answer(1));
+        assert!(answers.kept(&key("/")).is_none());
+    }
+}
