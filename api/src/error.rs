@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
+use tokio::task::JoinError;
 
 use crate::access::{AdmissionError, scrub};
 use crate::parameters::{Mistakes, ParameterError};
@@ -160,31 +161,6 @@ impl ApiError {
             _ => None,
         }
     }
-
-    /// The response; shared errors of one single-flight fill are answered from a reference.
-    pub(crate) fn response(&self) -> Response {
-        match self {
-            Self::Internal(cause) => tracing::error!(request_id = request_id(), "{cause:#}"),
-            Self::Unavailable(cause) => tracing::warn!(request_id = request_id(), "unavailable: {cause}"),
-            _ => {}
-        }
-        let mut response = (self.status(), Json(self.body())).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        match self {
-            Self::InvalidKey => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            Self::MethodNotAllowed { allow } => {
-                headers.insert(header::ALLOW, HeaderValue::from_static(allow));
-            }
-            _ => {}
-        }
-        if let Some(seconds) = self.retry_after() {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        response
-    }
 }
 
 fn refused_code(status: StatusCode) -> &'static str {
@@ -221,7 +197,27 @@ pub(crate) fn percentage(current: i64, limit: i64) -> Value {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        self.response()
+        match &self {
+            Self::Internal(cause) => tracing::error!(request_id = request_id(), "{cause:#}"),
+            Self::Unavailable(cause) => tracing::warn!(request_id = request_id(), "unavailable: {cause}"),
+            _ => {}
+        }
+        let mut response = (self.status(), Json(self.body())).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match &self {
+            Self::InvalidKey => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Self::MethodNotAllowed { allow } => {
+                headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+            }
+            _ => {}
+        }
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
     }
 }
 
@@ -258,6 +254,12 @@ impl From<TurnError> for ApiError {
 
 impl From<RenderError> for ApiError {
     fn from(error: RenderError) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+impl From<JoinError> for ApiError {
+    fn from(error: JoinError) -> Self {
         Self::Internal(error.into())
     }
 }

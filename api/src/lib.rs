@@ -8,6 +8,7 @@ mod account;
 mod address;
 mod answer;
 mod app;
+mod beside;
 mod cache;
 pub mod cli;
 pub mod command;

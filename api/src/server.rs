@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::Router;
 use axum::body::Body;
+use futures::future::Abortable;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -203,7 +204,7 @@ impl Clients {
     /// Serves a connection until it ends or has to go.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, app: &App, router: &Router) {
         let is_trusted = address::is_trusted(peer.ip(), &self.trusted);
-        let Some(registered) = self.registry.register(peer.ip(), is_trusted) else { return };
+        let Some((registered, ended)) = self.registry.register(peer.ip(), is_trusted) else { return };
         let _ = stream.set_nodelay(true);
         // What is in the kernel's hands already counts too, where it can be told so.
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
@@ -222,7 +223,10 @@ impl Clients {
             .serve_connection(TokioIo::new(stream), service);
         let serving = self.graceful.watch(serving);
         // A client that breaks off is its own affair.
-        self.tasks.spawn(async move { registered.connection.until_closing(serving).await });
+        self.tasks.spawn(async move {
+            let _ = Abortable::new(serving, ended).await;
+            drop(registered);
+        });
     }
 }
 

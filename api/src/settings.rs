@@ -11,6 +11,7 @@ use process::metrics::MetricsSettings;
 use secrecy::SecretString;
 
 use crate::access::throttle::Allowance;
+use crate::beside::cores;
 use crate::connection::{Caps, Patience};
 use crate::dashboard::settings::DashboardSettings;
 use crate::tier::Tier;
@@ -93,8 +94,9 @@ pub struct ServeSettings {
     /// Connections to Postgres for reads
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
-    /// Connections to Postgres for answers that cost much (bulk, long ranges), and how many are rendered at once
-    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = 2)]
+    /// Connections to Postgres for answers that cost much (bulk, long ranges), and how many are rendered at once; without
+    /// it half as many as there are cores, so that the others are for everybody else
+    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
     pub costly_connections: usize,
     /// Longest wait of a call that costs much for its account's turn, in milliseconds; then 503
     #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]

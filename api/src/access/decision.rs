@@ -5,13 +5,13 @@ use std::sync::Arc;
 use chrono::Utc;
 
 use super::bucket::{Bucket, Usage};
+use super::credential::Presented;
 use crate::tier::Tier;
 
 /// A call to decide on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
-    /// SHA-256 of the key.
-    pub(super) hash: [u8; 32],
+    pub(super) key: Presented,
     /// Least rank of the tier.
     pub(super) need: i16,
     /// Whether it counts against the quota.

@@ -167,8 +167,8 @@ async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiErr
     let Some(caller) = Caller::of(&parts.extensions) else {
         return Err(ApiError::Internal(anyhow::anyhow!("a request came from nobody")));
     };
-    let hash = credential::read(&parts.headers, &parts.uri);
-    if let Some(refused) = app.throttle.blocked(caller.client, hash) {
+    let key = credential::read(&parts.headers, &parts.uri);
+    if let Some(refused) = app.throttle.blocked(caller.client, key.map(|key| key.tag)) {
         caller.fail(refused.left);
         app.metrics.throttled.inc();
         return Err(ApiError::RateLimited { retry_after: refused.retry_after });
@@ -177,15 +177,15 @@ async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiErr
         caller.fail(app.throttle.fail(caller.client));
         ApiError::InvalidKey
     };
-    let hash = hash.ok_or_else(failed)?;
+    let key = key.ok_or_else(failed)?;
     let tiers = app.projection.tiers();
     let depth = asks.oldest.map_or(0, |oldest| tiers.rank_reaching(oldest, asks.today));
     let (tier, _) = asks.endpoint;
     let counted = asks.is_call && app.settings.quota_check.covers(tier);
     let asked = asks.needs.map_or(tier.rank(), |(needed, _)| needed.rank().max(tier.rank()));
-    let call = Call { hash, need: depth.max(asked), counted };
+    let call = Call { key, need: depth.max(asked), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
-    app.throttle.succeed(hash);
+    app.throttle.succeed(key.tag);
     caller.enter(&admitted);
     match admitted.verdict {
         Verdict::Passed => Ok(admitted),

@@ -98,7 +98,9 @@ fn later(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use secrecy::ExposeSecret;
 
+    use super::super::credential::{Presented, Secret};
     use super::*;
 
     /// Rate, burst, quota by rank: smaller quotas than the real ones, so that they are reached.
@@ -236,6 +238,7 @@ mod tests {
         #[test]
         fn calls_are_decided_as_the_rules_say(steps in steps()) {
             let (mut account, mut key) = new_account();
+            let presented = Presented::read(Secret::draw().text.expose_secret()).expect("a key");
             let (mut model, mut now) = (Model::new(), START);
             for step in steps {
                 match step {
@@ -252,7 +255,7 @@ mod tests {
                         model.advance(now);
                         agrees(&account, &key, &model)?;
                         for (need, counted, own) in calls {
-                            let call = Call { hash: [0; 32], need, counted };
+                            let call = Call { key: presented, need, counted };
                             let before = account.clone();
                             let admitted = account.decide(&call, own.then_some(&mut key));
                             let verdict = model.call((need, counted, own));

@@ -12,6 +12,7 @@ use tokio_postgres::{Error, Row};
 
 use super::accounts::{Account, Accounts, Key};
 use super::clock::StoreClock;
+use super::credential::Presented;
 
 /// Keys remembered at most; when there are more, all are forgotten.
 const MOST: usize = 65_536;
@@ -23,7 +24,8 @@ const QUIET_READS: u8 = 3;
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) clock: StoreClock,
-    keys: HashMap<[u8; 32], Key, RandomState>,
+    /// By their tags.
+    keys: HashMap<u128, Key, RandomState>,
     accounts: HashMap<i64, Account, RandomState>,
     epochs: u64,
 }
@@ -37,11 +39,11 @@ impl Memory {
     }
 
     /// Takes the accounts that may be charged unread, with their buckets filled up to the present, and these keys.
-    pub(super) fn take(&mut self, hashes: &[[u8; 32]]) -> Accounts {
+    pub(super) fn take(&mut self, presented: &[Presented]) -> Accounts {
         let Some(now) = self.clock.at(Instant::now()) else {
-            return Accounts { list: vec![], keys: vec![None; hashes.len()] };
+            return Accounts { list: vec![], keys: vec![None; presented.len()] };
         };
-        let keys: Vec<Option<Key>> = hashes.iter().map(|hash| self.key(hash, now)).collect();
+        let keys: Vec<Option<Key>> = presented.iter().map(|key| self.key(key.tag, now)).collect();
         let mut ids: Vec<i64> = keys.iter().flatten().map(|key| key.account).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -54,12 +56,12 @@ impl Memory {
         Accounts { list, keys }
     }
 
-    fn key(&self, hash: &[u8; 32], now: DateTime<Utc>) -> Option<Key> {
+    fn key(&self, tag: u128, now: DateTime<Utc>) -> Option<Key> {
         let valid = |key: &&Key| {
             let epoch = self.accounts.get(&key.account).map(|account| account.epoch);
             epoch == Some(key.epoch) && key.expires_at.is_none_or(|end| end > now)
         };
-        let mut key = self.keys.get(hash).filter(valid)?.clone();
+        let mut key = self.keys.get(&tag).filter(valid)?.clone();
         if let Some(own) = &mut key.own {
             own.limiter.advance(now);
         }
@@ -78,11 +80,11 @@ impl Memory {
     }
 
     /// Remembers accounts that were taken from here. One that was not written had been changed by another instance.
-    pub(super) fn put_back(&mut self, hashes: &[[u8; 32]], accounts: Accounts, written: &Written) {
-        for (hash, key) in hashes.iter().zip(accounts.keys) {
+    pub(super) fn put_back(&mut self, presented: &[Presented], accounts: Accounts, written: &Written) {
+        for (presented, key) in presented.iter().zip(accounts.keys) {
             let Some((_, key)) = key else { continue };
             if key.own.is_some() && written.contains_key(&key.account) {
-                self.keys.insert(*hash, key);
+                self.keys.insert(presented.tag, key);
             }
         }
         for mut account in accounts.list {
@@ -96,7 +98,7 @@ impl Memory {
     }
 
     /// Remembers the key in a row that was just read, and its account.
-    pub(super) fn learn(&mut self, hash: [u8; 32], row: &Row) -> Result<(), Error> {
+    pub(super) fn learn(&mut self, presented: &Presented, row: &Row) -> Result<(), Error> {
         if self.keys.len() >= MOST {
             self.keys.clear();
             self.accounts.clear();
@@ -116,7 +118,7 @@ impl Memory {
                 account.quiet_reads = if known.is_none() { QUIET_READS } else { 0 };
             }
         }
-        self.keys.insert(hash, Key::read(row, now, &account)?);
+        self.keys.insert(presented.tag, Key::read(row, now, &account)?);
         self.accounts.insert(account.limiter.account, account);
         Ok(())
     }

@@ -14,6 +14,7 @@ use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use super::accounts::{Account, Accounts, OwnBucket};
 use super::counter::{Counter, Sum};
+use super::credential::Presented;
 use super::decision::{AdmissionError, Admitted, Call, Outcome};
 use super::limiter::Limiter;
 use super::memory::{Memory, Written};
@@ -56,30 +57,30 @@ impl Store {
         memory: &mut Memory,
         calls: &[Call],
     ) -> Result<Vec<Outcome>, AdmissionError> {
-        let (hashes, places) = distinct(calls);
-        let mut accounts = memory.take(&hashes);
+        let (keys, places) = distinct(calls);
+        let mut accounts = memory.take(&keys);
         let decisions: Vec<Option<Admitted>> =
             calls.iter().zip(&places).map(|(call, place)| accounts.decide(call, *place)).collect();
         let unknown = |place: &usize| accounts.keys[*place].is_none();
-        let asked: Vec<usize> = (0..hashes.len()).filter(unknown).collect();
+        let asked: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();
         // Both are on their way before either is answered, and done in this order.
         let (charged, rows) = future::try_join(
             self.charge(&accounts),
-            self.read(asked.iter().map(|place| hashes[*place].as_slice()).collect()),
+            self.read(asked.iter().map(|place| keys[*place].hash()).collect()),
         )
         .await?;
         if let Some(row) = charged.first().or(rows.first()) {
             memory.clock.learn(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
         }
         let written: Written = pairs(&charged)?;
-        memory.put_back(&hashes, accounts, &written);
-        let mut valid = vec![false; hashes.len()];
+        memory.put_back(&keys, accounts, &written);
+        let mut valid = vec![false; keys.len()];
         for row in &rows {
             let position: i64 = row.try_get("place")?;
             let position = usize::try_from(position - 1).ok().and_then(|position| asked.get(position));
             let place = *position.ok_or(AdmissionError::Misplaced)?;
-            memory.learn(hashes[place], row)?;
+            memory.learn(&keys[place], row)?;
             valid[place] = true;
         }
         let outcome = |(decision, place): (Option<Admitted>, usize)| match decision {
@@ -91,8 +92,12 @@ impl Store {
         Ok(decisions.into_iter().zip(places).map(outcome).collect())
     }
 
-    async fn read(&self, hashes: Vec<&[u8]>) -> Result<Vec<Row>, Error> {
-        if hashes.is_empty() { Ok(vec![]) } else { self.client.query(&self.read, &[&hashes]).await }
+    async fn read(&self, hashes: Vec<[u8; 32]>) -> Result<Vec<Row>, Error> {
+        if hashes.is_empty() {
+            return Ok(vec![]);
+        }
+        let hashes: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
+        self.client.query(&self.read, &[&hashes]).await
     }
 
     /// Writes the accounts whose rows are still those that were read; of refused calls too, or a clock set back would
@@ -156,16 +161,16 @@ fn pairs(rows: &[Row]) -> Result<Written, Error> {
 }
 
 /// The keys of calls, each once, and which of them each call has.
-fn distinct(calls: &[Call]) -> (Vec<[u8; 32]>, Vec<usize>) {
-    let (mut hashes, mut known) =
+fn distinct(calls: &[Call]) -> (Vec<Presented>, Vec<usize>) {
+    let (mut keys, mut known) =
         (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));
     let mut place = |call| {
-        let Call { hash, .. }: &Call = call;
-        *known.entry(hash).or_insert_with(|| {
-            hashes.push(*hash);
-            hashes.len() - 1
+        let Call { key, .. }: &Call = call;
+        *known.entry(key.tag).or_insert_with(|| {
+            keys.push(*key);
+            keys.len() - 1
         })
     };
     let places = calls.iter().map(&mut place).collect();
-    (hashes, places)
+    (keys, places)
 }

@@ -59,7 +59,8 @@ pub(crate) struct Throttle {
     failed: Moments<Place>,
     /// Until when an address that failed too often has had its look-up.
     tried: Moments<Place>,
-    valid: Moments<[u8; 32]>,
+    /// Keys by their tags.
+    valid: Moments<u128>,
 }
 
 impl Throttle {
@@ -82,7 +83,7 @@ impl Throttle {
 
     /// Whether an address has failed too often to try another unknown key. Once a second it may all the same, so that
     /// a valid key behind a shared address is found, while a guesser gains nothing.
-    pub(super) fn blocked(&self, address: IpAddr, key: Option<[u8; 32]>) -> Option<Refused> {
+    pub(super) fn blocked(&self, address: IpAddr, key: Option<u128>) -> Option<Refused> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
             return None;
@@ -102,7 +103,7 @@ impl Throttle {
     }
 
     /// Notes a valid key.
-    pub(super) fn succeed(&self, key: [u8; 32]) {
+    pub(super) fn succeed(&self, key: u128) {
         let now = self.now();
         self.valid.update(key, now, |_| (now + RECENT, ()));
     }
@@ -188,13 +189,13 @@ mod tests {
     #[test]
     fn guessing_does_not_block_a_valid_key() {
         let throttle = Throttle::new(FEW, FEW);
-        let (client, key) = (address("1.2.3.4"), [7; 32]);
+        let (client, key) = (address("1.2.3.4"), 7);
         throttle.succeed(key);
         let left: Vec<u64> = (0..3).map(|_| throttle.fail(client).remaining).collect();
         assert_eq!(left, [2, 1, 0]);
         assert!(throttle.blocked(client, None).is_some());
-        assert!(throttle.blocked(client, Some([8; 32])).is_none(), "the address's first of this second");
-        assert!(throttle.blocked(client, Some([8; 32])).is_some());
+        assert!(throttle.blocked(client, Some(8)).is_none(), "the address's first of this second");
+        assert!(throttle.blocked(client, Some(8)).is_some());
         assert!(throttle.blocked(client, Some(key)).is_none());
         assert!(throttle.blocked(address("1.2.3.5"), None).is_none());
     }

@@ -17,6 +17,7 @@ use tokio_postgres::{Client, Transaction};
 use super::error::AccountError;
 use super::party::{Locked, Party};
 use super::ways_in;
+use crate::beside::give_way;
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
@@ -92,6 +93,7 @@ impl Hashing {
         let worked = tokio::task::spawn_blocking(move || {
             // The place is taken until the work ends, even when nobody waits for it any more.
             let _place = place;
+            give_way();
             work()
         });
         worked.await.map_err(|error| PasswordError::Broken(error.to_string()))

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::named::{Asked, Named};
 use super::outlet::{Outlet, Written};
 use crate::app::App;
+use crate::beside::give_way;
 use crate::error::ApiError;
 use crate::pipe::{Reader, pipe};
 use crate::read::projection::Generation;
@@ -24,12 +25,12 @@ type Write = Box<dyn FnOnce(Arc<Generation>, Outlet) -> LocalBoxFuture<'static, 
 
 /// Answers with what `write` writes, whole when it is short, in parts when it is long.
 pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiError> {
-    if let Some(kept) = asked.kept().await {
+    if let Some(kept) = asked.kept() {
         return Ok(kept);
     }
     let Turn { rendering, place } = asked.app.turns.wait(asked.account).await?;
     // Others may have asked for the same meanwhile.
-    if let Some(kept) = asked.kept().await {
+    if let Some(kept) = asked.kept() {
         return Ok(kept);
     }
     let Asked { named, app, generation, takes_parts, .. } = asked;
@@ -55,7 +56,7 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
     let panicked = |_| ApiError::Internal(anyhow::anyhow!("a handler panicked"));
     let written = outcome.map_err(panicked)??;
     generation.observe(written.version);
-    Ok(whole(&app, &named, &written, reader).await)
+    Ok(whole(&app, &named, &written, reader))
 }
 
 /// Runs a handler on a thread of its own, so that those that answer everybody else stay free, and come first where there is no
@@ -80,18 +81,11 @@ fn on_own_thread<F: Future<Output = Outcome>>(
     Ok(finished)
 }
 
-/// Gives this thread about a tenth of the share that another has of a core, where there is no core for all.
-fn give_way() {
-    // Linux says it of the thread, others would of the process. A thread that may not is as important as before.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(10);
-}
-
 /// The response with an answer that was written to its end; a short one is kept.
-async fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<Place>>) -> Response {
+fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<Place>>) -> Response {
     let Written { version, next_cursor } = written;
     if let Some(body) = reader.whole() {
-        app.answers.keep(named.key.clone(), named.answer(body, version, next_cursor.as_deref())).await;
+        app.answers.keep(named.key.clone(), named.answer(body, version, next_cursor.as_deref()));
     }
     let link = named.link(next_cursor.as_deref());
     named.respond(&named.etag(version), link.as_ref(), || Body::new(reader))

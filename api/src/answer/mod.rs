@@ -34,7 +34,7 @@ impl<G: Gate, P: Parameters> Access<G, P> {
             return Box::pin(self.answer_in_parts(write)).await;
         }
         match asked(self) {
-            Ok((asked, context)) => match asked.kept().await {
+            Ok((asked, context)) => match asked.kept() {
                 Some(kept) => kept,
                 // On the heap, so that an answer from memory does not move the room for making one.
                 None => Box::pin(short::answer(asked, Box::pin(render(context)))).await,

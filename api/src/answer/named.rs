@@ -68,8 +68,8 @@ pub(super) fn asked<G: Gate, P: Parameters>(access: Access<G, P>) -> Result<(Ask
 
 impl Asked {
     /// The response from memory, if the answer is there.
-    pub(super) async fn kept(&self) -> Option<Response> {
-        self.app.answers.kept(&self.named.key).await.map(|kept| self.named.whole(&kept))
+    pub(super) fn kept(&self) -> Option<Response> {
+        self.app.answers.kept(&self.named.key).map(|kept| self.named.whole(&kept))
     }
 }
 

@@ -17,10 +17,10 @@ pub(super) async fn answer(
         generation.observe(rendered.version);
         Ok::<_, ApiError>(named.answer(rendered.body, &rendered.version, rendered.next_cursor.as_deref()))
     };
-    let filled = app.answers.fill(named.key.clone(), fill);
+    let filled = app.answers.fill(&named.key, fill);
     match tokio::time::timeout(app.settings.request_timeout(), filled).await {
         Ok(Ok(answer)) => named.whole(&answer),
-        Ok(Err(error)) => error.response(),
+        Ok(Err(error)) => error.into_response(),
         Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::future::AbortHandle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Connections;
 
@@ -27,8 +27,8 @@ pub(crate) struct Patience {
 /// One client connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    /// Tells the connection's task to end.
-    pub(super) closing: CancellationToken,
+    /// Ends what serves the connection.
+    pub(super) closing: AbortHandle,
     large_heads: Arc<Semaphore>,
     progress: Mutex<Progress>,
 }
@@ -69,10 +69,10 @@ pub(super) struct Worth {
 }
 
 impl Connection {
-    pub(super) fn new(large_heads: Arc<Semaphore>) -> Self {
+    pub(super) fn new(closing: AbortHandle, large_heads: Arc<Semaphore>) -> Self {
         let progress =
             Progress { phase: Phase::Idle, since: Instant::now(), has_shown_key: false, blocked: None };
-        Self { closing: CancellationToken::new(), large_heads, progress: Mutex::new(progress) }
+        Self { closing, large_heads, progress: Mutex::new(progress) }
     }
 
     /// Notes that a request with a valid key came.
@@ -93,11 +93,6 @@ impl Connection {
             Phase::Working => &mut connections.working,
         };
         *same += 1;
-    }
-
-    /// Serves the connection until it ends, or has to.
-    pub(crate) async fn until_closing(&self, serving: impl Future) {
-        let _ = self.closing.run_until_cancelled(serving).await;
     }
 
     /// Notes a whole request; it is being answered until the guard is dropped.
@@ -203,8 +198,13 @@ mod tests {
         write: Duration::from_secs(30),
     };
 
+    fn new(large_heads: Arc<Semaphore>) -> Arc<Connection> {
+        let (closing, _) = AbortHandle::new_pair();
+        Arc::new(Connection::new(closing, large_heads))
+    }
+
     fn connection() -> Arc<Connection> {
-        Arc::new(Connection::new(Arc::new(Semaphore::new(1))))
+        new(Arc::new(Semaphore::new(1)))
     }
 
     fn is_overdue_after(connection: &Connection, seconds: u64) -> bool {
@@ -240,12 +240,12 @@ mod tests {
     #[test]
     fn large_heads_of_strangers_take_turns() {
         let places = Arc::new(Semaphore::new(1));
-        let [one, two] = [(); 2].map(|()| Arc::new(Connection::new(Arc::clone(&places))));
+        let [one, two] = [(); 2].map(|()| new(Arc::clone(&places)));
         assert!(one.received(1) && one.received(SMALL_HEAD));
         assert!(two.received(1) && !two.received(SMALL_HEAD));
         drop(one.working());
         assert!(two.received(1));
-        let keyed = Arc::new(Connection::new(places));
+        let keyed = new(places);
         keyed.show_key();
         assert!(keyed.received(1) && keyed.received(SMALL_HEAD));
     }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::future::{AbortHandle, AbortRegistration};
 use tokio::sync::Semaphore;
 
 use super::progress::{Connection, Patience};
@@ -59,9 +60,13 @@ impl Registry {
         Arc::new(Self { caps, patience, large_heads, open: Mutex::default() })
     }
 
-    /// Takes a connection in, for which another may have to go; `None` when all others are at work. An address that is
-    /// trusted has no cap of its own.
-    pub(crate) fn register(self: &Arc<Self>, peer: IpAddr, is_trusted: bool) -> Option<Registered> {
+    /// Takes a connection in, for which another may have to go, and gives what ends whatever serves it; `None` when all
+    /// others are at work. An address that is trusted has no cap of its own.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        is_trusted: bool,
+    ) -> Option<(Registered, AbortRegistration)> {
         let (place, _) = Place::of(peer);
         let mut open = self.open();
         if !is_trusted && !open.make_room_at(place, &self.caps) {
@@ -70,9 +75,10 @@ impl Registry {
         if open.total >= self.caps.total && !open.evict_anywhere() {
             return None;
         }
-        let connection = Arc::new(Connection::new(Arc::clone(&self.large_heads)));
+        let (closing, ended) = AbortHandle::new_pair();
+        let connection = Arc::new(Connection::new(closing, Arc::clone(&self.large_heads)));
         let number = open.insert(place, Arc::clone(&connection));
-        Some(Registered { registry: Arc::clone(self), place, number, connection })
+        Some((Registered { registry: Arc::clone(self), place, number, connection }, ended))
     }
 
     /// Ends connections whose clients take too long, for as long as it runs.
@@ -84,7 +90,7 @@ impl Registry {
             let now = Instant::now();
             for connection in self.open().places.values().flat_map(HashMap::values) {
                 if connection.is_overdue(now, &self.patience) {
-                    connection.closing.cancel();
+                    connection.closing.abort();
                 }
             }
         }
@@ -92,7 +98,7 @@ impl Registry {
 
     /// Ends all connections.
     pub(crate) fn end_all(&self) {
-        self.open().places.values().flat_map(HashMap::values).for_each(|one| one.closing.cancel());
+        self.open().places.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
     }
 
     /// The open connections by what they do.
@@ -164,7 +170,7 @@ impl Open {
 
     fn end(&mut self, place: Place, number: u64) {
         if let Some(connection) = self.places.get(&place).and_then(|here| here.get(&number)) {
-            connection.closing.cancel();
+            connection.closing.abort();
         }
         self.remove(place, number);
     }
@@ -188,11 +194,11 @@ mod tests {
     }
 
     fn from(registry: &Arc<Registry>, last: u8) -> Option<Registered> {
-        registry.register(IpAddr::from([10, 0, 0, last]), false)
+        registry.register(IpAddr::from([10, 0, 0, last]), false).map(|(registered, _)| registered)
     }
 
     fn is_ended(registered: &Registered) -> bool {
-        registered.connection.closing.is_cancelled()
+        registered.connection.closing.is_aborted()
     }
 
     #[test]
@@ -224,7 +230,7 @@ mod tests {
     fn a_trusted_address_has_no_cap_of_its_own() {
         let registry = registry();
         let proxy = || registry.register(IpAddr::from([10, 0, 0, 1]), true);
-        let all: Vec<Registered> = (0..5).filter_map(|_| proxy()).collect();
+        let all: Vec<Registered> = (0..5).filter_map(|_| proxy()).map(|(registered, _)| registered).collect();
         assert!(all.len() == 5 && !all.iter().any(is_ended));
     }
 }

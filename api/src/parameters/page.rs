@@ -7,7 +7,7 @@ use super::Reader;
 use crate::cursor::Signer;
 
 /// The most keys `sort` takes.
-const MOST_KEYS: usize = 3;
+pub(super) const MOST_KEYS: usize = 3;
 /// Characters of the longest cursor.
 const LONGEST_CURSOR: usize = 512;
 

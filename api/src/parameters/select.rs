@@ -3,12 +3,14 @@
 //! Invariants: nulls come last in both directions; ties are broken by a unique key, ascending, so that pages neither
 //! skip nor repeat.
 
+use std::array;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::page::MOST_KEYS;
 use super::{Direction, Page};
 use crate::cursor::Signer;
 
@@ -49,22 +51,23 @@ pub(crate) trait Listed {
 }
 
 /// A row's place: the values of the sort keys, then the tie-breaker.
-struct Place<'a>(Vec<Option<SortValue<'a>>>, Cow<'a, str>);
+struct Place<'a>([Option<SortValue<'a>>; MOST_KEYS], Cow<'a, str>);
 
 impl<'a> Place<'a> {
     fn of(row: &'a impl Listed, page: &Page) -> Self {
-        Self(page.order.iter().map(|(key, _)| row.sort_value(key)).collect(), row.tie_breaker())
+        let value = |place: usize| page.order.get(place).and_then(|(key, _)| row.sort_value(key));
+        Self(array::from_fn(value), row.tie_breaker())
     }
 
-    fn seal(self) -> Vec<Option<String>> {
-        let values = self.0.iter().map(|value| value.as_ref().map(SortValue::seal));
+    fn seal(self, page: &Page) -> Vec<Option<String>> {
+        let values = self.0.iter().take(page.order.len()).map(|value| value.as_ref().map(SortValue::seal));
         values.chain([Some(self.1.to_string())]).collect()
     }
 
     fn open(sealed: &[Option<String>]) -> Option<Self> {
         let (tie, values) = sealed.split_last()?;
-        let values = values.iter().map(|value| value.as_deref().and_then(SortValue::open)).collect();
-        Some(Self(values, Cow::Owned(tie.clone()?)))
+        let value = |place| values.get(place).and_then(Option::as_deref).and_then(SortValue::open);
+        Some(Self(array::from_fn(value), Cow::Owned(tie.clone()?)))
     }
 
     fn compare(&self, other: &Place<'_>, page: &Page) -> Ordering {
@@ -94,18 +97,37 @@ impl Page {
         let later = |(place, _): &(Place<'_>, &T)| {
             after.as_ref().is_none_or(|after| place.compare(after, self).is_gt())
         };
-        let mut placed: Vec<(Place<'_>, &T)> = placed.filter(later).collect();
-        let limit = self.rows();
-        let more = placed.len() > limit;
-        if more {
-            // Only the page has to be in order.
-            placed.select_nth_unstable_by(limit, |(a, _), (b, _)| a.compare(b, self));
-            placed.truncate(limit);
-        }
+        let (mut placed, more) = self.first(placed.filter(later));
         placed.sort_by(|(a, _), (b, _)| a.compare(b, self));
         let last = placed.last().filter(|_| more).map(|(_, row)| Place::of(*row, self));
-        let cursor = last.map(|place| self.cursor(&place.seal(), signer));
+        let cursor = last.map(|place| self.cursor(&place.seal(self), signer));
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
+    }
+
+    /// The page's rows in no order, and whether there are others. Holds little more than the page, however many rows
+    /// there are.
+    fn first<'a, T>(&self, rows: impl Iterator<Item = (Place<'a>, T)>) -> (Vec<(Place<'a>, T)>, bool) {
+        let limit = self.rows();
+        let compare = |(a, _): &(Place<'_>, T), (b, _): &(Place<'_>, T)| a.compare(b, self);
+        let (mut first, mut more) = (Vec::new(), false);
+        for row in rows {
+            // Once there are more than a page, the one at the limit is the first that is beyond it.
+            if more && compare(&row, &first[limit]).is_gt() {
+                continue;
+            }
+            first.push(row);
+            if first.len() == 2 * limit + 1 {
+                first.select_nth_unstable_by(limit, compare);
+                first.truncate(limit + 1);
+                more = true;
+            }
+        }
+        if first.len() > limit {
+            first.select_nth_unstable_by(limit, compare);
+            first.truncate(limit);
+            more = true;
+        }
+        (first, more)
     }
 }
 

@@ -12,6 +12,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
+use crate::beside::compute;
+use crate::cursor::Signer;
 use crate::envelope::{List, ListMeta};
 use crate::error::ApiError;
 use crate::likeness::{likeness, trigrams};
@@ -19,7 +21,7 @@ use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, among,
 };
 use crate::read::projection::Version;
-use crate::read::universe::{Known, Member};
+use crate::read::universe::{Known, Member, Names, Universe};
 use crate::render;
 use crate::routes::Failures;
 use crate::vocabulary::Field;
@@ -189,7 +191,15 @@ pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
 async fn page(context: Context<SearchParameters>) -> Result<Rendered, ApiError> {
     let universe = context.app.universes.stocks(&context.generation).await?;
     let names = context.app.universes.names(&context.generation, &universe).await?;
-    let asked = &context.parameters;
+    compute(move || found(&context.parameters, &universe, &names, &context.app.signer)).await?
+}
+
+fn found(
+    asked: &SearchParameters,
+    universe: &Universe,
+    names: &Names,
+    signer: &Signer,
+) -> Result<Rendered, ApiError> {
     let wanted = Wanted::of(&asked.q);
     let eligible = universe.members.iter().filter(|member| {
         (asked.include_inactive || member.stock.is_active)
@@ -202,7 +212,7 @@ async fn page(context: Context<SearchParameters>) -> Result<Rendered, ApiError> 
         wanted.fit(&member.stock.symbol, known).map(|(score, why)| Hit { score, why, member })
     };
     let found: Vec<Hit<'_>> = eligible.filter_map(fit).collect();
-    let (hits, next_cursor) = asked.page.select(&found, &context.app.signer);
+    let (hits, next_cursor) = asked.page.select(&found, signer);
     let rows: Vec<SearchResult> = hits.into_iter().map(SearchResult::of).collect();
     let version: Version = universe.version;
     let meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());

@@ -11,9 +11,12 @@ use super::filters::{Criterion, Preset, Screen, is_sound};
 use super::row::ScreenerRow;
 use crate::access::{Access, Free};
 use crate::answer::Rendered;
+use crate::beside::compute;
+use crate::cursor::Signer;
 use crate::envelope::ListMeta;
+use crate::error::ApiError;
 use crate::parameters::Described;
-use crate::read::universe::Member;
+use crate::read::universe::{Member, Universe};
 use crate::render;
 use crate::routes::Failures;
 
@@ -95,19 +98,22 @@ async fn page<P: Preset>(access: Access<Free, Screen<P>>) -> Response {
     access
         .answer(async |context| {
             let universe = context.app.universes.stocks(&context.generation).await?;
-            let screen = &context.parameters;
-            let kept = universe.members.iter().filter(|member| screen.keeps(member));
-            let (members, next_cursor) = screen.page.select(kept, &context.app.signer);
-            let rows: Vec<ScreenerRow> = members.into_iter().map(ScreenerRow::from).collect();
-            let list = ListMeta::new(&universe.version, rows.len(), screen.page.limit, next_cursor.clone());
-            let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
-            Ok(Rendered {
-                body: render::list(&screen.output, &rows, &meta)?,
-                version: universe.version,
-                next_cursor,
-            })
+            compute(move || screened(&context.parameters, &universe, &context.app.signer)).await?
         })
         .await
+}
+
+fn screened<P: Preset>(
+    screen: &Screen<P>,
+    universe: &Universe,
+    signer: &Signer,
+) -> Result<Rendered, ApiError> {
+    let kept = universe.members.iter().filter(|member| screen.keeps(member));
+    let (members, next_cursor) = screen.page.select(kept, signer);
+    let rows: Vec<ScreenerRow> = members.into_iter().map(ScreenerRow::from).collect();
+    let list = ListMeta::new(&universe.version, rows.len(), screen.page.limit, next_cursor.clone());
+    let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
+    Ok(Rendered { body: render::list(&screen.output, &rows, &meta)?, version: universe.version, next_cursor })
 }
 
 /// Dividend screener

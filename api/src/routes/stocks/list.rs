@@ -11,6 +11,7 @@ use rust_decimal::Decimal;
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
+use crate::beside::compute;
 use crate::envelope::List;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
@@ -172,16 +173,19 @@ pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
             let Named { known, missing } =
                 lookup::named(&context.generation, context.parameters.symbols.as_ref()).await?;
             let named: Option<HashSet<String>> = known.map(|named| named.into_iter().collect());
-            let members = universe.members.iter().map(|member| &member.stock);
-            let wanted =
-                members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
-            let rows = wanted.filter(|stock| context.parameters.keeps(stock));
-            let asked = &context.parameters;
-            context.page(&asked.output, &asked.page, universe.version, rows, |meta| {
-                if asked.symbols.is_some() {
-                    meta.miss(missing);
-                }
-            })
+            let page = move || {
+                let asked = &context.parameters;
+                let members = universe.members.iter().map(|member| &member.stock);
+                let wanted =
+                    members.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
+                let rows = wanted.filter(|stock| asked.keeps(stock));
+                context.page(&asked.output, &asked.page, universe.version, rows, |meta| {
+                    if asked.symbols.is_some() {
+                        meta.miss(missing);
+                    }
+                })
+            };
+            compute(page).await?
         })
         .await
 }

@@ -10,6 +10,7 @@ use market::row::{Json, Metrics};
 use store::history::load_histories;
 use tokio_postgres::Row;
 
+use crate::beside::compute;
 use crate::error::ApiError;
 use crate::parameters::PathSymbol;
 use crate::read::lookup;
@@ -36,8 +37,7 @@ pub(super) async fn metrics(
 ) -> Result<(Version, Metrics, Option<Explanation>), ApiError> {
     let facts = read(generation, symbol).await?;
     let version = facts.version;
-    let derived = tokio::task::spawn_blocking(move || derive(&facts, as_of, explain)).await;
-    let (metrics, explanation) = derived.map_err(|error| ApiError::Internal(error.into()))?;
+    let (metrics, explanation) = compute(move || derive(&facts, as_of, explain)).await?;
     Ok((version, metrics, explanation))
 }
 
