@@ -26,7 +26,7 @@ use crate::served::{Served, load_served};
 use crate::subject::{Known, MarketNow, Subject};
 
 /// Securities derived and written at a time: five such chunks are in memory at most, one in each stage and between two.
-pub(crate) const CHUNK: usize = 160;
+pub(crate) const CHUNK: usize = 128;
 /// Chunks that wait for a stage.
 const WAITING: usize = 1;
 

@@ -51,10 +51,10 @@ impl Resident {
         self.bytes
     }
 
-    /// Takes note of the memory that the process has, where that is known: when it is more than the budget, no more is held
-    /// than there is.
+    /// Takes note of the memory that the process has, where that is known: when it is nearly the budget, no more is held than
+    /// there is. What is derived and merged next takes some, too.
     pub fn heed(&mut self, taken: Option<usize>) {
-        let is_over = taken.is_some_and(|taken| taken > self.budget.max(LEAST));
+        let is_over = taken.is_some_and(|taken| taken > (self.budget - self.budget / 8).max(LEAST));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
