@@ -64,7 +64,7 @@ pub struct ApplyingArgs {
     #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub lease_seconds: u64,
     /// Bytes of log messages, unpacked, applied in one transaction at most
-    #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 16 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 12 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
     /// Bytes of each fact set's facts held in memory between batches, about; none are added while the process has nearly as many (and more than 128 MiB). What does not fit is read from Postgres every day
     #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024)]

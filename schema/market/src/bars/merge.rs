@@ -16,6 +16,11 @@ impl Bars {
     /// Merges any number of sets at once.
     pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
         let scale = parts.iter().map(|part| part.scale).max().unwrap_or_default();
+        if let [only] = parts.as_mut_slice()
+            && only.day.is_sorted_by(|before, day| before < day)
+        {
+            return std::mem::take(only).alone();
+        }
         parts.iter_mut().try_for_each(|part| part.rescale(scale))?;
         let mut picks: Vec<(i32, usize, usize)> = Vec::with_capacity(parts.iter().map(Self::len).sum());
         for (number, part) in parts.iter().enumerate() {
@@ -34,6 +39,14 @@ impl Bars {
         }
         merged.canonicalize();
         Ok(merged)
+    }
+
+    /// Sorted bars, one a day, as merging leaves them.
+    fn alone(mut self) -> Result<Self, BarsError> {
+        let (version, versions) = (std::mem::take(&mut self.version), std::mem::take(&mut self.versions));
+        self.take_versions(&version, &versions)?;
+        self.canonicalize();
+        Ok(self)
     }
 
     /// Appends later bars: the other's days all follow this one's, else the two are merged.

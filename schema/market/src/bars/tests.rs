@@ -40,6 +40,17 @@ proptest! {
     }
 
     #[test]
+    fn bars_alone_are_merged_as_with_others(bars in bars(), spare in 0usize..3) {
+        let mut bars = sorted(bars);
+        // Versions that no bar has, and not in the order of first use.
+        bars.versions.extend(std::iter::repeat_n(BarVersion { line: 77, ..BarVersion::UNKNOWN }, spare));
+        bars.versions.reverse();
+        let last = u16::try_from(bars.versions.len().saturating_sub(1)).unwrap();
+        bars.version.iter_mut().for_each(|version| *version = last - *version);
+        prop_assert_eq!(Bars::merge_all(vec![bars.clone()]).unwrap(), bars.merge(Bars::default()).unwrap());
+    }
+
+    #[test]
     fn closes_are_read_alone(bars in bars()) {
         let (packed, absent) = (bars.pack().unwrap(), Column::absent(bars.len()));
         let closes = Bars::from(Closes::unpack(&packed.days, &packed.close, &packed.versions).unwrap());
@@ -50,7 +61,7 @@ proptest! {
 
     #[test]
     fn years_part_bars_and_lose_none(bars in bars(), stretch in 1i32..400) {
-        let mut bars = bars;
+        let mut bars = sorted(bars);
         bars.day.iter_mut().for_each(|day| *day = 730_000 + (*day - 730_000) * stretch);
         let years = bars.by_year();
         for (number, (year, part)) in years.iter().enumerate() {
