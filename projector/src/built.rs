@@ -139,7 +139,7 @@ impl Built {
     /// What is served once this is written, in place of what was served before.
     pub(crate) fn served(&self, before: &Served) -> Result<Served, DeriveError> {
         let (tables, years) = (self.digests(), self.served_years(before)?);
-        Ok(Served { tables, years, marks: Some(self.marks.clone()) })
+        Ok(Served { is_new: false, tables, years, marks: Some(self.marks.clone()) })
     }
 
     pub(crate) fn served_years(&self, before: &Served) -> Result<BTreeMap<i32, i64>, DeriveError> {

@@ -107,7 +107,8 @@ async fn load(
     market: &MarketNow,
     remembered: &Shared<'_>,
 ) -> Result<Chunk, DeriveError> {
-    let is_unknown = |symbol: &&Symbol| !remembered.lock().known.served.contains_key(*symbol);
+    let is_new = remembered.lock().known.is_new;
+    let is_unknown = |symbol: &&Symbol| !is_new && !remembered.lock().known.served.contains_key(*symbol);
     let unknown = identities.iter().map(|identity| &identity.symbol).filter(is_unknown);
     let unknown: Vec<Symbol> = unknown.cloned().collect();
     let mut read = match unknown.is_empty() {
@@ -119,7 +120,9 @@ async fn load(
         let served = known.served.get(&identity.symbol).cloned();
         Subject {
             identity: (*identity).clone(),
-            served: served.or_else(|| read.remove(&identity.symbol)).unwrap_or_default(),
+            served: served
+                .or_else(|| read.remove(&identity.symbol))
+                .unwrap_or_else(|| Served { is_new, ..Served::default() }),
             closes: known.closes(identity, market),
         }
     });

@@ -45,8 +45,6 @@ pub struct Deriver {
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
     rules: Rules,
-    /// Whether the generation has no row yet.
-    is_empty: bool,
     /// The transaction that this deriver last wrote `version` in; when the row has another, all of this is stale.
     writer: Option<i64>,
     rows: Known,
@@ -77,9 +75,9 @@ impl Deriver {
     ) -> Result<(Self, Outcome), DeriveError> {
         let journal = Journal::open(transaction, generation.id).await?;
         let outcome = self.derive_symbols(transaction, reader, &journal, resident, touched).await?;
-        if self.is_empty && outcome.securities > 0 {
+        if self.rows.is_new && outcome.securities > 0 {
             db::index_generation(transaction).await?;
-            self.is_empty = false;
+            self.rows.is_new = false;
         }
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
         self.advance(transaction, &journal, sequence).await?;
@@ -238,7 +236,7 @@ impl Deriver {
         let Json(policy) = row.try_get("policy")?;
         (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
         let identities = read_tables::identities(transaction).await?;
-        self.is_empty = identities.is_empty();
+        self.rows.is_new = identities.is_empty();
         Ok(Directory::of(identities))
     }
 

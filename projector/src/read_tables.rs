@@ -114,8 +114,8 @@ async fn replace_rows(
         symbols: securities.iter().map(|(_, built)| built.symbol.as_str()).collect(),
         since: since.and_then(|year| NaiveDate::from_ymd_opt(year, 1, 1)),
     };
-    // Rows of a security that was never written are not looked for in what others have.
-    let before = securities.iter().filter(|(served, _)| !served.tables.is_empty());
+    // Rows of a security of which there are none are not looked for among those of others.
+    let before = securities.iter().filter(|(served, _)| !served.is_new);
     let stale = Stale { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
     journal.keep(transaction, table.name, &stale).await?;
     table.delete(transaction, &stale).await?;

@@ -22,6 +22,8 @@ const YEARS: &str = include_str!("../queries/prices_digests.sql");
 /// Digests of the rows that a generation serves of a security.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Served {
+    /// Whether it is certain that nothing is served of the security.
+    pub is_new: bool,
     /// Of each table's rows, in the order of the tables; empty when the security was never written.
     pub tables: Vec<i64>,
     /// Of each year of prices.

@@ -26,6 +26,8 @@ pub(crate) struct MarketNow {
 /// What is known of a generation's rows.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
+    /// Whether the generation had no row yet when this was begun: of what is not known here there is none.
+    pub is_new: bool,
     pub served: HashMap<Symbol, Served>,
     /// Securities whose closes alone did not suffice: of several sources, say, or with a bar in the wrong unit.
     pub whole: HashSet<Symbol>,
