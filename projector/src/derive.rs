@@ -33,6 +33,8 @@ const DIRTY: &str = include_str!("../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../queries/version_derived.sql");
 const ADVANCE: &str = include_str!("../queries/version_advance.sql");
+/// Of a security without a row there are digests.
+const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
 /// What one generation's projector remembers between batches; rebuilt from the tables at any time.
 #[derive(Debug, Default)]
@@ -236,7 +238,8 @@ impl Deriver {
         let Json(policy) = row.try_get("policy")?;
         (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
         let identities = read_tables::identities(transaction).await?;
-        self.rows.is_new = identities.is_empty();
+        self.rows.is_new =
+            identities.is_empty() && transaction.query_one(UNTOUCHED, &[]).await?.try_get("untouched")?;
         Ok(Directory::of(identities))
     }
 
