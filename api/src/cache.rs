@@ -19,8 +19,8 @@ use crate::tier::Tier;
 
 /// Bytes an entry takes besides its body and its request, about.
 const ENTRY: usize = 256;
-/// Bytes of an answer, for an estimate of how many there will be.
-const USUAL: u64 = 1_024;
+/// How many answers there may be, about: what is remembered of those that went is measured by it.
+const ANSWERS: usize = 1 << 16;
 
 /// Everything an answer's bytes depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,8 +80,7 @@ pub(crate) struct Answers {
 impl Answers {
     /// Keeps at most this many bytes of bodies.
     pub(crate) fn new(bytes: u64, metrics: CacheMetrics) -> Self {
-        let answers = usize::try_from(bytes / USUAL).unwrap_or(usize::MAX);
-        let kept = Cache::with(answers, bytes, InBytes, RandomState::default(), DefaultLifecycle::default());
+        let kept = Cache::with(ANSWERS, bytes, InBytes, RandomState::default(), DefaultLifecycle::default());
         Self { kept, metrics }
     }
 
