@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
+use chrono::Datelike;
 use market::bars::{Bars, digest};
 use market::identity::Identity;
 use market::measure::Derived;
@@ -15,7 +16,7 @@ use store::years::PricesRow;
 use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
-use crate::served::{Marks, Served, dividend_years};
+use crate::served::{Marks, Served};
 use crate::table::{DIVIDENDS, FACTORS, IDENTITIES, TABLES, Table};
 
 /// One security, ready to be written.
@@ -62,10 +63,11 @@ pub(crate) struct Year {
 }
 
 impl Built {
-    /// Encodes what was derived of a security, but for what is served already; `kept` years of prices stay as they are.
+    /// Encodes what was derived of a security, with the marks of its dividends, but for what is served already; `kept`
+    /// years of prices stay as they are.
     pub(crate) fn of(
         identity: &Identity,
-        derived: &Derived,
+        (derived, dividends): (&Derived, BTreeMap<i32, u64>),
         fund: Option<&Fund>,
         kept: Vec<i32>,
         served: &Served,
@@ -75,12 +77,12 @@ impl Built {
         let years = years
             .map(|(year, range)| Year::of(symbol.as_str(), year, derived.bars.slice(range)))
             .collect::<Result<_, _>>()?;
-        let marks = Marks::of(identity, derived);
+        let marks = Marks::of(identity, derived, dividends);
         let kept_if = |table, same: fn(&Marks, &Marks) -> bool| {
             served.marks.as_ref().filter(|before| same(before, &marks)).and_then(|_| served.digest(table))
         };
         let mut dividends = BTreeMap::new();
-        let of_dividends = Rows::unless(kept_if(DIVIDENDS, |a, b| a.dividends == b.dividends), || {
+        let of_dividends = Rows::unless(served.dividends(&marks.dividends), || {
             dividends = by_year(&derived.dividends)?;
             Ok(concatenated(dividends.values()))
         })?;
@@ -154,7 +156,8 @@ impl Built {
 }
 
 fn by_year(dividends: &[DividendRow]) -> Result<BTreeMap<i32, Bytes>, EncodeError> {
-    dividend_years(dividends).map(|(year, rows)| Ok((year, encode_rows(rows)?))).collect()
+    let years = dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
+    years.map(|rows| Ok((rows[0].ex_date.year(), encode_rows(rows)?))).collect()
 }
 
 fn concatenated<'a>(rows: impl Iterator<Item = &'a Bytes>) -> Bytes {

@@ -1,13 +1,13 @@
 //! Securities derived and written chunk by chunk: while one is on the cores, those after it are read and those before it
 //! written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::history::History;
 use market::identity::Identity;
-use market::measure;
-use market::measure::fund::fund;
+use market::measure::fund::{Fund, fund};
+use market::measure::{self, Measures};
 use market::symbol::Symbol;
 use process::failpoint;
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use crate::error::DeriveError;
 use crate::journal::Journal;
 use crate::read_tables;
 use crate::resident::Resident;
-use crate::served::{Served, load_served};
+use crate::served::{HASHES, Served, load_served};
 use crate::subject::{Known, MarketNow, Subject};
 
 /// Securities derived and written at a time: five such chunks are in memory at most, one in each stage and between two.
@@ -240,25 +240,35 @@ fn build(subject: &Subject, facts: &FactsBySymbol, market: &MarketNow) -> Result
     if !measure::closes_suffice(&history, market.as_of) {
         return Ok(Outcome::Unclear { again: true });
     }
-    let (derived, fund) = derive_guarded(&history, market)?;
+    let Figures { derived, dividends, fund } = derive_guarded(&history, market, &subject.served)?;
     if history.security.is_none() && fund.is_none() && !derived.stands() {
         return Ok(Outcome::Built(Box::new(Built::unlisted(&subject.identity))));
     }
     let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
-    let built = Built::of(&subject.identity, &derived, fund.as_ref(), kept, &subject.served)?;
+    let derived = (&derived, dividends);
+    let built = Built::of(&subject.identity, derived, fund.as_ref(), kept, &subject.served)?;
     Ok(Outcome::Built(Box::new(built)))
 }
 
-/// Derives one security. A measure that panics names its security.
-fn derive_guarded(
-    history: &History,
-    market: &MarketNow,
-) -> Result<(measure::Derived, Option<measure::fund::Fund>), DeriveError> {
+/// What is derived of one security, with the marks of its dividends.
+struct Figures {
+    derived: measure::Derived,
+    dividends: BTreeMap<i32, u64>,
+    fund: Option<Fund>,
+}
+
+/// Derives one security; of its dividends no row is made where they are served. A measure that panics names its security.
+fn derive_guarded(history: &History, market: &MarketNow, served: &Served) -> Result<Figures, DeriveError> {
     let derive = || {
         let market = market.borrowed();
-        let derived = measure::derive(history, &market);
+        let measures = Measures::of(history, &market);
+        let dividends = measures.mark_dividends(&HASHES);
+        let derived = match served.dividends(&dividends) {
+            Some(_) => measures.rows_but_dividends(),
+            None => measures.rows(),
+        };
         let fund = fund(history, &market, &derived.stock, &derived.metrics);
-        (derived, fund)
+        Figures { derived, dividends, fund }
     };
     std::panic::catch_unwind(derive).map_err(|panic| {
         let message = panic

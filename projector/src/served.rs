@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
 
-use chrono::Datelike;
 use foldhash::quality::FixedState;
 use market::bars::digest;
 use market::identity::Identity;
 use market::measure::Derived;
-use market::row::{DividendRow, Mark};
+use market::row::Mark;
 use market::symbol::Symbol;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 use crate::error::DeriveError;
-use crate::table::digest_place;
+use crate::table::{DIVIDENDS, digest_place};
 
 const DIGESTS: &str = include_str!("../queries/digests.sql");
 const YEARS: &str = include_str!("../queries/prices_digests.sql");
@@ -44,25 +43,14 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The marks of what was derived.
-    pub fn of(identity: &Identity, derived: &Derived) -> Self {
-        let dividends = dividend_years(&derived.dividends).map(|(year, rows)| (year, mark(rows)));
-        Self {
-            identity: HASHES.hash_one(identity),
-            factors: mark(&derived.factors),
-            dividends: dividends.collect(),
-        }
+    /// The marks of what was derived, whose dividends have these.
+    pub fn of(identity: &Identity, derived: &Derived, dividends: BTreeMap<i32, u64>) -> Self {
+        Self { identity: HASHES.hash_one(identity), factors: mark(&derived.factors), dividends }
     }
 }
 
-/// Dividends by the year of the ex-date, in whose order they are.
-pub fn dividend_years(dividends: &[DividendRow]) -> impl Iterator<Item = (i32, &[DividendRow])> {
-    let years = dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
-    years.map(|rows| (rows[0].ex_date.year(), rows))
-}
-
 /// One for all marks that are compared.
-const HASHES: FixedState = FixedState::with_seed(0);
+pub const HASHES: FixedState = FixedState::with_seed(0);
 
 fn mark(values: &[impl Mark]) -> u64 {
     let mut state = HASHES.build_hasher();
@@ -74,6 +62,11 @@ impl Served {
     /// Of a table's rows.
     pub fn digest(&self, table: &str) -> Option<i64> {
         self.tables.get(digest_place(table)?).copied()
+    }
+
+    /// The digest of the dividends' rows, where they have these marks.
+    pub fn dividends(&self, marks: &BTreeMap<i32, u64>) -> Option<i64> {
+        self.marks.as_ref().filter(|served| served.dividends == *marks).and_then(|_| self.digest(DIVIDENDS))
     }
 
     /// Whether a security has any row in any table, or was never written.

@@ -6,10 +6,13 @@ mod reference_model;
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, Days, TimeDelta};
+use foldhash::quality::FixedState;
 use market::bars::{Bars, MISSING, date_of, day_number};
 use market::history::{History, SourcePolicy};
 use market::measure::adjust::{step_of, steps};
-use market::measure::{Derived, Market, Rules, closes_suffice, derive, explain, total_return_between};
+use market::measure::{
+    Derived, Market, Measures, Rules, closes_suffice, derive, explain, total_return_between,
+};
 use market::value::Exact;
 use proptest::prelude::*;
 use reference_model::exact::{self, Rational, nearest};
@@ -209,6 +212,49 @@ proptest! {
         } else {
             prop_assert!(brief.prices.iter().any(|prices| !prices.closes_only.is_empty()));
         }
+    }
+}
+
+/// The rows of dividends, told year by year.
+fn dividends_told(derived: &Derived) -> BTreeMap<i32, String> {
+    let years = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
+    years.map(|rows| (rows[0].ex_date.year(), format!("{rows:?}"))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn rows_of_equal_marks_are_equal(
+        history in prop_oneof![2 => case().prop_map(|case| case.history()), 1 => noise()],
+        other in noise(),
+        replaced in 0u8..8,
+        moved in prop_oneof![2 => 0i64..5, 1 => -400i64..500],
+    ) {
+        let policy = SourcePolicy::default();
+        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+        let later = Market { as_of: as_of() + TimeDelta::days(moved), ..market };
+        let mut changed = history.clone();
+        match replaced {
+            0 => changed.splits.extend(other.splits),
+            1 => changed.dividends.extend(other.dividends),
+            2 => changed.dividends.iter_mut().for_each(|row| row.revision += 1),
+            3 => changed.prices.iter_mut().for_each(|prices| prices.bars.close.iter_mut().for_each(|close| *close = close.saturating_add(1))),
+            4 => drop(changed.dividends.pop()),
+            _ => {}
+        }
+        let hashes = FixedState::with_seed(0);
+        let (before, after) = (Measures::of(&history, &market), Measures::of(&changed, &later));
+        let marks = [before.mark_dividends(&hashes), after.mark_dividends(&hashes)];
+        let [before, after] = [before.rows(), after.rows()];
+        let rows = [dividends_told(&before), dividends_told(&after)];
+        for (year, mark) in &marks[0] {
+            prop_assert!(rows[0].contains_key(year));
+            prop_assert!(marks[1].get(year) != Some(mark) || rows[0].get(year) == rows[1].get(year), "{year}");
+        }
+        prop_assert_eq!(marks[1].len(), rows[1].len());
+        let other_rows = Measures::of(&changed, &later).rows_but_dividends();
+        prop_assert_eq!(Derived { dividends: after.dividends.clone(), ..other_rows }, after);
     }
 }
 

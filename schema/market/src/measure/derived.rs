@@ -2,7 +2,7 @@
 
 use super::adjust::Factor;
 use crate::bars::Bars;
-use crate::row::{self, DividendStatus, SplitStatus};
+use crate::row::{self, SplitStatus};
 
 /// Everything served about one security.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Derived {
     pub fundamentals: Option<row::FundamentalsRow>,
     /// Every dividend figure.
     pub metrics: row::Metrics,
+    /// Whether any dividend was paid, is declared or is expected.
+    pub has_dividends: bool,
     /// By ex-date; cancelled ones and projections of the next 366 days included.
     pub dividends: Vec<row::DividendRow>,
     /// By ex-date; announced and cancelled ones included.
@@ -34,7 +36,7 @@ impl Derived {
         !self.bars.is_empty()
             || self.fundamentals.is_some()
             || !self.quarantined.is_empty()
-            || self.dividends.iter().any(|row| row.status != DividendStatus::Cancelled)
+            || self.has_dividends
             || self.splits.iter().any(|row| row.status != SplitStatus::Cancelled)
     }
 }

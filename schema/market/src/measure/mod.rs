@@ -31,6 +31,7 @@ pub mod growth;
 pub mod lists;
 mod market;
 mod measured;
+mod measures;
 pub mod merge;
 mod month_ends;
 pub mod next;
@@ -62,6 +63,7 @@ pub use explain::{
     ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
 };
 pub use market::Market;
+pub use measures::Measures;
 pub use month_ends::MonthEnds;
 pub use rules::{Deviation, METHOD_VERSION, Rules};
 pub use total_return::{Closes, total_return};
@@ -72,7 +74,7 @@ use crate::row::Quarantined;
 
 /// Derives everything served about a security from its facts.
 pub fn derive(history: &History, market: &Market<'_>) -> Derived {
-    rows::derived(measured::measure(history, market))
+    Measures::of(history, market).rows()
 }
 
 /// The rows of a security that are held back, each as decisions name it.

@@ -7,6 +7,7 @@
 //! named all of them, no other file and no other order changes their ids. Symbols and source names hold no `/` and no `@`.
 
 use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
 
 use crate::event::{Dividend, Split};
 use crate::measure::merge::Payment;
@@ -18,6 +19,16 @@ const USUAL: usize = 80;
 /// The id of a dividend record.
 pub(super) fn dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "dividend")
+}
+
+/// Feeds all that the id of a dividend record is made of.
+pub(super) fn mark_dividend_id(payment: &Payment<'_>, state: &mut impl Hasher) {
+    let Observation { id, source, record, .. } = payment.observation;
+    let Dividend { ex_date, record_date, r#type, currency, .. } = record;
+    (&payment.named.record.symbol, source, id, payment.part).hash(state);
+    if id.is_none() {
+        (ex_date, record_date, r#type, currency).hash(state);
+    }
 }
 
 /// The id of a stock dividend among the splits.
