@@ -147,7 +147,7 @@ impl ApiError {
                 );
             }
             Self::Internal(_) => {
-                add("request_id", request_id().into());
+                add("request_id", request_id().as_str().into());
             }
             _ => {}
         }
@@ -198,8 +198,10 @@ pub(crate) fn percentage(current: i64, limit: i64) -> Value {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match &self {
-            Self::Internal(cause) => tracing::error!(request_id = request_id(), "{cause:#}"),
-            Self::Unavailable(cause) => tracing::warn!(request_id = request_id(), "unavailable: {cause}"),
+            Self::Internal(cause) => tracing::error!(request_id = request_id().as_str(), "{cause:#}"),
+            Self::Unavailable(cause) => {
+                tracing::warn!(request_id = request_id().as_str(), "unavailable: {cause}")
+            }
             _ => {}
         }
         let mut response = (self.status(), Json(self.body())).into_response();

@@ -3,7 +3,6 @@
 //! Invariants: every response passes here, so every response has these headers; a panic is a 500, not a dropped
 //! connection.
 
-use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -14,7 +13,7 @@ use std::time::Instant;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use process::trace::{SPANS, continue_from, rename};
@@ -30,11 +29,7 @@ use crate::address;
 use crate::app::App;
 use crate::connection::Connection;
 use crate::error::ApiError;
-use crate::request_id;
-
-const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
-
-const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+use crate::request_id::{self, REQUEST_ID_HEADER, RequestId};
 
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
 const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
@@ -50,7 +45,7 @@ pub(crate) struct Arrival {
 /// Answers a request by its route, with all that surrounds it.
 pub(crate) async fn around(app: App, mut router: Router, arrival: Arrival, mut request: Request) -> Response {
     let started = Instant::now();
-    let id = given_id(&request).or_else(|| trace_id(&request)).unwrap_or_else(new_id);
+    let id = RequestId::of(request.headers());
     let client = address::client(arrival.peer, request.headers(), &app.settings.trusted_proxies);
     let caller = Caller::new(client, arrival.is_proxied, arrival.connection);
     // The line is only for those who debug; a path is copied for nobody else.
@@ -79,13 +74,13 @@ pub(crate) async fn around(app: App, mut router: Router, arrival: Arrival, mut r
     record(&span, &method, caller.endpoint(), response.status());
     if let Some(path) = asked {
         let (status, elapsed) = (response.status().as_u16(), elapsed.as_micros());
-        tracing::debug!(request_id = id, %method, path, status, elapsed_us = elapsed, "answered");
+        tracing::debug!(request_id = id.as_str(), %method, path, status, elapsed_us = elapsed, "answered");
     }
     response
 }
 
 /// The request in its caller's trace.
-fn span(request: &Request, id: &str) -> Span {
+fn span(request: &Request, id: &RequestId) -> Span {
     if !tracing::enabled!(target: SPANS, tracing::Level::INFO) {
         return Span::none();
     }
@@ -97,7 +92,7 @@ fn span(request: &Request, id: &str) -> Span {
         http.request.method = request.method().as_str(),
         http.route = Empty,
         http.response.status_code = Empty,
-        request_id = id,
+        request_id = id.as_str(),
     );
     continue_from(&span, request.headers());
     span
@@ -147,36 +142,13 @@ pub(crate) fn refuse(app: &App, client: IpAddr, error: ApiError) -> Response {
     };
     let mut response = error.into_response();
     app.metrics.refused(response.status());
-    finish(app, &mut response, None, left, &new_id());
+    finish(app, &mut response, None, left, &RequestId::draw());
     response
 }
 
 fn throttled(app: &App, retry_after: u64) -> ApiError {
     app.metrics.throttled.inc();
     ApiError::RateLimited { retry_after }
-}
-
-fn new_id() -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    rand::random::<[u8; 16]>().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-/// The client's own id, when it is one.
-fn given_id(request: &Request) -> Option<String> {
-    let id = request.headers().get(&REQUEST_ID_HEADER)?.to_str().ok()?;
-    // A key sent here by mistake would end up in logs.
-    let sane = (8..=64).contains(&id.len())
-        && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-        && matches!(scrub(id), Cow::Borrowed(_));
-    sane.then(|| id.to_owned())
-}
-
-/// The id of the trace that the request is part of (W3C Trace Context), which its log lines go on with.
-fn trace_id(request: &Request) -> Option<String> {
-    let parent = request.headers().get(&TRACE_PARENT)?.to_str().ok()?;
-    let id = parent.split('-').nth(1)?;
-    let sane = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    (sane && id.bytes().any(|byte| byte != b'0')).then(|| id.to_owned())
 }
 
 /// Runs the request within its time; panics become an error like any other.
@@ -192,11 +164,9 @@ async fn bounded(app: &App, answer: impl Future<Output = Result<Response, Infall
 }
 
 /// Adds the headers that every response has.
-fn finish(app: &App, response: &mut Response, entry: Option<&Entry>, left: Left, id: &str) {
+fn finish(app: &App, response: &mut Response, entry: Option<&Entry>, left: Left, id: &RequestId) {
     let target = response.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(id) {
-        target.insert(REQUEST_ID_HEADER, id);
-    }
+    target.insert(REQUEST_ID_HEADER, id.header());
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
     target.insert(header::VARY, HeaderValue::from_static(vary));

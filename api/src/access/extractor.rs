@@ -60,7 +60,19 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
             caller.reach(endpoint);
         }
         let today = app.today();
-        let path = path_values(parts, app).await;
+        let (path, whole);
+        let path: Vec<(&str, &str)> = match RawPathParams::from_request_parts(parts, app).await {
+            Ok(values) => {
+                path = values;
+                path.iter().collect()
+            }
+            // Not UTF-8, so no name of anything; shown as it can be.
+            Err(_) => {
+                whole =
+                    percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
+                vec![("symbol", whole.as_str()), ("sector", whole.as_str())]
+            }
+        };
         let generation = app.projection.pin();
         let method = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.method());
         let mut read = read::<P>(&path, parts, app, today, &method, None);
@@ -124,22 +136,9 @@ impl<P: Parameters> Read<P> {
     }
 }
 
-/// The values in the path, by name.
-async fn path_values(parts: &mut Parts, app: &App) -> Vec<(String, String)> {
-    match RawPathParams::from_request_parts(parts, app).await {
-        Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        // Not UTF-8, so no name of anything; shown as it can be.
-        Err(_) => {
-            let shown =
-                percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
-            vec![("symbol".to_owned(), shown.clone()), ("sector".to_owned(), shown)]
-        }
-    }
-}
-
 /// Reads the parameters; does no I/O and charges nothing.
 fn read<P: Parameters>(
-    path: &[(String, String)],
+    path: &[(&str, &str)],
     parts: &Parts,
     app: &App,
     today: NaiveDate,

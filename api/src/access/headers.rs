@@ -1,6 +1,7 @@
 //! The numbers a client sees about its limits.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::BytesMut;
 use chrono::{DateTime, Utc};
 
 use super::caller::Charge;
@@ -14,6 +15,8 @@ const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining")
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
+/// Bytes of all values together, seldom more.
+const ROOM: usize = 256;
 
 /// Writes what an account has left.
 pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
@@ -23,18 +26,19 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
         true => (0, usage.quota_reset()),
         false => (bucket.remaining(), usage.reset()),
     };
-    write_rate(headers, i64::from(bucket.rate_per_minute), remaining, reset);
-    headers.insert(QUOTA_LIMIT, usage.quota.into());
-    headers.insert(QUOTA_REMAINING, usage.quota_left().into());
-    headers.insert(QUOTA_RESET, usage.quota_reset().into());
+    let mut values = Values::onto(headers);
+    values.rate(i64::from(bucket.rate_per_minute), remaining, reset);
+    values.number(QUOTA_LIMIT, usage.quota);
+    values.number(QUOTA_REMAINING, usage.quota_left());
+    values.number(QUOTA_RESET, usage.quota_reset());
     let (burst, window) = (bucket.burst, bucket.window());
     let (quota, month) = (usage.quota, usage.month());
     let rate = [("\"rate\";q=", i64::from(burst)), (";w=", window)];
-    pairs(headers, POLICY, [rate, [(", \"month\";q=", quota), (";w=", month)]]);
+    values.named(POLICY, [rate, [(", \"month\";q=", quota), (";w=", month)]]);
     let (calls, until_full) = (bucket.whole(), bucket.until_full());
     let (left, until_reset) = (usage.quota_left(), usage.until_quota_reset());
     let rate = [("\"rate\";r=", calls), (";t=", until_full)];
-    pairs(headers, STATE, [rate, [(", \"month\";r=", left), (";t=", until_reset)]]);
+    values.named(STATE, [rate, [(", \"month\";r=", left), (";t=", until_reset)]]);
 }
 
 /// Writes what an address has left, for responses without an account.
@@ -43,25 +47,48 @@ pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<U
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
     let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
     debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
-    write_rate(headers, limit, remaining, reset.max(now.timestamp() + 1));
+    Values::onto(headers).rate(limit, remaining, reset.max(now.timestamp() + 1));
 }
 
-/// Writes the three headers every response has.
-fn write_rate(headers: &mut HeaderMap, limit: i64, remaining: i64, reset: i64) {
-    headers.insert(RATE_LIMIT, limit.into());
-    headers.insert(RATE_REMAINING, remaining.into());
-    headers.insert(RATE_RESET, reset.into());
+/// Writes headers, whose values share one piece of memory.
+struct Values<'a> {
+    headers: &'a mut HeaderMap,
+    text: BytesMut,
+    digits: itoa::Buffer,
 }
 
-/// Writes a header of numbers, each behind its name.
-fn pairs(headers: &mut HeaderMap, name: HeaderName, values: [[(&str, i64); 2]; 2]) {
-    let (mut text, mut digits) = (String::with_capacity(64), itoa::Buffer::new());
-    for (name, value) in values.as_flattened() {
-        text.push_str(name);
-        text.push_str(digits.format(*value));
+impl<'a> Values<'a> {
+    fn onto(headers: &'a mut HeaderMap) -> Self {
+        Self { headers, text: BytesMut::with_capacity(ROOM), digits: itoa::Buffer::new() }
     }
-    if let Ok(value) = HeaderValue::try_from(text) {
-        headers.insert(name, value);
+
+    /// The three headers every response has.
+    fn rate(&mut self, limit: i64, remaining: i64, reset: i64) {
+        self.number(RATE_LIMIT, limit);
+        self.number(RATE_REMAINING, remaining);
+        self.number(RATE_RESET, reset);
+    }
+
+    /// A header of one number.
+    fn number(&mut self, name: HeaderName, value: i64) {
+        self.text.extend_from_slice(self.digits.format(value).as_bytes());
+        self.insert(name);
+    }
+
+    /// A header of numbers, each behind its name.
+    fn named(&mut self, name: HeaderName, values: [[(&str, i64); 2]; 2]) {
+        for (name, value) in values.as_flattened() {
+            self.text.extend_from_slice(name.as_bytes());
+            self.text.extend_from_slice(self.digits.format(*value).as_bytes());
+        }
+        self.insert(name);
+    }
+
+    /// A header of what was written since the one before.
+    fn insert(&mut self, name: HeaderName) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(self.text.split().freeze()) {
+            self.headers.insert(name, value);
+        }
     }
 }
 

@@ -75,7 +75,7 @@ fn on_own_thread<F: Future<Output = Outcome>>(
         // Nobody waits for the outcome of an answer whose head is sent.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::Gone(_))) => {}
-            Err(Err(error)) => tracing::error!(request_id = id, "an answer broke off: {error}"),
+            Err(Err(error)) => tracing::error!(request_id = id.as_str(), "an answer broke off: {error}"),
         }
     })?;
     Ok(finished)

@@ -96,7 +96,7 @@ impl IntoResponse for PageError {
             return Redirect::to(&format!("/sign-in?{query}")).into_response();
         }
         if let Self::Unavailable(cause) = &self {
-            tracing::warn!(request_id = request_id(), "dashboard: {cause}");
+            tracing::warn!(request_id = request_id().as_str(), "dashboard: {cause}");
         }
         let (title, text) = self.told();
         let body = html! {

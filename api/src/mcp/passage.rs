@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::request_id::RequestId;
+
 /// One request on its way through the protocol's own tasks.
 #[derive(Debug, Clone)]
 pub(super) struct Passage {
     /// Id of the request, for the tasks that work on it.
-    pub(super) id: String,
+    pub(super) id: RequestId,
     is_refused: Arc<AtomicBool>,
 }
 
 impl Passage {
-    pub(super) fn new(id: String) -> Self {
+    pub(super) fn new(id: RequestId) -> Self {
         Self { id, is_refused: Arc::default() }
     }
 

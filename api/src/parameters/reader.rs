@@ -15,6 +15,8 @@ use crate::cursor::Signer;
 use crate::read::method::Method;
 use crate::vocabulary::{Unknown, Vocabulary, nearest_first};
 
+/// Parameters of an endpoint, seldom more.
+const PARAMETERS: usize = 16;
 /// Rows of an answer above which it costs much.
 const MANY_ROWS: i64 = 1_000;
 /// The same of CSV, which is written cell by cell.
@@ -23,7 +25,7 @@ const MANY_ROWS_OF_CSV: i64 = 500;
 /// A request's parameters, before they have types.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
-    path: &'a [(String, String)],
+    path: &'a [(&'a str, &'a str)],
     query: Vec<(String, String)>,
     asked: Vec<&'static str>,
     pub(super) errors: Vec<ParameterError>,
@@ -47,7 +49,7 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(
-        path: &'a [(String, String)],
+        path: &'a [(&'a str, &'a str)],
         query: &str,
         headers: &'a HeaderMap,
         signer: &'a Signer,
@@ -59,7 +61,7 @@ impl<'a> Reader<'a> {
         Self {
             path,
             query,
-            asked: vec![],
+            asked: Vec::with_capacity(PARAMETERS),
             errors: vec![],
             bad_cursor: false,
             format: Format::Json,
@@ -164,7 +166,11 @@ impl<'a> Reader<'a> {
     /// A path segment, decoded.
     pub(crate) fn path(&mut self, name: &'static str) -> String {
         self.note(Place::Path, name, || json!({ "type": "string", "minLength": 1 }));
-        self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone()).unwrap_or_default()
+        self.path
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| (*value).to_owned())
+            .unwrap_or_default()
     }
 
     /// Notes a mistake unless the parameter, which was read before, is given.

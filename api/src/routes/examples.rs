@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
-use crate::request_id;
+use crate::request_id::{self, RequestId};
 use crate::tier::Tier;
 
 /// Values by name, without min_ and max_: what a schema does not tell, of the market the answers' examples are from.
@@ -74,7 +74,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
 /// The bodies that a refusal with this status can have, by their code.
 pub(super) fn refusals(status: &str) -> Map<String, Value> {
     let named = |error: &ApiError| {
-        let id = "0af7651916cd43dd8448eb211c80319c".to_owned();
+        let id = RequestId::of_trace("0af7651916cd43dd8448eb211c80319c").unwrap_or_default();
         let body = request_id::scope(id, async { error.body() }).now_or_never().unwrap_or_default();
         let name = body["code"].as_str().unwrap_or("NOT_FOUND").to_owned();
         (name, json!({ "value": body }))
