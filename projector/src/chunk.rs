@@ -163,7 +163,7 @@ impl Derived {
         for (mut subject, built) in built {
             subject.served = built.served(&subject.served)?;
             if !resident.is_off() {
-                subject.keep_facts(&mut facts, resident);
+                subject.keep_facts(&mut facts, resident)?;
             }
             known.served.insert(subject.identity.symbol, subject.served);
         }

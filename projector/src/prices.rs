@@ -7,7 +7,7 @@ use market::bars::{Bars, Packed};
 use rayon::prelude::*;
 use store::copy::copy_into;
 use store::facts::packed;
-use store::symbol_facts::Columns;
+use store::symbol_facts::{Columns, Years};
 use store::years::BarsRow;
 use tokio_postgres::Transaction;
 
@@ -131,7 +131,7 @@ async fn existing<'a>(
 ) -> Result<HashMap<YearKey, Packed>, ApplyError> {
     let (mut existing, mut missing): (HashMap<YearKey, Packed>, Vec<&YearKey>) = Default::default();
     for key in keys {
-        let held = resident.get(&key.0).map(|facts| facts.year(&key.1, key.2).map(|year| &year.columns));
+        let held = resident.get(&key.0).map(|facts| facts.year(&key.1, key.2).map(Years::columns));
         match held {
             Some(Some(Columns::All(packed))) => drop(existing.insert(key.clone(), packed.as_ref().clone())),
             // What is held of a symbol is everything that it has.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use store::symbol_facts::{Columns, SymbolFacts, Year};
+use store::symbol_facts::{Columns, SymbolFacts};
 
 use crate::written::{WrittenRecords, WrittenYear};
 
@@ -73,25 +73,28 @@ impl Resident {
         for row in written {
             if SymbolFacts::keeps(row.key.kind) {
                 self.change(&row.key.symbol, |facts| {
-                    facts.put_records(row.key.kind, &row.key.source, &row.packed)
+                    facts.put_records(row.key.kind, &row.key.source, &row.packed);
+                    true
                 });
             }
         }
     }
 
-    /// Follows years of bars that were written.
+    /// Follows years of bars that were written. Where one is packed together with others, all of its symbol are read again.
     pub fn follow_years(&mut self, written: Vec<WrittenYear>) {
         for mut row in written {
             let (symbol, source, year) = row.key;
             row.packed.shrink_to_fit();
-            let of_year = Year { digest: row.digest, columns: Columns::All(Box::new(row.packed)) };
-            self.change(&symbol, |facts| facts.put_year(&source, year, of_year));
+            let columns = Columns::All(Box::new(row.packed));
+            self.change(&symbol, |facts| facts.put_year(&source, year, row.digest, columns));
         }
     }
 
-    fn change(&mut self, symbol: &str, change: impl FnOnce(&mut SymbolFacts)) {
-        if let Some(mut facts) = self.evict(symbol) {
-            change(Arc::make_mut(&mut facts));
+    /// Changes a symbol's facts, or forgets them where that cannot be.
+    fn change(&mut self, symbol: &str, change: impl FnOnce(&mut SymbolFacts) -> bool) {
+        if let Some(mut facts) = self.evict(symbol)
+            && change(Arc::make_mut(&mut facts))
+        {
             self.admit(symbol, facts);
         }
     }
@@ -180,7 +183,7 @@ mod tests {
                     Step::Year { year, digest, close } => {
                         let packed = Packed { close, ..Packed::default() };
                         let columns = Columns::All(Box::new(packed.clone()));
-                        facts.put_year("feed", year, Year { digest, columns });
+                        assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
                         let written = WrittenYear { key, digest, packed, replaces: false, last_day: None };
                         resident.follow_years(vec![written]);

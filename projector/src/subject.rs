@@ -9,6 +9,7 @@ use market::history::SourcePolicy;
 use market::identity::Identity;
 use market::measure::{Market, MonthEnds, Rules};
 use market::symbol::Symbol;
+use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, symbols_of};
 
 use crate::resident::Resident;
@@ -48,17 +49,23 @@ impl Subject {
     }
 
     /// Keeps the facts of its symbols in memory, of years whose closes suffice no more than these.
-    pub(crate) fn keep_facts(&self, facts: &mut FactsBySymbol, resident: &mut Resident) {
+    pub(crate) fn keep_facts(
+        &self,
+        facts: &mut FactsBySymbol,
+        resident: &mut Resident,
+    ) -> Result<(), FactsError> {
         for symbol in symbols_of([&self.identity]) {
             let Some(mut of_symbol) = facts.remove(symbol) else { continue };
             let own = symbol == self.identity.symbol.as_str();
             if own && of_symbol.can_shrink(|year, digest| self.suffices(year, digest)) {
-                Arc::make_mut(&mut of_symbol).shrink(|year, digest| self.suffices(year, digest));
+                let shrunk = Arc::make_mut(&mut of_symbol).shrink(|year, digest| self.suffices(year, digest));
+                shrunk.map_err(|source| FactsError::Bars { symbol: symbol.to_owned(), source })?;
             }
             if !resident.get(symbol).is_some_and(|held| Arc::ptr_eq(held, &of_symbol)) {
                 resident.admit(symbol, of_symbol);
             }
         }
+        Ok(())
     }
 
     /// The served years among those, with their digests.

@@ -13,7 +13,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
 use crate::facts::{FactsError, packed};
-use crate::symbol_facts::{Columns, SymbolFacts, Year};
+use crate::symbol_facts::{Columns, SymbolFacts, Years};
 
 const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
@@ -75,20 +75,25 @@ fn by_symbol(
     }
     for row in bars {
         let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
-        of_symbol.put_year(row.try_get("source")?, row.try_get("year")?, year(row)?);
+        // Nothing is packed together that was just read.
+        let _ = of_symbol.put_year(
+            row.try_get("source")?,
+            row.try_get("year")?,
+            row.try_get("digest")?,
+            columns(row)?,
+        );
     }
     Ok(facts.into_iter().map(|(symbol, facts)| (symbol.to_owned(), Arc::new(facts))).collect())
 }
 
-fn year(row: &Row) -> Result<Year, tokio_postgres::Error> {
+fn columns(row: &Row) -> Result<Columns, tokio_postgres::Error> {
     let column = |name: &str| row.try_get::<_, &[u8]>(name).map(Into::into);
-    let columns = match row.try_get::<_, Option<&[u8]>>("range")? {
+    Ok(match row.try_get::<_, Option<&[u8]>>("range")? {
         Some(_) => Columns::All(Box::new(packed(row)?)),
         None => {
             Columns::Closes { days: column("days")?, close: column("close")?, versions: column("versions")? }
         }
-    };
-    Ok(Year { digest: row.try_get("digest")?, columns })
+    })
 }
 
 /// The symbols under which a security's facts are, each once.
@@ -136,11 +141,11 @@ pub fn history(
             added.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?;
         }
         let own = symbol == identity.symbol.as_str();
-        let room = facts.years().count();
-        for (source, year, of_year) in facts.years() {
-            let closes = own && closes(year, of_year.digest);
-            if add_year(&mut history, identity, symbol, (source, year, of_year), closes, room)? && !own {
-                of_others.insert(year);
+        let room = facts.years().map(|(_, years)| years.range().len()).sum();
+        for (source, years) in facts.years() {
+            let closes = own && years.suffice(&closes);
+            if add_years(&mut history, identity, symbol, (source, years), closes, room)? && !own {
+                of_others.extend(years.range());
             }
         }
     }
@@ -168,36 +173,36 @@ fn empty(identity: &Identity) -> History {
     }
 }
 
-/// Appends one year of one source, restricted to the days the security held the symbol. They come by source and year, and
-/// the first makes room for so many more. Gives whether it had any.
-fn add_year(
+/// Appends years of one source, restricted to the days the security held the symbol. They come by source and year, and
+/// the first make room for so many years. Gives whether they had any.
+fn add_years(
     history: &mut History,
     identity: &Identity,
     symbol: &str,
-    (source, year, of_year): (&str, i32, &Year),
+    (source, years): (&str, &Years),
     closes: bool,
     room: usize,
 ) -> Result<bool, FactsError> {
     let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
-    let columns = &of_year.columns;
-    let year_of = match closes {
+    let columns = years.columns();
+    let bars = match closes {
         true => columns.unpack_closes().map(Unpacked::Closes),
         false => columns.unpack().map(Unpacked::Bars),
     };
-    let year_of = year_of.map_err(damaged)?;
+    let bars = bars.map_err(damaged)?;
     let of_the_symbol = || identity.spans.iter().filter(|span| span.symbol.as_str() == symbol);
-    let whole = year_of.days().first().zip(year_of.days().last()).is_some_and(|(first, last)| {
+    let whole = bars.days().first().zip(bars.days().last()).is_some_and(|(first, last)| {
         of_the_symbol().any(|span| span.from <= date_of(*first) && date_of(*last) <= span.to)
     });
-    let year_of = match whole {
-        true => year_of,
-        false => Unpacked::Bars(restrict(&year_of.into(), |day| identity.owns(symbol, date_of(day)))),
+    let bars = match whole {
+        true => bars,
+        false => Unpacked::Bars(restrict(&bars.into(), |day| identity.owns(symbol, date_of(day)))),
     };
-    if year_of.days().is_empty() {
+    if bars.days().is_empty() {
         return Ok(false);
     }
     if !closes && matches!(columns, Columns::Closes { .. }) {
-        return Err(FactsError::ClosesOnly { symbol: symbol.to_owned(), year });
+        return Err(FactsError::ClosesOnly { symbol: symbol.to_owned(), year: years.range().start });
     }
     let known = history.prices.iter().position(|prices| prices.source == source);
     let position = known.unwrap_or(history.prices.len());
@@ -210,10 +215,10 @@ fn add_year(
     }
     let prices = &mut history.prices[position];
     if closes {
-        prices.closes_only.push(year);
+        prices.closes_only.extend(years.range());
     }
     let before = std::mem::take(&mut prices.bars);
-    let all = match year_of {
+    let all = match bars {
         Unpacked::Bars(bars) => before.append(bars),
         Unpacked::Closes(closes) => before.append_closes(closes),
     };
@@ -224,7 +229,7 @@ fn add_year(
     Ok(true)
 }
 
-/// A year of bars, as far as it was unpacked.
+/// Years of bars, as far as they were unpacked.
 enum Unpacked {
     Bars(Bars),
     Closes(Closes),

@@ -80,6 +80,12 @@ impl From<Closes> for Bars {
     }
 }
 
+impl From<Bars> for Closes {
+    fn from(Bars { scale, day, close, version, versions, .. }: Bars) -> Self {
+        Self { scale, day, close, version, versions }
+    }
+}
+
 impl Bars {
     /// Number of bars.
     pub fn len(&self) -> usize {

@@ -43,36 +43,21 @@ struct Head {
 impl Bars {
     /// Packs the columns.
     pub fn pack(&self) -> Result<Packed, BarsError> {
-        let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| TOO_MANY)?));
-        let runs: Vec<(u16, u32)> =
-            self.version.chunk_by(|a, b| a == b).map(run).collect::<Result<_, BarsError>>()?;
         let (mut volume, mut range) = (Vec::new(), Vec::new());
-        let start = self.close.iter().copied().find(|close| *close != MISSING).unwrap_or(0);
-        let mut close = postcard::to_stdvec(&start)?;
+        let start = first_close(&self.close);
         let differences = self.differences(start)?;
-        blocks::write(&differences.close, &mut close);
         [&differences.open, &differences.high, &differences.low]
             .iter()
             .for_each(|column| blocks::write(column, &mut range));
         blocks::write(&self.volume.clone().into_values(), &mut volume);
         Ok(Packed {
-            days: self.pack_days()?,
-            close,
+            days: pack_days(self.scale, &self.day)?,
+            close: pack_closes(start, &differences.close)?,
             range,
             volume,
             extra: self.pack_extra(&differences.vwap),
-            versions: postcard::to_stdvec(&(&self.versions, runs))?,
+            versions: pack_versions(&self.version, &self.versions)?,
         })
-    }
-
-    fn pack_days(&self) -> Result<Vec<u8>, BarsError> {
-        let bars = u32::try_from(self.len()).map_err(|_| TOO_MANY)?;
-        let first_day = self.day.first().copied().unwrap_or(0);
-        let mut bytes = postcard::to_stdvec(&Head { form: FORM, scale: self.scale, bars, first_day })?;
-        let steps: Vec<i64> =
-            self.day.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
-        blocks::write(&steps, &mut bytes);
-        Ok(bytes)
     }
 
     fn pack_extra(&self, vwap: &[i64]) -> Vec<u8> {
@@ -106,6 +91,51 @@ impl Bars {
         packed.low.iter_mut().for_each(|low| *low = low.wrapping_neg());
         Ok(packed)
     }
+}
+
+impl Closes {
+    /// Packs days, closes and versions, each as [`Bars::pack`] does.
+    pub fn pack(&self) -> Result<[Vec<u8>; 3], BarsError> {
+        let start = first_close(&self.close);
+        let mut before = start;
+        let differences = self.close.iter().map(|close| {
+            let by = difference(*close, before);
+            before = known(*close, before);
+            by
+        });
+        let differences = differences.collect::<Result<Vec<i64>, BarsError>>()?;
+        Ok([
+            pack_days(self.scale, &self.day)?,
+            pack_closes(start, &differences)?,
+            pack_versions(&self.version, &self.versions)?,
+        ])
+    }
+}
+
+fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, BarsError> {
+    let bars = u32::try_from(days.len()).map_err(|_| TOO_MANY)?;
+    let first_day = days.first().copied().unwrap_or(0);
+    let mut bytes = postcard::to_stdvec(&Head { form: FORM, scale, bars, first_day })?;
+    let steps: Vec<i64> = days.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
+    blocks::write(&steps, &mut bytes);
+    Ok(bytes)
+}
+
+/// The close that the first difference is to.
+fn first_close(closes: &[i64]) -> i64 {
+    closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
+}
+
+fn pack_closes(start: i64, differences: &[i64]) -> Result<Vec<u8>, BarsError> {
+    let mut bytes = postcard::to_stdvec(&start)?;
+    blocks::write(differences, &mut bytes);
+    Ok(bytes)
+}
+
+fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, BarsError> {
+    let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| TOO_MANY)?));
+    let runs: Vec<(u16, u32)> = version.chunk_by(|a, b| a == b).map(run).collect::<Result<_, BarsError>>()?;
+    Ok(postcard::to_stdvec(&(versions, runs))?)
 }
 
 /// Prices as differences to what is expected of them.
