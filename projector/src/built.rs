@@ -1,6 +1,7 @@
 //! A security's rows, encoded for COPY, each with what tells it from what is served.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use chrono::Datelike;
@@ -69,15 +70,21 @@ impl Built {
         identity: &Identity,
         (derived, dividends): (&Derived, BTreeMap<i32, u64>),
         fund: Option<&Fund>,
-        kept: Vec<i32>,
+        mut kept: Vec<i32>,
         served: &Served,
     ) -> Result<Self, DeriveError> {
         let symbol = identity.symbol.clone();
-        let years = derived.bars.years().into_iter().filter(|(year, _)| !kept.contains(year));
-        let years = years
-            .map(|(year, range)| Year::of(symbol.as_str(), year, derived.bars.slice(range)))
-            .collect::<Result<_, _>>()?;
-        let marks = Marks::of(identity, derived, dividends);
+        let read: Vec<(i32, Range<usize>)> =
+            derived.bars.years().into_iter().filter(|(year, _)| !kept.contains(year)).collect();
+        let marks = Marks::of(identity, derived, dividends, &read);
+        let mut years = Vec::new();
+        for (year, range) in read {
+            if served.has_year(year, marks.years.get(&year)) {
+                kept.push(year);
+            } else {
+                years.push(Year::of(symbol.as_str(), year, derived.bars.slice(range))?);
+            }
+        }
         let kept_if = |table, same: fn(&Marks, &Marks) -> bool| {
             served.marks.as_ref().filter(|before| same(before, &marks)).and_then(|_| served.digest(table))
         };

@@ -237,10 +237,10 @@ fn build(subject: &Subject, facts: &FactsBySymbol, market: &MarketNow) -> Result
         Err(FactsError::ClosesOnly { .. }) => return Ok(Outcome::Unclear { again: false }),
         history => history?,
     };
-    if !measure::closes_suffice(&history, market.as_of) {
+    let Some(figures) = derive_guarded(&history, market, &subject.served)? else {
         return Ok(Outcome::Unclear { again: true });
-    }
-    let Figures { derived, dividends, fund } = derive_guarded(&history, market, &subject.served)?;
+    };
+    let Figures { derived, dividends, fund } = figures;
     if history.security.is_none() && fund.is_none() && !derived.stands() {
         return Ok(Outcome::Built(Box::new(Built::unlisted(&subject.identity))));
     }
@@ -257,18 +257,26 @@ struct Figures {
     fund: Option<Fund>,
 }
 
-/// Derives one security; of its dividends no row is made where they are served. A measure that panics names its security.
-fn derive_guarded(history: &History, market: &MarketNow, served: &Served) -> Result<Figures, DeriveError> {
+/// Derives one security; of its dividends no row is made where they are served. `None` where its closes do not suffice. A
+/// measure that panics names its security.
+fn derive_guarded(
+    history: &History,
+    market: &MarketNow,
+    served: &Served,
+) -> Result<Option<Figures>, DeriveError> {
     let derive = || {
         let market = market.borrowed();
         let measures = Measures::of(history, &market);
+        if !measures.closes_suffice() {
+            return None;
+        }
         let dividends = measures.mark_dividends(&HASHES);
         let derived = match served.dividends(&dividends) {
             Some(_) => measures.rows_but_dividends(),
             None => measures.rows(),
         };
         let fund = fund(history, &market, &derived.stock, &derived.metrics);
-        Figures { derived, dividends, fund }
+        Some(Figures { derived, dividends, fund })
     };
     std::panic::catch_unwind(derive).map_err(|panic| {
         let message = panic

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use foldhash::quality::FixedState;
 use market::bars::digest;
@@ -40,12 +41,29 @@ pub struct Marks {
     pub factors: u64,
     /// Of each year of dividends, by the year of the ex-date.
     pub dividends: BTreeMap<i32, u64>,
+    /// Of each year of bars of which more than closes were read.
+    pub years: BTreeMap<i32, u64>,
 }
 
 impl Marks {
-    /// The marks of what was derived, whose dividends have these.
-    pub fn of(identity: &Identity, derived: &Derived, dividends: BTreeMap<i32, u64>) -> Self {
-        Self { identity: HASHES.hash_one(identity), factors: mark(&derived.factors), dividends }
+    /// The marks of what was derived, whose dividends have these, and so have these years of its bars.
+    pub fn of(
+        identity: &Identity,
+        derived: &Derived,
+        dividends: BTreeMap<i32, u64>,
+        years: &[(i32, Range<usize>)],
+    ) -> Self {
+        let mark_year = |(year, range): &(i32, Range<usize>)| {
+            let mut state = HASHES.build_hasher();
+            derived.bars.mark(range.clone(), &mut state);
+            (*year, state.finish())
+        };
+        Self {
+            identity: HASHES.hash_one(identity),
+            factors: mark(&derived.factors),
+            dividends,
+            years: years.iter().map(mark_year).collect(),
+        }
     }
 }
 
@@ -67,6 +85,12 @@ impl Served {
     /// The digest of the dividends' rows, where they have these marks.
     pub fn dividends(&self, marks: &BTreeMap<i32, u64>) -> Option<i64> {
         self.marks.as_ref().filter(|served| served.dividends == *marks).and_then(|_| self.digest(DIVIDENDS))
+    }
+
+    /// Whether a year of bars with this mark is served.
+    pub fn has_year(&self, year: i32, mark: Option<&u64>) -> bool {
+        let served = self.marks.as_ref().and_then(|marks| marks.years.get(&year));
+        served.is_some() && served == mark && self.years.contains_key(&year)
     }
 
     /// Whether a security has any row in any table, or was never written.

@@ -10,9 +10,7 @@ use foldhash::quality::FixedState;
 use market::bars::{Bars, MISSING, date_of, day_number};
 use market::history::{History, SourcePolicy};
 use market::measure::adjust::{step_of, steps};
-use market::measure::{
-    Derived, Market, Measures, Rules, closes_suffice, derive, explain, total_return_between,
-};
+use market::measure::{Derived, Market, Measures, Rules, derive, explain, total_return_between};
 use market::value::Exact;
 use proptest::prelude::*;
 use reference_model::exact::{self, Rational, nearest};
@@ -202,7 +200,7 @@ proptest! {
         let earlier = Market { as_of: today - TimeDelta::days(moved), ..market };
         let served = years_of(&derive(&known, &earlier).bars);
         let brief = with_closes_only(&history, &served, newest_years);
-        if closes_suffice(&brief, today) {
+        if Measures::of(&brief, &market).closes_suffice() {
             let (whole, derived) = (derive(&history, &market), derive(&brief, &market));
             prop_assert_eq!(told(&derived), told(&whole));
             let now = years_of(&whole.bars);
@@ -264,7 +262,15 @@ fn long_calm_histories_need_only_closes() {
     let brief = |stretch: i32| {
         let history = as_stored(case.history(), stretch);
         let brief = with_closes_only(&history, &years_of(&history.prices[0].bars), 2);
-        (brief.prices[0].closes_only.clone(), closes_suffice(&brief, as_of()))
+        let policy = SourcePolicy::default();
+        let market = Market {
+            as_of: as_of(),
+            newest: as_of(),
+            benchmark: None,
+            policy: &policy,
+            rules: &Rules::DEFAULT,
+        };
+        (brief.prices[0].closes_only.clone(), Measures::of(&brief, &market).closes_suffice())
     };
     assert_eq!(brief(10), (vec![2020, 2021, 2022], true));
     // So few bars a year that the average volume reaches beyond the newest two.

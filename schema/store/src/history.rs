@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use market::bars::{Bars, Closes, date_of};
 use market::history::{History, SourceBars};
-use market::identity::Identity;
+use market::identity::{Identity, Span};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
@@ -103,6 +103,19 @@ pub fn symbols_of<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec
     symbols.into_iter().collect()
 }
 
+/// The symbols of a security in the order in which it first held them, so that bars follow bars.
+fn in_time(identity: &Identity) -> Vec<&str> {
+    let mut spans: Vec<&Span> = identity.spans.iter().collect();
+    spans.sort_by_key(|span| span.from);
+    let mut symbols: Vec<&str> = Vec::with_capacity(spans.len());
+    for span in spans {
+        if !symbols.contains(&span.symbol.as_str()) {
+            symbols.push(span.symbol.as_str());
+        }
+    }
+    symbols
+}
+
 /// The histories of some securities, in their order.
 ///
 /// # Errors
@@ -134,7 +147,7 @@ pub fn history(
     closes: impl Fn(i32, i64) -> bool,
 ) -> Result<History, FactsError> {
     let (mut history, mut of_others) = (empty(identity), BTreeSet::new());
-    for symbol in symbols_of([identity]) {
+    for symbol in in_time(identity) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {
             let added = history.add(kind, source, packed, |date| identity.owns(symbol, date));
@@ -224,7 +237,7 @@ fn add_years(
     };
     prices.bars = all.map_err(damaged)?;
     if known.is_none() {
-        prices.bars.reserve(room * BARS_OF_YEAR);
+        prices.bars.reserve(room.saturating_sub(years.range().len()) * BARS_OF_YEAR);
     }
     Ok(true)
 }

@@ -89,28 +89,46 @@ pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsErr
 }
 
 fn read_block(bytes: &mut &[u8], values: usize, column: &mut Vec<i64>) -> Result<(), BarsError> {
-    let (head, rest) = bytes.split_first().ok_or(BarsError::LENGTHS)?;
+    let (head, after) = bytes.split_first().ok_or(BarsError::LENGTHS)?;
     let width = usize::from(head % WIDTHS);
-    let (codes, rest) = rest.split_at_checked((width * values).div_ceil(8)).ok_or(BarsError::LENGTHS)?;
+    let (block, rest) = after.split_at_checked((width * values).div_ceil(8)).ok_or(BarsError::LENGTHS)?;
     *bytes = rest;
-    let left = codes.last().map_or(0, |last| u32::from(*last) >> ((width * values + 7) % 8 + 1));
+    let left = block.last().map_or(0, |last| u32::from(*last) >> ((width * values + 7) % 8 + 1));
     if left > 0 {
         return Err(BarsError::LENGTHS);
     }
-    let mut padded = [0; BLOCK * 8 + PADDING];
-    padded[..codes.len()].copy_from_slice(codes);
+    let (mut padded, mut codes) = ([0; BLOCK * 8 + PADDING], [0; BLOCK]);
+    // At the end of a column there is nothing to read beyond the block.
+    let block = match after.get(..block.len() + PADDING) {
+        Some(block) => block,
+        None => {
+            padded[..block.len()].copy_from_slice(block);
+            &padded
+        }
+    };
     // Shifting by all 64 bits is no shift: codes of no bits are 0.
     let mask = u64::MAX.checked_shr(u64::BITS - u32::from(head % WIDTHS)).unwrap_or(0);
-    // Beside the bits before it, a narrow code is within the 8 bytes that it begins in.
-    if width <= NARROW {
-        let code =
-            |place| u64::from_le_bytes(around(&padded, place * width / 8)) >> (place * width % 8) & mask;
-        return append(head / WIDTHS, (0..values).map(code), column);
+    match NARROW.checked_div(width) {
+        None => {}
+        Some(0) => {
+            for (place, code) in codes[..values].iter_mut().enumerate() {
+                let around = u128::from_le_bytes(around(block, place * width / 8));
+                *code = low_bits(around >> (place * width % 8)) & mask;
+            }
+        }
+        // Beside the bits before them, so many narrow codes are within the 8 bytes that the first begins in.
+        Some(together) => {
+            for (number, codes) in codes[..values].chunks_mut(together).enumerate() {
+                let bit = number * together * width;
+                let mut around = u64::from_le_bytes(around(block, bit / 8)) >> (bit % 8);
+                for code in codes {
+                    *code = around & mask;
+                    around >>= width;
+                }
+            }
+        }
     }
-    let code = |place| {
-        low_bits(u128::from_le_bytes(around(&padded, place * width / 8)) >> (place * width % 8)) & mask
-    };
-    append(head / WIDTHS, (0..values).map(code), column)
+    append(head / WIDTHS, codes[..values].iter().copied(), column)
 }
 
 /// So many bytes from a place on.

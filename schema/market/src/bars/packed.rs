@@ -195,18 +195,19 @@ fn add(difference: &mut i64, expected: i64) {
     }
 }
 
-/// The session that is expected after another: the next weekday. Day 1 was a Monday.
+/// The session that is expected after another: the next weekday.
 fn expected(day: i32) -> i64 {
-    i64::from(day) + until_next(day.rem_euclid(7))
+    let (days, _) = NEXT_WEEKDAY[weekday(day)];
+    i64::from(day) + days
 }
 
-/// Days until the next weekday, from a day of the week; 0 is Sunday.
-fn until_next(weekday: i32) -> i64 {
-    match weekday {
-        5 => 3,
-        6 => 2,
-        _ => 1,
-    }
+/// By the day of the week, days until the next weekday and which one it is; 0 is Sunday. There are as many as three bits
+/// name.
+const NEXT_WEEKDAY: [(i64, usize); 8] = [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (3, 1), (2, 1), (1, 1)];
+
+/// The day of the week. Day 1 was a Monday.
+fn weekday(day: i32) -> usize {
+    usize::try_from(day.rem_euclid(7)).unwrap_or_default()
 }
 
 /// The days of packed bars, from their first column alone.
@@ -229,16 +230,13 @@ fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
     whole(rest)?;
     let mut days = Vec::with_capacity(bars);
     days.extend((bars > 0).then_some(head.first_day));
-    let (mut day, mut weekday) = (head.first_day, head.first_day.rem_euclid(7));
+    let (mut day, mut on) = (head.first_day, weekday(head.first_day));
     for step in steps {
-        let next = (i64::from(day) + until_next(weekday)).wrapping_add(step);
-        day = i32::try_from(next).map_err(|_| BarsError::Damaged("a day is none"))?;
+        let (until, next) = NEXT_WEEKDAY[on % NEXT_WEEKDAY.len()];
+        let after = (i64::from(day) + until).wrapping_add(step);
+        day = i32::try_from(after).map_err(|_| BarsError::Damaged("a day is none"))?;
         // Nearly every session is the expected one.
-        weekday = match (step, weekday) {
-            (0, 5 | 6) => 1,
-            (0, weekday) => weekday + 1,
-            _ => day.rem_euclid(7),
-        };
+        on = if step == 0 { next } else { weekday(day) };
         days.push(day);
     }
     Ok((head.scale, days))
@@ -319,6 +317,9 @@ fn unpack_versions(bytes: &[u8], bars: usize) -> Result<(Vec<u16>, Vec<BarVersio
     };
     let mut version = Vec::with_capacity(bars);
     for (index, length) in runs {
+        if usize::from(index) >= versions.len() {
+            return Err(BarsError::Damaged("a bar names an unknown version"));
+        }
         version.resize(version.len() + (length as usize).min(bars), index);
     }
     Ok((version, versions))
@@ -351,8 +352,7 @@ impl Closes {
             }
         };
         let (version, versions) = unpack_versions(versions, day.len())?;
-        let lengths = close.len() == day.len() && version.len() == day.len();
-        check(lengths, &version, &versions, scale)?;
+        check(close.len() == day.len() && version.len() == day.len(), scale)?;
         Ok(Self { scale, day, close, version, versions })
     }
 }
@@ -365,18 +365,16 @@ impl Bars {
             && self.close.len() == self.len()
             && optional.iter().all(|c| c.is_empty() || c.len() == self.len())
             && self.version.len() == self.len();
-        check(lengths, &self.version, &self.versions, self.scale)?;
+        check(lengths, self.scale)?;
         Ok(self)
     }
 }
 
 /// Whether columns that were unpacked fit each other.
-fn check(lengths: bool, version: &[u16], versions: &[BarVersion], scale: u32) -> Result<(), BarsError> {
-    let known = version.iter().all(|index| usize::from(*index) < versions.len());
-    match (lengths, known, scale <= 18) {
-        (true, true, true) => Ok(()),
-        (false, _, _) => Err(BarsError::LENGTHS),
-        (_, false, _) => Err(BarsError::Damaged("a bar names an unknown version")),
-        (_, _, false) => Err(BarsError::Damaged("scale is beyond 18")),
+fn check(lengths: bool, scale: u32) -> Result<(), BarsError> {
+    match (lengths, scale <= 18) {
+        (true, true) => Ok(()),
+        (false, _) => Err(BarsError::LENGTHS),
+        (_, false) => Err(BarsError::Damaged("scale is beyond 18")),
     }
 }

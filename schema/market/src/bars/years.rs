@@ -1,5 +1,6 @@
 //! Bars by calendar year, as they are stored.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use chrono::Datelike;
@@ -18,6 +19,17 @@ impl Bars {
             }
         }
         years
+    }
+
+    /// Feeds the bars at some places, versions aside: what tells them from others before they are packed.
+    pub fn mark(&self, range: Range<usize>, state: &mut impl Hasher) {
+        (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
+        for column in [&self.open, &self.high, &self.low, &self.volume] {
+            column.known_at(range.clone()).hash(state);
+        }
+        for column in [&self.vwap, &self.trade_count] {
+            column.get(range.clone()).unwrap_or_default().hash(state);
+        }
     }
 
     /// Runs of bars of one calendar year: one of each year where bars are sorted.

@@ -6,6 +6,7 @@ use std::hash::BuildHasher;
 use super::derived::Derived;
 use super::market::Market;
 use super::measured::{self, Measured};
+use super::merge::closes_suffice;
 use super::rows;
 use crate::history::History;
 
@@ -17,6 +18,12 @@ impl<'a> Measures<'a> {
     /// Measures a security.
     pub fn of(history: &'a History, market: &Market<'a>) -> Self {
         Self(measured::measure(history, market))
+    }
+
+    /// Whether the years of which only the closes were read are enough: every row is the same without the rest.
+    pub fn closes_suffice(&self) -> bool {
+        let basis = &self.0.basis;
+        closes_suffice(basis.history, &basis.merged.prices, basis.as_of)
     }
 
     /// What tells the rows of dividends from others before there are any, by the year of the ex-date: rows of equal marks

@@ -87,11 +87,6 @@ pub fn decisions(history: &History) -> BTreeMap<&DecidedRow, &Observation<Decisi
     merge::newest_decisions(&history.decisions)
 }
 
-/// Whether the years of which only the closes were read are enough: everything derived is the same without the rest.
-pub fn closes_suffice(history: &History, as_of: NaiveDate) -> bool {
-    merge::closes_suffice(history, as_of)
-}
-
 /// Total return (R12) in percent from the newest bar on or before `from` to the newest one on or before `to`.
 pub fn total_return_between(
     history: &History,

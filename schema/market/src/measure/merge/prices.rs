@@ -44,6 +44,8 @@ pub(crate) struct MergedPrices {
     pub held: Vec<HeldBar>,
     /// Whether no close moves by three eighths against its neighbour: nothing looks like a wrong unit or a split.
     pub is_calm: bool,
+    /// Whether they are the bars of the only source as it says them.
+    pub is_plain: bool,
     /// When the newest of them was observed.
     pub observed_at: Option<DateTime<Utc>>,
     /// Sources' bars by their place in the history, of which each bar was taken; empty where there is only the first.
@@ -74,7 +76,14 @@ pub(crate) fn merge_prices(
     {
         bars.scale += minor_places;
         let observed_at = observed_by(&only.bars, last_day);
-        return MergedPrices { bars, is_calm, held: Vec::new(), observed_at, origin: Vec::new() };
+        return MergedPrices {
+            bars,
+            is_calm,
+            is_plain: true,
+            held: Vec::new(),
+            observed_at,
+            origin: Vec::new(),
+        };
     }
     let mut held = Vec::new();
     let sources: Vec<Source<'_>> = history
@@ -97,12 +106,12 @@ pub(crate) fn merge_prices(
     held.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     let used = history.prices.iter().zip(&sources).filter(|(_, source)| !source.bars.is_empty());
     let observed_at = used.filter_map(|(prices, _)| observed_by(&prices.bars, last_day)).max();
-    MergedPrices { is_calm: is_calm(&bars.close), bars, held, observed_at, origin }
+    MergedPrices { is_calm: is_calm(&bars.close), is_plain: false, bars, held, observed_at, origin }
 }
 
-/// Whether merging needs no more than the closes of the years of which only those were read: bars of one source that
-/// are taken as they are, and every bar that a measure wants more of read whole.
-pub(crate) fn closes_suffice(history: &History, as_of: NaiveDate) -> bool {
+/// Whether what was merged needs no more than the closes of the years of which only those were read: bars of one source
+/// that are taken as they are, and every bar that a measure wants more of read whole.
+pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
     };
@@ -111,11 +120,12 @@ pub(crate) fn closes_suffice(history: &History, as_of: NaiveDate) -> bool {
     if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
         return false;
     }
-    let whole = bars.day.iter().rev().take_while(|day| date_of(**day).year() > *newest).count();
+    let Some(last) = NaiveDate::from_ymd_opt(*newest, 12, 31).map(day_number) else { return false };
+    let whole = bars.day.iter().rev().take_while(|day| **day > last).count();
     whole >= VOLUME_SESSIONS
         && months_before(as_of, 12).year() > *newest
         && minor_places(history) == 0
-        && calm_if_plain(bars).is_some()
+        && merged.is_plain
 }
 
 /// Bars of a security quoted in a minor unit (R4) are larger by this many decimal places than they say.

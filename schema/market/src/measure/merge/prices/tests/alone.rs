@@ -4,7 +4,7 @@ use chrono::Days;
 
 use super::*;
 use crate::event::Decision;
-use crate::measure::closes_suffice;
+use crate::measure::Measures;
 
 /// The same history with a second source that has no bar.
 fn accompanied(history: &History) -> History {
@@ -132,7 +132,9 @@ fn suffice(change: &dyn Fn(&mut History)) -> bool {
     let mut history = history(vec![source("a", 2, &rows)]);
     history.prices[0].closes_only = vec![2022];
     change(&mut history);
-    closes_suffice(&history, date("2024-06-28"))
+    let (as_of, policy) = (date("2024-06-28"), SourcePolicy::default());
+    let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    Measures::of(&history, &market).closes_suffice()
 }
 
 #[test]
