@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use market::bars::{Bars, Closes, date_of};
 use market::history::{History, SourceBars};
-use market::identity::{Identity, Span};
+use market::identity::Identity;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row};
 
@@ -103,19 +103,6 @@ pub fn symbols_of<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec
     symbols.into_iter().collect()
 }
 
-/// The symbols of a security in the order in which it first held them, so that bars follow bars.
-fn in_time(identity: &Identity) -> Vec<&str> {
-    let mut spans: Vec<&Span> = identity.spans.iter().collect();
-    spans.sort_by_key(|span| span.from);
-    let mut symbols: Vec<&str> = Vec::with_capacity(spans.len());
-    for span in spans {
-        if !symbols.contains(&span.symbol.as_str()) {
-            symbols.push(span.symbol.as_str());
-        }
-    }
-    symbols
-}
-
 /// The histories of some securities, in their order.
 ///
 /// # Errors
@@ -146,16 +133,21 @@ pub fn history(
     facts: &FactsBySymbol,
     closes: impl Fn(i32, i64) -> bool,
 ) -> Result<History, FactsError> {
-    let (mut history, mut of_others) = (empty(identity), BTreeSet::new());
-    for symbol in in_time(identity) {
+    let (mut history, mut bars, mut of_others) = (empty(identity), Vec::new(), BTreeSet::new());
+    for symbol in symbols_of([identity]) {
         let Some(facts) = facts.get(symbol) else { continue };
         for (kind, source, packed) in facts.records() {
             let added = history.add(kind, source, packed, |date| identity.owns(symbol, date));
             added.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?;
         }
-        let own = symbol == identity.symbol.as_str();
-        let room = facts.years().map(|(_, years)| years.range().len()).sum();
-        for (source, years) in facts.years() {
+        bars.extend(facts.years().map(|(source, years)| (source, years, symbol)));
+    }
+    // Whichever symbol they were filed under, later bars follow earlier ones.
+    bars.sort_by_key(|(source, years, _)| (*source, years.range().start));
+    for of_source in bars.chunk_by(|before, next| before.0 == next.0) {
+        let room = of_source.iter().map(|(_, years, _)| years.range().len()).sum();
+        for (source, years, symbol) in of_source {
+            let own = *symbol == identity.symbol.as_str();
             let closes = own && years.suffice(&closes);
             if add_years(&mut history, identity, symbol, (source, years), closes, room)? && !own {
                 of_others.extend(years.range());

@@ -230,16 +230,17 @@ fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
     whole(rest)?;
     let mut days = Vec::with_capacity(bars);
     days.extend((bars > 0).then_some(head.first_day));
-    let (mut day, mut on) = (head.first_day, weekday(head.first_day));
-    for step in steps {
+    let (mut day, mut on, mut is_day) = (head.first_day, weekday(head.first_day), true);
+    days.extend(steps.into_iter().map(|step| {
         let (until, next) = NEXT_WEEKDAY[on % NEXT_WEEKDAY.len()];
         let after = (i64::from(day) + until).wrapping_add(step);
-        day = i32::try_from(after).map_err(|_| BarsError::Damaged("a day is none"))?;
+        is_day &= i32::try_from(after).is_ok();
+        day = i32::try_from(after).unwrap_or(day);
         // Nearly every session is the expected one.
         on = if step == 0 { next } else { weekday(day) };
-        days.push(day);
-    }
-    Ok((head.scale, days))
+        day
+    }));
+    if is_day { Ok((head.scale, days)) } else { Err(BarsError::Damaged("a day is none")) }
 }
 
 /// Fails where a column goes on after its last value.

@@ -44,9 +44,55 @@ impl<'de, I: Iterator<Item = Fragment<'de>>> MapAccess<'de> for Fields<'de, I> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
         match self.values.next().ok_or_else(|| Error::custom("a field has no value"))? {
-            Fragment::Json(json) => seed.deserialize(&mut serde_json::Deserializer::from_str(json)),
+            Fragment::Json(json) => match plain_text(json) {
+                Some(text) => seed.deserialize(Text(text)),
+                None => seed.deserialize(&mut serde_json::Deserializer::from_str(json)),
+            },
             Fragment::Date(day) => seed.deserialize(Date(day)),
         }
+    }
+}
+
+/// The text that JSON has between quotes, where nothing of it is escaped.
+fn plain_text(json: &str) -> Option<&str> {
+    let text = json.strip_prefix('"')?.strip_suffix('"')?;
+    (!text.contains(['\\', '"'])).then_some(text)
+}
+
+/// A text that needs no parser.
+struct Text<'de>(&'de str);
+
+impl<'de> Deserializer<'de> for Text<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        BorrowedStrDeserializer::new(self.0).deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 
