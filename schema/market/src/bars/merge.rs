@@ -15,12 +15,12 @@ impl Bars {
 
     /// Merges any number of sets at once.
     pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
-        let scale = parts.iter().map(|part| part.scale).max().unwrap_or_default();
-        if let [only] = parts.as_mut_slice()
-            && only.day.is_sorted_by(|before, day| before < day)
-        {
-            return std::mem::take(only).alone();
+        let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
+        let is_sorted = |part: &Self| part.day.is_sorted_by(|before, day| before < day);
+        if parts.windows(2).all(follows) && parts.iter().all(is_sorted) {
+            return parts.into_iter().try_fold(Self::default(), Self::append)?.alone();
         }
+        let scale = parts.iter().map(|part| part.scale).max().unwrap_or_default();
         parts.iter_mut().try_for_each(|part| part.rescale(scale))?;
         let mut picks: Vec<(i32, usize, usize)> = Vec::with_capacity(parts.iter().map(Self::len).sum());
         for (number, part) in parts.iter().enumerate() {

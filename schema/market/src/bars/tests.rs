@@ -40,14 +40,24 @@ proptest! {
     }
 
     #[test]
-    fn bars_alone_are_merged_as_with_others(bars in bars(), spare in 0usize..3) {
+    fn bars_that_follow_each_other_are_merged_as_others_are(
+        bars in bars(), spare in 0usize..3, cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+        scales in prop::collection::vec(0u32..3, 4),
+    ) {
         let mut bars = sorted(bars);
         // Versions that no bar has, and not in the order of first use.
         bars.versions.extend(std::iter::repeat_n(BarVersion { line: 77, ..BarVersion::UNKNOWN }, spare));
         bars.versions.reverse();
         let last = u16::try_from(bars.versions.len().saturating_sub(1)).unwrap();
         bars.version.iter_mut().for_each(|version| *version = last - *version);
-        prop_assert_eq!(Bars::merge_all(vec![bars.clone()]).unwrap(), bars.merge(Bars::default()).unwrap());
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bars.len() + 1)).chain([0, bars.len()]).collect();
+        cuts.sort_unstable();
+        let parts = cuts.windows(2).zip(scales).map(|(cut, places)| {
+            let mut part = bars.slice(cut[0]..cut[1]);
+            part.rescale(part.scale + places).unwrap();
+            part
+        });
+        prop_assert_eq!(Bars::merge_all(parts.collect()).unwrap(), bars.merge(Bars::default()).unwrap());
     }
 
     #[test]

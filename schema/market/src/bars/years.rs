@@ -34,11 +34,15 @@ impl Bars {
 
     /// Runs of bars of one calendar year: one of each year where bars are sorted.
     pub fn years(&self) -> Vec<(i32, Range<usize>)> {
-        let (mut years, mut start) = (Vec::new(), 0);
+        let (mut years, mut start, is_sorted) = (Vec::new(), 0, self.day.is_sorted());
         while let Some(day) = self.day.get(start) {
             let date = date_of(*day);
             let days = days_of_year(date);
-            let same = self.day[start..].iter().take_while(|day| days.contains(day)).count();
+            let rest = &self.day[start..];
+            let same = match is_sorted {
+                true => rest.partition_point(|day| days.contains(day)),
+                false => rest.iter().take_while(|day| days.contains(day)).count(),
+            };
             // A day beyond the calendar is of no year's days, but moves on all the same.
             let end = start + same.max(1);
             years.push((date.year(), start..end));
