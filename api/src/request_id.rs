@@ -34,12 +34,10 @@ impl RequestId {
 
     /// A new id: 128 random bits in hexadecimal digits.
     pub(crate) fn draw() -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [0; 32];
-        for (digits, byte) in text.chunks_exact_mut(2).zip(rand::random::<[u8; 16]>()) {
-            digits.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-        }
-        HeaderValue::from_bytes(&text).map_or_else(|_| Self::default(), Self)
+        let digit = |half: u8| half + b'0' + u8::from(half > 9) * (b'a' - b'9' - 1);
+        let digits = rand::random::<[u8; 16]>().map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        let text = digits.as_flattened();
+        HeaderValue::from_bytes(text).map_or_else(|_| Self::default(), Self)
     }
 
     pub(crate) fn header(&self) -> HeaderValue {

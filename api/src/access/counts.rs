@@ -73,7 +73,7 @@ impl Counts {
             key: charge.key,
             endpoint: endpoint.cloned(),
             outcome: outcome(status, charge.quota_refused),
-            at: Utc::now(),
+            at: charge.usage.now,
         };
         if self.calls.try_send(call).is_err() {
             self.missing.fetch_add(1, Ordering::Relaxed);

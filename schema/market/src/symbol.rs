@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Symbol(CompactString);
 
+/// Characters of the longest symbol.
+const LONGEST: usize = 24;
+
 /// Why a text is not a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not a ticker symbol (1 to 24 letters, digits and . - / ^ = & + $ _)")]
@@ -22,20 +25,26 @@ pub struct SymbolError;
 impl Symbol {
     /// Brings any vendor's spelling into entry form.
     pub fn parse(text: &str) -> Result<Self, SymbolError> {
-        let trimmed = text.trim();
-        let mut symbol = CompactString::default();
-        for c in trimmed.chars() {
-            match c {
-                'A'..='Z' | '0'..='9' | '^' | '=' | '&' | '+' | '$' | '_' => symbol.push(c),
-                'a'..='z' => symbol.push(c.to_ascii_uppercase()),
-                '.' | '-' | '/' | ' ' if symbol.ends_with('.') => return Err(SymbolError),
-                '.' | '-' | '/' | ' ' => symbol.push('.'),
+        // Rows are read by the million: no text is grown character by character.
+        let (mut symbol, mut length) = ([0; LONGEST], 0);
+        for byte in text.trim().bytes() {
+            let next = match byte {
+                b'A'..=b'Z' | b'0'..=b'9' | b'^' | b'=' | b'&' | b'+' | b'$' | b'_' => byte,
+                b'a'..=b'z' => byte.to_ascii_uppercase(),
+                b'.' | b'-' | b'/' | b' ' => b'.',
                 _ => return Err(SymbolError),
+            };
+            // Nothing begins with a separator, and none follows another.
+            if next == b'.' && (length == 0 || symbol[length - 1] == b'.') {
+                return Err(SymbolError);
             }
+            *symbol.get_mut(length).ok_or(SymbolError)? = next;
+            length += 1;
         }
-        let valid =
-            !symbol.is_empty() && symbol.len() <= 24 && !symbol.starts_with('.') && !symbol.ends_with('.');
-        if valid { Ok(Self(symbol)) } else { Err(SymbolError) }
+        match std::str::from_utf8(&symbol[..length]) {
+            Ok(symbol) if !symbol.is_empty() && !symbol.ends_with('.') => Ok(Self(symbol.into())),
+            _ => Err(SymbolError),
+        }
     }
 
     /// The text, canonical once resolved.
