@@ -108,7 +108,7 @@ impl Resident {
 
 #[cfg(test)]
 mod tests {
-    use market::bars::Packed;
+    use market::bars::{Bars, Packed};
     use market::event::Kind;
     use proptest::prelude::*;
 
@@ -161,6 +161,30 @@ mod tests {
             assert_eq!(held(&resident), [true, false, true]);
             drop(resident.evict("CCC"));
         }
+    }
+
+    #[test]
+    fn a_year_that_is_packed_with_others_takes_its_symbol_along() {
+        let packed = Bars::default().pack().expect("no bars");
+        let columns = || Columns::All(Box::new(packed.clone()));
+        let written = |year| WrittenYear {
+            key: ("AAA".to_owned(), "feed".to_owned(), year),
+            digest: 7,
+            packed: packed.clone(),
+            replaces: true,
+            last_day: None,
+        };
+        let mut facts = SymbolFacts::default();
+        for year in 2000..2004 {
+            assert!(facts.put_year("feed", year, i64::from(year), columns()));
+        }
+        facts.shrink(|year, _| year < 2002).expect("closes");
+        let mut resident = Resident::within(100_000);
+        resident.admit("AAA", Arc::new(facts));
+        resident.follow_years(vec![written(2003)]);
+        assert!(resident.get("AAA").is_some_and(|facts| facts.year("feed", 2003).is_some()));
+        resident.follow_years(vec![written(2001)]);
+        assert!(resident.get("AAA").is_none() && resident.bytes() == 0);
     }
 
     proptest! {
