@@ -60,17 +60,17 @@ impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
             caller.reach(endpoint);
         }
         let today = app.today();
-        let (path, whole);
+        let (decoded, shown);
         let path: Vec<(&str, &str)> = match RawPathParams::from_request_parts(parts, app).await {
             Ok(values) => {
-                path = values;
-                path.iter().collect()
+                decoded = values;
+                decoded.iter().collect()
             }
             // Not UTF-8, so no name of anything; shown as it can be.
             Err(_) => {
-                whole =
+                shown =
                     percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
-                vec![("symbol", whole.as_str()), ("sector", whole.as_str())]
+                vec![("symbol", shown.as_str()), ("sector", shown.as_str())]
             }
         };
         let generation = app.projection.pin();

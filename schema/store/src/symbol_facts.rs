@@ -20,7 +20,7 @@ pub struct SymbolFacts {
 /// Calendar years of a source's bars, one after the other: one as it is stored, or several packed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Years {
-    first: i32,
+    range: Range<i32>,
     /// Of each year, what tells its columns as they are stored from others, versions aside.
     digests: SmallVec<[i64; 1]>,
     columns: Columns,
@@ -62,7 +62,7 @@ impl SymbolFacts {
     pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: Columns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
         if is_alone {
-            let years = Years { first: year, digests: smallvec![digest], columns };
+            let years = Years { range: year..year.saturating_add(1), digests: smallvec![digest], columns };
             self.bars.insert((source.into(), year), years);
         }
         is_alone
@@ -112,9 +112,11 @@ impl SymbolFacts {
             before.precede(of, (source, years)) && suffice(before) && suffice(years)
         });
         for run in runs {
-            let (key, years) = &run[0];
-            let years =
-                if run.len() == 1 { years.clone() } else { joined(run.iter().map(|(_, years)| years))? };
+            let [(key, first), more @ ..] = run else { continue };
+            let years = match more {
+                [] => first.clone(),
+                more => joined(first, more.iter().map(|(_, years)| years))?,
+            };
             self.bars.insert(key.clone(), years);
         }
         Ok(())
@@ -129,25 +131,23 @@ impl SymbolFacts {
     }
 }
 
-/// Years that follow each other, their closes packed together.
-fn joined<'a>(run: impl Iterator<Item = &'a Years> + Clone) -> Result<Years, BarsError> {
-    let mut bars = Bars::default();
-    for years in run.clone() {
+/// Years and those that follow them, their closes packed together.
+fn joined<'a>(first: &Years, more: impl Iterator<Item = &'a Years>) -> Result<Years, BarsError> {
+    let (mut range, mut digests) = (first.range.clone(), first.digests.clone());
+    let mut bars = Bars::from(first.columns.unpack_closes()?);
+    for years in more {
+        range.end = years.range.end;
+        digests.extend_from_slice(&years.digests);
         bars = bars.append_closes(years.columns.unpack_closes()?)?;
     }
     let [days, close, versions] = Closes::from(bars).pack()?.map(Vec::into_boxed_slice);
-    Ok(Years {
-        first: run.clone().next().map_or(0, |years| years.first),
-        digests: run.flat_map(|years| &years.digests).copied().collect(),
-        columns: Columns::Closes { days, close, versions },
-    })
+    Ok(Years { range, digests, columns: Columns::Closes { days, close, versions } })
 }
 
 impl Years {
     /// The years.
     pub fn range(&self) -> Range<i32> {
-        // A year of a date has at most six digits.
-        self.first..self.first.saturating_add_unsigned(u32::try_from(self.digests.len()).unwrap_or(u32::MAX))
+        self.range.clone()
     }
 
     /// Their bars, as far as they were read.
@@ -162,7 +162,7 @@ impl Years {
 
     /// Whether they are followed by others without a year between them.
     fn precede(&self, source: &str, (of, next): (&str, &Self)) -> bool {
-        source == of && self.range().end == next.first
+        source == of && self.range.end == next.range.start
     }
 }
 

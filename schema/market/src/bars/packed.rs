@@ -207,7 +207,7 @@ const NEXT_WEEKDAY: [(i64, usize); 8] = [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5),
 
 /// The day of the week. Day 1 was a Monday.
 fn weekday(day: i32) -> usize {
-    usize::try_from(day.rem_euclid(7)).unwrap_or_default()
+    day.rem_euclid(7).unsigned_abs() as usize
 }
 
 /// The days of packed bars, from their first column alone.
@@ -230,17 +230,16 @@ fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
     whole(rest)?;
     let mut days = Vec::with_capacity(bars);
     days.extend((bars > 0).then_some(head.first_day));
-    let (mut day, mut on, mut is_day) = (head.first_day, weekday(head.first_day), true);
-    days.extend(steps.into_iter().map(|step| {
+    let (mut day, mut on) = (head.first_day, weekday(head.first_day));
+    for step in steps {
         let (until, next) = NEXT_WEEKDAY[on % NEXT_WEEKDAY.len()];
         let after = (i64::from(day) + until).wrapping_add(step);
-        is_day &= i32::try_from(after).is_ok();
-        day = i32::try_from(after).unwrap_or(day);
+        day = i32::try_from(after).map_err(|_| BarsError::Damaged("a day is none"))?;
         // Nearly every session is the expected one.
         on = if step == 0 { next } else { weekday(day) };
-        day
-    }));
-    if is_day { Ok((head.scale, days)) } else { Err(BarsError::Damaged("a day is none")) }
+        days.push(day);
+    }
+    Ok((head.scale, days))
 }
 
 /// Fails where a column goes on after its last value.

@@ -53,8 +53,9 @@ struct Record<'m> {
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// What is paid in a year at this rate, and the close before the ex-date.
+    /// What is paid in a year at this rate.
     yearly: Option<Decimal>,
+    /// The close before the ex-date, where there is a rate to set against it.
     close_before: Option<Decimal>,
     /// The adjusted amount before.
     previous: Option<Decimal>,
