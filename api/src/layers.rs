@@ -29,6 +29,7 @@ use crate::address;
 use crate::app::App;
 use crate::connection::Connection;
 use crate::error::ApiError;
+use crate::head;
 use crate::request_id::{self, REQUEST_ID_HEADER, RequestId};
 
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
@@ -165,11 +166,14 @@ async fn bounded(app: &App, answer: impl Future<Output = Result<Response, Infall
 
 /// Adds the headers that every response has.
 fn finish(app: &App, response: &mut Response, entry: Option<&Entry>, left: Left, id: &RequestId) {
-    let target = response.headers_mut();
-    target.insert(REQUEST_ID_HEADER, id.header());
-    target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
-    target.insert(header::VARY, HeaderValue::from_static(vary));
+    let of_every = [
+        (REQUEST_ID_HEADER, id.header()),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (header::VARY, HeaderValue::from_static(vary)),
+    ];
+    let target = response.headers_mut();
+    head::fill(target, of_every);
     match entry {
         Some(Entry::Account(charge)) => headers::write(target, charge),
         Some(Entry::Failures(left)) => headers::write_address(target, *left, chrono::Utc::now()),

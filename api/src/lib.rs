@@ -17,6 +17,7 @@ mod cursor;
 mod dashboard;
 mod envelope;
 mod error;
+mod head;
 mod layers;
 mod likeness;
 mod malformed;

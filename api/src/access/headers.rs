@@ -3,9 +3,11 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::BytesMut;
 use chrono::{DateTime, Utc};
+use smallvec::SmallVec;
 
 use super::caller::Charge;
 use super::throttle::Left;
+use crate::head;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -15,6 +17,13 @@ const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining")
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
+/// As many as a response has for an account.
+const MANY: usize = 8;
+/// What a response for an account has, in this order.
+pub(crate) const OF_ACCOUNT: [HeaderName; MANY] =
+    [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
+/// What a response for an address has not.
+const OF_ACCOUNT_ALONE: [HeaderName; 5] = [QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
 /// Bytes of all values together, seldom more.
 const ROOM: usize = 256;
 
@@ -26,7 +35,7 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
         true => (0, usage.quota_reset()),
         false => (bucket.remaining(), usage.reset()),
     };
-    let mut values = Values::onto(headers);
+    let mut values = Values::default();
     values.rate(i64::from(bucket.rate_per_minute), remaining, reset);
     values.number(QUOTA_LIMIT, usage.quota);
     values.number(QUOTA_REMAINING, usage.quota_left());
@@ -39,6 +48,7 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
     let (left, until_reset) = (usage.quota_left(), usage.until_quota_reset());
     let rate = [("\"rate\";r=", calls), (";t=", until_full)];
     values.named(STATE, [rate, [(", \"month\";r=", left), (";t=", until_reset)]]);
+    head::fill(headers, values.all);
 }
 
 /// Writes what an address has left, for responses without an account.
@@ -47,21 +57,28 @@ pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<U
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
     let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
     debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
-    Values::onto(headers).rate(limit, remaining, reset.max(now.timestamp() + 1));
+    let mut values = Values::default();
+    values.rate(limit, remaining, reset.max(now.timestamp() + 1));
+    head::fill(headers, values.all);
+    for name in OF_ACCOUNT_ALONE {
+        headers.remove(name);
+    }
 }
 
-/// Writes headers, whose values share one piece of memory.
-struct Values<'a> {
-    headers: &'a mut HeaderMap,
+/// Headers whose values share one piece of memory.
+struct Values {
+    all: SmallVec<[(HeaderName, HeaderValue); MANY]>,
     text: BytesMut,
     digits: itoa::Buffer,
 }
 
-impl<'a> Values<'a> {
-    fn onto(headers: &'a mut HeaderMap) -> Self {
-        Self { headers, text: BytesMut::with_capacity(ROOM), digits: itoa::Buffer::new() }
+impl Default for Values {
+    fn default() -> Self {
+        Self { all: SmallVec::new(), text: BytesMut::with_capacity(ROOM), digits: itoa::Buffer::new() }
     }
+}
 
+impl Values {
     /// The three headers every response has.
     fn rate(&mut self, limit: i64, remaining: i64, reset: i64) {
         self.number(RATE_LIMIT, limit);
@@ -72,7 +89,7 @@ impl<'a> Values<'a> {
     /// A header of one number.
     fn number(&mut self, name: HeaderName, value: i64) {
         self.text.extend_from_slice(self.digits.format(value).as_bytes());
-        self.insert(name);
+        self.end(name);
     }
 
     /// A header of numbers, each behind its name.
@@ -81,13 +98,13 @@ impl<'a> Values<'a> {
             self.text.extend_from_slice(name.as_bytes());
             self.text.extend_from_slice(self.digits.format(*value).as_bytes());
         }
-        self.insert(name);
+        self.end(name);
     }
 
     /// A header of what was written since the one before.
-    fn insert(&mut self, name: HeaderName) {
+    fn end(&mut self, name: HeaderName) {
         if let Ok(value) = HeaderValue::from_maybe_shared(self.text.split().freeze()) {
-            self.headers.insert(name, value);
+            self.all.push((name, value));
         }
     }
 }

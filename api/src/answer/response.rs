@@ -1,9 +1,10 @@
 //! The response around a body: entity tag, 304, media type, the next page.
 
-use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::body::{Body, HttpBody};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 
+use crate::head;
 use crate::parameters::Format;
 
 /// How long a client may use an answer without asking again, seconds.
@@ -18,31 +19,37 @@ pub(super) fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exist
     (exists && named.trim() == "*") || named.split(',').any(|tag| opaque(tag) == opaque(etag))
 }
 
-/// A response of this body that may be kept, with room for the headers that every response gets.
-fn cached(body: Body, etag: &HeaderValue) -> Response {
-    let mut response = Response::new(body);
-    *response.headers_mut() = HeaderMap::with_capacity(24);
-    response.headers_mut().insert(header::ETAG, etag.clone());
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
-    response
-}
-
 /// The answer to a client that has it already.
 pub(super) fn not_modified(etag: &HeaderValue) -> Response {
-    let mut response = cached(Body::empty(), etag);
+    let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, etag.clone());
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
     response
 }
 
 /// The answer with this body.
 pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
-    let mut response = cached(body, etag);
+    let length = body.size_hint().exact();
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
+    *headers = head::begun();
     let content_type = match format {
         Format::Json => "application/json",
         Format::Csv => "text/csv; charset=utf-8; header=present",
     };
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    // A body that is written as it is read has no length yet.
+    if length.is_none() {
+        headers.remove(header::CONTENT_LENGTH);
+    }
+    let own = [
+        Some((header::ETAG, etag.clone())),
+        Some((header::CONTENT_TYPE, HeaderValue::from_static(content_type))),
+        length.map(|length| (header::CONTENT_LENGTH, length.into())),
+        Some((header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE))),
+    ];
+    head::fill(headers, own.into_iter().flatten());
     if let Some(link) = link {
         headers.insert(header::LINK, link.clone());
     }
