@@ -7,7 +7,16 @@ use anyhow::{Context, Result};
 const POLL: Duration = Duration::from_millis(25);
 
 /// Calls `attempt` until it answers, and gives that answer; after `limit`, its last error.
-pub async fn eventually<T>(limit: Duration, mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+pub async fn eventually<T>(limit: Duration, attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    eventually_every(POLL, limit, attempt).await
+}
+
+/// The same with another pause between attempts, for whoever takes the time.
+pub async fn eventually_every<T>(
+    pause: Duration,
+    limit: Duration,
+    mut attempt: impl AsyncFnMut() -> Result<T>,
+) -> Result<T> {
     let started = Instant::now();
     loop {
         match attempt().await {
@@ -15,7 +24,7 @@ pub async fn eventually<T>(limit: Duration, mut attempt: impl AsyncFnMut() -> Re
             Err(error) if started.elapsed() > limit => {
                 return Err(error).with_context(|| format!("still not so after {limit:?}"));
             }
-            Err(_) => tokio::time::sleep(POLL).await,
+            Err(_) => tokio::time::sleep(pause).await,
         }
     }
 }

@@ -34,7 +34,7 @@ pub use browser::{Browser, BrowserOptions, Screen, accessibility_rules};
 pub use certificate::Certificate;
 pub use endpoints::Endpoints;
 pub use environment::{given_folder, number};
-pub use eventually::eventually;
+pub use eventually::{eventually, eventually_every};
 pub use feed::Feed;
 pub use nats::{NatsCluster, NatsServer};
 pub use postgres::PostgresServer;

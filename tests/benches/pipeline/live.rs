@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use chrono::{NaiveDate, Utc};
-use harness::{Api, Daemon, Program, Signal, TestApp, eventually};
+use harness::{Api, Daemon, Program, Signal, TestApp, eventually_every};
 use market::measure::calendar::is_session;
 
 use crate::yardstick::Yardstick;
 use crate::{Arguments, Market, database_bytes, peak_memory};
 
 const PATIENCE: Duration = Duration::from_secs(600);
+/// Between two looks at what is served.
+const PAUSE: Duration = Duration::from_millis(5);
 /// Days between two looks at the disk.
 const DISK_EVERY: usize = 50;
 
@@ -121,7 +123,7 @@ impl Live<'_> {
     }
 
     async fn served(&self, day: &str) -> Result<()> {
-        eventually(PATIENCE, async || {
+        eventually_every(PAUSE, PATIENCE, async || {
             let answer = self.api.get("/v1/health", None).await?.json()?;
             let served = answer["data"]["components"]["projection"]["as_of"].as_str();
             anyhow::ensure!(served == Some(day), "as of {served:?}");
@@ -149,7 +151,7 @@ impl Live<'_> {
             fs::write(&file, format!("symbol,ex_date,amount\n{symbol},2024-06-27,{amount}\n"))?;
             self.load(&file.display().to_string(), "bench").await?;
             let started = Instant::now();
-            eventually(PATIENCE, async || {
+            eventually_every(PAUSE, PATIENCE, async || {
                 let path = format!("/v1/stocks/{symbol}/dividends?start_date=2024-06-27&limit=5");
                 let answer = self.api.get(&path, Some(key)).await?.text();
                 anyhow::ensure!(answer.contains(&amount), "{answer}");
