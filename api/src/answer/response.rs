@@ -1,11 +1,15 @@
 //! The response around a body: entity tag, 304, media type, the next page.
 
+use std::sync::LazyLock;
+
 use axum::body::{Body, HttpBody};
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 
+use crate::access::headers;
 use crate::head;
 use crate::parameters::Format;
+use crate::request_id::REQUEST_ID_HEADER;
 
 /// How long a client may use an answer without asking again, seconds.
 const MAX_AGE: &str = "private, max-age=60";
@@ -29,12 +33,25 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
     response
 }
 
+/// What every answer has of its own.
+const OWN: [HeaderName; 4] =
+    [header::ETAG, header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CACHE_CONTROL];
+/// What every response has beside its limits.
+const EVERY: [HeaderName; 3] = [REQUEST_ID_HEADER, header::X_CONTENT_TYPE_OPTIONS, header::VARY];
+
+/// The head of an account's answer, of which everything is still empty: [`head::fill`] puts the answer's own headers in, and
+/// those of every response follow where it leaves.
+static BEGUN: LazyLock<HeaderMap> = LazyLock::new(|| {
+    let names = OWN.into_iter().chain(EVERY).chain(headers::OF_ACCOUNT);
+    names.map(|name| (name, HeaderValue::from_static(""))).collect()
+});
+
 /// The answer with this body.
 pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
     let length = body.size_hint().exact();
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    *headers = head::begun();
+    headers.clone_from(&BEGUN);
     let content_type = match format {
         Format::Json => "application/json",
         Format::Csv => "text/csv; charset=utf-8; header=present",
