@@ -1,6 +1,7 @@
 //! Listens, serves connections within bounds, and drains when asked to stop.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use process::Shutdown;
 use socket2::SockRef;
 use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, config_for, replicas_config};
 use store::tls;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
 use crate::access::Admission;
@@ -41,13 +42,16 @@ use crate::settings::{HEAD_BYTES, ServeSettings};
 use crate::tasks::Tasks;
 use crate::turns::Turns;
 
+/// Connections that may wait to be accepted, or fewer where the system allows fewer (`net.core.somaxconn`).
+const BACKLOG: u32 = 4_096;
+
 /// Serves until asked to stop, then finishes the open requests.
 pub async fn serve(
     settings: ServeSettings,
     database: &DatabaseSettings,
     mut shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(settings.listen).await.with_context(|| {
+    let listener = listen(settings.listen).with_context(|| {
         format!("cannot listen on {}: is another instance running there?", settings.listen)
     })?;
     let metrics = settings.metrics.bind().await?;
@@ -89,6 +93,18 @@ pub async fn serve(
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Listens with room for a storm of clients: those that do not fit wait a second or more for their next try.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A new instance follows an old one whose connections the system has not forgotten yet.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Config, DbError> {

@@ -20,6 +20,8 @@ use tokio_postgres::NoTls;
 
 /// Connections of the naive design.
 const POOL: usize = 16;
+/// As many connections may wait to be accepted as at the API.
+const BACKLOG: u32 = 4_096;
 
 /// What to serve instead of measuring.
 #[derive(Debug, Args)]
@@ -86,7 +88,9 @@ pub(crate) async fn serve(arguments: RivalArguments) -> Result<()> {
         }
         (None, database) => naive(&database.context("a database")?)?,
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let socket = tokio::net::TcpSocket::new_v4()?;
+    socket.bind(([127, 0, 0, 1], 0).into())?;
+    let listener = socket.listen(BACKLOG)?;
     let (file, address) = (arguments.port_file.context("--port-file")?, listener.local_addr()?.to_string());
     let draft = file.with_extension("draft");
     std::fs::write(&draft, address)?;
