@@ -1,1 +1,1 @@
-select symbol, reference from dirty where generation = $1
+select symbols, reference from dirty where generation = $1

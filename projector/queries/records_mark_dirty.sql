@@ -1,8 +1,7 @@
-insert into dirty (generation, symbol, reference)
-select g.id, s.symbol, s.reference
+-- $1 fact set, $2 symbols, $3 of each whether its security record changed.
+insert into dirty (generation, symbols, reference)
+select g.id, array_agg(distinct c.symbol), c.reference
 from generations g
-cross join (
-  select distinct symbol, reference from unnest($2::text[], $3::boolean[]) as changed (symbol, reference)
-) s
+cross join unnest($2::text[], $3::boolean[]) as c (symbol, reference)
 where g.fact_set = $1 and g.state in ('building', 'tailing')
-on conflict do nothing
+group by g.id, c.reference

@@ -3,4 +3,4 @@ select s.symbol, s.sector, s.industry, s.type, s.is_active, s.pays_dividend, s.d
        s.change_percent, s.change_percent_ytd, m.next
 from stocks s
 join metrics m on m.symbol = s.symbol
-where s.sector = any ($1)
+where s.sector is not null

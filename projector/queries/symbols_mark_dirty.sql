@@ -1,6 +1,5 @@
-insert into dirty (generation, symbol, reference)
-select g.id, s.symbol, false
+-- $1 fact set, $2 symbols.
+insert into dirty (generation, symbols, reference)
+select g.id, $2::text[], false
 from generations g
-cross join (select distinct symbol from unnest($2::text[]) as symbol) s
-where g.fact_set = $1 and g.state in ('building', 'tailing')
-on conflict do nothing
+where g.fact_set = $1 and g.state in ('building', 'tailing') and cardinality($2::text[]) > 0

@@ -9,6 +9,7 @@ use market::bars::{Bars, digest};
 use market::identity::Identity;
 use market::measure::Derived;
 use market::measure::fund::Fund;
+use market::measure::sector::Member;
 use market::row::{DividendRow, Json};
 use market::symbol::Symbol;
 use serde::Serialize;
@@ -28,6 +29,8 @@ pub(crate) struct Built {
     /// Its dividends, year by year of the ex-date, where any of them are others.
     dividends: BTreeMap<i32, Bytes>,
     marks: Marks,
+    /// What its sector's statistics take of it; `None` where it has no row.
+    pub(crate) member: Option<Member>,
     pub(crate) years: Vec<Year>,
     /// Years of prices that stay as they are served.
     kept: Vec<i32>,
@@ -112,14 +115,15 @@ impl Built {
             of_identity,
             of_factors,
         ];
-        Ok(Self { symbol, tables, dividends, marks, years, kept })
+        let member = Some(Member::of(&derived.stock, Some(&derived.metrics)));
+        Ok(Self { symbol, tables, dividends, marks, member, years, kept })
     }
 
     /// A symbol of which no row stands: nothing of it is served.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| Rows::of(Bytes::new()));
-        let (dividends, marks, years, kept) = Default::default();
-        Self { symbol: identity.symbol.clone(), tables, dividends, marks, years, kept }
+        let (dividends, marks, member, years, kept) = Default::default();
+        Self { symbol: identity.symbol.clone(), tables, dividends, marks, member, years, kept }
     }
 
     /// Its rows of a table; of dividends those from a year on.
@@ -146,9 +150,9 @@ impl Built {
     }
 
     /// What is served once this is written, in place of what was served before.
-    pub(crate) fn served(&self, before: &Served) -> Result<Served, DeriveError> {
+    pub(crate) fn into_served(self, before: &Served) -> Result<Served, DeriveError> {
         let (tables, years) = (self.digests(), self.served_years(before)?);
-        Ok(Served { is_new: false, tables, years, marks: Some(self.marks.clone()) })
+        Ok(Served { is_new: false, tables, years, marks: Some(self.marks) })
     }
 
     pub(crate) fn served_years(&self, before: &Served) -> Result<BTreeMap<i32, i64>, DeriveError> {

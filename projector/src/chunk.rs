@@ -116,8 +116,9 @@ async fn load(
         false => load_served(reader, &unknown).await?,
     };
     let subjects = identities.iter().map(|identity| {
-        let known = &remembered.lock().known;
-        let served = known.served.get(&identity.symbol).cloned();
+        let known = &mut remembered.lock().known;
+        // It comes back as what is served then; after an error nothing is remembered at all.
+        let served = known.served.remove(&identity.symbol);
         Subject {
             identity: (*identity).clone(),
             served: served
@@ -160,8 +161,9 @@ impl Derived {
         let Derived { built, mut facts } = self;
         let Remembered { known, resident } = remembered;
         resident.heed(process::memory::taken());
-        for (mut subject, built) in built {
-            subject.served = built.served(&subject.served)?;
+        for (mut subject, mut built) in built {
+            known.sectors.put(&built.symbol, built.member.take());
+            subject.served = built.into_served(&subject.served)?;
             if !resident.is_off() {
                 subject.keep_facts(&mut facts, resident)?;
             }

@@ -26,7 +26,6 @@ use crate::generation::Generation;
 use crate::journal::Journal;
 use crate::read_tables;
 use crate::resident::Resident;
-use crate::sectors::Sectors;
 use crate::subject::{Known, MarketNow};
 
 const DIRTY: &str = include_str!("../queries/dirty.sql");
@@ -158,18 +157,19 @@ impl Deriver {
         }
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
         let market = Arc::new(MarketNow { as_of, benchmark, policy, rules: self.rules });
-        let sectors = Sectors::before(transaction, symbols).await?;
+        self.rows.sectors.know(transaction, self.rows.is_new).await?;
         let mut changes =
             derive_all(transaction, reader, journal, &identities, &market, &mut self.rows, resident).await?;
         changes.extend(read_tables::remove(transaction, journal, &gone).await?);
         for symbol in gone {
             self.rows.served.remove(symbol);
+            self.rows.sectors.put(symbol, None);
         }
         let served = &self.rows.served;
         let unlisted = |symbol: &Symbol| served.get(symbol).is_some_and(|served| !served.is_listed());
         changes
             .extend(read_tables::replace_symbols(transaction, &directory.symbols, symbols, unlisted).await?);
-        sectors.replace(transaction, symbols, as_of).await?;
+        self.rows.sectors.write(transaction, as_of).await?;
         Ok(Outcome { securities: identities.len(), changes })
     }
 
@@ -188,7 +188,9 @@ impl Deriver {
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
-            symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
+            // The empty symbol only asks for a look.
+            let marked: Vec<&str> = row.try_get("symbols")?;
+            symbols.extend(marked.iter().filter_map(|symbol| symbol.parse::<Symbol>().ok()));
         }
         let first = self.directory.is_none();
         if first {

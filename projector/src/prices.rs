@@ -47,7 +47,8 @@ pub async fn apply_prices(
     }
     write(transaction, &merged).await?;
     written.append(&mut merged);
-    let symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
+    let mut symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
+    symbols.dedup();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
     Ok(written)
 }

@@ -1,6 +1,8 @@
 //! Sector statistics: those of the sectors that derived securities are in, or were in, are made anew.
+//!
+//! Their members are read once and then known from what was derived: a sector changes with each of its thousand members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 use market::measure::sector::{Member, sector_rows, slug};
@@ -12,58 +14,72 @@ use tokio_postgres::{Row, Transaction};
 
 use crate::error::DeriveError;
 
-const NAMES: &str = "select distinct sector from stocks where sector is not null";
-const NAMES_OF: &str = "select distinct sector from stocks where symbol = any ($1) and sector is not null";
 const MEMBERS: &str = include_str!("../queries/sector_members.sql");
 const DELETE: &str = "delete from sectors where slug = any ($1)";
 
-/// Slugs of the sectors whose statistics may have changed.
-pub struct Sectors(BTreeSet<String>);
-
-impl Sectors {
-    /// The sectors that securities are in before they are derived.
-    pub async fn before(
-        transaction: &Transaction<'_>,
-        symbols: &BTreeSet<Symbol>,
-    ) -> Result<Self, DeriveError> {
-        Ok(Self(slugs_of(transaction, symbols).await?))
-    }
-
-    /// Replaces the statistics, from the rows of the members, now that these securities are derived.
-    pub async fn replace(
-        mut self,
-        transaction: &Transaction<'_>,
-        symbols: &BTreeSet<Symbol>,
-        as_of: NaiveDate,
-    ) -> Result<(), DeriveError> {
-        self.0.extend(slugs_of(transaction, symbols).await?);
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        // Sources spell a sector differently; the slug is what makes it one.
-        let rows = transaction.query(NAMES, &[]).await?;
-        let names: Vec<&str> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-        let names: Vec<&str> = names.into_iter().filter(|name| self.0.contains(&slug(name))).collect();
-        let members = transaction.query(MEMBERS, &[&names]).await?;
-        let members: Vec<Member> =
-            members.iter().map(member).collect::<Result<_, tokio_postgres::Error>>()?;
-        transaction.execute(DELETE, &[&self.0.iter().collect::<Vec<_>>()]).await?;
-        let statement = format!("copy sectors ({}) from stdin binary", SectorRow::COLUMNS.join(", "));
-        copy_rows(transaction, &statement, sector_rows(&members, as_of).iter()).await?;
-        Ok(())
-    }
+/// The members of all sectors that a generation serves.
+#[derive(Debug, Default)]
+pub(crate) struct Sectors {
+    /// By slug: sources spell a sector differently, and the slug is what makes it one.
+    sectors: HashMap<String, BTreeMap<String, Member>>,
+    /// The slug of each member's sector.
+    slugs: HashMap<String, String>,
+    /// Slugs of the sectors whose statistics may be others now.
+    touched: BTreeSet<String>,
+    /// Whether those that were served before are among them.
+    is_known: bool,
 }
 
-async fn slugs_of(
-    transaction: &Transaction<'_>,
-    symbols: &BTreeSet<Symbol>,
-) -> Result<BTreeSet<String>, DeriveError> {
-    if symbols.is_empty() {
-        return Ok(BTreeSet::new());
+impl Sectors {
+    /// Reads the members that are served, once; of a new generation there are none.
+    pub(crate) async fn know(
+        &mut self,
+        transaction: &Transaction<'_>,
+        is_new: bool,
+    ) -> Result<(), DeriveError> {
+        if !std::mem::replace(&mut self.is_known, true) && !is_new {
+            for row in &transaction.query(MEMBERS, &[]).await? {
+                self.add(member(row)?);
+            }
+        }
+        Ok(())
     }
-    let symbols: Vec<&str> = symbols.iter().map(Symbol::as_str).collect();
-    let rows = transaction.query(NAMES_OF, &[&symbols]).await?;
-    rows.iter().map(|row| Ok(slug(row.try_get(0)?))).collect()
+
+    /// Puts what was derived of a security in place of what is known of it; `None`: it has no row any more.
+    pub(crate) fn put(&mut self, symbol: &Symbol, member: Option<Member>) {
+        if let Some(slug) = self.slugs.remove(symbol.as_str()) {
+            self.sectors.get_mut(&slug).and_then(|members| members.remove(symbol.as_str()));
+            self.touched.insert(slug);
+        }
+        let slug = member.and_then(|member| self.add(member));
+        self.touched.extend(slug);
+    }
+
+    /// Replaces the statistics of the sectors that were touched since the last time.
+    pub(crate) async fn write(
+        &mut self,
+        transaction: &Transaction<'_>,
+        as_of: NaiveDate,
+    ) -> Result<(), DeriveError> {
+        let touched: Vec<String> = std::mem::take(&mut self.touched).into_iter().collect();
+        if touched.is_empty() {
+            return Ok(());
+        }
+        let members = touched.iter().filter_map(|slug| self.sectors.get(slug)).flat_map(BTreeMap::values);
+        let rows = sector_rows(members, as_of);
+        transaction.execute(DELETE, &[&touched]).await?;
+        let statement = format!("copy sectors ({}) from stdin binary", SectorRow::COLUMNS.join(", "));
+        copy_rows(transaction, &statement, rows.iter()).await?;
+        Ok(())
+    }
+
+    /// Adds a member to its sector, and gives the sector's slug.
+    fn add(&mut self, member: Member) -> Option<String> {
+        let slug = slug(member.sector.as_deref()?);
+        self.slugs.insert(member.symbol.clone(), slug.clone());
+        self.sectors.entry(slug.clone()).or_default().insert(member.symbol.clone(), member);
+        Some(slug)
+    }
 }
 
 fn member(row: &Row) -> Result<Member, tokio_postgres::Error> {

@@ -13,6 +13,7 @@ use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, symbols_of};
 
 use crate::resident::Resident;
+use crate::sectors::Sectors;
 use crate::served::Served;
 
 /// What every security is derived with.
@@ -30,6 +31,7 @@ pub(crate) struct Known {
     /// Whether the generation had no row yet when this was begun: of what is not known here there is none.
     pub is_new: bool,
     pub served: HashMap<Symbol, Served>,
+    pub sectors: Sectors,
     /// Securities whose closes alone did not suffice: of several sources, say, or with a bar in the wrong unit.
     pub whole: HashSet<Symbol>,
 }

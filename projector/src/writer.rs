@@ -27,8 +27,10 @@ const ADVANCE: &str = include_str!("../queries/checkpoint_advance.sql");
 pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
-/// Bytes of the log whose facts are a large change.
+const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
+/// Bytes of the log whose facts may be a large change, and the part of all facts' bytes that is one.
 const ANALYZE_AFTER: usize = 4 << 20;
+const ANALYZE_PART: i64 = 8;
 /// The read tables wait for the end of a backlog for so long, and when it is nearer than that for so long again.
 const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
 /// A backlog would hardly shrink if deriving took more than one part in so many of the time.
@@ -125,10 +127,7 @@ impl<'a> Writer<'a> {
                 // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
                 transaction.commit().await?;
                 failpoint!("projector.facts_committed");
-                if self.unanalyzed > ANALYZE_AFTER {
-                    self.reader.batch_execute(ANALYZE).await?;
-                    self.unanalyzed = 0;
-                }
+                self.analyze().await?;
                 transaction = client.transaction().await?;
                 lease::confirm(&transaction, &self.lease).await?;
                 // What was marked in between is cleared with the rest, so it is derived with it.
@@ -147,6 +146,18 @@ impl<'a> Writer<'a> {
         self.derivers = derivers;
         failpoint!("projector.committed");
         tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
+        Ok(())
+    }
+
+    /// Makes the statistics of the facts anew after a large change; the small ones of days are left to Postgres.
+    async fn analyze(&mut self) -> Result<(), RunError> {
+        if self.unanalyzed > ANALYZE_AFTER {
+            let bytes: i64 = self.reader.query_one(FACTS_BYTES, &[]).await?.try_get(0)?;
+            if i64::try_from(self.unanalyzed).is_ok_and(|change| change > bytes / ANALYZE_PART) {
+                self.reader.batch_execute(ANALYZE).await?;
+                self.unanalyzed = 0;
+            }
+        }
         Ok(())
     }
 

@@ -205,6 +205,10 @@ fn expected(day: i32) -> i64 {
 /// name.
 const NEXT_WEEKDAY: [(i64, usize); 8] = [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (3, 1), (2, 1), (1, 1)];
 
+/// By the weekday that they follow, from Monday on, days until each of the next five expected sessions.
+const WEEK: [[i32; 5]; 5] =
+    [[1, 2, 3, 4, 7], [1, 2, 3, 6, 7], [1, 2, 5, 6, 7], [1, 4, 5, 6, 7], [3, 4, 5, 6, 7]];
+
 /// The day of the week. Day 1 was a Monday.
 fn weekday(day: i32) -> usize {
     day.rem_euclid(7).unsigned_abs() as usize
@@ -228,18 +232,33 @@ fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
     let bars = usize::try_from(head.bars).map_err(|_| TOO_MANY)?;
     let steps = blocks::read(&mut rest, bars.saturating_sub(1))?;
     whole(rest)?;
+    Ok((head.scale, days_of(head.first_day, &steps, bars)?))
+}
+
+/// The days that these steps lead to from the first one, of which there are none where there are no bars.
+fn days_of(first_day: i32, steps: &[i64], bars: usize) -> Result<Vec<i32>, BarsError> {
     let mut days = Vec::with_capacity(bars);
-    days.extend((bars > 0).then_some(head.first_day));
-    let (mut day, mut on) = (head.first_day, weekday(head.first_day));
-    for step in steps {
+    days.extend((bars > 0).then_some(first_day));
+    let (mut day, mut on, mut steps) = (first_day, weekday(first_day), steps);
+    while let [step, later @ ..] = steps {
+        // Most weeks have five expected sessions in a row, which end on the weekday that they began after.
+        if let [0, 0, 0, 0, 0, later @ ..] = steps
+            && let Some(week) = on.checked_sub(1).and_then(|on| WEEK.get(on))
+            && let Some(end) = day.checked_add(7)
+        {
+            days.extend(week.map(|after| day + after));
+            (day, steps) = (end, later);
+            continue;
+        }
         let (until, next) = NEXT_WEEKDAY[on % NEXT_WEEKDAY.len()];
-        let after = (i64::from(day) + until).wrapping_add(step);
+        let after = (i64::from(day) + until).wrapping_add(*step);
         day = i32::try_from(after).map_err(|_| BarsError::Damaged("a day is none"))?;
         // Nearly every session is the expected one.
-        on = if step == 0 { next } else { weekday(day) };
+        on = if *step == 0 { next } else { weekday(day) };
         days.push(day);
+        steps = later;
     }
-    Ok((head.scale, days))
+    Ok(days)
 }
 
 /// Fails where a column goes on after its last value.

@@ -40,6 +40,20 @@ proptest! {
     }
 
     #[test]
+    fn days_of_weeks_with_holidays_and_weekend_sessions_come_back(
+        first in prop_oneof![4 => 720_000i32..740_000, 1 => Just(i32::MAX - 200), 1 => Just(i32::MIN)],
+        missing in prop::collection::btree_set(0i32..200, 0..30),
+        weekends in prop::collection::btree_set(0i32..200, 0..4),
+    ) {
+        let is_weekend = |day: i32| matches!(day.rem_euclid(7), 0 | 6);
+        let is_session = |day: &i32| weekends.contains(day) || !(is_weekend(first + day) || missing.contains(day));
+        let day: Vec<i32> = (0..200).filter(is_session).map(|day| first + day).collect();
+        let bars = Closes { close: vec![1; day.len()], day, ..Closes::default() };
+        let [days, ..] = bars.pack().unwrap();
+        prop_assert_eq!(unpack_days(&days).unwrap(), bars.day);
+    }
+
+    #[test]
     fn bars_that_follow_each_other_are_merged_as_others_are(
         bars in bars(), spare in 0usize..3, cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..3),
         scales in prop::collection::vec(0u32..3, 4),

@@ -126,13 +126,16 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     }
 }
 
-/// Newton's iteration from above, from a start within a factor of two: monotone, a dozen steps.
+/// Newton's iteration from above, monotone: from a power of two, or from Bernoulli's `1 + (value - 1) / n`, which is nearer
+/// where the root is near one, as that of a growth is.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     let degree = Decimal::from(n);
     let mut estimate = Decimal::TWO;
     while power(estimate, n).is_some_and(|p| p < value) {
         estimate = estimate.checked_mul(Decimal::TWO)?;
     }
+    let bernoulli = quotient(value - Decimal::ONE, degree)? + Decimal::ONE;
+    estimate = estimate.min(bernoulli);
     for _ in 0..200 {
         let slope = power(estimate, n - 1)?;
         let next = quotient(

@@ -5,6 +5,8 @@
 //! Rules hold from 1960 on; the days of half sessions are sessions. Early closings do not matter to end-of-day data.
 //! Source: the exchange's holiday notices and `exchange_calendars`.
 
+use std::sync::LazyLock;
+
 use chrono::{DateTime, Datelike, Days, NaiveDate, Utc, Weekday};
 use chrono_tz::America::New_York;
 
@@ -41,6 +43,24 @@ const CLOSINGS: [(i32, u32, u32); 27] = [
 
 /// Whether the exchange holds a session on `date`.
 pub fn is_session(date: NaiveDate) -> bool {
+    usize::try_from(date.num_days_from_ce() - FIRST_KNOWN)
+        .ok()
+        .and_then(|day| SESSIONS.get(day).copied())
+        .unwrap_or_else(|| is_session_by_rule(date))
+}
+
+/// 1950-01-01, days from the beginning of the common era.
+const FIRST_KNOWN: i32 = 711_858;
+/// Days that nearly all dates are among: a hundred years.
+const KNOWN: usize = 36_525;
+
+/// Whether the known days are sessions, found by the rule once: every dividend asks a few times.
+static SESSIONS: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let first = NaiveDate::from_num_days_from_ce_opt(FIRST_KNOWN);
+    first.into_iter().flat_map(|first| first.iter_days().take(KNOWN)).map(is_session_by_rule).collect()
+});
+
+fn is_session_by_rule(date: NaiveDate) -> bool {
     let weekend = matches!(date.weekday(), Weekday::Sat | Weekday::Sun);
     !weekend && !is_holiday(date) && !is_special_closing(date)
 }
@@ -220,6 +240,16 @@ mod tests {
             let (first, last) = (format!("{}-03-01", year(day)), format!("{}-04-30", year(day)));
             assert_eq!(closed_weekdays(date(&first), date(&last)), [&day[5..]], "{day}");
         }
+    }
+
+    #[test]
+    fn known_days_are_sessions_by_the_rule() {
+        let (first, last) = (date("1949-12-01"), date("2050-02-01"));
+        for day in first.iter_days().take_while(|day| *day <= last) {
+            assert_eq!(is_session(day), is_session_by_rule(day), "{day}");
+        }
+        assert_eq!(date("1950-01-01").num_days_from_ce(), FIRST_KNOWN);
+        assert_eq!(SESSIONS.len(), KNOWN);
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Member {
 }
 
 /// The rows of every sector the members name, by slug.
-pub fn sector_rows(members: &[Member], as_of: NaiveDate) -> Vec<SectorRow> {
+pub fn sector_rows<'a>(members: impl IntoIterator<Item = &'a Member>, as_of: NaiveDate) -> Vec<SectorRow> {
     let mut sectors: BTreeMap<String, Vec<&Member>> = BTreeMap::new();
     for member in members {
         if let Some(sector) = &member.sector {
