@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use futures::future::join_all;
-use harness::{Api, TestApp, eventually};
+use harness::{Api, Signal, TestApp, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -187,6 +187,22 @@ async fn floods_storms_and_half_closed_connections_pass_by() -> Result<()> {
     all_is_let_go(&api, before).await?;
     drop(half_closed);
     others_are_served(&api, &key).await
+}
+
+#[tokio::test]
+async fn a_storm_of_clients_waits_for_a_server_that_stands_still() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (mut api, key) = (app.api_serve().await?, app.key("professional").await?);
+    others_are_served(&api, &key).await?;
+    api.process.signal(Signal::STOP)?;
+    // Whoever found no place would be told so by nothing but its own next try, a second later.
+    let storm = join_all((0..1_000).map(|n| connect(&api, 100 + n % 20)));
+    let storm = tokio::time::timeout(Duration::from_millis(900), storm).await;
+    api.process.signal(Signal::CONT)?;
+    let storm = storm?.into_iter().collect::<Result<Vec<TcpStream>>>()?;
+    others_are_served(&api, &key).await?;
+    drop(storm);
+    Ok(())
 }
 
 /// What has the form of a key, its checksum included, and is none.

@@ -4,10 +4,10 @@
 with charged as (
   update accounts.limiter l
   set tokens = r.tokens, cap = r.cap, at = r.at, month = r.month, used = r.used
-  from unnest($1::bigint[], $2::double precision[], $3::integer[], $4::timestamptz[], $5::date[], $6::bigint[], $7::bigint[])
+  from unnest($1::bigint[], $2::double precision[], $3::integer[], $4::timestamptz[], $5::date[], $6::bigint[], $7::xid[])
     as r (account_id, tokens, cap, at, month, used, version)
-  where l.account_id = r.account_id and l.xmin::text::bigint = r.version
-  returning l.account_id, l.xmin::text::bigint as version
+  where l.account_id = r.account_id and l.xmin = r.version
+  returning l.account_id, l.xmin as version
 ), keys_charged as (
   update accounts.api_keys k set tokens = r.tokens, at = r.at
   from unnest($8::bigint[], $9::double precision[], $10::timestamptz[]) as r (id, tokens, at)

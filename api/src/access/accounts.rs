@@ -6,13 +6,14 @@ use tokio_postgres::{Error, Row};
 use super::bucket::Bucket;
 use super::decision::{Admitted, Call};
 use super::limiter::{KeyLimiter, Limiter};
+use super::row_version::RowVersion;
 
 /// An account's limits, and what tells whether they still hold.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) limiter: Limiter,
     /// The version of the row that was read or written; every change of the row gives it another.
-    pub(super) version: i64,
+    pub(super) version: RowVersion,
     /// Begins anew with every change by others, and ends what was read of its keys before.
     pub(super) epoch: u64,
     /// End of the paid period, when the tier falls to the next one; `None` when it has none or has ended.

@@ -1,7 +1,7 @@
 //! Statistics of calls by account, day, endpoint, key and outcome, written beside the requests.
 //!
 //! Invariants: no request waits for them; memory is bounded, and what does not fit is missing in the statistics and said
-//! in the log; limits depend on none of it. A process that is killed loses what it counted within the last second. What was
+//! in the log; limits depend on none of it. A process that is killed loses what it counted within the last seconds. What was
 //! not written is tried again only after the store gave it up too, so nothing is added twice while the connection lasts.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,8 @@ use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, Utc};
 use store::tls::MakeRustlsConnect;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
 use super::caller::Charge;
@@ -28,7 +29,12 @@ use crate::tasks::Tasks;
 const QUEUE: usize = 32_768;
 /// Rows that wait to be written.
 const ROWS: usize = 16_384;
-const PERIOD: Duration = Duration::from_millis(500);
+/// How often what waits is summed up: nobody is woken for one call.
+const SUMMED_EVERY: Duration = Duration::from_millis(100);
+/// How often sums are written, if they are few, and if they are many: by then they stand for more calls each.
+const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
+/// Rows that are few.
+const FEW: usize = 200;
 /// Rows written at once.
 const CHUNK: usize = 1_000;
 /// The longest wait for one answer of the store, which itself gives up well before.
@@ -104,21 +110,33 @@ struct Writer {
 
 impl Writer {
     async fn run(mut self, mut waiting: mpsc::Receiver<Call>) {
-        let mut due = interval(PERIOD);
+        let (mut due, mut written) = (interval(SUMMED_EVERY), Instant::now());
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut calls = Vec::new();
         loop {
-            tokio::select! {
-                count = waiting.recv_many(&mut calls, QUEUE) => {
-                    if count == 0 {
-                        break;
-                    }
-                    calls.drain(..).for_each(|call| self.add(call));
-                }
-                _ = due.tick() => self.write().await,
+            due.tick().await;
+            let may_come = self.sum_up(&mut waiting);
+            let [few, many] = WRITTEN_EVERY;
+            let rest = if self.sums.len() > FEW { many } else { few };
+            if written.elapsed() >= rest || self.sums.len() >= ROWS / 2 {
+                self.write().await;
+                written = Instant::now();
+            }
+            if !may_come {
+                break;
             }
         }
         self.write().await;
+    }
+
+    /// Sums up the calls that wait; `false` when no more can come.
+    fn sum_up(&mut self, waiting: &mut mpsc::Receiver<Call>) -> bool {
+        loop {
+            match waiting.try_recv() {
+                Ok(call) => self.add(call),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
     }
 
     fn add(&mut self, call: Call) {

@@ -13,6 +13,7 @@ use tokio_postgres::{Error, Row};
 use super::accounts::{Account, Accounts, Key};
 use super::clock::StoreClock;
 use super::credential::Presented;
+use super::row_version::RowVersion;
 
 /// Keys remembered at most; when there are more, all are forgotten.
 const MOST: usize = 65_536;
@@ -31,7 +32,7 @@ pub(super) struct Memory {
 }
 
 /// The versions of accounts' rows that were written.
-pub(super) type Written = HashMap<i64, i64, RandomState>;
+pub(super) type Written = HashMap<i64, RowVersion, RandomState>;
 
 impl Memory {
     pub(super) fn new() -> Self {

@@ -18,6 +18,7 @@ mod gate;
 pub(crate) mod headers;
 mod limiter;
 mod memory;
+mod row_version;
 mod store;
 pub(crate) mod throttle;
 

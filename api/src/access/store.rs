@@ -18,6 +18,7 @@ use super::credential::Presented;
 use super::decision::{AdmissionError, Admitted, Call, Outcome};
 use super::limiter::Limiter;
 use super::memory::{Memory, Written};
+use super::row_version::RowVersion;
 use crate::tasks::Tasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
@@ -116,7 +117,7 @@ impl Store {
         let times = column(list, |limiter| limiter.at);
         let months = column(list, |limiter| limiter.month);
         let used = column(list, |limiter| limiter.used);
-        let versions: Vec<i64> = list.iter().map(|account| account.version).collect();
+        let versions: Vec<RowVersion> = list.iter().map(|account| account.version).collect();
         let own: Vec<&OwnBucket> = accounts.own_buckets().collect();
         let keys: Vec<i64> = own.iter().map(|own| own.key).collect();
         let key_tokens: Vec<f64> = own.iter().map(|own| own.limiter.bucket.tokens).collect();

@@ -99,7 +99,11 @@ macro_rules! kept {
                 $(if kind == $record::KIND {
                     let mut said = records::read::<$record>(source, packed)?;
                     said.retain(|observation| observation.record.date().is_none_or(&owns));
-                    self.$list.append(&mut said);
+                    // Nearly always of one source and symbol.
+                    match self.$list.is_empty() {
+                        true => self.$list = said,
+                        false => self.$list.append(&mut said),
+                    }
                 })*
                 Ok(())
             }

@@ -133,7 +133,7 @@ impl Records {
 /// Reads what a source observed of one kind from its packed records.
 pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
     let packed = Packed::of(bytes)?;
-    let observation = |row| {
+    let observation = |row: &Row<'_>| {
         let record = match packed.fields(row)? {
             ([], mut values) => match (values.next(), values.next()) {
                 (Some(Fragment::Json(text)), None) => serde_json::from_str(text)?,
@@ -143,7 +143,12 @@ pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>
         };
         Ok(packed.observation(row, String::new())?.said(source, record)?)
     };
-    packed.rows.iter().map(observation).collect()
+    // Results that are collected come without a number, and are moved with each doubling.
+    let mut read = Vec::with_capacity(packed.rows.len());
+    for row in &packed.rows {
+        read.push(observation(row)?);
+    }
+    Ok(read)
 }
 
 impl<'a> Packed<'a> {
