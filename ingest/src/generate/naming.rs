@@ -28,26 +28,38 @@ const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
 /// Syllables of nine consonants and five vowels.
 const SYLLABLES: u64 = 45;
-/// Tickers of three syllables.
-const TICKERS: u64 = SYLLABLES * SYLLABLES * SYLLABLES;
+/// Securities whose tickers, current and former, have three syllables; those after them have four.
+const SHORT: u64 = SYLLABLES.pow(3) / 2;
+/// The most securities whose current and former tickers stay apart, and some more than any market has.
+pub(super) const MAX_SYMBOLS: u64 = 1_000_000;
 
-/// The `number`-th ticker: three syllables. No listed American ticker has six letters, so none is imitated.
-pub(super) fn ticker(number: u64) -> String {
+/// The ticker of a security. No listed American ticker has six letters, so none is imitated.
+pub(super) fn ticker(index: u64) -> String {
+    match index.checked_sub(SHORT) {
+        None => spelled(index, 3),
+        Some(later) => spelled(later, 4),
+    }
+}
+
+/// The ticker a renamed security had before; apart from all current ones.
+pub(super) fn former_ticker(index: u64) -> String {
+    let last = |syllables| SYLLABLES.pow(syllables) - 1;
+    match index.checked_sub(SHORT) {
+        None => spelled(last(3) - index, 3),
+        Some(later) => spelled(last(4) - later, 4),
+    }
+}
+
+/// The `number`-th ticker of so many syllables.
+fn spelled(number: u64, syllables: u32) -> String {
+    let tickers = SYLLABLES.pow(syllables);
     // The factor has no common divisor with the number of tickers: each number below it has its own ticker.
-    let mut rest = (number % TICKERS) * 48_271 % TICKERS;
-    let mut ticker = String::with_capacity(6);
-    for _ in 0..3 {
+    let mut rest = (number % tickers) * 48_271 % tickers;
+    let mut ticker = String::with_capacity(8);
+    for _ in 0..syllables {
         let syllable = (rest % SYLLABLES) as usize;
         rest /= SYLLABLES;
         ticker.extend([CONSONANTS[syllable / 5], VOWELS[syllable % 5]]);
     }
     ticker
 }
-
-/// The ticker a renamed security had before; apart from all current ones.
-pub(super) fn former_ticker(index: u64) -> String {
-    ticker(TICKERS - 1 - index)
-}
-
-/// The most securities whose current and former tickers stay apart.
-pub(super) const MAX_SYMBOLS: u64 = TICKERS / 2;

@@ -8,16 +8,26 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use harness::eventually;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/install");
 
-/// A running peer; it ends when this is dropped.
+/// A running peer; it ends when this is dropped, with the processes that it started.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) address: String,
-    _process: Child,
+    process: Child,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let leader = self.process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        if let Some(leader) = leader {
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
 }
 
 /// Installs the peers and starts those that this machine can run, one after the other as they are asked for.
@@ -67,10 +77,11 @@ impl Starting {
             .env("DATABASE", database)
             .stdin(Stdio::null())
             .kill_on_drop(true)
+            .process_group(0)
             .spawn()
             .with_context(|| format!("starting {}", self.program.display()))?;
         let address = format!("127.0.0.1:{port}");
         eventually(Duration::from_secs(60), async || Ok(TcpStream::connect(&address).await?)).await?;
-        Ok(Peer { name: self.name, address, _process: process })
+        Ok(Peer { name: self.name, address, process })
     }
 }
