@@ -45,7 +45,7 @@ pub(crate) async fn live(
     let key = app.key("professional").await?;
     let mut live = Live { app, api: &api, market, least, day: until };
     live.day("first day, nothing in memory", "bench", "").await?;
-    live.days(arguments.days).await?;
+    live.days(arguments.days, arguments.nights).await?;
     let split = market.last.keys().next().context("a symbol")?.clone();
     live.day("day with a split", "bench", &split).await?;
     live.corrections(arguments.corrections, &key).await?;
@@ -68,10 +68,19 @@ fn memory(projector: &Daemon) {
 
 impl Live<'_> {
     /// Days one after the other.
-    async fn days(&mut self, count: u32) -> Result<()> {
+    async fn days(&mut self, count: u32, nights: bool) -> Result<()> {
         let (mut seconds, before) = (Vec::new(), database_bytes(self.app).await?);
         for number in 1..=count as usize {
             seconds.push(self.day(&format!("day {number}"), "bench", "").await?);
+            if nights {
+                self.app
+                    .servers()
+                    .postgres
+                    .connect(self.app.database())
+                    .await?
+                    .batch_execute("vacuum")
+                    .await?;
+            }
             if number % DISK_EVERY == 0 {
                 let bytes = database_bytes(self.app).await?;
                 println!(

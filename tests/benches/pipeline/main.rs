@@ -43,6 +43,9 @@ struct Arguments {
     /// Days that are loaded one after the other, each timed
     #[arg(long, default_value_t = 20)]
     days: u32,
+    /// Vacuum between days, as Postgres does by itself in the hours that lie there
+    #[arg(long)]
+    nights: bool,
     /// Bars of the market that are also copied as rows
     #[arg(long, default_value_t = 2_000_000)]
     rows: usize,
