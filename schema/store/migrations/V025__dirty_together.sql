@@ -7,7 +7,7 @@ create table control.dirty (
   symbols text[] not null,
   reference boolean not null
 );
-comment on column control.dirty.symbols is 'the empty symbol asks to look again although the log is quiet';
+comment on column control.dirty.symbols is 'the empty symbol, with reference, asks to look again although the log is quiet';
 comment on column control.dirty.reference is 'true: security records changed, so identities are resolved again';
 
 insert into control.dirty (generation, symbols, reference)
