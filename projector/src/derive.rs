@@ -188,9 +188,8 @@ impl Deriver {
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
-            // The empty symbol only asks for a look.
-            let marked: Vec<&str> = row.try_get("symbols")?;
-            symbols.extend(marked.iter().filter_map(|symbol| symbol.parse::<Symbol>().ok()));
+            // The empty symbol, which is none, only asks for a look.
+            symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
         let first = self.directory.is_none();
         if first {

@@ -143,7 +143,7 @@ pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>
         };
         Ok(packed.observation(row, String::new())?.said(source, record)?)
     };
-    // Results that are collected come without a number, and are moved with each doubling.
+    // `collect` into a `Result` makes no room beforehand, and moves what it has with each doubling.
     let mut read = Vec::with_capacity(packed.rows.len());
     for row in &packed.rows {
         read.push(observation(row)?);
