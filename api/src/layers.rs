@@ -30,7 +30,7 @@ use crate::app::App;
 use crate::connection::Connection;
 use crate::error::ApiError;
 use crate::head;
-use crate::request_id::{self, REQUEST_ID_HEADER, RequestId};
+use crate::request_id::{self, RequestId};
 
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
 const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
@@ -167,13 +167,9 @@ async fn bounded(app: &App, answer: impl Future<Output = Result<Response, Infall
 /// Adds the headers that every response has.
 fn finish(app: &App, response: &mut Response, entry: Option<&Entry>, left: Left, id: &RequestId) {
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
-    let of_every = [
-        (REQUEST_ID_HEADER, id.header()),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::VARY, HeaderValue::from_static(vary)),
-    ];
+    let of_every = [id.header(), HeaderValue::from_static("nosniff"), HeaderValue::from_static(vary)];
     let target = response.headers_mut();
-    head::fill(target, of_every);
+    head::fill(target, &head::OF_EVERY, of_every);
     match entry {
         Some(Entry::Account(charge)) => headers::write(target, charge),
         Some(Entry::Failures(left)) => headers::write_address(target, *left, chrono::Utc::now()),

@@ -21,12 +21,13 @@ fn prices_with_one_bad_row() -> String {
 }
 
 /// Figures by name and labels, and the types of the names.
-struct Scrape {
+pub(crate) struct Scrape {
     text: String,
     values: BTreeMap<String, f64>,
 }
 
-async fn scrape(address: &str) -> Result<Scrape> {
+/// The figures that a program tells at this address.
+pub(crate) async fn scrape(address: &str) -> Result<Scrape> {
     let reply = client(PATIENCE)?.get(format!("http://{address}/metrics")).send().await?;
     let kind = reply.headers().get("content-type").context("a type")?.to_str()?.to_owned();
     ensure!(reply.status() == 200 && kind.starts_with("text/plain; version=0.0.4"), "{kind}");
@@ -40,7 +41,8 @@ async fn scrape(address: &str) -> Result<Scrape> {
 }
 
 impl Scrape {
-    fn value(&self, name: &str) -> Result<f64> {
+    /// One figure, by its name and labels.
+    pub(crate) fn value(&self, name: &str) -> Result<f64> {
         self.values.get(name).copied().with_context(|| format!("no {name} in\n{}", self.text))
     }
 

@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use futures::future::join_all;
 use harness::{Api, TestApp};
 
+use crate::metrics::scrape;
+
 /// A call that needs no data and counts.
 const CALL: &str = "/v1/stocks?limit=1";
 /// A call that the free tier does not include.
@@ -105,5 +107,90 @@ async fn contended_calls_are_all_decided() -> Result<()> {
         }
     }
     assert_eq!(app.sql_value::<i64>("select used from accounts.limiter").await?, 450);
+    Ok(())
+}
+
+/// Whatever others did to an account meanwhile, what flowed in since comes to what they left, and no more than a call is
+/// taken.
+#[tokio::test]
+async fn calls_are_taken_from_what_others_left() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve().await?;
+    let key = app.key("free").await?;
+    let left = "select tokens, extract(epoch from at)::float8, used, month::text, cap from accounts.limiter";
+    let others = [
+        ("tokens = 17.25, at = clock_timestamp(), used = 40", 200),
+        ("tokens = 3, at = clock_timestamp() - interval '20 seconds'", 200),
+        ("tokens = 0.5, at = clock_timestamp() - interval '1 hour', used = used + 1", 200),
+        // Another instance's clock is ahead.
+        ("tokens = 2, at = clock_timestamp() + interval '500 milliseconds'", 200),
+        ("tokens = 0.25, at = clock_timestamp()", 429),
+        ("tokens = 10, used = 4999", 200),
+        ("tokens = 10, used = 5000", 429),
+        ("tokens = 10, used = 5000, month = month - interval '1 month'", 200),
+        // Another tier's bucket, of which 7 are used.
+        ("tokens = 33, cap = 40, at = clock_timestamp()", 200),
+    ];
+    for (change, expected) in others {
+        // Known, and with more left than the change leaves.
+        app.sql(
+            "update accounts.limiter set tokens = 20, cap = 20, used = 0, at = clock_timestamp(),
+               month = date_trunc('month', now() at time zone 'utc')",
+            &[],
+        )
+        .await?;
+        for _ in 0..2 {
+            assert_eq!(status(&api, CALL, &key).await?, 200);
+        }
+        app.sql(&format!("update accounts.limiter set {change}"), &[]).await?;
+        let before = app.sql(left, &[]).await?.pop().context("a row")?;
+        assert_eq!(status(&api, CALL, &key).await?, expected, "{change}");
+        let after = app.sql(left, &[]).await?.pop().context("a row")?;
+        let number = |row: &tokio_postgres::Row, column| row.try_get::<_, f64>(column);
+        let cap: i32 = before.try_get(4)?;
+        let held = (number(&before, 0)? + f64::from(20 - cap)).max(0.0);
+        // Ten a minute flow in, up to twenty.
+        let flowed = (number(&after, 1)? - number(&before, 1)?).max(0.0) / 6.0;
+        let (used, month): (i64, String) = (before.try_get(2)?, before.try_get(3)?);
+        let used = if after.try_get::<_, String>(3)? == month { used } else { 0 };
+        // A call that is refused for the quota's sake is one of the minute's all the same.
+        let taken = if change.contains("0.25") { 0.0 } else { 1.0 };
+        let expected_tokens = (held + flowed).min(20.0) - taken;
+        assert!((number(&after, 0)? - expected_tokens).abs() < 1e-5, "{change}: {after:?} {expected_tokens}");
+        assert_eq!(after.try_get::<_, i64>(2)?, used + i64::from(expected == 200), "{change}");
+    }
+    Ok(())
+}
+
+/// Fails when an account that many instances serve has to be read before each call.
+#[tokio::test]
+async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (mut apis, mut figures) = (vec![], vec![]);
+    for _ in 0..3 {
+        let address = app.free_address()?;
+        apis.push(app.api_serve_with(&[("METRICS_LISTEN", &address)]).await?);
+        figures.push(address);
+    }
+    let key = app.key("premium").await?;
+    let statements = async || {
+        let mut statements = 0.0;
+        for address in &figures {
+            statements += scrape(address).await?.value("dds_admission_batch_calls_count")?;
+        }
+        anyhow::Ok(statements)
+    };
+    for api in apis.iter().chain(&apis) {
+        assert_eq!(status(api, CALL, &key).await?, 200);
+    }
+    let before = statements().await?;
+    for number in 0..30 {
+        assert_eq!(status(&apis[number % 3], CALL, &key).await?, 200);
+    }
+    assert!(
+        (statements().await? - before - 30.0).abs() < 0.5,
+        "{} for 30 calls",
+        statements().await? - before
+    );
     Ok(())
 }

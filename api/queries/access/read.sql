@@ -2,7 +2,7 @@
 -- Unknown, expired and deleted keys, and keys of deleted or disabled accounts, give no row.
 select r.place, k.id as key_id, k.expires_at, k.rate_per_minute as key_rate, k.tokens as key_tokens, k.at as key_at,
   l.account_id, a.paid_until, t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
-  l.tokens, l.cap, l.at, l.month, l.used, l.xmin as version, clock_timestamp() as now
+  l.tokens, l.cap, l.at, l.month, l.used, l.terms, l.xmin as version, clock_timestamp() as now
 from unnest($1::bytea[]) with ordinality as r (hash, place)
 join accounts.api_keys k on k.hash = r.hash
 join accounts.accounts a on a.id = k.account_id

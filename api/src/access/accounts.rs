@@ -14,14 +14,38 @@ pub(super) struct Account {
     pub(super) limiter: Limiter,
     /// The version of the row that was read or written; every change of the row gives it another.
     pub(super) version: RowVersion,
-    /// Begins anew with every change by others, and ends what was read of its keys before.
-    pub(super) epoch: u64,
+    /// The number of the terms that were read: of whatever decides beside the row's numbers.
+    pub(super) terms: i64,
     /// End of the paid period, when the tier falls to the next one; `None` when it has none or has ended.
     pub(super) paid_until: Option<DateTime<Utc>>,
     /// Whether it was read and not charged since.
     pub(super) fresh: bool,
-    /// Reads in a row that found it unchanged by others.
-    pub(super) quiet_reads: u8,
+    /// What the calls of this round want.
+    pub(super) wanted: Wanted,
+    /// How they get it.
+    pub(super) way: Way,
+    /// The version that its row was written as, once it was.
+    pub(super) written: Option<RowVersion>,
+}
+
+/// How an account is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Calls are decided on by what is remembered; what is left is written if the row is unchanged.
+    #[default]
+    Charged,
+    /// Calls that all pass are taken from the row as it is; what it held before them is known afterwards.
+    Taken,
+}
+
+/// What the calls of one round want of an account.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted {
+    pub(super) calls: i32,
+    /// How many of them count against the quota if they pass.
+    pub(super) counted: i32,
+    /// Whether a key's own bucket is asked, too.
+    pub(super) of_keys: bool,
 }
 
 /// A valid key.
@@ -29,8 +53,8 @@ pub(super) struct Account {
 pub(super) struct Key {
     pub(super) id: i64,
     pub(super) account: i64,
-    /// The account's epoch when the key was read; in another one it has to be read again.
-    pub(super) epoch: u64,
+    /// The account's terms under which it was read; under others it has to be read again.
+    pub(super) terms: i64,
     pub(super) expires_at: Option<DateTime<Utc>>,
     /// Its own bucket, if it has one.
     pub(super) own: Option<OwnBucket>,
@@ -41,6 +65,8 @@ pub(super) struct Key {
 pub(super) struct OwnBucket {
     pub(super) key: i64,
     pub(super) limiter: KeyLimiter,
+    /// The version of the account's row that it belongs to; every charge of it writes that row, too.
+    pub(super) version: RowVersion,
 }
 
 /// Accounts to charge together, and the keys that calls use.
@@ -53,12 +79,70 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    /// Decides on a call of the key at this position; `None` when its account has to be read first.
-    pub(super) fn decide(&mut self, call: &Call, place: usize) -> Option<Admitted> {
-        let (account, key) = self.keys.get_mut(place)?.as_mut()?;
+    /// Adds a call of the key at this position to what is wanted of its account.
+    pub(super) fn want(&mut self, call: &Call, place: usize) {
+        let Some((account, key)) = &self.keys[place] else { return };
+        let account = &mut self.list[*account];
+        account.wanted.calls += 1;
+        account.wanted.counted += i32::from(account.limiter.counts(call));
+        account.wanted.of_keys |= key.own.is_some();
+    }
+
+    /// Takes from each account what is wanted of it if, by what is remembered, all of it passes. One that was just read is
+    /// charged, which also brings another month or another tier's bucket into its row.
+    pub(super) fn plan(&mut self) {
+        for account in &mut self.list {
+            let Wanted { calls, counted, of_keys } = account.wanted;
+            let is_taken = !account.fresh && !of_keys && account.limiter.suffices(calls, counted);
+            account.way = if is_taken { Way::Taken } else { Way::Charged };
+        }
+    }
+
+    /// The accounts that are written so.
+    pub(super) fn of_way(&self, way: Way) -> Vec<&Account> {
+        self.list.iter().filter(|account| account.way == way).collect()
+    }
+
+    /// Decides on a call of the key at this position if its account is written so; `None` too when that has to be read
+    /// first.
+    pub(super) fn decide(&mut self, call: &Call, place: usize, way: Way) -> Option<Admitted> {
+        let (account, key) = self.keys[place].as_mut()?;
+        let account = Some(&mut self.list[*account]).filter(|account| account.way == way)?;
         let own = key.own.as_mut().map(|own| &mut own.limiter);
-        let admitted = self.list.get_mut(*account)?.limiter.decide(call, own);
+        let admitted = account.limiter.decide(call, own);
         Some(Admitted { key: key.id, ..admitted })
+    }
+
+    /// Notes that the row of an account was written, as this version.
+    pub(super) fn note(&mut self, account: i64, version: RowVersion) -> Option<&mut Account> {
+        let position = self.list.binary_search_by_key(&account, |account| account.limiter.account).ok()?;
+        let account = &mut self.list[position];
+        account.written = Some(version);
+        Some(account)
+    }
+
+    /// Notes the rows that calls were taken from.
+    pub(super) fn note_taken(&mut self, row: &Row) -> Result<(), Error> {
+        let (accounts, versions): (Vec<i64>, Vec<RowVersion>) =
+            (row.try_get("accounts")?, row.try_get("versions")?);
+        let (tokens, times): (Vec<f64>, Vec<DateTime<Utc>>) = (row.try_get("tokens")?, row.try_get("times")?);
+        let used: Vec<i64> = row.try_get("used")?;
+        let left = tokens.into_iter().zip(times).zip(used);
+        for ((account, version), ((tokens, at), used)) in accounts.into_iter().zip(versions).zip(left) {
+            if let Some(account) = self.note(account, version) {
+                // What it held before, from which its calls are decided on one after the other.
+                let Wanted { calls, counted, .. } = account.wanted;
+                account.limiter.bucket.tokens = tokens + f64::from(calls);
+                (account.limiter.at, account.limiter.used) = (at, used - i64::from(counted));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the account of the key at this position was written; `None` when it has to be read first.
+    pub(super) fn is_written(&self, place: usize) -> Option<bool> {
+        let (account, _) = self.keys[place].as_ref()?;
+        Some(self.list[*account].written.is_some())
     }
 
     /// The buckets of keys that have a rate of their own.
@@ -68,7 +152,7 @@ impl Accounts {
 }
 
 impl Account {
-    /// Reads an account from a row; its epoch is for the caller to set.
+    /// Reads an account from a row.
     pub(super) fn read(row: &Row, now: DateTime<Utc>) -> Result<Self, Error> {
         let bucket = Bucket {
             rate_per_minute: row.try_get("rate_per_minute")?,
@@ -89,10 +173,12 @@ impl Account {
         Ok(Self {
             limiter,
             version: row.try_get("version")?,
-            epoch: 0,
+            terms: row.try_get("terms")?,
             paid_until,
             fresh: true,
-            quiet_reads: 0,
+            wanted: Wanted::default(),
+            way: Way::default(),
+            written: None,
         })
     }
 }
@@ -101,21 +187,21 @@ impl Key {
     /// Reads a key from the row that its account was read from.
     pub(super) fn read(row: &Row, now: DateTime<Utc>, account: &Account) -> Result<Self, Error> {
         let own = match row.try_get::<_, Option<i32>>("key_rate")? {
-            Some(rate) => Some(OwnBucket::read(row, rate, now)?),
+            Some(rate) => Some(OwnBucket::read(row, rate, now, account.version)?),
             None => None,
         };
         let expires_at = row.try_get("expires_at")?;
         let id = row.try_get("key_id")?;
-        Ok(Self { id, account: account.limiter.account, epoch: account.epoch, expires_at, own })
+        Ok(Self { id, account: account.limiter.account, terms: account.terms, expires_at, own })
     }
 }
 
 impl OwnBucket {
-    fn read(row: &Row, rate: i32, now: DateTime<Utc>) -> Result<Self, Error> {
+    fn read(row: &Row, rate: i32, now: DateTime<Utc>, version: RowVersion) -> Result<Self, Error> {
         // A key never used is full.
         let tokens = row.try_get::<_, Option<f64>>("key_tokens")?.unwrap_or(f64::from(rate));
         let at = row.try_get::<_, Option<DateTime<Utc>>>("key_at")?.unwrap_or(now);
         let limiter = KeyLimiter { bucket: Bucket { rate_per_minute: rate, burst: rate, tokens }, at };
-        Ok(Self { key: row.try_get("key_id")?, limiter })
+        Ok(Self { key: row.try_get("key_id")?, limiter, version })
     }
 }

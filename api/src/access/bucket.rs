@@ -21,7 +21,8 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    fn rate_per_second(&self) -> f64 {
+    /// Calls that flow in each second.
+    pub(super) fn rate_per_second(&self) -> f64 {
         f64::from(self.rate_per_minute.max(1)) / 60.0
     }
 

@@ -124,8 +124,9 @@ fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>
 }
 
 fn bearer_token(value: &str) -> Option<&str> {
-    let (scheme, rest) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| rest.trim_start_matches(' '))
+    let (scheme, rest) = value.split_at_checked("bearer".len())?;
+    let rest = rest.strip_prefix(' ').filter(|_| scheme.eq_ignore_ascii_case("bearer"))?;
+    Some(rest.trim_start_matches(' '))
 }
 
 /// Whether a query string carries a key, under any usual name or by its look.

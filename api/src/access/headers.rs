@@ -1,10 +1,14 @@
 //! The numbers a client sees about its limits.
 
+use std::array;
+use std::cell::RefCell;
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use bytes::BytesMut;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use smallvec::SmallVec;
 
+use super::bucket::{Bucket, Usage};
 use super::caller::Charge;
 use super::throttle::Left;
 use crate::head;
@@ -17,15 +21,33 @@ const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining")
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
-/// As many as a response has for an account.
-const MANY: usize = 8;
 /// What a response for an account has, in this order.
-pub(crate) const OF_ACCOUNT: [HeaderName; MANY] =
-    [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
+pub(crate) static OF_ACCOUNT: [HeaderName; 8] =
+    [RATE_LIMIT, QUOTA_LIMIT, QUOTA_RESET, POLICY, RATE_REMAINING, RATE_RESET, QUOTA_REMAINING, STATE];
+/// What a response for an address has.
+static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
 /// What a response for an address has not.
 const OF_ACCOUNT_ALONE: [HeaderName; 5] = [QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
 /// Bytes of all values together, seldom more.
 const ROOM: usize = 256;
+/// Terms whose values a thread remembers; there are few tiers, and a month is long.
+const REMEMBERED: usize = 16;
+
+/// What does not change from call to call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Terms {
+    rate_per_minute: i32,
+    burst: i32,
+    quota: i64,
+    quota_reset: i64,
+}
+
+/// The values of the first four headers of an account.
+type OfTerms = [HeaderValue; 4];
+
+thread_local! {
+    static OF_TERMS: RefCell<Vec<(Terms, OfTerms)>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Writes what an account has left.
 pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
@@ -35,20 +57,41 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
         true => (0, usage.quota_reset()),
         false => (bucket.remaining(), usage.reset()),
     };
+    let left = usage.quota_left();
     let mut values = Values::default();
-    values.rate(i64::from(bucket.rate_per_minute), remaining, reset);
-    values.number(QUOTA_LIMIT, usage.quota);
-    values.number(QUOTA_REMAINING, usage.quota_left());
-    values.number(QUOTA_RESET, usage.quota_reset());
-    let (burst, window) = (bucket.burst, bucket.window());
-    let (quota, month) = (usage.quota, usage.month());
-    let rate = [("\"rate\";q=", i64::from(burst)), (";w=", window)];
-    values.named(POLICY, [rate, [(", \"month\";q=", quota), (";w=", month)]]);
-    let (calls, until_full) = (bucket.whole(), bucket.until_full());
-    let (left, until_reset) = (usage.quota_left(), usage.until_quota_reset());
-    let rate = [("\"rate\";r=", calls), (";t=", until_full)];
-    values.named(STATE, [rate, [(", \"month\";r=", left), (";t=", until_reset)]]);
-    head::fill(headers, values.all);
+    values.number(remaining);
+    values.number(reset);
+    values.number(left);
+    values.pair([("\"rate\";r=", bucket.whole()), (";t=", bucket.until_full())]);
+    values.pair([(", \"month\";r=", left), (";t=", usage.until_quota_reset())]);
+    values.end();
+    let [limit, quota, quota_reset, policy] = of_terms(usage);
+    let [remaining, reset, left, state] = values.all();
+    let all = [limit, quota, quota_reset, policy, remaining, reset, left, state];
+    head::fill(headers, &OF_ACCOUNT, all);
+}
+
+fn of_terms(usage: &Usage) -> OfTerms {
+    let Bucket { rate_per_minute, burst, .. } = usage.bucket;
+    let terms = Terms { rate_per_minute, burst, quota: usage.quota, quota_reset: usage.quota_reset() };
+    OF_TERMS.with_borrow_mut(|remembered| {
+        if let Some((_, values)) = remembered.iter().find(|(of, _)| *of == terms) {
+            return values.clone();
+        }
+        let mut values = Values::default();
+        values.number(i64::from(rate_per_minute));
+        values.number(terms.quota);
+        values.number(terms.quota_reset);
+        values.pair([("\"rate\";q=", i64::from(burst)), (";w=", usage.bucket.window())]);
+        values.pair([(", \"month\";q=", terms.quota), (";w=", usage.month())]);
+        values.end();
+        let values = values.all();
+        if remembered.len() >= REMEMBERED {
+            remembered.clear();
+        }
+        remembered.push((terms, values.clone()));
+        values
+    })
 }
 
 /// Writes what an address has left, for responses without an account.
@@ -58,60 +101,63 @@ pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<U
     let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
     debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
     let mut values = Values::default();
-    values.rate(limit, remaining, reset.max(now.timestamp() + 1));
-    head::fill(headers, values.all);
+    values.number(limit);
+    values.number(remaining);
+    values.number(reset.max(now.timestamp() + 1));
+    head::fill(headers, &OF_ADDRESS, values.all());
     for name in OF_ACCOUNT_ALONE {
         headers.remove(name);
     }
 }
 
-/// Headers whose values share one piece of memory.
+/// Values of headers in their order, which share one piece of memory.
 struct Values {
-    all: SmallVec<[(HeaderName, HeaderValue); MANY]>,
-    text: BytesMut,
+    text: Vec<u8>,
+    /// Where each ends.
+    ends: SmallVec<[usize; 4]>,
     digits: itoa::Buffer,
 }
 
 impl Default for Values {
     fn default() -> Self {
-        Self { all: SmallVec::new(), text: BytesMut::with_capacity(ROOM), digits: itoa::Buffer::new() }
+        Self { text: Vec::with_capacity(ROOM), ends: SmallVec::new(), digits: itoa::Buffer::new() }
     }
 }
 
 impl Values {
-    /// The three headers every response has.
-    fn rate(&mut self, limit: i64, remaining: i64, reset: i64) {
-        self.number(RATE_LIMIT, limit);
-        self.number(RATE_REMAINING, remaining);
-        self.number(RATE_RESET, reset);
-    }
-
-    /// A header of one number.
-    fn number(&mut self, name: HeaderName, value: i64) {
+    /// A value of one number.
+    fn number(&mut self, value: i64) {
         self.text.extend_from_slice(self.digits.format(value).as_bytes());
-        self.end(name);
+        self.end();
     }
 
-    /// A header of numbers, each behind its name.
-    fn named(&mut self, name: HeaderName, values: [[(&str, i64); 2]; 2]) {
-        for (name, value) in values.as_flattened() {
+    /// Two numbers of a value, each behind its name.
+    fn pair(&mut self, numbers: [(&str, i64); 2]) {
+        for (name, number) in numbers {
             self.text.extend_from_slice(name.as_bytes());
-            self.text.extend_from_slice(self.digits.format(*value).as_bytes());
+            self.text.extend_from_slice(self.digits.format(number).as_bytes());
         }
-        self.end(name);
     }
 
-    /// A header of what was written since the one before.
-    fn end(&mut self, name: HeaderName) {
-        if let Ok(value) = HeaderValue::from_maybe_shared(self.text.split().freeze()) {
-            self.all.push((name, value));
-        }
+    /// Ends a value.
+    fn end(&mut self) {
+        self.ends.push(self.text.len());
+    }
+
+    /// The values, of which there are so many.
+    fn all<const N: usize>(self) -> [HeaderValue; N] {
+        let (text, mut start) = (Bytes::from(self.text), 0);
+        array::from_fn(|place| {
+            let end = self.ends.get(place).copied().unwrap_or(start);
+            let value = HeaderValue::from_maybe_shared(text.slice(start..end));
+            start = end;
+            value.unwrap_or(HeaderValue::from_static(""))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bucket::{Bucket, Usage};
     use super::*;
 
     #[test]

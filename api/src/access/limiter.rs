@@ -45,10 +45,24 @@ impl Limiter {
         }
     }
 
+    /// Whether the tier includes a call.
+    fn includes(&self, call: &Call) -> bool {
+        self.tier.rank() >= call.need
+    }
+
+    /// Whether a call counts against the quota if it passes.
+    pub(super) fn counts(&self, call: &Call) -> bool {
+        call.counted && self.includes(call)
+    }
+
+    /// Whether so many calls, of which so many count, find neither the bucket empty nor the quota used up.
+    pub(super) fn suffices(&self, calls: i32, counted: i32) -> bool {
+        self.bucket.whole() >= i64::from(calls) && self.used + i64::from(counted) <= self.monthly_quota
+    }
+
     /// Charges one call as due, to the account and to its key's own bucket.
     pub(super) fn decide(&mut self, call: &Call, mut key: Option<&mut KeyLimiter>) -> Admitted {
-        let included = self.tier.rank() >= call.need;
-        let counts = included && call.counted;
+        let (included, counts) = (self.includes(call), self.counts(call));
         let granted = self.bucket.whole() > 0 && key.as_ref().is_none_or(|key| key.bucket.whole() > 0);
         let passed = granted && (!counts || self.used < self.monthly_quota);
         if granted {

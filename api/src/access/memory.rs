@@ -1,7 +1,7 @@
 //! Accounts as they were last read or written, so that their next calls can be charged without reading them first.
 //!
-//! Invariant: what is remembered decides nothing by itself. An account is charged only if its row still is the one that
-//! is remembered, and whatever a decision depends on gives that row a new version.
+//! Invariant: what is remembered decides nothing by itself. Calls are taken from an account only under the terms that
+//! are remembered, and only if its row holds enough; whatever else is written to it needs the row to be the very one.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -10,16 +10,12 @@ use chrono::{DateTime, Utc};
 use foldhash::fast::RandomState;
 use tokio_postgres::{Error, Row};
 
-use super::accounts::{Account, Accounts, Key};
+use super::accounts::{Account, Accounts, Key, Wanted};
 use super::clock::StoreClock;
 use super::credential::Presented;
-use super::row_version::RowVersion;
 
 /// Keys remembered at most; when there are more, all are forgotten.
 const MOST: usize = 65_536;
-/// An account that another instance changed is read before every charge until so many reads in a row have found it
-/// unchanged. Until then a charge by what is remembered would mostly be refused.
-const QUIET_READS: u8 = 3;
 
 /// Accounts by their keys.
 #[derive(Debug)]
@@ -28,15 +24,11 @@ pub(super) struct Memory {
     /// By their tags.
     keys: HashMap<u128, Key, RandomState>,
     accounts: HashMap<i64, Account, RandomState>,
-    epochs: u64,
 }
-
-/// The versions of accounts' rows that were written.
-pub(super) type Written = HashMap<i64, RowVersion, RandomState>;
 
 impl Memory {
     pub(super) fn new() -> Self {
-        Self { clock: StoreClock::new(), keys: HashMap::default(), accounts: HashMap::default(), epochs: 0 }
+        Self { clock: StoreClock::new(), keys: HashMap::default(), accounts: HashMap::default() }
     }
 
     /// Takes the accounts that may be charged unread, with their buckets filled up to the present, and these keys.
@@ -59,8 +51,12 @@ impl Memory {
 
     fn key(&self, tag: u128, now: DateTime<Utc>) -> Option<Key> {
         let valid = |key: &&Key| {
-            let epoch = self.accounts.get(&key.account).map(|account| account.epoch);
-            epoch == Some(key.epoch) && key.expires_at.is_none_or(|end| end > now)
+            let account = self.accounts.get(&key.account);
+            let stands = |account: &Account| {
+                key.terms == account.terms
+                    && key.own.as_ref().is_none_or(|own| own.version == account.version)
+            };
+            account.is_some_and(stands) && key.expires_at.is_none_or(|end| end > now)
         };
         let mut key = self.keys.get(&tag).filter(valid)?.clone();
         if let Some(own) = &mut key.own {
@@ -70,30 +66,26 @@ impl Memory {
     }
 
     fn account(&mut self, id: i64, now: DateTime<Utc>) -> Option<Account> {
-        let known = self.accounts.get(&id)?;
-        let is_usable = known.fresh || known.quiet_reads >= QUIET_READS;
-        if !is_usable || known.paid_until.is_some_and(|end| end <= now) {
-            return None;
-        }
-        let mut account = self.accounts.remove(&id)?;
+        let paid = |account: &Account| account.paid_until.is_none_or(|end| end > now);
+        let mut account = self.accounts.remove(&id).filter(paid)?;
         account.limiter.advance(now);
+        (account.wanted, account.written) = (Wanted::default(), None);
         Some(account)
     }
 
-    /// Remembers accounts that were taken from here. One that was not written had been changed by another instance.
-    pub(super) fn put_back(&mut self, presented: &[Presented], accounts: Accounts, written: &Written) {
-        for (presented, key) in presented.iter().zip(accounts.keys) {
-            let Some((_, key)) = key else { continue };
-            if key.own.is_some() && written.contains_key(&key.account) {
+    /// Remembers those accounts that were written; of the others the present numbers are not known.
+    pub(super) fn put_back(&mut self, presented: &[Presented], accounts: Accounts) {
+        let Accounts { list, keys } = accounts;
+        for (presented, key) in presented.iter().zip(keys) {
+            let Some((account, mut key)) = key else { continue };
+            if let (Some(own), Some(version)) = (&mut key.own, list[account].written) {
+                own.version = version;
                 self.keys.insert(presented.tag, key);
             }
         }
-        for mut account in accounts.list {
-            account.fresh = false;
-            match written.get(&account.limiter.account) {
-                Some(version) => account.version = *version,
-                None => account.quiet_reads = 0,
-            }
+        for mut account in list {
+            let Some(version) = account.written else { continue };
+            (account.version, account.fresh) = (version, false);
             self.accounts.insert(account.limiter.account, account);
         }
     }
@@ -105,20 +97,7 @@ impl Memory {
             self.accounts.clear();
         }
         let now = row.try_get("now")?;
-        let mut account = Account::read(row, now)?;
-        let known = self.accounts.get(&account.limiter.account);
-        match known.filter(|known| known.version == account.version) {
-            // Nobody else changed it.
-            Some(known) => {
-                (account.epoch, account.quiet_reads) =
-                    (known.epoch, known.quiet_reads.saturating_add(u8::from(!known.fresh)));
-            }
-            None => {
-                self.epochs += 1;
-                account.epoch = self.epochs;
-                account.quiet_reads = if known.is_none() { QUIET_READS } else { 0 };
-            }
-        }
+        let account = Account::read(row, now)?;
         self.keys.insert(presented.tag, Key::read(row, now, &account)?);
         self.accounts.insert(account.limiter.account, account);
         Ok(())

@@ -1,7 +1,7 @@
 //! Where limits stand: Postgres.
 //!
-//! Invariants: an account is charged only by whoever knows what its row holds and finds it unchanged; rows are locked in
-//! the order of their accounts.
+//! Invariants: calls that pass are taken from an account's row as it is; whatever else is written to it is written only by
+//! whoever knows what it holds and finds it unchanged; rows are locked in the order of their accounts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -12,16 +12,15 @@ use futures::future;
 use store::tls::MakeRustlsConnect;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
-use super::accounts::{Account, Accounts, OwnBucket};
+use super::accounts::{Account, Accounts, OwnBucket, Way};
 use super::counter::{Counter, Sum};
 use super::credential::Presented;
 use super::decision::{AdmissionError, Admitted, Call, Outcome};
-use super::limiter::Limiter;
-use super::memory::{Memory, Written};
-use super::row_version::RowVersion;
+use super::memory::Memory;
 use crate::tasks::Tasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
+const TAKE: &str = include_str!("../../queries/access/take.sql");
 const CHARGE: &str = include_str!("../../queries/access/charge.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
@@ -31,6 +30,7 @@ const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 pub(super) struct Store {
     client: Client,
     read: Statement,
+    take: Statement,
     charge: Statement,
     refund: Statement,
 }
@@ -41,6 +41,7 @@ impl Store {
         tasks.spawn(connection);
         Ok(Self {
             read: client.prepare(READ).await?,
+            take: client.prepare(TAKE).await?,
             charge: client.prepare(CHARGE).await?,
             refund: client.prepare(REFUND).await?,
             client,
@@ -51,8 +52,9 @@ impl Store {
         !self.client.is_closed()
     }
 
-    /// Decides on calls in their order. Remembered accounts are charged if their rows are unchanged; the others are read,
-    /// and their calls are decided on in the next round. After an error the caller drops the connection.
+    /// Decides on calls in their order. What is wanted of remembered accounts is taken from their rows, or they are charged
+    /// if their rows are unchanged; the others are read, and their calls are decided on in the next round. After an error
+    /// the caller drops the connection.
     pub(super) async fn decide(
         &self,
         memory: &mut Memory,
@@ -60,37 +62,46 @@ impl Store {
     ) -> Result<Vec<Outcome>, AdmissionError> {
         let (keys, places) = distinct(calls);
         let mut accounts = memory.take(&keys);
-        let decisions: Vec<Option<Admitted>> =
-            calls.iter().zip(&places).map(|(call, place)| accounts.decide(call, *place)).collect();
+        let placed = || calls.iter().zip(places.iter().copied());
+        placed().for_each(|(call, place)| accounts.want(call, place));
+        accounts.plan();
+        let decided: Vec<Option<Admitted>> =
+            placed().map(|(call, place)| accounts.decide(call, place, Way::Charged)).collect();
         let unknown = |place: &usize| accounts.keys[*place].is_none();
         let asked: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();
-        // Both are on their way before either is answered, and done in this order.
-        let (charged, rows) = future::try_join(
+        // All are on their way before one is answered, and done in this order.
+        let (taken, charged, rows) = future::try_join3(
+            self.take(&accounts.of_way(Way::Taken)),
             self.charge(&accounts),
             self.read(asked.iter().map(|place| keys[*place].hash()).collect()),
         )
         .await?;
-        if let Some(row) = charged.first().or(rows.first()) {
+        if let Some(row) = taken.as_ref().or(charged.first()).or(rows.first()) {
             memory.clock.learn(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
         }
-        let written: Written = pairs(&charged)?;
-        memory.put_back(&keys, accounts, &written);
-        let mut valid = vec![false; keys.len()];
-        for row in &rows {
-            let position: i64 = row.try_get("place")?;
-            let position = usize::try_from(position - 1).ok().and_then(|position| asked.get(position));
-            let place = *position.ok_or(AdmissionError::Misplaced)?;
-            memory.learn(&keys[place], row)?;
-            valid[place] = true;
+        for row in &charged {
+            accounts.note(row.try_get("account_id")?, row.try_get("version")?);
         }
-        let outcome = |(decision, place): (Option<Admitted>, usize)| match decision {
-            Some(admitted) if written.contains_key(&admitted.account) => Outcome::Decided(Some(admitted)),
-            Some(_) => Outcome::Open,
-            None if valid[place] => Outcome::Open,
-            None => Outcome::Decided(None),
-        };
-        Ok(decisions.into_iter().zip(places).map(outcome).collect())
+        if let Some(row) = &taken {
+            accounts.note_taken(row)?;
+        }
+        let mut found = vec![None; keys.len()];
+        for row in &rows {
+            found[place_of(row, &asked)?] = Some(row);
+        }
+        let outcome =
+            |((call, place), decided): ((&Call, usize), Option<Admitted>)| match accounts.is_written(place) {
+                Some(true) => Outcome::Decided(decided.or_else(|| accounts.decide(call, place, Way::Taken))),
+                None if found[place].is_none() => Outcome::Decided(None),
+                Some(false) | None => Outcome::Open,
+            };
+        let outcomes = placed().zip(decided).map(outcome).collect();
+        memory.put_back(&keys, accounts);
+        for (key, row) in keys.iter().zip(found) {
+            row.map_or(Ok(()), |row| memory.learn(key, row))?;
+        }
+        Ok(outcomes)
     }
 
     async fn read(&self, hashes: Vec<[u8; 32]>) -> Result<Vec<Row>, Error> {
@@ -101,23 +112,42 @@ impl Store {
         self.client.query(&self.read, &[&hashes]).await
     }
 
+    /// Takes calls from these accounts' rows, which is the common case: nothing has to be known of the numbers in them.
+    async fn take(&self, accounts: &[&Account]) -> Result<Option<Row>, Error> {
+        if accounts.is_empty() {
+            return Ok(None);
+        }
+        let ids = column(accounts, |account| account.limiter.account);
+        let terms = column(accounts, |account| account.terms);
+        let rates = column(accounts, |account| account.limiter.bucket.rate_per_second());
+        let sizes = column(accounts, |account| account.limiter.bucket.burst);
+        let times = column(accounts, |account| account.limiter.at);
+        let months = column(accounts, |account| account.limiter.month);
+        let quotas = column(accounts, |account| account.limiter.monthly_quota);
+        let calls = column(accounts, |account| account.wanted.calls);
+        let counted = column(accounts, |account| account.wanted.counted);
+        self.client
+            .query_opt(
+                &self.take,
+                &[&ids, &terms, &rates, &sizes, &times, &months, &quotas, &calls, &counted],
+            )
+            .await
+    }
+
     /// Writes the accounts whose rows are still those that were read; of refused calls too, or a clock set back would
     /// never be noticed.
     async fn charge(&self, accounts: &Accounts) -> Result<Vec<Row>, Error> {
-        fn column<T>(accounts: &[Account], field: impl Fn(&Limiter) -> T) -> Vec<T> {
-            accounts.iter().map(|account| field(&account.limiter)).collect()
-        }
-        let list = &accounts.list;
+        let list = accounts.of_way(Way::Charged);
         if list.is_empty() {
             return Ok(vec![]);
         }
-        let ids = column(list, |limiter| limiter.account);
-        let tokens = column(list, |limiter| limiter.bucket.tokens);
-        let sizes = column(list, |limiter| limiter.bucket.burst);
-        let times = column(list, |limiter| limiter.at);
-        let months = column(list, |limiter| limiter.month);
-        let used = column(list, |limiter| limiter.used);
-        let versions: Vec<RowVersion> = list.iter().map(|account| account.version).collect();
+        let ids = column(&list, |account| account.limiter.account);
+        let tokens = column(&list, |account| account.limiter.bucket.tokens);
+        let sizes = column(&list, |account| account.limiter.bucket.burst);
+        let times = column(&list, |account| account.limiter.at);
+        let months = column(&list, |account| account.limiter.month);
+        let used = column(&list, |account| account.limiter.used);
+        let versions = column(&list, |account| account.version);
         let own: Vec<&OwnBucket> = accounts.own_buckets().collect();
         let keys: Vec<i64> = own.iter().map(|own| own.key).collect();
         let key_tokens: Vec<f64> = own.iter().map(|own| own.limiter.bucket.tokens).collect();
@@ -156,9 +186,15 @@ impl Store {
     }
 }
 
-/// The accounts that were written, and the versions of their rows.
-fn pairs(rows: &[Row]) -> Result<Written, Error> {
-    rows.iter().map(|row| Ok((row.try_get("account_id")?, row.try_get("version")?))).collect()
+fn column<T>(accounts: &[&Account], field: impl Fn(&Account) -> T) -> Vec<T> {
+    accounts.iter().map(|account| field(account)).collect()
+}
+
+/// Which of the keys that were asked for is in a row, by its position among all.
+fn place_of(row: &Row, asked: &[usize]) -> Result<usize, AdmissionError> {
+    let place: i64 = row.try_get("place")?;
+    let place = usize::try_from(place - 1).ok().and_then(|place| asked.get(place));
+    place.copied().ok_or(AdmissionError::Misplaced)
 }
 
 /// The keys of calls, each once, and which of them each call has.

@@ -9,7 +9,6 @@ use axum::response::Response;
 use crate::access::headers;
 use crate::head;
 use crate::parameters::Format;
-use crate::request_id::REQUEST_ID_HEADER;
 
 /// How long a client may use an answer without asking again, seconds.
 const MAX_AGE: &str = "private, max-age=60";
@@ -33,40 +32,37 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
     response
 }
 
-/// What every answer has of its own.
-const OWN: [HeaderName; 4] =
-    [header::ETAG, header::CONTENT_TYPE, header::CONTENT_LENGTH, header::CACHE_CONTROL];
-/// What every response has beside its limits.
-const EVERY: [HeaderName; 3] = [REQUEST_ID_HEADER, header::X_CONTENT_TYPE_OPTIONS, header::VARY];
+/// What differs from answer to answer, in this order.
+static OWN: [HeaderName; 2] = [header::ETAG, header::CONTENT_LENGTH];
+/// The heads of an account's answers, of which [`head::fill`] puts in what is empty: here, and where every response leaves.
+static JSON: LazyLock<HeaderMap> = LazyLock::new(|| begun("application/json"));
+static CSV: LazyLock<HeaderMap> = LazyLock::new(|| begun("text/csv; charset=utf-8; header=present"));
 
-/// The head of an account's answer, of which everything is still empty: [`head::fill`] puts the answer's own headers in, and
-/// those of every response follow where it leaves.
-static BEGUN: LazyLock<HeaderMap> = LazyLock::new(|| {
-    let names = OWN.into_iter().chain(EVERY).chain(headers::OF_ACCOUNT);
-    names.map(|name| (name, HeaderValue::from_static(""))).collect()
-});
+fn begun(content_type: &'static str) -> HeaderMap {
+    let known = [(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, MAX_AGE)];
+    let known = known.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    let empty = |name: &HeaderName| (name.clone(), HeaderValue::from_static(""));
+    let (own, left) = (OWN.iter().map(empty), head::OF_EVERY.iter().chain(&headers::OF_ACCOUNT).map(empty));
+    own.chain(known).chain(left).collect()
+}
 
 /// The answer with this body.
 pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
     let length = body.size_hint().exact();
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.clone_from(&BEGUN);
-    let content_type = match format {
-        Format::Json => "application/json",
-        Format::Csv => "text/csv; charset=utf-8; header=present",
-    };
-    // A body that is written as it is read has no length yet.
-    if length.is_none() {
-        headers.remove(header::CONTENT_LENGTH);
+    headers.clone_from(match format {
+        Format::Json => &JSON,
+        Format::Csv => &CSV,
+    });
+    match length {
+        Some(length) => head::fill(headers, &OWN, [etag.clone(), length.into()]),
+        // A body that is written as it is read has no length yet.
+        None => {
+            headers.insert(header::ETAG, etag.clone());
+            headers.remove(header::CONTENT_LENGTH);
+        }
     }
-    let own = [
-        Some((header::ETAG, etag.clone())),
-        Some((header::CONTENT_TYPE, HeaderValue::from_static(content_type))),
-        length.map(|length| (header::CONTENT_LENGTH, length.into())),
-        Some((header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE))),
-    ];
-    head::fill(headers, own.into_iter().flatten());
     if let Some(link) = link {
         headers.insert(header::LINK, link.clone());
     }
