@@ -25,7 +25,7 @@ use crate::publish::{Outgoing, PublishFailure, Publisher};
 /// How often reading is tried, and the pause before another try: a cluster that lost a node elects another leader.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(500);
-/// After this long without a message that the server says it has, each message is requested by itself.
+/// After this long without a message that the server says it has, it is looked for by hand, too.
 const STALLED: Duration = Duration::from_secs(1);
 
 /// The log, opened.
@@ -226,34 +226,27 @@ impl Log {
     ) -> Result<(), LogError> {
         let (mut next, mut failures) = (from, 0);
         loop {
-            let read = self.scan_once(subjects.clone(), next, headers_only, |sequence, message| {
+            let read = self.scan_once(&subjects, next, headers_only, |sequence, message| {
                 next = sequence + 1;
                 each(sequence, message)
             });
-            let ended = match read.await {
-                Err(LogError::Stalled(_)) => match self.beyond_the_unreadable(next, &subjects).await {
-                    Ok(Some(readable)) => {
-                        next = readable;
-                        continue;
-                    }
-                    looked => looked.map(drop),
-                },
-                ended => ended,
-            };
-            match ended {
+            match read.await {
+                Ok(None) => return Ok(()),
+                Ok(Some(readable)) => next = readable,
                 Err(LogError::Read(reason)) if failures + 1 < ATTEMPTS => {
                     failures += 1;
                     tracing::debug!(reason, next, "reading the log is tried again");
                     tokio::time::sleep(PAUSE).await;
                 }
-                ended => return ended,
+                Err(error) => return Err(error),
             }
         }
     }
 
-    /// Where reading goes on when the server delivers nothing from a sequence on: after the messages that cannot be read,
-    /// which it never passes by itself, or there again when it is only slow. None when no message of these subjects is left.
+    /// Where reading goes on when the server has delivered nothing from a sequence on for a while: after the messages that
+    /// cannot be read, which it never passes by itself, or there again. None when no message of these subjects is left.
     async fn beyond_the_unreadable(&self, from: u64, subjects: &[String]) -> Result<Option<u64>, LogError> {
+        tokio::time::sleep(STALLED).await;
         let (mut unreadable, mut undelivered) = (0, false);
         for sequence in from..=self.range().map_or(0, |range| *range.end()) {
             match self.stream.get_raw_message(sequence).await {
@@ -269,18 +262,19 @@ impl Log {
         Ok(undelivered.then_some(from))
     }
 
+    /// Reads to the last message, or to where the server delivers nothing more; then gives where reading goes on.
     async fn scan_once(
         &self,
-        subjects: Vec<String>,
+        subjects: &[String],
         from: u64,
         headers_only: bool,
         mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
-    ) -> Result<(), LogError> {
+    ) -> Result<Option<u64>, LogError> {
         let failed = |error: &dyn std::fmt::Display| LogError::Read(error.to_string());
         let config = pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from.max(1) },
             ack_policy: AckPolicy::None,
-            filter_subjects: subjects,
+            filter_subjects: subjects.to_vec(),
             headers_only,
             memory_storage: true,
             num_replicas: 1,
@@ -298,15 +292,20 @@ impl Log {
             .map_err(|error| failed(&error))?;
         let mut next = from;
         while pending > 0 {
-            let message = tokio::time::timeout(STALLED, messages.next()).await;
-            let Some(message) = message.map_err(|_| LogError::Stalled(next))? else { break };
+            // A server that has not read for minutes first looks through all of a large log, and does deliver then.
+            let message = tokio::select! {
+                biased;
+                message = messages.next() => message,
+                beyond = self.beyond_the_unreadable(next, subjects) => return beyond,
+            };
+            let Some(message) = message else { break };
             let message = message.map_err(|error| failed(&error))?;
             let info = message.info().map_err(|error| failed(&error))?;
             let sequence = info.stream_sequence;
             (pending, next) = ((pending - 1).min(info.pending), sequence + 1);
             each(sequence, &message)?;
         }
-        Ok(())
+        Ok(None)
     }
 }
 

@@ -60,6 +60,7 @@ mod roles;
 mod secrets;
 mod sequences;
 mod servers;
+mod slow_log;
 mod sync;
 mod taken_back;
 mod upgrade;

@@ -15,8 +15,6 @@ pub enum LogError {
     Frame { sequence: u64, error: FrameError },
     #[error("the log has no message {0}")]
     NoMessage(u64),
-    #[error("the log's delivery stands still before message {0}")]
-    Stalled(u64),
 }
 
 impl LogError {
