@@ -4,6 +4,7 @@
 //! whoever knows what it holds and finds it unchanged; rows are locked in the order of their accounts.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::repeat_with;
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -65,8 +66,11 @@ impl Store {
         let placed = || calls.iter().zip(places.iter().copied());
         placed().for_each(|(call, place)| accounts.want(call, place));
         accounts.plan();
-        let decided: Vec<Option<Admitted>> =
-            placed().map(|(call, place)| accounts.decide(call, place, Way::Charged)).collect();
+        // Mostly there are none of these.
+        let decided: Vec<Option<Admitted>> = match accounts.of_way(Way::Charged).is_empty() {
+            true => vec![],
+            false => placed().map(|(call, place)| accounts.decide(call, place, Way::Charged)).collect(),
+        };
         let unknown = |place: &usize| accounts.keys[*place].is_none();
         let asked: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();
@@ -96,7 +100,7 @@ impl Store {
                 None if found[place].is_none() => Outcome::Decided(None),
                 Some(false) | None => Outcome::Open,
             };
-        let outcomes = placed().zip(decided).map(outcome).collect();
+        let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();
         memory.put_back(&keys, accounts);
         for (key, row) in keys.iter().zip(found) {
             row.map_or(Ok(()), |row| memory.learn(key, row))?;
