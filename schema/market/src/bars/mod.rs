@@ -21,6 +21,7 @@ mod years;
 
 pub use column::{Column, MISSING};
 pub use columns::{Bar, Bars, Closes};
+pub(crate) use day::not_before;
 pub use day::{date_of, day_number};
 pub use error::BarsError;
 pub use packed::{FORM, Packed, digest, unpack_days};

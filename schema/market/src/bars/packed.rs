@@ -246,7 +246,7 @@ fn days_of(first_day: i32, steps: &[i64], bars: usize) -> Result<Vec<i32>, BarsE
             && let Some(week) = on.checked_sub(1).and_then(|on| WEEK.get(on))
             && let Some(end) = day.checked_add(7)
         {
-            days.extend(week.map(|after| day + after));
+            days.extend_from_slice(&week.map(|after| day + after));
             (day, steps) = (end, later);
             continue;
         }

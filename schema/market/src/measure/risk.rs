@@ -16,6 +16,7 @@ use super::factors::ExDay;
 use super::month_ends::MonthEnds;
 use super::rules::Risk;
 use super::series::{Series, month_number};
+use crate::bars::day_number;
 
 /// One in returns' fixed point.
 const ONE: i128 = 1_000_000_000_000_000;
@@ -134,10 +135,10 @@ impl<'a> Events<'a> {
             .checked_mul(ONE)?
             .checked_div(i128::from(series.bars.close[from]))?;
         let Some(next) = self.ahead.first() else { return Some(raw - ONE) };
-        let end = series.date(to);
-        if next.ex_date > end {
+        if day_number(next.ex_date) > series.bars.day[to] {
             return Some(raw - ONE);
         }
+        let end = series.date(to);
         let passed = self.ahead.partition_point(|event| event.ex_date <= end);
         let (between, ahead) = self.ahead.split_at(passed);
         self.ahead = ahead;
@@ -153,7 +154,7 @@ impl<'a> Events<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bars::{Bar, BarVersion, Bars, MISSING, day_number};
+    use crate::bars::{Bar, BarVersion, Bars, MISSING};
     use crate::measure::adjust::Splits;
     use crate::measure::rules::Rules;
     use crate::value::round;

@@ -1,10 +1,10 @@
-//! A security's raw bars with its splits: prices of days on any share basis, found by bisection.
+//! A security's raw bars with its splits: prices of days on any share basis.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::adjust::Splits;
-use crate::bars::{Bars, date_of, day_number};
+use crate::bars::{Bars, date_of, day_number, not_before};
 
 /// Bars sorted by day with the splits between them.
 #[derive(Debug, Clone, Copy)]
@@ -20,17 +20,17 @@ impl<'a> Series<'a> {
 
     /// Position of the newest bar on or before a day.
     pub(crate) fn at_or_before(&self, day: NaiveDate) -> Option<usize> {
-        self.bars.day.partition_point(|bar| *bar <= day_number(day)).checked_sub(1)
+        not_before(&self.bars.day, day_number(day).saturating_add(1)).checked_sub(1)
     }
 
     /// Position of the newest bar before a day.
     pub(crate) fn before(&self, day: NaiveDate) -> Option<usize> {
-        self.bars.day.partition_point(|bar| *bar < day_number(day)).checked_sub(1)
+        not_before(&self.bars.day, day_number(day)).checked_sub(1)
     }
 
     /// Position of the first bar on or after a day.
     pub(crate) fn at_or_after(&self, day: NaiveDate) -> Option<usize> {
-        let index = self.bars.day.partition_point(|bar| *bar < day_number(day));
+        let index = not_before(&self.bars.day, day_number(day));
         (index < self.bars.len()).then_some(index)
     }
 
@@ -46,6 +46,9 @@ impl<'a> Series<'a> {
 
     /// Close of a bar on the share basis of a day.
     pub(crate) fn close_on_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
+        if self.splits.events().is_empty() {
+            return self.close(index);
+        }
         self.splits.carry(self.date(index), basis).apply(self.close(index))
     }
 

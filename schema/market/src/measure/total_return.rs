@@ -12,7 +12,7 @@ use super::adjust::{Factor, Ratio};
 use super::arithmetic::{HUNDRED, quotient};
 use super::series::Series;
 use super::yields::months_before;
-use crate::bars::{date_of, day_number};
+use crate::bars::{date_of, day_number, not_before};
 
 /// Calendar days a start price may be older than the start of the window.
 const START_TOLERANCE: i64 = 10;
@@ -51,7 +51,7 @@ pub fn total_return(closes: &Closes<'_>, from: usize, to: usize) -> Option<Decim
 impl Closes<'_> {
     /// The session a day's distributions are reinvested at.
     fn session(&self, day: &Factor) -> usize {
-        self.days.partition_point(|bar| *bar < day_number(day.ex_date))
+        not_before(self.days, day_number(day.ex_date))
     }
 }
 

@@ -8,7 +8,7 @@ use std::hash::Hash;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::fields::Fields;
+use super::fields::{Fields, Names, Value};
 use super::fragments::{Fragment, join, split};
 use super::raw::RawObservation;
 use super::set::Records;
@@ -133,20 +133,23 @@ impl Records {
 /// Reads what a source observed of one kind from its packed records.
 pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
     let packed = Packed::of(bytes)?;
-    let observation = |row: &Row<'_>| {
-        let record = match packed.fields(row)? {
-            ([], mut values) => match (values.next(), values.next()) {
-                (Some(Fragment::Json(text)), None) => serde_json::from_str(text)?,
-                _ => return Err(PackedRecordsError::Damaged("a record has values without names")),
-            },
-            (names, values) => T::deserialize(Fields::new(names, values))?,
-        };
-        Ok(packed.observation(row, String::new())?.said(source, record)?)
-    };
+    let shapes: Vec<Names<'_>> = packed.shapes.iter().map(|names| Names::new(names)).collect();
+    let fragments: Vec<Value<'_>> = packed.fragments.iter().map(Value::from).collect();
+    let mut values = Vec::with_capacity(USUAL_FIELDS);
     // `collect` into a `Result` makes no room beforehand, and moves what it has with each doubling.
     let mut read = Vec::with_capacity(packed.rows.len());
     for row in &packed.rows {
-        read.push(observation(row)?);
+        let names = at(&shapes, row.shape)?;
+        let record = if names.is_none() {
+            packed.whole(row)?
+        } else {
+            values.clear();
+            for place in &row.values {
+                values.push(*at(&fragments, *place)?);
+            }
+            T::deserialize(Fields::new(names, &values))?
+        };
+        read.push(packed.observation(row, String::new())?.said(source, record)?);
     }
     Ok(read)
 }
@@ -168,6 +171,15 @@ impl<'a> Packed<'a> {
         row.values.iter().try_for_each(|place| at(&self.fragments, *place).map(drop))?;
         let values = row.values.iter().filter_map(|place| at(&self.fragments, *place).ok().copied());
         Ok((at(&self.shapes, row.shape)?, values))
+    }
+
+    /// The record of a row that has one text and no names.
+    fn whole<T: Record>(&self, row: &Row<'_>) -> Result<T, PackedRecordsError> {
+        let (_, mut values) = self.fields(row)?;
+        match (values.next(), values.next()) {
+            (Some(Fragment::Json(text)), None) => Ok(serde_json::from_str(text)?),
+            _ => Err(PackedRecordsError::Damaged("a record has values without names")),
+        }
     }
 
     /// A row with its record's text.

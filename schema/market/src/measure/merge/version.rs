@@ -11,6 +11,7 @@
 use std::cmp::Ordering;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use smallvec::{SmallVec, smallvec};
 
 use super::beside::{Beside, natural_key};
 use super::row_rule::{RowFault, dividend_fault, dividend_key_fault, split_fault};
@@ -226,6 +227,9 @@ fn named<T: Keyed>(
     versions.iter().copied().filter(|index| is_put(&observations[*index])).min_by_key(place)
 }
 
+/// Versions of one payment, seldom more than one.
+type Versions = SmallVec<[usize; 2]>;
+
 /// Divides the versions of one key, in order, into those of each payment of the day, the smallest first.
 ///
 /// Of the amounts, from the greatest version down, each is a payment of its own if it is beside all found before. The
@@ -235,7 +239,10 @@ fn payments<T: Keyed + SameContent>(
     observations: &[Observation<T>],
     versions: &[usize],
     beside: &Beside<'_>,
-) -> Vec<Vec<usize>> {
+) -> SmallVec<[Versions; 1]> {
+    if let [only] = versions {
+        return smallvec![smallvec![*only]];
+    }
     let mut found: Vec<&T> = Vec::new();
     if observations[versions[0]].id.is_none() {
         for record in versions.iter().rev().map(|index| &observations[*index]).filter(|o| is_put(o)) {
@@ -245,7 +252,7 @@ fn payments<T: Keyed + SameContent>(
         }
     }
     if found.len() < 2 {
-        return vec![versions.to_vec()];
+        return smallvec![Versions::from_slice(versions)];
     }
     let is_version = |row: &Observation<T>, payment: &T| !row.record.is_beside(payment, beside);
     let home = |row: &Observation<T>| found.iter().position(|payment| is_version(row, payment));
