@@ -268,6 +268,23 @@ mod tests {
                         key.advance(instant(now));
                         model.advance(now);
                         agrees(&account, &key, &model)?;
+                        // What suffices for all is taken by all, whatever their order.
+                        let of_account = calls.iter().filter(|(.., own)| !own);
+                        let call = |(need, counted, _): &(i16, bool, bool)| {
+                            Call { key: presented, need: *need, counted: *counted }
+                        };
+                        let wanted: Vec<Call> = of_account.map(call).collect();
+                        let (mut all, many) = (account.clone(), i32::try_from(wanted.len()).expect("few"));
+                        let counted = wanted.iter().fold(0, |sum, call| sum + i32::from(all.counts(call)));
+                        if all.suffices(many, counted) {
+                            for call in &wanted {
+                                let verdict = all.decide(call, None).verdict;
+                                prop_assert!(matches!(verdict, Verdict::Passed | Verdict::Tier));
+                            }
+                            let left = account.bucket.tokens - f64::from(many);
+                            prop_assert!((left - all.bucket.tokens).abs() < 1e-6);
+                            prop_assert_eq!(all.used, account.used + i64::from(counted));
+                        }
                         for (need, counted, own) in calls {
                             let call = Call { key: presented, need, counted };
                             let before = account.clone();
