@@ -23,7 +23,7 @@ const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 /// What a response for an account has, in this order.
 pub(crate) static OF_ACCOUNT: [HeaderName; 8] =
-    [RATE_LIMIT, QUOTA_LIMIT, QUOTA_RESET, POLICY, RATE_REMAINING, RATE_RESET, QUOTA_REMAINING, STATE];
+    [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
 /// What a response for an address has.
 static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
 /// What a response for an address has not.
@@ -42,7 +42,7 @@ struct Terms {
     quota_reset: i64,
 }
 
-/// The values of the first four headers of an account.
+/// The values of the limits, of when the quota begins anew, and of the policy.
 type OfTerms = [HeaderValue; 4];
 
 thread_local! {
@@ -67,7 +67,7 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
     values.end();
     let [limit, quota, quota_reset, policy] = of_terms(usage);
     let [remaining, reset, left, state] = values.all();
-    let all = [limit, quota, quota_reset, policy, remaining, reset, left, state];
+    let all = [limit, remaining, reset, quota, left, quota_reset, policy, state];
     head::fill(headers, &OF_ACCOUNT, all);
 }
 
