@@ -194,3 +194,35 @@ async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
     );
     Ok(())
 }
+
+/// An account that others change without a pause is charged by an instance that did not know it all the same. Fails when what
+/// was read has to be found unchanged.
+#[tokio::test]
+async fn an_instance_comes_to_know_an_account_that_never_rests() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve_with(&[("API_ADMISSION_TIMEOUT_MS", "1000")]).await?;
+    let mut keys = Vec::new();
+    for number in 0..3 {
+        let email = format!("{number}@example.com");
+        app.create_account(&email, "free").await?;
+        keys.push(app.create_key(&email, "key").await?);
+    }
+    let others = app.servers().postgres.connect(app.database()).await?;
+    let calling = async {
+        for key in &keys {
+            assert_eq!(status(&api, CALL, key).await?, 200);
+        }
+        anyhow::Ok(())
+    };
+    let changing = async {
+        loop {
+            others.execute("update accounts.limiter set used = used", &[]).await?;
+        }
+        #[expect(unreachable_code, reason = "it ends with the calls")]
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        ended = calling => ended,
+        ended = changing => ended,
+    }
+}

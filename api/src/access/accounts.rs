@@ -18,8 +18,8 @@ pub(super) struct Account {
     pub(super) terms: i64,
     /// End of the paid period, when the tier falls to the next one; `None` when it has none or has ended.
     pub(super) paid_until: Option<DateTime<Utc>>,
-    /// Whether it was read and not charged since.
-    pub(super) fresh: bool,
+    /// Whether its row is of this month, of this bucket and of no later time, so that adding is all that a call needs.
+    pub(super) is_settled: bool,
     /// What the calls of this round want.
     pub(super) wanted: Wanted,
     /// How they get it.
@@ -88,12 +88,12 @@ impl Accounts {
         account.wanted.of_keys |= key.own.is_some();
     }
 
-    /// Takes from each account what is wanted of it if, by what is remembered, all of it passes. One that was just read is
-    /// charged, which also brings another month or another tier's bucket into its row.
+    /// Takes from each account what is wanted of it if, by what is remembered, all of it passes. To charge it also brings
+    /// another month or another tier's bucket into its row.
     pub(super) fn plan(&mut self) {
         for account in &mut self.list {
             let Wanted { calls, counted, of_keys } = account.wanted;
-            let is_taken = !account.fresh && !of_keys && account.limiter.suffices(calls, counted);
+            let is_taken = account.is_settled && !of_keys && account.limiter.suffices(calls, counted);
             account.way = if is_taken { Way::Taken } else { Way::Charged };
         }
     }
@@ -159,10 +159,11 @@ impl Account {
             burst: row.try_get("burst")?,
             tokens: row.try_get("tokens")?,
         };
+        let cap: i32 = row.try_get("cap")?;
         let limiter = Limiter {
             account: row.try_get("account_id")?,
             tier: row.try_get("tier")?,
-            bucket: bucket.in_place_of(row.try_get("cap")?),
+            bucket: bucket.in_place_of(cap),
             at: row.try_get("at")?,
             monthly_quota: row.try_get("monthly_quota")?,
             month: row.try_get("month")?,
@@ -175,7 +176,7 @@ impl Account {
             version: row.try_get("version")?,
             terms: row.try_get("terms")?,
             paid_until,
-            fresh: true,
+            is_settled: cap == bucket.burst,
             wanted: Wanted::default(),
             way: Way::default(),
             written: None,

@@ -30,23 +30,23 @@ static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
 const OF_ACCOUNT_ALONE: [HeaderName; 5] = [QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
 /// Bytes of all values together, seldom more.
 const ROOM: usize = 256;
-/// Terms whose values a thread remembers; there are few tiers, and a month is long.
+/// Limits whose values a thread remembers; there are few tiers, and a month is long.
 const REMEMBERED: usize = 16;
 
 /// What does not change from call to call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Terms {
+struct Limits {
     rate_per_minute: i32,
     burst: i32,
     quota: i64,
     quota_reset: i64,
 }
 
-/// The values of the limits, of when the quota begins anew, and of the policy.
-type OfTerms = [HeaderValue; 4];
+/// The values of the rate, of the quota, of when that begins anew, and of the policy.
+type OfLimits = [HeaderValue; 4];
 
 thread_local! {
-    static OF_TERMS: RefCell<Vec<(Terms, OfTerms)>> = const { RefCell::new(Vec::new()) };
+    static OF_LIMITS: RefCell<Vec<(Limits, OfLimits)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Writes what an account has left.
@@ -65,31 +65,32 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
     values.pair([("\"rate\";r=", bucket.whole()), (";t=", bucket.until_full())]);
     values.pair([(", \"month\";r=", left), (";t=", usage.until_quota_reset())]);
     values.end();
-    let [limit, quota, quota_reset, policy] = of_terms(usage);
+    let [limit, quota, quota_reset, policy] = of_limits(usage);
     let [remaining, reset, left, state] = values.all();
     let all = [limit, remaining, reset, quota, left, quota_reset, policy, state];
     head::fill(headers, &OF_ACCOUNT, all);
 }
 
-fn of_terms(usage: &Usage) -> OfTerms {
+/// The values that an account's limits have in every answer, written when they are first needed.
+fn of_limits(usage: &Usage) -> OfLimits {
     let Bucket { rate_per_minute, burst, .. } = usage.bucket;
-    let terms = Terms { rate_per_minute, burst, quota: usage.quota, quota_reset: usage.quota_reset() };
-    OF_TERMS.with_borrow_mut(|remembered| {
-        if let Some((_, values)) = remembered.iter().find(|(of, _)| *of == terms) {
+    let limits = Limits { rate_per_minute, burst, quota: usage.quota, quota_reset: usage.quota_reset() };
+    OF_LIMITS.with_borrow_mut(|remembered| {
+        if let Some((_, values)) = remembered.iter().find(|(of, _)| *of == limits) {
             return values.clone();
         }
         let mut values = Values::default();
         values.number(i64::from(rate_per_minute));
-        values.number(terms.quota);
-        values.number(terms.quota_reset);
+        values.number(limits.quota);
+        values.number(limits.quota_reset);
         values.pair([("\"rate\";q=", i64::from(burst)), (";w=", usage.bucket.window())]);
-        values.pair([(", \"month\";q=", terms.quota), (";w=", usage.month())]);
+        values.pair([(", \"month\";q=", limits.quota), (";w=", usage.month())]);
         values.end();
         let values = values.all();
         if remembered.len() >= REMEMBERED {
             remembered.clear();
         }
-        remembered.push((terms, values.clone()));
+        remembered.push((limits, values.clone()));
         values
     })
 }

@@ -68,7 +68,9 @@ impl Memory {
     fn account(&mut self, id: i64, now: DateTime<Utc>) -> Option<Account> {
         let paid = |account: &Account| account.paid_until.is_none_or(|end| end > now);
         let mut account = self.accounts.remove(&id).filter(paid)?;
+        let (month, at) = (account.limiter.month, account.limiter.at);
         account.limiter.advance(now);
+        account.is_settled &= account.limiter.month == month && account.limiter.at >= at;
         (account.wanted, account.written) = (Wanted::default(), None);
         Some(account)
     }
@@ -85,7 +87,7 @@ impl Memory {
         }
         for mut account in list {
             let Some(version) = account.written else { continue };
-            (account.version, account.fresh) = (version, false);
+            (account.version, account.is_settled) = (version, true);
             self.accounts.insert(account.limiter.account, account);
         }
     }

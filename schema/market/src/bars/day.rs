@@ -17,11 +17,14 @@ pub fn date_of(day: i32) -> NaiveDate {
 /// Position of the first of sorted days that is not before a day. Sessions are spread evenly, so it is near where they would
 /// all be if they were all as far apart: far fewer of them are looked at than when halves are.
 pub(crate) fn not_before(days: &[i32], day: i32) -> usize {
-    let [first, .., last] = days else { return usize::from(days.first().is_some_and(|only| *only < day)) };
-    if day <= *first || day > *last {
-        return if day <= *first { 0 } else { days.len() };
+    let (Some(first), Some(last)) = (days.first(), days.last()) else { return 0 };
+    if day <= *first {
+        return 0;
     }
-    let (into, span) = (day.abs_diff(*first) as usize, last.abs_diff(*first).max(1) as usize);
+    if day > *last {
+        return days.len();
+    }
+    let (into, span) = (day.abs_diff(*first) as usize, last.abs_diff(*first) as usize);
     let mut low = into * (days.len() - 1) / span;
     let (mut high, mut step) = (low + 1, 4);
     // Between a day that is before and one that is not.

@@ -1,38 +1,13 @@
 //! A record read from its packed fields, without its JSON text in between.
 
-use std::cell::OnceCell;
-
-use serde::de::value::{BorrowedStrDeserializer, U64Deserializer};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::Error;
 
 use super::fragments::Fragment;
 use crate::bars::date_of;
 use crate::event::day::DAY;
-
-/// Names of fields that many rows have, and which fields of the record they are, once the record has said.
-pub(super) struct Names<'a> {
-    names: &'a [&'a str],
-    places: OnceCell<Vec<Option<u64>>>,
-}
-
-impl<'a> Names<'a> {
-    pub(super) fn new(names: &'a [&'a str]) -> Self {
-        Self { names, places: OnceCell::new() }
-    }
-
-    /// Whether it is a text that is no plain object, which is one value without a name.
-    pub(super) fn is_none(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// Where each is among the fields of a record, which are the same for all rows.
-    fn places(&self, fields: &[&str]) -> &[Option<u64>] {
-        let place = |name: &&str| (0..).zip(fields).find(|(_, field)| *field == name).map(|(place, _)| place);
-        self.places.get_or_init(|| self.names.iter().map(place).collect())
-    }
-}
 
 /// A value that many rows have, told apart once.
 #[derive(Debug, Clone, Copy)]
@@ -60,16 +35,13 @@ fn plain_text(json: &str) -> Option<&str> {
 
 /// Field names and values of one row, as the text has them.
 pub(super) struct Fields<'s, 'a> {
-    names: &'s Names<'a>,
-    /// Which of the names comes next.
-    next: usize,
-    places: &'s [Option<u64>],
+    names: std::slice::Iter<'s, &'a str>,
     values: std::slice::Iter<'s, Value<'a>>,
 }
 
 impl<'s, 'a> Fields<'s, 'a> {
-    pub(super) fn new(names: &'s Names<'a>, values: &'s [Value<'a>]) -> Self {
-        Self { names, next: 0, places: &[], values: values.iter() }
+    pub(super) fn new(names: &'s [&'a str], values: &'s [Value<'a>]) -> Self {
+        Self { names: names.iter(), values: values.iter() }
     }
 }
 
@@ -80,19 +52,9 @@ impl<'de> Deserializer<'de> for Fields<'_, 'de> {
         visitor.visit_map(self)
     }
 
-    fn deserialize_struct<V: Visitor<'de>>(
-        mut self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.places = self.names.places(fields);
-        visitor.visit_map(self)
-    }
-
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }
 
@@ -100,17 +62,8 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let Some(name) = self.names.names.get(self.next) else { return Ok(None) };
-        let place = self.places.get(self.next).copied().flatten();
-        self.next += 1;
-        let key = match place {
-            Some(place) => {
-                let place: U64Deserializer<Error> = place.into_deserializer();
-                seed.deserialize(place)
-            }
-            None => seed.deserialize(BorrowedStrDeserializer::new(name)),
-        };
-        key.map(Some)
+        let name = self.names.next();
+        name.map(|name| seed.deserialize(BorrowedStrDeserializer::<Error>::new(name))).transpose()
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {

@@ -8,7 +8,7 @@ use std::hash::Hash;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::fields::{Fields, Names, Value};
+use super::fields::{Fields, Value};
 use super::fragments::{Fragment, join, split};
 use super::raw::RawObservation;
 use super::set::Records;
@@ -133,14 +133,13 @@ impl Records {
 /// Reads what a source observed of one kind from its packed records.
 pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
     let packed = Packed::of(bytes)?;
-    let shapes: Vec<Names<'_>> = packed.shapes.iter().map(|names| Names::new(names)).collect();
     let fragments: Vec<Value<'_>> = packed.fragments.iter().map(Value::from).collect();
     let mut values = Vec::with_capacity(USUAL_FIELDS);
     // `collect` into a `Result` makes no room beforehand, and moves what it has with each doubling.
     let mut read = Vec::with_capacity(packed.rows.len());
     for row in &packed.rows {
-        let names = at(&shapes, row.shape)?;
-        let record = if names.is_none() {
+        let names = at(&packed.shapes, row.shape)?;
+        let record = if names.is_empty() {
             packed.whole(row)?
         } else {
             values.clear();
