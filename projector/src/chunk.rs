@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, fetch_facts, fetch_facts_to_derive, history, symbols_of};
 use tokio::sync::mpsc;
-use tokio_postgres::{GenericClient, Transaction};
+use tokio_postgres::GenericClient;
 
 use crate::built::Built;
 use crate::changes::Change;
@@ -23,6 +23,7 @@ use crate::journal::Journal;
 use crate::read_tables;
 use crate::resident::Resident;
 use crate::served::{HASHES, Served, load_served};
+use crate::statements::Statements;
 use crate::subject::{Known, MarketNow, Subject};
 
 /// Securities derived and written at a time: five such chunks are in memory at most, one in each stage and between two.
@@ -60,7 +61,7 @@ impl<'a> Shared<'a> {
 
 /// Derives securities in the transaction; `reader` sees the same facts, and the read tables as they were.
 pub(crate) async fn derive_all(
-    transaction: &Transaction<'_>,
+    statements: &Statements<'_>,
     reader: &impl GenericClient,
     journal: &Journal,
     identities: &[&Identity],
@@ -92,7 +93,7 @@ pub(crate) async fn derive_all(
     let writing = async {
         let mut changes = Vec::new();
         while let Some(chunk) = to_write.recv().await {
-            changes.extend(write(transaction, journal, &chunk).await?);
+            changes.extend(write(statements, journal, &chunk).await?);
             chunk.keep(&mut remembered.lock())?;
         }
         Ok(changes)
@@ -293,13 +294,13 @@ fn derive_guarded(
 }
 
 async fn write(
-    transaction: &Transaction<'_>,
+    statements: &Statements<'_>,
     journal: &Journal,
     derived: &Derived,
 ) -> Result<Vec<Change>, DeriveError> {
     let built = derived.built.iter().map(|(subject, built)| (&subject.served, built));
     let built: Vec<(&Served, &Built)> = built.collect();
-    let changes = read_tables::replace(transaction, journal, &built).await?;
+    let changes = read_tables::replace(statements, journal, &built).await?;
     failpoint!("projector.deriving");
     Ok(changes)
 }

@@ -26,6 +26,7 @@ use crate::generation::Generation;
 use crate::journal::Journal;
 use crate::read_tables;
 use crate::resident::Resident;
+use crate::statements::Statements;
 use crate::subject::{Known, MarketNow};
 
 const DIRTY: &str = include_str!("../queries/dirty.sql");
@@ -158,9 +159,10 @@ impl Deriver {
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
         let market = Arc::new(MarketNow { as_of, benchmark, policy, rules: self.rules });
         self.rows.sectors.know(transaction, self.rows.is_new).await?;
+        let statements = Statements::of(transaction);
         let mut changes =
-            derive_all(transaction, reader, journal, &identities, &market, &mut self.rows, resident).await?;
-        changes.extend(read_tables::remove(transaction, journal, &gone).await?);
+            derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, resident).await?;
+        changes.extend(read_tables::remove(&statements, journal, &gone).await?);
         for symbol in gone {
             self.rows.served.remove(symbol);
             self.rows.sectors.put(symbol, None);

@@ -47,6 +47,7 @@ mod security;
 pub mod served;
 pub mod settings;
 mod stale;
+mod statements;
 pub mod status;
 mod subject;
 mod table;

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::BytesMut;
 use chrono::NaiveDate;
 use market::identity::Identity;
 use market::row::Json;
 use market::symbol::Symbol;
-use store::copy::{CopyRow, copy_encoded, copy_values};
+use store::copy::{CopyRow, copy_values, encode_values};
 use store::db::{DbError, generation_schema};
 use store::years::PricesRow;
 use tokio_postgres::Transaction;
@@ -19,6 +20,7 @@ use crate::error::DeriveError;
 use crate::journal::Journal;
 use crate::served::Served;
 use crate::stale::Stale;
+use crate::statements::Statements;
 use crate::table::{TABLES, Table};
 
 const DELETE_PRICES: &str = include_str!("../queries/prices_delete.sql");
@@ -34,8 +36,8 @@ const DELETE_SYMBOLS: &str = include_str!("../queries/symbols_delete.sql");
 type Security<'a> = (&'a Served, &'a Built);
 
 /// Removes every row of securities that no longer exist.
-pub async fn remove(
-    transaction: &Transaction<'_>,
+pub(crate) async fn remove(
+    statements: &Statements<'_>,
     journal: &Journal,
     gone: &[&Symbol],
 ) -> Result<Vec<Change>, DbError> {
@@ -44,12 +46,12 @@ pub async fn remove(
     }
     let stale = Stale::whole(gone.iter().map(|symbol| symbol.as_str()));
     for table in &TABLES {
-        journal.keep(transaction, table.name, &stale).await?;
-        table.delete(transaction, &stale).await?;
-        journal.note(transaction, table.name, &stale).await?;
+        journal.keep(statements.transaction, table.name, &stale).await?;
+        table.delete(statements, &stale).await?;
+        journal.note(statements.transaction, table.name, &stale).await?;
     }
-    transaction.execute(DELETE_DIGESTS, &[&stale.symbols]).await?;
-    transaction.execute(DELETE_PRICES, &[&stale.symbols]).await?;
+    statements.execute(DELETE_DIGESTS, &[&stale.symbols]).await?;
+    statements.execute(DELETE_PRICES, &[&stale.symbols]).await?;
     let tables = TABLES.iter().map(|table| table.name).chain(["prices"]);
     Ok(tables.flat_map(|table| gone.iter().map(move |symbol| Change::of_table(table, symbol))).collect())
 }
@@ -57,7 +59,7 @@ pub async fn remove(
 /// Replaces the rows of a chunk of securities, of which the digests say what is served, by what was derived, where they
 /// differ, and gives what changed.
 pub(crate) async fn replace(
-    transaction: &Transaction<'_>,
+    statements: &Statements<'_>,
     journal: &Journal,
     securities: &[Security<'_>],
 ) -> Result<Vec<Change>, DeriveError> {
@@ -73,12 +75,12 @@ pub(crate) async fn replace(
             });
             changes.extend(seen.map(|(_, built)| Change::of_table(table.name, &built.symbol)));
             for (since, securities) in parted(table, &changed) {
-                replace_rows(transaction, journal, place, since, &securities).await?;
+                replace_rows(statements, journal, place, since, &securities).await?;
             }
         }
     }
-    replace_digests(transaction, securities).await?;
-    changes.extend(replace_prices(transaction, securities).await?);
+    replace_digests(statements, securities).await?;
+    changes.extend(replace_prices(statements, securities).await?);
     Ok(changes)
 }
 
@@ -100,7 +102,7 @@ fn parted<'a>(table: &Table, changed: &[&Security<'a>]) -> [(Option<i32>, Vec<Se
 
 /// Replaces rows of a table, all of them or those from a year on.
 async fn replace_rows(
-    transaction: &Transaction<'_>,
+    statements: &Statements<'_>,
     journal: &Journal,
     place: usize,
     since: Option<i32>,
@@ -117,17 +119,17 @@ async fn replace_rows(
     // Rows of a security of which there are none are not looked for among those of others.
     let before = securities.iter().filter(|(served, _)| !served.is_new);
     let stale = Stale { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
-    journal.keep(transaction, table.name, &stale).await?;
-    table.delete(transaction, &stale).await?;
+    journal.keep(statements.transaction, table.name, &stale).await?;
+    table.delete(statements, &stale).await?;
     table
-        .copy(transaction, securities.iter().flat_map(|(_, built)| built.rows(place, since)).collect())
+        .copy(statements, securities.iter().flat_map(|(_, built)| built.rows(place, since)).collect())
         .await?;
-    journal.note(transaction, table.name, &written).await?;
+    journal.note(statements.transaction, table.name, &written).await?;
     Ok(())
 }
 
 async fn replace_digests(
-    transaction: &Transaction<'_>,
+    statements: &Statements<'_>,
     securities: &[Security<'_>],
 ) -> Result<(), DeriveError> {
     let news = securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.digests()));
@@ -139,18 +141,19 @@ async fn replace_digests(
     let owners = news.iter().filter(|(served, ..)| !served.tables.is_empty());
     let owners: Vec<&str> = owners.map(|(_, symbol, _)| *symbol).collect();
     if !owners.is_empty() {
-        transaction.execute(DELETE_DIGESTS, &[&owners]).await?;
+        statements.execute(DELETE_DIGESTS, &[&owners]).await?;
     }
-    let tuples = news.iter().map(|(_, symbol, digests)| {
-        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, digests];
-        tuple
+    let rows = news.iter().map(|(_, symbol, digests)| {
+        let mut row = BytesMut::new();
+        encode_values(&[Type::TEXT, Type::INT8_ARRAY], &[symbol, digests], &mut row)?;
+        Ok(row.freeze())
     });
-    copy_values(transaction, COPY_DIGESTS, &[Type::TEXT, Type::INT8_ARRAY], tuples).await?;
+    statements.copy(COPY_DIGESTS, rows).await?;
     Ok(())
 }
 
 async fn replace_prices(
-    transaction: &Transaction<'_>,
+    statements: &Statements<'_>,
     securities: &[Security<'_>],
 ) -> Result<Vec<Change>, DeriveError> {
     let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
@@ -175,10 +178,10 @@ async fn replace_prices(
         }
     }
     if !stale_symbols.is_empty() {
-        transaction.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
+        statements.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
     }
     if !written.is_empty() {
-        copy_encoded(transaction, PricesRow::STATEMENT, written).await?;
+        statements.copy(PricesRow::STATEMENT, written).await?;
     }
     Ok(changes)
 }

@@ -4,11 +4,10 @@ use bytes::Bytes;
 use market::row::{
     DividendRow, EtfRow, FundamentalsRow, HoldingRow, Metrics, Quarantined, Quote, SplitRow, Stock, TableRow,
 };
-use store::copy::copy_encoded;
 use store::db::DbError;
-use tokio_postgres::Transaction;
 
 use crate::stale::Stale;
+use crate::statements::Statements;
 
 const DELETE_SINCE: &str = include_str!("../queries/delete_since.sql");
 
@@ -54,28 +53,24 @@ pub(crate) fn digest_place(table: &str) -> Option<usize> {
 
 impl Table {
     /// Removes rows of some securities.
-    pub(crate) async fn delete(
-        &self,
-        transaction: &Transaction<'_>,
-        stale: &Stale<'_>,
-    ) -> Result<(), DbError> {
+    pub(crate) async fn delete(&self, statements: &Statements<'_>, stale: &Stale<'_>) -> Result<(), DbError> {
         if stale.symbols.is_empty() {
             return Ok(());
         }
         if let Some(since) = stale.since {
             let statement = DELETE_SINCE.replace("{table}", self.name);
-            transaction.execute(&statement, &[&stale.symbols, &since]).await?;
+            statements.execute(&statement, &[&stale.symbols, &since]).await?;
         } else {
             let statement = format!("delete from {} where {} = any ($1)", self.name, self.owner);
-            transaction.execute(&statement, &[&stale.symbols]).await?;
+            statements.execute(&statement, &[&stale.symbols]).await?;
         }
         Ok(())
     }
 
     /// Copies encoded rows in.
-    pub(crate) async fn copy(&self, transaction: &Transaction<'_>, rows: Vec<Bytes>) -> Result<(), DbError> {
+    pub(crate) async fn copy(&self, statements: &Statements<'_>, rows: Vec<Bytes>) -> Result<(), DbError> {
         let statement = format!("copy {} ({}) from stdin binary", self.name, self.columns.join(", "));
-        copy_encoded(transaction, &statement, rows.into_iter().map(Ok)).await?;
+        statements.copy(&statement, rows.into_iter().map(Ok)).await?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::{SinkExt, pin_mut};
 use postgres_types::{IsNull, ToSql, Type};
-use tokio_postgres::Transaction;
+use tokio_postgres::{ToStatement, Transaction};
 
 use crate::error::DbError;
 pub use crate::error::EncodeError;
@@ -88,7 +88,7 @@ pub fn encode_rows<'a, T: TableRow + 'a>(
     let (rows, types) = (rows.into_iter(), T::types());
     let mut out = BytesMut::with_capacity(rows.size_hint().0 * ROW);
     for row in rows {
-        encode_values(&types, &row.values(), &mut out)?;
+        encode_values(types, &row.values(), &mut out)?;
     }
     Ok(out.freeze())
 }
@@ -96,7 +96,7 @@ pub fn encode_rows<'a, T: TableRow + 'a>(
 /// Writes encoded rows. `statement` is the COPY statement; its columns are the rows'.
 pub async fn copy_encoded(
     transaction: &Transaction<'_>,
-    statement: &str,
+    statement: &(impl ToStatement + ?Sized),
     rows: impl IntoIterator<Item = Result<Bytes, EncodeError>>,
 ) -> Result<u64, DbError> {
     let sink = transaction.copy_in::<_, Bytes>(statement).await?;
@@ -127,7 +127,7 @@ pub async fn copy_rows<'a, T: TableRow + 'a>(
     statement: &str,
     rows: impl IntoIterator<Item = &'a T>,
 ) -> Result<u64, DbError> {
-    copy_values(transaction, statement, &T::types(), rows.into_iter().map(TableRow::values)).await
+    copy_values(transaction, statement, T::types(), rows.into_iter().map(TableRow::values)).await
 }
 
 /// Writes rows into their table.

@@ -190,8 +190,10 @@ fn add_years(
 ) -> Result<bool, FactsError> {
     let damaged = |source| FactsError::Bars { symbol: symbol.to_owned(), source };
     let columns = years.columns();
+    let known = history.prices.iter().position(|prices| prices.source == source);
+    let room = if known.is_none() { room.saturating_sub(years.range().len()) * BARS_OF_YEAR } else { 0 };
     let bars = match closes {
-        true => columns.unpack_closes().map(Unpacked::Closes),
+        true => columns.unpack_closes(room).map(Unpacked::Closes),
         false => columns.unpack().map(Unpacked::Bars),
     };
     let bars = bars.map_err(damaged)?;
@@ -209,7 +211,6 @@ fn add_years(
     if !closes && matches!(columns, Columns::Closes { .. }) {
         return Err(FactsError::ClosesOnly { symbol: symbol.to_owned(), year: years.range().start });
     }
-    let known = history.prices.iter().position(|prices| prices.source == source);
     let position = known.unwrap_or(history.prices.len());
     if known.is_none() {
         history.prices.push(SourceBars {
@@ -228,9 +229,7 @@ fn add_years(
         Unpacked::Closes(closes) => before.append_closes(closes),
     };
     prices.bars = all.map_err(damaged)?;
-    if known.is_none() {
-        prices.bars.reserve(room.saturating_sub(years.range().len()) * BARS_OF_YEAR);
-    }
+    prices.bars.reserve(room);
     Ok(true)
 }
 

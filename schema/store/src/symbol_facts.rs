@@ -134,11 +134,11 @@ impl SymbolFacts {
 /// Years and those that follow them, their closes packed together.
 fn joined<'a>(first: &Years, more: impl Iterator<Item = &'a Years>) -> Result<Years, BarsError> {
     let (mut range, mut digests) = (first.range.clone(), first.digests.clone());
-    let mut bars = Bars::from(first.columns.unpack_closes()?);
+    let mut bars = Bars::from(first.columns.unpack_closes(0)?);
     for years in more {
         range.end = years.range.end;
         digests.extend_from_slice(&years.digests);
-        bars = bars.append_closes(years.columns.unpack_closes()?)?;
+        bars = bars.append_closes(years.columns.unpack_closes(0)?)?;
     }
     let [days, close, versions] = Closes::from(bars).pack()?.map(Vec::into_boxed_slice);
     Ok(Years { range, digests, columns: Columns::Closes { days, close, versions } })
@@ -183,18 +183,18 @@ impl Columns {
     pub fn unpack(&self) -> Result<Bars, BarsError> {
         match self {
             Self::All(packed) => packed.unpack(),
-            Self::Closes { .. } => self.unpack_closes().map(Bars::from),
+            Self::Closes { .. } => self.unpack_closes(0).map(Bars::from),
         }
     }
 
-    /// Days, closes and versions.
+    /// Days, closes and versions, with room for so many more bars.
     ///
     /// # Errors
     /// When they are damaged.
-    pub fn unpack_closes(&self) -> Result<Closes, BarsError> {
+    pub fn unpack_closes(&self, room: usize) -> Result<Closes, BarsError> {
         match self {
-            Self::All(packed) => Closes::unpack(&packed.days, &packed.close, &packed.versions),
-            Self::Closes { days, close, versions } => Closes::unpack(days, close, versions),
+            Self::All(packed) => Closes::unpack(&packed.days, &packed.close, &packed.versions, room),
+            Self::Closes { days, close, versions } => Closes::unpack(days, close, versions, room),
         }
     }
 
@@ -238,7 +238,7 @@ mod tests {
     fn closes(facts: &SymbolFacts, source: &str) -> Bars {
         let parts = facts.years().filter(|(of, _)| *of == source);
         parts.fold(Bars::default(), |bars, (_, years)| {
-            bars.append_closes(years.columns().unpack_closes().expect("closes")).expect("later days")
+            bars.append_closes(years.columns().unpack_closes(0).expect("closes")).expect("later days")
         })
     }
 

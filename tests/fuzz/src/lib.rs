@@ -51,7 +51,7 @@ pub fn frames(bytes: &[u8]) {
 /// Packed columns of bars, and a packed set of observations.
 pub fn columns(bytes: &[u8]) {
     if let Ok(packed) = postcard::from_bytes::<Packed>(bytes) {
-        let _ = Closes::unpack(&packed.days, &packed.close, &packed.versions);
+        let _ = Closes::unpack(&packed.days, &packed.close, &packed.versions, 0);
         if let Ok(bars) = packed.unpack() {
             for index in 0..bars.len() {
                 let _ = bars.decimal(bars.bar(index).close);

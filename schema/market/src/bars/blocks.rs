@@ -78,22 +78,42 @@ pub(super) fn may_hold(bytes: usize, values: usize) -> bool {
 
 /// Takes the blocks of a column of so many values from the beginning of the bytes.
 pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsError> {
-    if !may_hold(bytes.len(), values) {
-        return Err(BarsError::LENGTHS);
-    }
-    let mut column = Vec::with_capacity(values);
-    while column.len() < values {
-        read_block(bytes, BLOCK.min(values - column.len()), &mut column)?;
-    }
+    // Beyond what there can be, nothing is made room for.
+    let mut column = Vec::with_capacity(if may_hold(bytes.len(), values) { values } else { 0 });
+    each(bytes, values, |block| {
+        column.extend_from_slice(block);
+        Ok(())
+    })?;
     Ok(column)
 }
 
-fn read_block(bytes: &mut &[u8], values: usize, column: &mut Vec<i64>) -> Result<(), BarsError> {
+/// Takes the blocks of a column of so many values from the beginning of the bytes, and gives the values of one after the
+/// other.
+pub(super) fn each(
+    bytes: &mut &[u8],
+    values: usize,
+    mut take: impl FnMut(&[i64]) -> Result<(), BarsError>,
+) -> Result<(), BarsError> {
+    if !may_hold(bytes.len(), values) {
+        return Err(BarsError::LENGTHS);
+    }
+    let (mut block, mut left) = ([0; BLOCK], values);
+    while left > 0 {
+        let block = &mut block[..BLOCK.min(left)];
+        read_block(bytes, block)?;
+        take(block)?;
+        left -= block.len();
+    }
+    Ok(())
+}
+
+fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
     let (head, after) = bytes.split_first().ok_or(BarsError::LENGTHS)?;
     let width = usize::from(head % WIDTHS);
-    let (block, rest) = after.split_at_checked((width * values).div_ceil(8)).ok_or(BarsError::LENGTHS)?;
+    let bits = width * values.len();
+    let (block, rest) = after.split_at_checked(bits.div_ceil(8)).ok_or(BarsError::LENGTHS)?;
     *bytes = rest;
-    let left = block.last().map_or(0, |last| u32::from(*last) >> ((width * values + 7) % 8 + 1));
+    let left = block.last().map_or(0, |last| u32::from(*last) >> ((bits + 7) % 8 + 1));
     if left > 0 {
         return Err(BarsError::LENGTHS);
     }
@@ -106,19 +126,20 @@ fn read_block(bytes: &mut &[u8], values: usize, column: &mut Vec<i64>) -> Result
             &padded
         }
     };
+    let codes = &mut codes[..values.len()];
     // Shifting by all 64 bits is no shift: codes of no bits are 0.
     let mask = u64::MAX.checked_shr(u64::BITS - u32::from(head % WIDTHS)).unwrap_or(0);
     match NARROW.checked_div(width) {
         None => {}
         Some(0) => {
-            for (place, code) in codes[..values].iter_mut().enumerate() {
+            for (place, code) in codes.iter_mut().enumerate() {
                 let around = u128::from_le_bytes(around(block, place * width / 8));
                 *code = low_bits(around >> (place * width % 8)) & mask;
             }
         }
         // Beside the bits before them, so many narrow codes are within the 8 bytes that the first begins in.
         Some(together) => {
-            for (number, codes) in codes[..values].chunks_mut(together).enumerate() {
+            for (number, codes) in codes.chunks_mut(together).enumerate() {
                 let bit = number * together * width;
                 let mut around = u64::from_le_bytes(around(block, bit / 8)) >> (bit % 8);
                 for code in codes {
@@ -128,7 +149,7 @@ fn read_block(bytes: &mut &[u8], values: usize, column: &mut Vec<i64>) -> Result
             }
         }
     }
-    append(head / WIDTHS, codes[..values].iter().copied(), column)
+    decode(head / WIDTHS, codes, values)
 }
 
 /// So many bytes from a place on.
@@ -138,12 +159,13 @@ fn around<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     around
 }
 
-/// Appends the values of codes.
-fn append(coding: u8, codes: impl Iterator<Item = u64>, column: &mut Vec<i64>) -> Result<(), BarsError> {
+/// Gives the values of codes.
+fn decode(coding: u8, codes: &[u64], values: &mut [i64]) -> Result<(), BarsError> {
+    let pairs = values.iter_mut().zip(codes);
     match coding {
-        0 => column.extend(codes.map(u64::cast_signed)),
-        1 => column.extend(codes.map(unzigzag)),
-        2 => column.extend(codes.map(|code| if code == 0 { MISSING } else { unzigzag(code - 1) })),
+        0 => pairs.for_each(|(value, code)| *value = code.cast_signed()),
+        1 => pairs.for_each(|(value, code)| *value = unzigzag(*code)),
+        2 => pairs.for_each(|(value, code)| *value = code.checked_sub(1).map_or(MISSING, unzigzag)),
         _ => return Err(BarsError::Damaged("a block is coded in no way that is known")),
     }
     Ok(())

@@ -214,7 +214,7 @@ fn columns_of_older_logs_are_read() {
         (vec![4_015, 3_989].into(), vec![MISSING, 100].into(), vec![MISSING, 4_001]);
     assert_eq!(older.unpack().unwrap(), expected);
     assert_eq!(unpack_days(&older.days).unwrap(), expected.day);
-    let closes = Closes::unpack(&older.days, &older.close, &[]).unwrap();
+    let closes = Closes::unpack(&older.days, &older.close, &[], 0).unwrap();
     assert_eq!((closes.day, closes.close), (expected.day.clone(), expected.close.clone()));
     // Written again they have the newer form.
     assert_eq!(expected.pack().unwrap().unpack().unwrap(), expected);

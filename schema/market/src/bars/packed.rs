@@ -197,17 +197,16 @@ fn add(difference: &mut i64, expected: i64) {
 
 /// The session that is expected after another: the next weekday.
 fn expected(day: i32) -> i64 {
-    let (days, _) = NEXT_WEEKDAY[weekday(day)];
-    i64::from(day) + days
+    i64::from(day) + NEXT_WEEKDAY[weekday(day)]
 }
 
-/// By the day of the week, days until the next weekday and which one it is; 0 is Sunday. There are as many as three bits
-/// name.
-const NEXT_WEEKDAY: [(i64, usize); 8] = [(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (3, 1), (2, 1), (1, 1)];
+/// By the day of the week, days until the next weekday; 0 is Sunday.
+const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
 /// By the weekday that they follow, from Monday on, days until each of the next five expected sessions.
-const WEEK: [[i32; 5]; 5] =
+const WEEK: [[i32; WEEKDAYS]; WEEKDAYS] =
     [[1, 2, 3, 4, 7], [1, 2, 3, 6, 7], [1, 2, 5, 6, 7], [1, 4, 5, 6, 7], [3, 4, 5, 6, 7]];
+const WEEKDAYS: usize = 5;
 
 /// The day of the week. Day 1 was a Monday.
 fn weekday(day: i32) -> usize {
@@ -216,7 +215,7 @@ fn weekday(day: i32) -> usize {
 
 /// The days of packed bars, from their first column alone.
 pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
-    scale_and_days(days).map(|(_, days)| days)
+    scale_and_days(days, 0).map(|(_, days)| days)
 }
 
 /// Whether columns whose days these are have the form from before blocks.
@@ -224,46 +223,103 @@ fn is_older(days: &[u8]) -> bool {
     days.first() != Some(&FORM)
 }
 
-fn scale_and_days(bytes: &[u8]) -> Result<(u32, Vec<i32>), BarsError> {
+/// The scale of the prices, and the days with room for so many more.
+fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), BarsError> {
     if is_older(bytes) {
         return older::scale_and_days(bytes);
     }
     let (head, mut rest): (Head, &[u8]) = postcard::take_from_bytes(bytes)?;
     let bars = usize::try_from(head.bars).map_err(|_| TOO_MANY)?;
-    let steps = blocks::read(&mut rest, bars.saturating_sub(1))?;
+    let steps = bars.saturating_sub(1);
+    if !blocks::may_hold(rest.len(), steps) {
+        return Err(BarsError::LENGTHS);
+    }
+    let mut sessions = Sessions::from(head.first_day, bars, room);
+    blocks::each(&mut rest, steps, |steps| sessions.follow(steps))?;
     whole(rest)?;
-    Ok((head.scale, days_of(head.first_day, &steps, bars)?))
+    Ok((head.scale, sessions.days))
 }
 
-/// The days that these steps lead to from the first one, of which there are none where there are no bars.
-fn days_of(first_day: i32, steps: &[i64], bars: usize) -> Result<Vec<i32>, BarsError> {
-    let mut days = Vec::with_capacity(bars);
-    days.extend((bars > 0).then_some(first_day));
-    let (mut day, mut on, mut steps) = (first_day, weekday(first_day), steps);
-    while let [step, later @ ..] = steps {
-        // Most weeks have five expected sessions in a row, which end on the weekday that they began after.
-        if let [0, 0, 0, 0, 0, later @ ..] = steps
-            && let Some(week) = on.checked_sub(1).and_then(|on| WEEK.get(on))
-            && let Some(end) = day.checked_add(7)
-        {
-            days.extend_from_slice(&week.map(|after| day + after));
-            (day, steps) = (end, later);
-            continue;
-        }
-        let (until, next) = NEXT_WEEKDAY[on % NEXT_WEEKDAY.len()];
-        let after = (i64::from(day) + until).wrapping_add(*step);
-        day = i32::try_from(after).map_err(|_| BarsError::Damaged("a day is none"))?;
-        // Nearly every session is the expected one.
-        on = if *step == 0 { next } else { weekday(day) };
-        days.push(day);
-        steps = later;
+/// The days that steps lead to from a first one.
+struct Sessions {
+    days: Vec<i32>,
+    last: i32,
+    /// The weekday of the last one.
+    on: usize,
+}
+
+impl Sessions {
+    /// The first of so many days, of which it is none where there are none, with room for more than these.
+    fn from(first: i32, count: usize, room: usize) -> Self {
+        let mut days = Vec::with_capacity(count.saturating_add(room));
+        days.extend((count > 0).then_some(first));
+        Self { days, last: first, on: weekday(first) }
     }
-    Ok(days)
+
+    fn follow(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
+        loop {
+            // Nearly every session is the expected one.
+            let expected = steps.iter().position(|step| *step != 0).unwrap_or(steps.len());
+            self.expect(expected)?;
+            let Some((step, later)) = steps.get(expected..).and_then(<[i64]>::split_first) else {
+                return Ok(());
+            };
+            self.step(*step)?;
+            steps = later;
+        }
+    }
+
+    /// So many sessions that are the expected ones, up to a week of them at a time.
+    fn expect(&mut self, mut count: usize) -> Result<(), BarsError> {
+        while count > 0 {
+            match self.on.checked_sub(1).and_then(|on| WEEK.get(on)) {
+                Some(week) if self.last.checked_add(7).is_some() => {
+                    let (last, sessions) = (self.last, count.min(WEEKDAYS));
+                    self.days.extend_from_slice(&week.map(|after| last + after)[..sessions]);
+                    self.last += week[sessions - 1];
+                    self.on = (self.on - 1 + sessions) % WEEKDAYS + 1;
+                    count -= sessions;
+                }
+                _ => {
+                    self.step(0)?;
+                    count -= 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A session so many days from the expected one.
+    fn step(&mut self, by: i64) -> Result<(), BarsError> {
+        let day = expected(self.last).wrapping_add(by);
+        self.last = i32::try_from(day).map_err(|_| BarsError::Damaged("a day is none"))?;
+        self.on = weekday(self.last);
+        self.days.push(self.last);
+        Ok(())
+    }
 }
 
 /// Fails where a column goes on after its last value.
 fn whole(rest: &[u8]) -> Result<(), BarsError> {
     if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
+}
+
+/// So many closes, with room for more.
+fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError> {
+    let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
+    // The days are so many already.
+    let mut closes = Vec::with_capacity(bars.saturating_add(room));
+    blocks::each(&mut rest, bars, |differences| {
+        closes.extend(differences.iter().map(|by| {
+            let mut close = *by;
+            add(&mut close, before);
+            before = known(close, before);
+            close
+        }));
+        Ok(())
+    })?;
+    whole(rest)?;
+    Ok(closes)
 }
 
 /// The close that the first one is a difference to, and the differences.
@@ -299,12 +355,12 @@ impl Packed {
     /// Unpacks every column.
     pub fn unpack(&self) -> Result<Bars, BarsError> {
         let bars = if is_older(&self.days) { older::unpack(self.columns()) } else { self.unpack_blocks() }?;
-        let (version, versions) = unpack_versions(&self.versions, bars.len())?;
+        let (version, versions) = unpack_versions(&self.versions, bars.len(), 0)?;
         Bars { version, versions, ..bars }.check()
     }
 
     fn unpack_blocks(&self) -> Result<Bars, BarsError> {
-        let (scale, day) = scale_and_days(&self.days)?;
+        let (scale, day) = scale_and_days(&self.days, 0)?;
         let bars = day.len();
         let (start, close) = start_and_closes(&self.close, bars)?;
         let (mut range, mut volume) = (self.range.as_slice(), self.volume.as_slice());
@@ -328,13 +384,13 @@ impl Packed {
     }
 }
 
-/// The version of each of so many bars, and the versions.
-fn unpack_versions(bytes: &[u8], bars: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
+/// The version of each of so many bars, with room for more, and the versions.
+fn unpack_versions(bytes: &[u8], bars: usize, room: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
     let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match bytes {
         [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| TOO_MANY)?)]),
         bytes => postcard::from_bytes(bytes)?,
     };
-    let mut version = Vec::with_capacity(bars);
+    let mut version = Vec::with_capacity(bars.saturating_add(room));
     for (index, length) in runs {
         if usize::from(index) >= versions.len() {
             return Err(BarsError::Damaged("a bar names an unknown version"));
@@ -356,21 +412,14 @@ pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
 }
 
 impl Closes {
-    /// Unpacks days, closes and versions, each from its packed column.
-    pub fn unpack(days: &[u8], close: &[u8], versions: &[u8]) -> Result<Self, BarsError> {
-        let (scale, day) = scale_and_days(days)?;
+    /// Unpacks days, closes and versions, each from its packed column, with room for so many more bars.
+    pub fn unpack(days: &[u8], close: &[u8], versions: &[u8], room: usize) -> Result<Self, BarsError> {
+        let (scale, day) = scale_and_days(days, room)?;
         let close = match is_older(days) {
             true => older::closes(close)?,
-            false => {
-                let (mut before, mut closes) = start_and_closes(close, day.len())?;
-                for close in &mut closes {
-                    add(close, before);
-                    before = known(*close, before);
-                }
-                closes
-            }
+            false => closes(close, day.len(), room)?,
         };
-        let (version, versions) = unpack_versions(versions, day.len())?;
+        let (version, versions) = unpack_versions(versions, day.len(), room)?;
         check(close.len() == day.len() && version.len() == day.len(), scale)?;
         Ok(Self { scale, day, close, version, versions })
     }

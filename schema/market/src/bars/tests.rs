@@ -77,7 +77,7 @@ proptest! {
     #[test]
     fn closes_are_read_alone(bars in bars()) {
         let (packed, absent) = (bars.pack().unwrap(), Column::absent(bars.len()));
-        let closes = Bars::from(Closes::unpack(&packed.days, &packed.close, &packed.versions).unwrap());
+        let closes = Bars::from(Closes::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap());
         prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
         prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
         prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
@@ -120,7 +120,7 @@ proptest! {
         let mut last = whole.slice(part.min(whole.len())..whole.len());
         last.scale = scale;
         let packed = last.pack().unwrap();
-        let closes = Closes::unpack(&packed.days, &packed.close, &packed.versions).unwrap();
+        let closes = Closes::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap();
         prop_assert_eq!(first.clone().append_closes(closes.clone()).unwrap(), first.append(closes.into()).unwrap());
     }
 

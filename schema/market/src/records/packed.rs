@@ -37,9 +37,9 @@ pub enum PackedRecordsError {
     Record(#[from] serde_json::Error),
 }
 
-/// Version 1. Numbers in rows are places in the lists before them.
+/// Version 1: what rows share, then a list of rows. Numbers in rows are places in these lists.
 #[derive(Serialize, Deserialize)]
-struct Packed<'a> {
+struct Shared<'a> {
     frames: Vec<[u8; 16]>,
     /// Observation times, microseconds since 1970.
     moments: Vec<i64>,
@@ -48,8 +48,6 @@ struct Packed<'a> {
     shapes: Vec<Vec<&'a str>>,
     #[serde(borrow)]
     fragments: Vec<Fragment<'a>>,
-    #[serde(borrow)]
-    rows: Vec<Row<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -108,39 +106,40 @@ impl Records {
                 values: values.into_iter().map(|value| fragments.place(value)).collect::<Result<_, _>>()?,
             });
         }
-        let packed = Packed {
+        let shared = Shared {
             frames: frames.values,
             moments: moments.values,
             shapes: shapes.values,
             fragments: fragments.values,
-            rows,
         };
-        Ok(postcard::to_extend(&packed, vec![VERSION])?)
+        Ok(postcard::to_extend(&(shared, rows), vec![VERSION])?)
     }
 
     /// Reads packed records of a kind.
     pub fn unpack(kind: Kind, bytes: &[u8]) -> Result<Self, PackedRecordsError> {
-        let packed = Packed::of(bytes)?;
-        let observation = |row| {
-            let (mut record, (names, values)) = (String::with_capacity(RECORD), packed.fields(row)?);
+        let (shared, rows) = open(bytes)?;
+        let observation = |row: Result<Row<'_>, PackedRecordsError>| {
+            let row = row?;
+            let (mut record, (names, values)) = (String::with_capacity(RECORD), shared.fields(&row)?);
             join(names, values, &mut record);
-            packed.observation(row, record)
+            shared.observation(&row, record)
         };
-        Ok(Self { kind, observations: packed.rows.iter().map(observation).collect::<Result<_, _>>()? })
+        Ok(Self { kind, observations: rows.map(observation).collect::<Result<_, _>>()? })
     }
 }
 
 /// Reads what a source observed of one kind from its packed records.
 pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
-    let packed = Packed::of(bytes)?;
-    let fragments: Vec<Value<'_>> = packed.fragments.iter().map(Value::from).collect();
+    let (shared, rows) = open(bytes)?;
+    let fragments: Vec<Value<'_>> = shared.fragments.iter().map(Value::from).collect();
     let mut values = Vec::with_capacity(USUAL_FIELDS);
     // `collect` into a `Result` makes no room beforehand, and moves what it has with each doubling.
-    let mut read = Vec::with_capacity(packed.rows.len());
-    for row in &packed.rows {
-        let names = at(&packed.shapes, row.shape)?;
+    let mut read = Vec::with_capacity(rows.at_most());
+    for row in rows {
+        let row = row?;
+        let names = at(&shared.shapes, row.shape)?;
         let record = if names.is_empty() {
-            packed.whole(row)?
+            shared.whole(&row)?
         } else {
             values.clear();
             for place in &row.values {
@@ -148,20 +147,54 @@ pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>
             }
             T::deserialize(Fields::new(names, &values))?
         };
-        read.push(packed.observation(row, String::new())?.said(source, record)?);
+        read.push(shared.observation(&row, String::new())?.said(source, record)?);
     }
     Ok(read)
 }
 
-impl<'a> Packed<'a> {
-    fn of(bytes: &'a [u8]) -> Result<Self, PackedRecordsError> {
-        let (version, body) = bytes.split_first().ok_or(PackedRecordsError::Damaged("they are empty"))?;
-        if *version != VERSION {
-            return Err(PackedRecordsError::UnknownVersion(*version));
-        }
-        Ok(postcard::from_bytes(body)?)
+/// What packed rows share, and the rows.
+fn open(bytes: &[u8]) -> Result<(Shared<'_>, Rows<'_>), PackedRecordsError> {
+    let (version, body) = bytes.split_first().ok_or(PackedRecordsError::Damaged("they are empty"))?;
+    if *version != VERSION {
+        return Err(PackedRecordsError::UnknownVersion(*version));
     }
+    let (shared, rest) = postcard::take_from_bytes(body)?;
+    let (left, rest) = postcard::take_from_bytes(rest)?;
+    Ok((shared, Rows { left, rest }))
+}
 
+/// Rows that are read one after the other.
+struct Rows<'a> {
+    left: usize,
+    rest: &'a [u8],
+}
+
+impl Rows<'_> {
+    /// No more rows than these are left, whatever the bytes say.
+    fn at_most(&self) -> usize {
+        self.left.min(self.rest.len())
+    }
+}
+
+impl<'a> Iterator for Rows<'a> {
+    type Item = Result<Row<'a>, PackedRecordsError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        match postcard::take_from_bytes(self.rest) {
+            Ok((row, rest)) => {
+                self.rest = rest;
+                Some(Ok(row))
+            }
+            Err(error) => {
+                self.left = 0;
+                Some(Err(error.into()))
+            }
+        }
+    }
+}
+
+impl<'a> Shared<'a> {
     /// Names and values of a row's fields; a text that is no plain object is one value without a name.
     fn fields(
         &self,

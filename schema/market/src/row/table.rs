@@ -15,7 +15,7 @@ pub trait TableRow: Sized {
     /// Column names, in field order.
     const COLUMNS: &'static [&'static str];
     /// Column types, in field order.
-    fn types() -> Vec<Type>;
+    fn types() -> &'static [Type];
     /// Reads the columns by name.
     fn from_columns<C: Columns>(columns: &C) -> Result<Self, C::Error>;
     /// The values, in field order, for binary COPY.
@@ -42,9 +42,12 @@ macro_rules! table_row {
                 const PARTS: &[&[&str]] = &[$(<$row as $crate::row::TableRow>::COLUMNS,)* &[$($column),*]];
                 &$crate::row::joined::<{ $crate::row::length(PARTS) }>(PARTS)
             };
-            fn types() -> Vec<postgres_types::Type> {
-                let parts = [$(<$row as $crate::row::TableRow>::types(),)* vec![$(<$type as $crate::row::Column>::TYPE),*]];
-                parts.concat()
+            fn types() -> &'static [postgres_types::Type] {
+                static TYPES: std::sync::LazyLock<Vec<postgres_types::Type>> = std::sync::LazyLock::new(|| {
+                    let own = vec![$(<$type as $crate::row::Column>::TYPE),*];
+                    [$(<$row as $crate::row::TableRow>::types(),)* own.as_slice()].concat()
+                });
+                &TYPES
             }
             fn from_columns<C: $crate::row::Columns>(columns: &C) -> Result<Self, C::Error> {
                 Ok(Self {

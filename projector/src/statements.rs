@@ -1,0 +1,53 @@
+//! Statements that a transaction runs for chunk after chunk: parsed once, and planned seldom.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use store::copy::{EncodeError, copy_encoded};
+use store::db::DbError;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Statement, Transaction};
+
+/// A transaction and the statements that it has prepared.
+pub(crate) struct Statements<'t> {
+    pub(crate) transaction: &'t Transaction<'t>,
+    prepared: Mutex<HashMap<String, Statement>>,
+}
+
+impl<'t> Statements<'t> {
+    pub(crate) fn of(transaction: &'t Transaction<'t>) -> Self {
+        Self { transaction, prepared: Mutex::default() }
+    }
+
+    /// Runs a statement.
+    pub(crate) async fn execute(&self, text: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
+        self.transaction.execute(&self.prepared(text).await?, parameters).await
+    }
+
+    /// Copies encoded rows in.
+    pub(crate) async fn copy(
+        &self,
+        text: &str,
+        rows: impl IntoIterator<Item = Result<Bytes, EncodeError>>,
+    ) -> Result<u64, DbError> {
+        copy_encoded(self.transaction, &self.prepared(text).await?, rows).await
+    }
+
+    async fn prepared(&self, text: &str) -> Result<Statement, Error> {
+        let known = self.lock().get(text).cloned();
+        match known {
+            Some(statement) => Ok(statement),
+            None => {
+                let statement = self.transaction.prepare(text).await?;
+                self.lock().insert(text.to_owned(), statement.clone());
+                Ok(statement)
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
+        // It is never held while anything can panic.
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
