@@ -152,6 +152,11 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
     decode(head / WIDTHS, codes, values)
 }
 
+/// Fails where a column goes on after its last value.
+pub(super) fn whole(rest: &[u8]) -> Result<(), BarsError> {
+    if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
+}
+
 /// So many bytes from a place on.
 fn around<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     let mut around = [0; N];

@@ -15,4 +15,6 @@ pub enum BarsError {
 impl BarsError {
     /// A column has more or fewer values than there are days.
     pub(super) const LENGTHS: Self = Self::Damaged("columns differ in length");
+    /// There are more bars than their count can say.
+    pub(super) const TOO_MANY: Self = Self::Damaged("more than 2^32 bars");
 }

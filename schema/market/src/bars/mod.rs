@@ -14,6 +14,7 @@ mod examples;
 mod merge;
 mod older;
 mod packed;
+mod sessions;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -24,5 +25,6 @@ pub use columns::{Bar, Bars, Closes};
 pub(crate) use day::not_before;
 pub use day::{date_of, day_number};
 pub use error::BarsError;
-pub use packed::{FORM, Packed, digest, unpack_days};
+pub use packed::{Packed, digest};
+pub use sessions::{FORM, unpack_days};
 pub use version::{BarVersion, Dictionary};

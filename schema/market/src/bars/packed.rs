@@ -7,6 +7,7 @@ use super::column::{Column, MISSING};
 use super::columns::{Bars, Closes};
 use super::error::BarsError;
 use super::older;
+use super::sessions::{is_older, pack_days, scale_and_days};
 use super::version::BarVersion;
 
 /// The bytes of a [`Bars`], one blob per column, so that readers fetch only the columns they need.
@@ -24,20 +25,6 @@ pub struct Packed {
     pub extra: Vec<u8>,
     /// Version dictionary and runs of indexes; empty in read tables, where the choice has been made.
     pub versions: Vec<u8>,
-}
-
-/// The form that is written: the first byte of the days. Older columns have their scale there, which is at most 18.
-pub const FORM: u8 = 32;
-
-const TOO_MANY: BarsError = BarsError::Damaged("more than 2^32 bars");
-
-/// What the days begin with.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    form: u8,
-    scale: u32,
-    bars: u32,
-    first_day: i32,
 }
 
 impl Bars {
@@ -112,15 +99,6 @@ impl Closes {
     }
 }
 
-fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, BarsError> {
-    let bars = u32::try_from(days.len()).map_err(|_| TOO_MANY)?;
-    let first_day = days.first().copied().unwrap_or(0);
-    let mut bytes = postcard::to_stdvec(&Head { form: FORM, scale, bars, first_day })?;
-    let steps: Vec<i64> = days.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
-    blocks::write(&steps, &mut bytes);
-    Ok(bytes)
-}
-
 /// The close that the first difference is to.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
@@ -133,7 +111,7 @@ fn pack_closes(start: i64, differences: &[i64]) -> Result<Vec<u8>, BarsError> {
 }
 
 fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, BarsError> {
-    let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| TOO_MANY)?));
+    let run = |run: &[u16]| Ok((run[0], u32::try_from(run.len()).map_err(|_| BarsError::TOO_MANY)?));
     let runs: Vec<(u16, u32)> = version.chunk_by(|a, b| a == b).map(run).collect::<Result<_, BarsError>>()?;
     Ok(postcard::to_stdvec(&(versions, runs))?)
 }
@@ -195,115 +173,6 @@ fn add(difference: &mut i64, expected: i64) {
     }
 }
 
-/// The session that is expected after another: the next weekday.
-fn expected(day: i32) -> i64 {
-    i64::from(day) + NEXT_WEEKDAY[weekday(day)]
-}
-
-/// By the day of the week, days until the next weekday; 0 is Sunday.
-const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
-
-/// By the weekday that they follow, from Monday on, days until each of the next five expected sessions.
-const WEEK: [[i32; WEEKDAYS]; WEEKDAYS] =
-    [[1, 2, 3, 4, 7], [1, 2, 3, 6, 7], [1, 2, 5, 6, 7], [1, 4, 5, 6, 7], [3, 4, 5, 6, 7]];
-const WEEKDAYS: usize = 5;
-
-/// The day of the week. Day 1 was a Monday.
-fn weekday(day: i32) -> usize {
-    day.rem_euclid(7).unsigned_abs() as usize
-}
-
-/// The days of packed bars, from their first column alone.
-pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
-    scale_and_days(days, 0).map(|(_, days)| days)
-}
-
-/// Whether columns whose days these are have the form from before blocks.
-fn is_older(days: &[u8]) -> bool {
-    days.first() != Some(&FORM)
-}
-
-/// The scale of the prices, and the days with room for so many more.
-fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), BarsError> {
-    if is_older(bytes) {
-        return older::scale_and_days(bytes);
-    }
-    let (head, mut rest): (Head, &[u8]) = postcard::take_from_bytes(bytes)?;
-    let bars = usize::try_from(head.bars).map_err(|_| TOO_MANY)?;
-    let steps = bars.saturating_sub(1);
-    if !blocks::may_hold(rest.len(), steps) {
-        return Err(BarsError::LENGTHS);
-    }
-    let mut sessions = Sessions::from(head.first_day, bars, room);
-    blocks::each(&mut rest, steps, |steps| sessions.follow(steps))?;
-    whole(rest)?;
-    Ok((head.scale, sessions.days))
-}
-
-/// The days that steps lead to from a first one.
-struct Sessions {
-    days: Vec<i32>,
-    last: i32,
-    /// The weekday of the last one.
-    on: usize,
-}
-
-impl Sessions {
-    /// The first of so many days, of which it is none where there are none, with room for more than these.
-    fn from(first: i32, count: usize, room: usize) -> Self {
-        let mut days = Vec::with_capacity(count.saturating_add(room));
-        days.extend((count > 0).then_some(first));
-        Self { days, last: first, on: weekday(first) }
-    }
-
-    fn follow(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
-        loop {
-            // Nearly every session is the expected one.
-            let expected = steps.iter().position(|step| *step != 0).unwrap_or(steps.len());
-            self.expect(expected)?;
-            let Some((step, later)) = steps.get(expected..).and_then(<[i64]>::split_first) else {
-                return Ok(());
-            };
-            self.step(*step)?;
-            steps = later;
-        }
-    }
-
-    /// So many sessions that are the expected ones, up to a week of them at a time.
-    fn expect(&mut self, mut count: usize) -> Result<(), BarsError> {
-        while count > 0 {
-            match self.on.checked_sub(1).and_then(|on| WEEK.get(on)) {
-                Some(week) if self.last.checked_add(7).is_some() => {
-                    let (last, sessions) = (self.last, count.min(WEEKDAYS));
-                    self.days.extend_from_slice(&week.map(|after| last + after)[..sessions]);
-                    self.last += week[sessions - 1];
-                    self.on = (self.on - 1 + sessions) % WEEKDAYS + 1;
-                    count -= sessions;
-                }
-                _ => {
-                    self.step(0)?;
-                    count -= 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A session so many days from the expected one.
-    fn step(&mut self, by: i64) -> Result<(), BarsError> {
-        let day = expected(self.last).wrapping_add(by);
-        self.last = i32::try_from(day).map_err(|_| BarsError::Damaged("a day is none"))?;
-        self.on = weekday(self.last);
-        self.days.push(self.last);
-        Ok(())
-    }
-}
-
-/// Fails where a column goes on after its last value.
-fn whole(rest: &[u8]) -> Result<(), BarsError> {
-    if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
-}
-
 /// So many closes, with room for more.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
@@ -318,7 +187,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
         }));
         Ok(())
     })?;
-    whole(rest)?;
+    blocks::whole(rest)?;
     Ok(closes)
 }
 
@@ -326,7 +195,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
 fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), BarsError> {
     let (start, mut rest) = postcard::take_from_bytes(bytes)?;
     let closes = blocks::read(&mut rest, bars)?;
-    whole(rest)?;
+    blocks::whole(rest)?;
     Ok((start, closes))
 }
 
@@ -370,7 +239,7 @@ impl Packed {
             Some((there, mut columns)) => {
                 let vwap = optional(&mut columns, there[0] == 1, bars)?;
                 let trade_count = optional(&mut columns, there[1] == 1, bars)?;
-                whole(columns)?;
+                blocks::whole(columns)?;
                 (vwap, trade_count)
             }
         };
@@ -378,7 +247,7 @@ impl Packed {
         prices.restore(start);
         let Differences { close, open, high, low, vwap } = prices;
         let volumes = blocks::read(&mut volume, bars)?;
-        whole(range).and_then(|()| whole(volume))?;
+        blocks::whole(range).and_then(|()| blocks::whole(volume))?;
         let [open, high, low, volume] = [open, high, low, volumes].map(Column::from);
         Ok(Bars { scale, day, open, high, low, close, volume, vwap, trade_count, ..Bars::default() })
     }
@@ -387,7 +256,7 @@ impl Packed {
 /// The version of each of so many bars, with room for more, and the versions.
 fn unpack_versions(bytes: &[u8], bars: usize, room: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
     let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match bytes {
-        [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| TOO_MANY)?)]),
+        [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| BarsError::TOO_MANY)?)]),
         bytes => postcard::from_bytes(bytes)?,
     };
     let mut version = Vec::with_capacity(bars.saturating_add(room));

@@ -20,6 +20,8 @@ use crate::record::Record;
 const VERSION: u8 = 1;
 /// Fields of a record, seldom more.
 const USUAL_FIELDS: usize = 14;
+/// Bytes of a row, never fewer: one for each of its fields.
+const LEAST_ROW: usize = 9;
 /// Bytes of a record's text, seldom more.
 const RECORD: usize = 256;
 
@@ -172,7 +174,7 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// No more rows than these are left, whatever the bytes say.
     fn at_most(&self) -> usize {
-        self.left.min(self.rest.len())
+        self.left.min(self.rest.len() / LEAST_ROW)
     }
 }
 
