@@ -11,8 +11,10 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::stale::Stale;
+use crate::statements::Statements;
 
 const SERVED: &str = include_str!("../queries/journal_served.sql");
+const IS_THERE: &str = "select where to_regclass($1) is not null";
 const NEXT: &str = "select nextval('control.positions')";
 const PRUNE: &str = include_str!("../queries/journal_prune.sql");
 const KEEP: &str = include_str!("../queries/journal_keep.sql");
@@ -62,40 +64,37 @@ impl Journal {
     /// Sets the rows of a table aside before they are replaced.
     pub(crate) async fn keep(
         &self,
-        transaction: &Transaction<'_>,
+        statements: &Statements<'_>,
         table: &str,
         stale: &Stale<'_>,
     ) -> Result<(), DbError> {
         let Some(table) = self.followed(table) else { return Ok(()) };
         let kept = table.kept();
-        if transaction
-            .query_one("select to_regclass($1) is null", &[&format!("pg_temp.{kept}")])
-            .await?
-            .try_get(0)?
-        {
+        let there = statements.query(IS_THERE, &[&format!("pg_temp.{kept}")]).await?;
+        if there.is_empty() {
             let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
-            transaction.batch_execute(&create).await?;
+            statements.transaction.batch_execute(&create).await?;
         }
-        transaction.execute(&format!("delete from {kept}"), &[]).await?;
+        statements.execute(&format!("delete from {kept}"), &[]).await?;
         if stale.symbols.is_empty() {
             return Ok(());
         }
         let keep = table.statement(KEEP, &kept).replace("{columns}", &table.columns.join(", "));
-        transaction.execute(&keep, &[&stale.symbols, &stale.since]).await?;
+        statements.execute(&keep, &[&stale.symbols, &stale.since]).await?;
         Ok(())
     }
 
     /// Notes what became of the rows that were set aside.
     pub(crate) async fn note(
         &self,
-        transaction: &Transaction<'_>,
+        statements: &Statements<'_>,
         table: &str,
         stale: &Stale<'_>,
     ) -> Result<(), DbError> {
         if let Some(table) = self.followed(table) {
-            self.compare(transaction, table, &table.kept(), stale).await?;
+            self.compare(statements, table, &table.kept(), stale).await?;
         } else if self.served && table == "factors" {
-            transaction.execute(SYMBOLS, &[&table, &stale.symbols, &self.position]).await?;
+            statements.execute(SYMBOLS, &[&table, &stale.symbols, &self.position]).await?;
         }
         Ok(())
     }
@@ -104,16 +103,16 @@ impl Journal {
     /// the new one first. Of other symbols the rows are the same.
     pub(crate) async fn note_switch(
         &self,
-        transaction: &Transaction<'_>,
+        statements: &Statements<'_>,
         before: i32,
         table: &str,
         symbols: &[&str],
     ) -> Result<(), DbError> {
         if let Some(table) = self.followed(table) {
             let before = format!("{}.{}", generation_schema(before), table.name);
-            return self.compare(transaction, table, &before, &Stale::whole(symbols.iter().copied())).await;
+            return self.compare(statements, table, &before, &Stale::whole(symbols.iter().copied())).await;
         }
-        transaction.execute(SYMBOLS, &[&table, &symbols, &self.position]).await?;
+        statements.execute(SYMBOLS, &[&table, &symbols, &self.position]).await?;
         Ok(())
     }
 
@@ -129,7 +128,7 @@ impl Journal {
 
     async fn compare(
         &self,
-        transaction: &Transaction<'_>,
+        statements: &Statements<'_>,
         table: Followed,
         before: &str,
         stale: &Stale<'_>,
@@ -138,13 +137,13 @@ impl Journal {
         if stale.since.is_none() {
             // Of a security that was never told of all rows are new, and none has to be compared.
             let statement = table.statement(NEW_SYMBOLS, before);
-            let new = transaction.query(&statement, &[&symbols, &self.position]).await?;
+            let new = statements.query(&statement, &[&symbols, &self.position]).await?;
             let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
             symbols.retain(|symbol| !new.contains(symbol));
         }
         if !symbols.is_empty() {
             let values: [&(dyn ToSql + Sync); 3] = [&symbols, &stale.since, &self.position];
-            transaction.execute(&table.statement(ROWS, before), &values).await?;
+            statements.execute(&table.statement(ROWS, before), &values).await?;
         }
         Ok(())
     }

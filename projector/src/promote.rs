@@ -21,6 +21,7 @@ use crate::derive::Deriver;
 use crate::generation::Generation;
 use crate::journal::{Journal, NOTED};
 use crate::read_tables;
+use crate::statements::Statements;
 
 const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../queries/fact_set_lock.sql");
@@ -141,11 +142,11 @@ async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Resu
     transaction.execute("select set_config('search_path', $1, true)", &[&search_path]).await?;
     transaction.execute(FLIP, &[&to, &from]).await?;
     analysts::point(transaction).await?;
-    let journal = Journal::open(transaction, to).await?;
+    let (journal, statements) = (Journal::open(transaction, to).await?, Statements::of(transaction));
     for table in NOTED {
         let symbols = read_tables::differing(transaction, from, table).await?;
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
-        journal.note_switch(transaction, from, table, &symbols).await?;
+        journal.note_switch(&statements, from, table, &symbols).await?;
     }
     journal.advance(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;

@@ -46,9 +46,9 @@ pub(crate) async fn remove(
     }
     let stale = Stale::whole(gone.iter().map(|symbol| symbol.as_str()));
     for table in &TABLES {
-        journal.keep(statements.transaction, table.name, &stale).await?;
+        journal.keep(statements, table.name, &stale).await?;
         table.delete(statements, &stale).await?;
-        journal.note(statements.transaction, table.name, &stale).await?;
+        journal.note(statements, table.name, &stale).await?;
     }
     statements.execute(DELETE_DIGESTS, &[&stale.symbols]).await?;
     statements.execute(DELETE_PRICES, &[&stale.symbols]).await?;
@@ -119,12 +119,12 @@ async fn replace_rows(
     // Rows of a security of which there are none are not looked for among those of others.
     let before = securities.iter().filter(|(served, _)| !served.is_new);
     let stale = Stale { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
-    journal.keep(statements.transaction, table.name, &stale).await?;
+    journal.keep(statements, table.name, &stale).await?;
     table.delete(statements, &stale).await?;
     table
         .copy(statements, securities.iter().flat_map(|(_, built)| built.rows(place, since)).collect())
         .await?;
-    journal.note(statements.transaction, table.name, &written).await?;
+    journal.note(statements, table.name, &written).await?;
     Ok(())
 }
 

@@ -82,9 +82,8 @@ impl Resident {
 
     /// Follows years of bars that were written. Where one is packed together with others, all of its symbol are read again.
     pub fn follow_years(&mut self, written: Vec<WrittenYear>) {
-        for mut row in written {
+        for row in written {
             let (symbol, source, year) = row.key;
-            row.packed.shrink_to_fit();
             let columns = Columns::All(Box::new(row.packed));
             self.change(&symbol, |facts| facts.put_year(&source, year, row.digest, columns));
         }

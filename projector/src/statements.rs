@@ -7,7 +7,7 @@ use bytes::Bytes;
 use store::copy::{EncodeError, copy_encoded};
 use store::db::DbError;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Statement, Transaction};
+use tokio_postgres::{Error, Row, Statement, Transaction};
 
 /// A transaction and the statements that it has prepared.
 pub(crate) struct Statements<'t> {
@@ -23,6 +23,15 @@ impl<'t> Statements<'t> {
     /// Runs a statement.
     pub(crate) async fn execute(&self, text: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
         self.transaction.execute(&self.prepared(text).await?, parameters).await
+    }
+
+    /// Runs a query.
+    pub(crate) async fn query(
+        &self,
+        text: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Error> {
+        self.transaction.query(&self.prepared(text).await?, parameters).await
     }
 
     /// Copies encoded rows in.

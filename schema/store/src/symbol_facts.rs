@@ -63,7 +63,9 @@ impl SymbolFacts {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
         if is_alone {
             let years = Years { range: year..year.saturating_add(1), digests: smallvec![digest], columns };
-            self.bars.insert((source.into(), year), years);
+            let known = self.bars.keys().map(|(known, _)| known).find(|known| known.as_ref() == source);
+            let source = known.map_or_else(|| source.into(), Arc::clone);
+            self.bars.insert((source, year), years);
         }
         is_alone
     }
@@ -80,9 +82,11 @@ impl SymbolFacts {
 
     /// What a source's year of bars is held in.
     pub fn year(&self, source: &str, year: i32) -> Option<&Years> {
-        let source: Arc<str> = source.into();
-        let ((of, _), years) = self.bars.range(..=(Arc::clone(&source), year)).next_back()?;
-        (*of == source && years.range().contains(&year)).then_some(years)
+        // There are few, of which the last are asked for mostly.
+        let mut newest_first = self.bars.iter().rev();
+        newest_first
+            .find(|((of, _), years)| of.as_ref() == source && years.range.contains(&year))
+            .map(|(_, years)| years)
     }
 
     /// Whether [`SymbolFacts::shrink`] would leave less.

@@ -7,7 +7,7 @@ use super::column::MISSING;
 use super::error::BarsError;
 
 /// Values of a block; the last one of a column has those that are left.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 /// A code has 0 to 64 bits.
 const WIDTHS: u8 = 65;
 /// A code is read with the 16 bytes that it begins in …
@@ -117,39 +117,53 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
     if left > 0 {
         return Err(BarsError::LENGTHS);
     }
-    let (mut padded, mut codes) = ([0; BLOCK * 8 + PADDING], [0; BLOCK]);
-    // At the end of a column there is nothing to read beyond the block.
-    let block = match after.get(..block.len() + PADDING) {
-        Some(block) => block,
+    match after.get(..block.len() + PADDING) {
+        Some(block) => read_codes(block, width, values),
+        // At the end of a column there is nothing to read beyond the block.
         None => {
+            let mut padded = [0; BLOCK * 8 + PADDING];
             padded[..block.len()].copy_from_slice(block);
-            &padded
+            read_codes(&padded, width, values);
         }
-    };
-    let codes = &mut codes[..values.len()];
-    // Shifting by all 64 bits is no shift: codes of no bits are 0.
-    let mask = u64::MAX.checked_shr(u64::BITS - u32::from(head % WIDTHS)).unwrap_or(0);
-    match NARROW.checked_div(width) {
-        None => {}
-        Some(0) => {
+    }
+    decode(head / WIDTHS, values)
+}
+
+/// By their width, how many codes are within the 8 bytes that the first begins in, beside the bits before it.
+const TOGETHER: [usize; WIDTHS as usize] = together();
+
+const fn together() -> [usize; WIDTHS as usize] {
+    let (mut all, mut width) = ([0; WIDTHS as usize], 1);
+    while width < all.len() {
+        all[width] = NARROW / width;
+        width += 1;
+    }
+    all
+}
+
+/// Reads codes of so many bits each from a block and what follows it.
+fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
+    match TOGETHER[width] {
+        0 if width == 0 => codes.fill(0),
+        0 => {
+            let mask = u64::MAX >> (u64::BITS as usize - width);
             for (place, code) in codes.iter_mut().enumerate() {
                 let around = u128::from_le_bytes(around(block, place * width / 8));
-                *code = low_bits(around >> (place * width % 8)) & mask;
+                *code = (low_bits(around >> (place * width % 8)) & mask).cast_signed();
             }
         }
-        // Beside the bits before them, so many narrow codes are within the 8 bytes that the first begins in.
-        Some(together) => {
-            for (number, codes) in codes.chunks_mut(together).enumerate() {
-                let bit = number * together * width;
+        together => {
+            let (mask, mut bit) = ((1 << width) - 1, 0);
+            for codes in codes.chunks_mut(together) {
                 let mut around = u64::from_le_bytes(around(block, bit / 8)) >> (bit % 8);
                 for code in codes {
-                    *code = around & mask;
+                    *code = (around & mask).cast_signed();
                     around >>= width;
                 }
+                bit += together * width;
             }
         }
     }
-    decode(head / WIDTHS, codes, values)
 }
 
 /// Fails where a column goes on after its last value.
@@ -164,13 +178,15 @@ fn around<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     around
 }
 
-/// Gives the values of codes.
-fn decode(coding: u8, codes: &[u64], values: &mut [i64]) -> Result<(), BarsError> {
-    let pairs = values.iter_mut().zip(codes);
+/// Makes values of codes, in their place.
+fn decode(coding: u8, codes: &mut [i64]) -> Result<(), BarsError> {
+    let value = |code: &i64| unzigzag(code.cast_unsigned());
     match coding {
-        0 => pairs.for_each(|(value, code)| *value = code.cast_signed()),
-        1 => pairs.for_each(|(value, code)| *value = unzigzag(*code)),
-        2 => pairs.for_each(|(value, code)| *value = code.checked_sub(1).map_or(MISSING, unzigzag)),
+        0 => {}
+        1 => codes.iter_mut().for_each(|code| *code = value(code)),
+        2 => codes.iter_mut().for_each(|code| {
+            *code = if *code == 0 { MISSING } else { value(&code.wrapping_sub(1)) };
+        }),
         _ => return Err(BarsError::Damaged("a block is coded in no way that is known")),
     }
     Ok(())

@@ -179,12 +179,19 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
     // The days are so many already.
     let mut closes = Vec::with_capacity(bars.saturating_add(room));
     blocks::each(&mut rest, bars, |differences| {
-        closes.extend(differences.iter().map(|by| {
-            let mut close = *by;
-            add(&mut close, before);
-            before = known(close, before);
-            close
-        }));
+        if differences.contains(&MISSING) {
+            closes.extend(differences.iter().map(|by| {
+                let mut close = *by;
+                add(&mut close, before);
+                before = known(close, before);
+                close
+            }));
+        } else {
+            closes.extend(differences.iter().map(|by| {
+                before = before.wrapping_add(*by);
+                before
+            }));
+        }
         Ok(())
     })?;
     blocks::whole(rest)?;

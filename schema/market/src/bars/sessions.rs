@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks;
+use super::blocks::{self, BLOCK};
 use super::error::BarsError;
 use super::older;
 
@@ -37,10 +37,24 @@ fn expected(day: i32) -> i64 {
 /// By the day of the week, days until the next weekday; 0 is Sunday.
 const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
-/// By the weekday that they follow, from Monday on, days until each of the next five expected sessions.
-const WEEK: [[i32; WEEKDAYS]; WEEKDAYS] =
-    [[1, 2, 3, 4, 7], [1, 2, 3, 6, 7], [1, 2, 5, 6, 7], [1, 4, 5, 6, 7], [3, 4, 5, 6, 7]];
+/// By the weekday that they follow, from Monday on, days until each of the expected sessions of a block.
+const AHEAD: [[i32; BLOCK]; WEEKDAYS] = [ahead(0), ahead(1), ahead(2), ahead(3), ahead(4)];
 const WEEKDAYS: usize = 5;
+
+/// The most days of these.
+const FARTHEST: i32 = 7 * BLOCK.div_ceil(WEEKDAYS) as i32;
+
+/// Days until each of the sessions that are expected after such a weekday.
+const fn ahead(on: usize) -> [i32; BLOCK] {
+    let (mut days, mut place, mut day, mut weekday) = ([0; BLOCK], 0, 0, on);
+    while place < BLOCK {
+        day += if weekday == WEEKDAYS - 1 { 3 } else { 1 };
+        weekday = (weekday + 1) % WEEKDAYS;
+        days[place] = day;
+        place += 1;
+    }
+    days
+}
 
 /// The day of the week. Day 1 was a Monday.
 fn weekday(day: i32) -> usize {
@@ -90,6 +104,7 @@ impl Sessions {
         Self { days, last: first, on: weekday(first) }
     }
 
+    /// Takes the steps of a block.
     fn follow(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
         loop {
             // Nearly every session is the expected one.
@@ -103,24 +118,18 @@ impl Sessions {
         }
     }
 
-    /// So many sessions that are the expected ones, up to a week of them at a time.
-    fn expect(&mut self, mut count: usize) -> Result<(), BarsError> {
-        while count > 0 {
-            match self.on.checked_sub(1).and_then(|on| WEEK.get(on)) {
-                Some(week) if self.last.checked_add(7).is_some() => {
-                    let (last, sessions) = (self.last, count.min(WEEKDAYS));
-                    self.days.extend_from_slice(&week.map(|after| last + after)[..sessions]);
-                    self.last += week[sessions - 1];
-                    self.on = (self.on - 1 + sessions) % WEEKDAYS + 1;
-                    count -= sessions;
-                }
-                _ => {
-                    self.step(0)?;
-                    count -= 1;
-                }
+    /// So many sessions of a block that are the expected ones.
+    fn expect(&mut self, count: usize) -> Result<(), BarsError> {
+        match self.on.checked_sub(1).and_then(|on| AHEAD.get(on)?.get(..count)) {
+            Some(ahead) if self.last <= i32::MAX - FARTHEST => {
+                let last = self.last;
+                self.days.extend(ahead.iter().map(|after| last + after));
+                self.last = self.days.last().copied().unwrap_or(last);
+                self.on = (self.on - 1 + count) % WEEKDAYS + 1;
+                Ok(())
             }
+            _ => (0..count).try_for_each(|_| self.step(0)),
         }
-        Ok(())
     }
 
     /// A session so many days from the expected one.

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use chrono::DateTime;
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -12,7 +14,7 @@ use super::fields::{Fields, Value};
 use super::fragments::{Fragment, join, split};
 use super::raw::RawObservation;
 use super::set::Records;
-use crate::event::Kind;
+use crate::event::{Action, Kind};
 use crate::observation::Observation;
 use crate::record::Record;
 
@@ -52,6 +54,7 @@ struct Shared<'a> {
     fragments: Vec<Fragment<'a>>,
 }
 
+/// A row, which the places of its record's values follow.
 #[derive(Serialize, Deserialize)]
 struct Row<'a> {
     id: Option<&'a str>,
@@ -62,8 +65,10 @@ struct Row<'a> {
     line: u64,
     frame: u32,
     shape: u32,
-    values: SmallVec<[u32; USUAL_FIELDS]>,
 }
+
+/// Places of a row's values.
+type Places = SmallVec<[u32; USUAL_FIELDS]>;
 
 /// Distinct values in order of first use.
 struct Dictionary<T> {
@@ -96,7 +101,7 @@ impl Records {
         let mut rows = Vec::with_capacity(self.observations.len());
         for raw in &self.observations {
             let (names, values) = split(&raw.record);
-            rows.push(Row {
+            let row = Row {
                 id: raw.id.as_deref(),
                 security_ref: raw.security_ref.as_deref(),
                 revision: raw.revision,
@@ -105,8 +110,9 @@ impl Records {
                 line: raw.line,
                 frame: frames.place(raw.frame)?,
                 shape: shapes.place(names)?,
-                values: values.into_iter().map(|value| fragments.place(value)).collect::<Result<_, _>>()?,
-            });
+            };
+            let places = values.into_iter().map(|value| fragments.place(value));
+            rows.push((row, places.collect::<Result<Places, _>>()?));
         }
         let shared = Shared {
             frames: frames.values,
@@ -119,39 +125,52 @@ impl Records {
 
     /// Reads packed records of a kind.
     pub fn unpack(kind: Kind, bytes: &[u8]) -> Result<Self, PackedRecordsError> {
-        let (shared, rows) = open(bytes)?;
-        let observation = |row: Result<Row<'_>, PackedRecordsError>| {
-            let row = row?;
-            let (mut record, (names, values)) = (String::with_capacity(RECORD), shared.fields(&row)?);
-            join(names, values, &mut record);
-            shared.observation(&row, record)
-        };
-        Ok(Self { kind, observations: rows.map(observation).collect::<Result<_, _>>()? })
+        let (shared, mut rows) = open(bytes)?;
+        let (mut values, mut observations) = (Vec::new(), Vec::with_capacity(rows.at_most()));
+        while let Some(row) = rows.next(&shared.fragments, &mut values)? {
+            let mut record = String::with_capacity(RECORD);
+            join(at(&shared.shapes, row.shape)?, values.iter().copied(), &mut record);
+            observations.push(shared.observation(&row, record)?);
+        }
+        Ok(Self { kind, observations })
     }
 }
 
 /// Reads what a source observed of one kind from its packed records.
 pub fn read<T: Record>(source: &str, bytes: &[u8]) -> Result<Vec<Observation<T>>, PackedRecordsError> {
-    let (shared, rows) = open(bytes)?;
+    let (shared, mut rows) = open(bytes)?;
     let fragments: Vec<Value<'_>> = shared.fragments.iter().map(Value::from).collect();
-    let mut values = Vec::with_capacity(USUAL_FIELDS);
-    // `collect` into a `Result` makes no room beforehand, and moves what it has with each doubling.
-    let mut read = Vec::with_capacity(rows.at_most());
-    for row in rows {
-        let row = row?;
+    let source = CompactString::from(source);
+    let (mut values, mut read) = (Vec::with_capacity(USUAL_FIELDS), Vec::with_capacity(rows.at_most()));
+    while let Some(row) = rows.next(&fragments, &mut values)? {
         let names = at(&shared.shapes, row.shape)?;
-        let record = if names.is_empty() {
-            shared.whole(&row)?
-        } else {
-            values.clear();
-            for place in &row.values {
-                values.push(*at(&fragments, *place)?);
-            }
-            T::deserialize(Fields::new(names, &values))?
-        };
-        read.push(shared.observation(&row, String::new())?.said(source, record)?);
+        let observed_at = DateTime::from_timestamp_micros(*at(&shared.moments, row.moment)?);
+        read.push(Observation {
+            source: source.clone(),
+            id: row.id.map(str::to_owned),
+            security_ref: row.security_ref.map(str::to_owned),
+            revision: row.revision,
+            action: if row.retracted { Action::Retract } else { Action::Put },
+            observed_at: observed_at
+                .ok_or(PackedRecordsError::Damaged("an observation time is outside the calendar"))?,
+            line: row.line,
+            frame: *at(&shared.frames, row.frame)?,
+            record: if names.is_empty() {
+                whole(&values)?
+            } else {
+                T::deserialize(Fields::new(names, &values))?
+            },
+        });
     }
     Ok(read)
+}
+
+/// The record of a row that has one text and no names.
+fn whole<T: Record>(values: &[Value<'_>]) -> Result<T, PackedRecordsError> {
+    match values {
+        [Value::Json(text)] => Ok(serde_json::from_str(text)?),
+        _ => Err(PackedRecordsError::Damaged("a record has values without names")),
+    }
 }
 
 /// What packed rows share, and the rows.
@@ -171,51 +190,32 @@ struct Rows<'a> {
     rest: &'a [u8],
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
     /// No more rows than these are left, whatever the bytes say.
     fn at_most(&self) -> usize {
         self.left.min(self.rest.len() / LEAST_ROW)
     }
+
+    /// The next row, and of its record the values, each from its place among all.
+    fn next<V: Copy>(
+        &mut self,
+        all: &[V],
+        values: &mut Vec<V>,
+    ) -> Result<Option<Row<'a>>, PackedRecordsError> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        let ((row, count), mut rest): ((Row<'a>, usize), _) = postcard::take_from_bytes(self.rest)?;
+        values.clear();
+        for _ in 0..count {
+            let place;
+            (place, rest) = postcard::take_from_bytes(rest)?;
+            values.push(*at(all, place)?);
+        }
+        (self.left, self.rest) = (left, rest);
+        Ok(Some(row))
+    }
 }
 
-impl<'a> Iterator for Rows<'a> {
-    type Item = Result<Row<'a>, PackedRecordsError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        match postcard::take_from_bytes(self.rest) {
-            Ok((row, rest)) => {
-                self.rest = rest;
-                Some(Ok(row))
-            }
-            Err(error) => {
-                self.left = 0;
-                Some(Err(error.into()))
-            }
-        }
-    }
-}
-
-impl<'a> Shared<'a> {
-    /// Names and values of a row's fields; a text that is no plain object is one value without a name.
-    fn fields(
-        &self,
-        row: &Row<'_>,
-    ) -> Result<(&[&'a str], impl Iterator<Item = Fragment<'a>>), PackedRecordsError> {
-        row.values.iter().try_for_each(|place| at(&self.fragments, *place).map(drop))?;
-        let values = row.values.iter().filter_map(|place| at(&self.fragments, *place).ok().copied());
-        Ok((at(&self.shapes, row.shape)?, values))
-    }
-
-    /// The record of a row that has one text and no names.
-    fn whole<T: Record>(&self, row: &Row<'_>) -> Result<T, PackedRecordsError> {
-        let (_, mut values) = self.fields(row)?;
-        match (values.next(), values.next()) {
-            (Some(Fragment::Json(text)), None) => Ok(serde_json::from_str(text)?),
-            _ => Err(PackedRecordsError::Damaged("a record has values without names")),
-        }
-    }
-
+impl Shared<'_> {
     /// A row with its record's text.
     fn observation(&self, row: &Row<'_>, record: String) -> Result<RawObservation, PackedRecordsError> {
         Ok(RawObservation {

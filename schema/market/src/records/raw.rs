@@ -2,10 +2,7 @@
 
 use std::cmp::Ordering;
 
-use chrono::{DateTime, Utc};
-
-use crate::event::{Action, Kind};
-use crate::observation::Observation;
+use crate::event::Kind;
 use crate::version::Version;
 
 /// One row of a feed, its record still as JSON text.
@@ -61,24 +58,4 @@ impl RawObservation {
             frame: &self.frame,
         }
     }
-
-    /// The observation of a record that was read; its text is not looked at.
-    pub(super) fn said<T>(self, source: &str, record: T) -> Result<Observation<T>, serde_json::Error> {
-        Ok(Observation {
-            source: source.into(),
-            id: self.id,
-            security_ref: self.security_ref,
-            revision: self.revision,
-            action: if self.retracted { Action::Retract } else { Action::Put },
-            observed_at: DateTime::<Utc>::from_timestamp_micros(self.observed_at)
-                .ok_or_else(out_of_calendar)?,
-            line: self.line,
-            frame: self.frame,
-            record,
-        })
-    }
-}
-
-fn out_of_calendar() -> serde_json::Error {
-    serde::de::Error::custom("its observation time is outside the calendar")
 }

@@ -47,7 +47,7 @@ impl Mark for Exact {
 }
 impl Mark for Decimal {
     fn mark(&self, state: &mut impl Hasher) {
-        state.write(&self.serialize());
+        state.write_u128(u128::from_le_bytes(self.serialize()));
     }
 }
 impl<T: Column> Column for Option<T> {

@@ -105,9 +105,13 @@ fn outlier(payment: &Payment<'_>, level: Decimal, rules: &Outlier) -> RowFault {
 
 /// The isolated outliers by position among payments in order.
 fn outliers(payments: &[Payment<'_>], basics: &Basics<'_>) -> BTreeMap<usize, Taken> {
-    let mut by_currency: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut by_currency: Vec<(&str, Vec<usize>)> = Vec::new();
     for (position, payment) in payments.iter().enumerate().filter(|(_, payment)| payment.class.is_regular()) {
-        by_currency.entry(&payment.observation.record.currency).or_default().push(position);
+        let currency = payment.observation.record.currency.as_str();
+        match by_currency.iter_mut().find(|(known, _)| *known == currency) {
+            Some((_, positions)) => positions.push(position),
+            None => by_currency.push((currency, vec![position])),
+        }
     }
     let mut outliers = BTreeMap::new();
     for (currency, positions) in by_currency {

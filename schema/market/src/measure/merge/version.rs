@@ -178,12 +178,16 @@ pub(crate) fn winners<T: Keyed + SameContent>(
         }
     }
     let at = |index: usize| &observations[index];
-    order.sort_unstable_by(|a, b| {
-        compare_keys(at(*a), at(*b)).then_with(|| version(at(*a)).cmp(&version(at(*b))))
-    });
+    // Nearly always there is one source, which need not be compared some thousand times.
+    let one_source = observations.windows(2).all(|pair| pair[0].source == pair[1].source);
+    let compare_keys = |a: usize, b: usize| {
+        let sources = if one_source { Ordering::Equal } else { at(a).source.cmp(&at(b).source) };
+        sources.then_with(|| compare_in_source(at(a), at(b)))
+    };
+    order.sort_unstable_by(|a, b| compare_keys(*a, *b).then_with(|| version(at(*a)).cmp(&version(at(*b)))));
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
-    let keys = order.chunk_by(|a, b| compare_keys(at(*a), at(*b)) == Ordering::Equal);
+    let keys = order.chunk_by(|a, b| compare_keys(*a, *b).is_eq());
     for (part, versions) in keys.flat_map(|versions| (0..).zip(payments(observations, versions, beside))) {
         let Some((last, earlier)) = versions.split_last() else { continue };
         let superseded =
@@ -288,9 +292,9 @@ fn is_put<T>(observation: &Observation<T>) -> bool {
     observation.action == Action::Put
 }
 
-/// Orders by source and key; rows of one source with equal ids, or without id and with equal natural keys, are equal.
-fn compare_keys<T: Keyed>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
-    a.source.cmp(&b.source).then_with(|| a.id.cmp(&b.id)).then_with(|| match a.id {
+/// Orders rows of one source by key: those with equal ids, or without id and with equal natural keys, are equal.
+fn compare_in_source<T: Keyed>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
+    a.id.cmp(&b.id).then_with(|| match a.id {
         Some(_) => Ordering::Equal,
         None => a.record.compare_natural(&b.record),
     })

@@ -53,8 +53,8 @@ struct Record<'m> {
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// What is paid in a year at this rate.
-    yearly: Option<Decimal>,
+    /// Payments in a year at this rate, where that can be set against the price.
+    per_year: Option<i32>,
     /// The close before the ex-date, where there is a rate to set against it.
     close_before: Option<Decimal>,
     /// The adjusted amount before.
@@ -67,7 +67,8 @@ struct Record<'m> {
 impl Record<'_> {
     /// The row of the record.
     fn row(&self, symbol: &str) -> DividendRow {
-        let yield_at_ex = || exact_percent(self.yearly?, self.close_before?);
+        let yearly = || self.amount.checked_mul(Decimal::from(self.per_year?));
+        let yield_at_ex = || exact_percent(yearly()?, self.close_before?);
         let change = |previous| exact_percent(self.adjusted.checked_sub(previous)?, previous);
         DividendRow {
             id: self.named.map(dividend_id),
@@ -114,7 +115,7 @@ impl Mark for Record<'_> {
             status,
             split: Ratio { from, to },
             price_factor,
-            yearly,
+            per_year,
             close_before,
             previous,
             source,
@@ -127,9 +128,9 @@ impl Mark for Record<'_> {
         ex_date.mark(state);
         [payment_date, record_date, declaration_date].iter().for_each(|day| day.mark(state));
         [amount, adjusted, from, to].iter().for_each(|decimal| decimal.mark(state));
-        [price_factor, yearly, close_before, previous].iter().for_each(|decimal| decimal.mark(state));
+        [price_factor, close_before, previous].iter().for_each(|decimal| decimal.mark(state));
         (amount_status, r#type, frequency, status).hash(state);
-        payments_per_year.mark(state);
+        [payments_per_year, per_year].iter().for_each(|count| count.mark(state));
         currency.mark(state);
         source.mark(state);
         revision.mark(state);
@@ -162,7 +163,6 @@ fn live<'m>(
     let ex_day = ex_day(measured, payment);
     let comparable = payment.class.is_regular() && *currency == measured.basis.currency;
     let per_year = record.payments_per_year.filter(|_| comparable);
-    let yearly = per_year.and_then(|per_year| payment.amount.checked_mul(Decimal::from(per_year)));
     let close_before = || match ex_day {
         Some(day) => day.close_before,
         None => measured.basis.series().close_before(payment.ex_date),
@@ -171,8 +171,8 @@ fn live<'m>(
     Record {
         // The ex-date's one factor, which all its distributions share.
         price_factor: ex_day.filter(|_| payment.class != Class::Stock).and_then(|day| day.dividend_factor),
-        close_before: yearly.and_then(|_| close_before()),
-        yearly,
+        close_before: per_year.and_then(|_| close_before()),
+        per_year,
         previous: before.map(|before| before.adjusted),
         ..record
     }
@@ -201,7 +201,7 @@ fn record<'m>(measured: &'m Measured<'_>, payment: &'m Payment<'_>, status: Divi
         status,
         split: measured.basis.merged.split_table.carry(payment.ex_date, measured.basis.as_of),
         price_factor: None,
-        yearly: None,
+        per_year: None,
         close_before: None,
         previous: None,
         source: &observation.source,
@@ -241,7 +241,7 @@ fn projection<'m>(measured: &'m Measured<'_>, expected: &Projection) -> Record<'
         status: DividendStatus::Projected,
         split: split_table.carry(expected.ex_date, measured.basis.as_of),
         price_factor: None,
-        yearly: None,
+        per_year: None,
         close_before: None,
         previous: None,
         source: last.map_or("", |payment| &payment.observation.source),
