@@ -27,6 +27,21 @@ pub(super) struct Cluster {
     durability: Durability,
 }
 
+/// Megabytes of pages that a server keeps in memory, where the machine's memory is not known.
+const LEAST_BUFFERS: u64 = 128;
+/// The most of them: that much a day of ten thousand securities touches.
+const MOST_BUFFERS: u64 = 1024;
+
+/// A quarter of the machine's memory, as Postgres advises
+/// (<https://www.postgresql.org/docs/current/runtime-config-resource.html>).
+fn shared_buffers() -> String {
+    let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
+    let kilobytes: u64 = total.and_then(|kilobytes| kilobytes.parse().ok()).unwrap_or(0);
+    let megabytes = (kilobytes / 1024 / 4).clamp(LEAST_BUFFERS, MOST_BUFFERS);
+    format!("shared_buffers={megabytes}MB")
+}
+
 impl Cluster {
     /// Takes the cluster in `folder`, or makes one there.
     pub(super) fn prepare(programs: Programs, folder: &Path, durability: Durability) -> Result<Cluster> {
@@ -106,11 +121,12 @@ impl Cluster {
             "log_timezone=UTC".to_owned(),
             "timezone=UTC".to_owned(),
         ];
-        let tuned: &[&str] = match self.durability {
-            Durability::Full => &["shared_buffers=256MB", "max_wal_size=2GB"],
-            Durability::Disposable => &["shared_buffers=128MB", "fsync=off", "full_page_writes=off"],
-        };
-        settings.extend(tuned.iter().map(|setting| (*setting).to_owned()));
+        settings.extend(match self.durability {
+            Durability::Full => vec![shared_buffers(), "max_wal_size=2GB".to_owned()],
+            Durability::Disposable => {
+                ["shared_buffers=128MB", "fsync=off", "full_page_writes=off"].map(str::to_owned).to_vec()
+            }
+        });
         settings
     }
 
