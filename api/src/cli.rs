@@ -55,7 +55,11 @@ struct Listen {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let _telling = process::tell("api", "info");
-    let outcome = tokio::runtime::Builder::new_multi_thread()
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if let Command::Serve(settings) = &arguments.command {
+        runtime.worker_threads(settings.workers);
+    }
+    let outcome = runtime
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::NaiveDate;
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use ipnet::IpNet;
 use market::text_enum;
 use process::metrics::MetricsSettings;
@@ -88,6 +89,10 @@ pub struct ServeSettings {
     /// tier
     #[arg(long, env = "QUOTA_CHECK", default_value = "all")]
     pub quota_check: QuotaCheck,
+    /// Threads that answer; instances beside each other on one machine answer more with their share of its cores each than
+    /// with all of them each
+    #[arg(long, env = "API_WORKERS", default_value_t = cores(), value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    pub workers: usize,
     /// Rendered answers kept in memory, in MiB
     #[arg(long, env = "API_CACHE_MIB", default_value_t = 64)]
     pub cache_mib: u64,

@@ -261,9 +261,21 @@ async fn guessers_hold_up_neither_others_nor_who_shares_their_address() -> Resul
 }
 
 #[tokio::test]
+async fn a_server_needs_a_thread() -> Result<()> {
+    let app = TestApp::start().await?;
+    for workers in ["0", "1025", "two"] {
+        let refused = app.api(&["serve", "--workers", workers]).await?;
+        ensure!(refused.code == 2 && refused.stderr.contains("--workers"), "{workers}: {refused:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn one_greedy_account_waits_in_its_own_line() -> Result<()> {
-    let world =
-        World::start_with(&[("API_READ_TIMEOUT_MS", "30000"), ("API_REQUEST_TIMEOUT_MS", "60000")]).await?;
+    // One thread answers everybody.
+    let settings =
+        [("API_WORKERS", "1"), ("API_READ_TIMEOUT_MS", "30000"), ("API_REQUEST_TIMEOUT_MS", "60000")];
+    let world = World::start_with(&settings).await?;
     // As long as its table is locked, a bulk answer takes: a stand-in for one that costs much.
     let holder = world.app.servers().postgres.connect(world.app.database()).await?;
     holder.batch_execute("begin; lock table read_g1.dividends in access exclusive mode").await?;

@@ -31,6 +31,8 @@ const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generi
 const QUEUE: usize = 16_384;
 /// Calls decided on together at most.
 const BATCH: usize = 4_096;
+/// How often everybody else runs before a queue is sent, as long as it grows.
+const PASSES: usize = 4;
 /// How often it is tried to open a lost connection again while nobody calls.
 const REOPEN: Duration = Duration::from_millis(100);
 
@@ -149,9 +151,19 @@ async fn decide_queues(
     let _ = timeout(connection.patience, connection.store()).await;
     // Calls that are left over wait for no others.
     while !queue.is_empty() || next(&mut connection, &mut waiting, &mut queue).await {
-        let room = BATCH.saturating_sub(queue.len());
-        let _ = waiting.recv_many(&mut queue, room).now_or_never();
+        gather(&mut waiting, &mut queue).await;
         settle(&mut connection, &mut memory, &mut queue, &metrics).await;
+    }
+}
+
+/// Lets everybody who is ready join the queue: the more calls a statement has, the less each of them costs.
+async fn gather(waiting: &mut mpsc::Receiver<Waiting>, queue: &mut Vec<Waiting>) {
+    for _ in 0..PASSES {
+        tokio::task::yield_now().await;
+        let room = BATCH.saturating_sub(queue.len());
+        if room == 0 || waiting.recv_many(queue, room).now_or_never().is_none_or(|joined| joined == 0) {
+            break;
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod seed;
 mod sign_ins;
 mod soak;
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -174,9 +175,11 @@ impl Bench {
     }
 
     async fn api(&self, cache_mib: &str) -> Result<Api> {
-        let mut env = UNLIMITED.to_vec();
-        env.push(("API_CACHE_MIB", cache_mib));
-        self.app.api_serve_with(&env).await
+        self.api_with(&[("API_CACHE_MIB", cache_mib)]).await
+    }
+
+    async fn api_with(&self, settings: &[(&str, &str)]) -> Result<Api> {
+        self.app.api_serve_with(&[&UNLIMITED, settings].concat()).await
     }
 
     /// Prints what a call of the static body, of a cached quote and of one that is not cached costs the server's process.
@@ -233,8 +236,14 @@ impl Bench {
             }
         }
         println!("{:44} {} MB at most", "  memory of the process", one.memory("VmHWM")? / 1024);
-        let (two, three) = (self.api("64").await?, self.api("64").await?);
-        let addresses = [&one.base_url, &two.base_url, &three.base_url];
+        drop(one);
+        // Beside each other each has its share of the cores.
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let workers = cores.div_ceil(3).to_string();
+        let settings = [("API_CACHE_MIB", "64"), ("API_WORKERS", &workers)];
+        let instance = || self.api_with(&settings);
+        let three = [instance().await?, instance().await?, instance().await?];
+        let addresses = [&three[0].base_url, &three[1].base_url, &three[2].base_url];
         for address in addresses {
             Load::new(&[address], 64, self.seeded.requests("quote")).once().await?;
         }
