@@ -95,8 +95,11 @@ async fn with_stored(
         };
         work.push((key, parts, stored));
     }
+    if missing.is_empty() {
+        return Ok(work);
+    }
     let mut read = existing(transaction, &missing).await?;
-    for (key, _, stored) in work.iter_mut().filter(|_| !missing.is_empty()) {
+    for (key, _, stored) in &mut work {
         if let Some(packed) = read.remove(key) {
             *stored = Stored::Read(packed);
         }
@@ -172,9 +175,6 @@ async fn existing(
     keys: &[YearKey],
 ) -> Result<HashMap<YearKey, Packed>, ApplyError> {
     let mut existing = HashMap::new();
-    if keys.is_empty() {
-        return Ok(existing);
-    }
     let symbols: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
     let sources: Vec<&str> = keys.iter().map(|key| key.1.as_str()).collect();
     let numbers: Vec<i32> = keys.iter().map(|key| key.2).collect();

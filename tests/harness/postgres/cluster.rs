@@ -27,9 +27,9 @@ pub(super) struct Cluster {
     durability: Durability,
 }
 
-/// Megabytes of pages that a server keeps in memory, where the machine's memory is not known.
+/// Megabytes of pages that a server keeps in memory at least, and where the machine's memory is not known.
 const LEAST_BUFFERS: u64 = 128;
-/// The most of them: that much a day of ten thousand securities touches.
+/// The most of them, which a day of ten thousand securities is measured with.
 const MOST_BUFFERS: u64 = 1024;
 
 /// A quarter of the machine's memory, as Postgres advises
@@ -37,8 +37,9 @@ const MOST_BUFFERS: u64 = 1024;
 fn shared_buffers() -> String {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
-    let kilobytes: u64 = total.and_then(|kilobytes| kilobytes.parse().ok()).unwrap_or(0);
-    let megabytes = (kilobytes / 1024 / 4).clamp(LEAST_BUFFERS, MOST_BUFFERS);
+    let kilobytes: Option<u64> = total.and_then(|kilobytes| kilobytes.parse().ok());
+    let quarter = kilobytes.map(|kilobytes| kilobytes / 1024 / 4);
+    let megabytes = quarter.map_or(LEAST_BUFFERS, |quarter| quarter.clamp(LEAST_BUFFERS, MOST_BUFFERS));
     format!("shared_buffers={megabytes}MB")
 }
 
