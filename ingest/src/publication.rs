@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use event_log::frame::{Body, Envelope, Frame, FrameId, body_version, schema_name};
+use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name};
 use event_log::shared::Shared;
 use market::event::{InputFrames, Kind, Run, RunState};
 
@@ -75,7 +75,7 @@ impl<'a> Publication<'a> {
         let envelope = Envelope {
             id,
             kind,
-            version: body_version(kind),
+            version: BODY_VERSION,
             codec,
             source,
             run,

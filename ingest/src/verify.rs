@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
-use event_log::frame::{Frame, FrameId, schema_names};
+use event_log::frame::{Frame, FrameId, schema_name};
 use event_log::stream::StreamSettings;
 use market::event::{Kind, Run, RunState};
 use process::Shutdown;
@@ -130,13 +130,11 @@ impl Resumed {
     }
 }
 
-/// Frames a completed run promises, each by the ids it has in every version of its body, the newest first.
-///
-/// A file is cut alike for every version, so a frame that is there in any of them is there.
-fn promised(run: &Run) -> impl Iterator<Item = Vec<FrameId>> {
+/// Ids of the frames that a completed run published.
+fn promised(run: &Run) -> impl Iterator<Item = FrameId> {
     run.frames.iter().flat_map(move |cut| {
-        let id = move |chunk, schema: String| FrameId::of(&run.source, &cut.input, chunk, &schema);
-        (0..cut.frames).map(move |chunk| schema_names(cut.kind).map(|schema| id(chunk, schema)).collect())
+        let schema = schema_name(cut.kind);
+        (0..cut.frames).map(move |chunk| FrameId::of(&run.source, &cut.input, chunk, &schema))
     })
 }
 
@@ -172,16 +170,13 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
         findings.gaps.extend(next..=*range.end());
     }
     for (_, run) in &manifests {
-        let missing: Vec<FrameId> = promised(run)
-            .filter(|versions| !versions.iter().any(|id| ids.contains(id)))
-            .filter_map(|versions| versions.first().copied())
-            .collect();
-        if run.state == RunState::Completed && !missing.is_empty() {
+        let missing = promised(run).filter(|id| !ids.contains(id)).count();
+        if run.state == RunState::Completed && missing > 0 {
             findings.incomplete.push(Incomplete {
                 run: run.run.clone(),
                 source: run.source.clone(),
                 files: run.files.clone(),
-                missing: missing.len(),
+                missing,
                 published_again: 0,
                 reason: None,
                 command: run.command.clone(),
@@ -348,9 +343,8 @@ mod tests {
             frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
             ..begun
         };
-        let ids: Vec<Vec<FrameId>> = promised(&run).collect();
+        let ids: Vec<FrameId> = promised(&run).collect();
         let of = |chunk, schema: &str| FrameId::of("eod", "a", chunk, schema);
-        let dividends = vec![of(0, "dividend.v2"), of(0, "dividend.v1")];
-        assert_eq!(ids, [vec![of(0, "price.v1")], vec![of(1, "price.v1")], dividends]);
+        assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
     }
 }

@@ -63,6 +63,5 @@ mod servers;
 mod slow_log;
 mod sync;
 mod taken_back;
-mod upgrade;
 mod vendors;
 mod what_if;

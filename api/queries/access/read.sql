@@ -1,9 +1,9 @@
 -- What the store holds of some keys and their accounts, as of one moment. $1 key hashes.
 -- Unknown, expired and deleted keys, and keys of deleted or disabled accounts, give no row.
-select r.place, k.id as key_id, k.expires_at, k.rate_per_minute as key_rate, k.tokens as key_tokens, k.at as key_at,
+select r.ordinal, k.id as key_id, k.expires_at, k.rate_per_minute as key_rate, k.tokens as key_tokens, k.at as key_at,
   l.account_id, a.paid_until, t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
-  l.tokens, l.cap, l.at, l.month, l.used, l.terms, l.xmin as version, clock_timestamp() as now
-from unnest($1::bytea[]) with ordinality as r (hash, place)
+  l.tokens, l.cap, l.at, l.month, l.used, l.plan_version, l.xmin as version, clock_timestamp() as now
+from unnest($1::bytea[]) with ordinality as r (hash, ordinal)
 join accounts.api_keys k on k.hash = r.hash
 join accounts.accounts a on a.id = k.account_id
 -- After the paid period the account counts as what comes next; no job has to run for that.

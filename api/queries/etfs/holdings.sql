@@ -5,9 +5,9 @@ select v.generation as version_generation, v.sequence as version_sequence, v.as_
 from version v
 left join lateral (
   select e.symbol as canonical
-  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)
+  from unnest($1::text[]) with ordinality as c (symbol, ordinal) join symbols s using (symbol)
   join etfs e on e.symbol = s.canonical
-  order by c.place limit 1
+  order by c.ordinal limit 1
 ) found on true
 left join holdings t on t.etf_symbol = found.canonical and t.as_of = (
   select max(h.as_of) from holdings h where h.etf_symbol = found.canonical and ($2::date is null or h.as_of <= $2))

@@ -5,8 +5,8 @@ from version v
 join control.generations g on g.id = v.generation
 left join lateral (
   select s.canonical
-  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)
-  order by c.place limit 1
+  from unnest($1::text[]) with ordinality as c (symbol, ordinal) join symbols s using (symbol)
+  order by c.ordinal limit 1
 ) found on true
 left join identities own on own.symbol = found.canonical
 left join symbols bench on bench.symbol = g.benchmark

@@ -8,8 +8,8 @@ select v.generation as version_generation, v.sequence as version_sequence, v.as_
 from version v
 left join lateral (
   select s.canonical
-  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)
-  order by c.place limit 1
+  from unnest($1::text[]) with ordinality as c (symbol, ordinal) join symbols s using (symbol)
+  order by c.ordinal limit 1
 ) found on true
 left join stocks t on t.symbol = found.canonical
 left join factors f on f.symbol = found.canonical

@@ -1,7 +1,7 @@
 -- $1 positions in the queue and $2 spellings of their symbols, in order of preference. One row per position; its
 -- columns are null for an unknown symbol.
 -- A security nothing was reported of has a row too: what its list row knows, and nulls.
-select asked.place, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+select asked.ordinal, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, s.symbol,
   coalesce(t.name, s.name) as name,
   coalesce(t.sector, s.sector) as sector,
@@ -19,10 +19,10 @@ select asked.place, v.generation as version_generation, v.sequence as version_se
   t.reported_currency, t.as_of
 from version v
 cross join (
-  select distinct on (c.place) c.place, n.canonical
-  from unnest($1::integer[], $2::text[]) with ordinality as c (place, symbol, preference)
+  select distinct on (c.ordinal) c.ordinal, n.canonical
+  from unnest($1::integer[], $2::text[]) with ordinality as c (ordinal, symbol, preference)
   left join symbols n using (symbol)
-  order by c.place, n.canonical is null, c.preference
+  order by c.ordinal, n.canonical is null, c.preference
 ) asked
 left join stocks s on s.symbol = asked.canonical
 left join fundamentals t on t.symbol = asked.canonical

@@ -1,12 +1,12 @@
 -- $1 positions in the queue and $2 spellings of their symbols, in order of preference. One row per position; its
 -- columns are null for an unknown symbol.
-select asked.place, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
+select asked.ordinal, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, t.*
 from version v
 cross join (
-  select distinct on (c.place) c.place, n.canonical
-  from unnest($1::integer[], $2::text[]) with ordinality as c (place, symbol, preference)
+  select distinct on (c.ordinal) c.ordinal, n.canonical
+  from unnest($1::integer[], $2::text[]) with ordinality as c (ordinal, symbol, preference)
   left join symbols n using (symbol)
-  order by c.place, n.canonical is null, c.preference
+  order by c.ordinal, n.canonical is null, c.preference
 ) asked
 left join quotes t on t.symbol = asked.canonical

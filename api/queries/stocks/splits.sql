@@ -9,8 +9,8 @@ left join lateral (
 ) y on true
 left join lateral (
   select s.canonical
-  from unnest($1::text[]) with ordinality as c (symbol, place) join symbols s using (symbol)
-  order by c.place limit 1
+  from unnest($1::text[]) with ordinality as c (symbol, ordinal) join symbols s using (symbol)
+  order by c.ordinal limit 1
 ) found on true
 left join splits t on t.symbol = found.canonical
   and ($2::date is null or t.ex_date >= $2) and ($3::date is null or t.ex_date <= $3)

@@ -14,8 +14,8 @@ pub(super) struct Account {
     pub(super) limiter: Limiter,
     /// The version of the row that was read or written; every change of the row gives it another.
     pub(super) version: RowVersion,
-    /// The number of the terms that were read: of whatever decides beside the row's numbers.
-    pub(super) terms: i64,
+    /// Version of the plan that was read; every change of tier, paid period or keys raises it.
+    pub(super) plan_version: i64,
     /// End of the paid period, when the tier falls to the next one; `None` when it has none or has ended.
     pub(super) paid_until: Option<DateTime<Utc>>,
     /// Whether its row is of this month, of this bucket and of no later time, so that adding is all that a call needs.
@@ -53,8 +53,8 @@ pub(super) struct Wanted {
 pub(super) struct Key {
     pub(super) id: i64,
     pub(super) account: i64,
-    /// The account's terms under which it was read; under others it has to be read again.
-    pub(super) terms: i64,
+    /// Version of the account's plan when the key was read; under another version the key is read again.
+    pub(super) plan_version: i64,
     pub(super) expires_at: Option<DateTime<Utc>>,
     /// Its own bucket, if it has one.
     pub(super) own: Option<OwnBucket>,
@@ -174,7 +174,7 @@ impl Account {
         Ok(Self {
             limiter,
             version: row.try_get("version")?,
-            terms: row.try_get("terms")?,
+            plan_version: row.try_get("plan_version")?,
             paid_until,
             is_settled: cap == bucket.burst,
             wanted: Wanted::default(),
@@ -193,7 +193,7 @@ impl Key {
         };
         let expires_at = row.try_get("expires_at")?;
         let id = row.try_get("key_id")?;
-        Ok(Self { id, account: account.limiter.account, terms: account.terms, expires_at, own })
+        Ok(Self { id, account: account.limiter.account, plan_version: account.plan_version, expires_at, own })
     }
 }
 

@@ -53,7 +53,7 @@ impl Memory {
         let valid = |key: &&Key| {
             let account = self.accounts.get(&key.account);
             let stands = |account: &Account| {
-                key.terms == account.terms
+                key.plan_version == account.plan_version
                     && key.own.as_ref().is_none_or(|own| own.version == account.version)
             };
             account.is_some_and(stands) && key.expires_at.is_none_or(|end| end > now)

@@ -122,7 +122,7 @@ impl Store {
             return Ok(None);
         }
         let ids = column(accounts, |account| account.limiter.account);
-        let terms = column(accounts, |account| account.terms);
+        let plans = column(accounts, |account| account.plan_version);
         let rates = column(accounts, |account| account.limiter.bucket.rate_per_second());
         let sizes = column(accounts, |account| account.limiter.bucket.burst);
         let times = column(accounts, |account| account.limiter.at);
@@ -133,7 +133,7 @@ impl Store {
         self.client
             .query_opt(
                 &self.take,
-                &[&ids, &terms, &rates, &sizes, &times, &months, &quotas, &calls, &counted],
+                &[&ids, &plans, &rates, &sizes, &times, &months, &quotas, &calls, &counted],
             )
             .await
     }
@@ -196,7 +196,7 @@ fn column<T>(accounts: &[&Account], field: impl Fn(&Account) -> T) -> Vec<T> {
 
 /// Which of the keys that were asked for is in a row, by its position among all.
 fn place_of(row: &Row, asked: &[usize]) -> Result<usize, AdmissionError> {
-    let place: i64 = row.try_get("place")?;
+    let place: i64 = row.try_get("ordinal")?;
     let place = usize::try_from(place - 1).ok().and_then(|place| asked.get(place));
     place.copied().ok_or(AdmissionError::Misplaced)
 }

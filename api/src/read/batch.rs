@@ -41,7 +41,7 @@ impl Batches {
     }
 
     /// The row of the first candidate that is known. The statement takes positions and spellings side by side and
-    /// gives one row per position, which it names `place`.
+    /// gives one row per position, which it names `ordinal`.
     pub(crate) async fn one(&self, pool: &Pool, statement: &'static str, candidates: Vec<String>) -> Found {
         let (found, answer) = oneshot::channel();
         let full = |_| ReadError::QueueFull;
@@ -90,7 +90,7 @@ async fn look_up(
     let statement = client.prepare_cached(statement).await?;
     let mut found: Vec<Option<Row>> = queue.iter().map(|_| None).collect();
     for row in client.query(&statement, &[&places, &candidates]).await? {
-        let place: i32 = row.try_get("place")?;
+        let place: i32 = row.try_get("ordinal")?;
         if let Some(slot) = usize::try_from(place).ok().and_then(|place| found.get_mut(place)) {
             *slot = Some(row);
         }

@@ -111,7 +111,7 @@ pub(crate) async fn resolve(
     let (places, candidates) = symbols.columns();
     let mut resolved = vec![None; symbols.0.len()];
     for row in query(generation, RESOLVE, &[&places, &candidates]).await? {
-        let place: i32 = row.try_get("place")?;
+        let place: i32 = row.try_get("ordinal")?;
         if let Some(slot) = usize::try_from(place).ok().and_then(|place| resolved.get_mut(place)) {
             *slot = Some(row.try_get("canonical")?);
         }

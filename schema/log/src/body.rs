@@ -123,9 +123,8 @@ impl Rows for Vec<PriceSeries> {
         Ok((Codec::Blocks, encode_columns(self)?))
     }
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
-        // The columns themselves say which of the two they are.
         match codec {
-            Codec::Blocks | Codec::Columns => decode_columns(bytes),
+            Codec::Blocks => decode_columns(bytes),
             _ => Err(FrameError::Header(CODEC)),
         }
     }

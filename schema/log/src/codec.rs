@@ -16,8 +16,6 @@ const COMPRESSED_FROM: usize = 4096;
 /// How the body bytes are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// Columns of varints, in which programs before blocks wrote prices.
-    Columns,
     /// JSON, for all other kinds.
     Json,
     /// JSON compressed with zstd, for large ones.
@@ -30,12 +28,11 @@ pub enum Codec {
 
 impl Codec {
     /// Every codec, in their order.
-    pub const ALL: [Self; 5] = [Self::Columns, Self::Json, Self::JsonZstd, Self::Shared, Self::Blocks];
+    pub const ALL: [Self; 4] = [Self::Json, Self::JsonZstd, Self::Shared, Self::Blocks];
 
     /// Its word in a header.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Columns => "columns",
             Self::Json => "json",
             Self::JsonZstd => "json+zstd",
             Self::Shared => "shared",
@@ -66,7 +63,7 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     match codec {
         Codec::Json => Ok(serde_json::from_slice(bytes)?),
         Codec::JsonZstd => Ok(serde_json::from_slice(&decompress(bytes)?)?),
-        Codec::Columns | Codec::Blocks | Codec::Shared => Err(FrameError::Header(CODEC)),
+        Codec::Blocks | Codec::Shared => Err(FrameError::Header(CODEC)),
     }
 }
 

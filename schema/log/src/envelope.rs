@@ -17,26 +17,12 @@ const ROWS: &str = "Dds-Rows";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 
-/// The newest version of a kind's body; part of the schema name (`price.v1`).
-///
-/// Dividends are at 2: their rows name the other payments of their day (`beside`).
-pub fn body_version(kind: Kind) -> u32 {
-    if kind == Kind::Dividend { 2 } else { 1 }
-}
+/// Newest version of the bodies; part of the schema name (`price.v1`).
+pub const BODY_VERSION: u32 = 1;
 
-/// The schema name of a kind's newest body version.
+/// Schema name of a kind's newest body version.
 pub fn schema_name(kind: Kind) -> String {
-    schema_of(kind, body_version(kind))
-}
-
-/// The schema names of all body versions of a kind, the newest first.
-pub fn schema_names(kind: Kind) -> impl Iterator<Item = String> {
-    (1..=body_version(kind)).rev().map(move |version| schema_of(kind, version))
-}
-
-/// The version that a shared message's own headers say: one that a program which knows no shared messages stops at.
-pub(crate) fn shared_version(kind: Kind) -> u32 {
-    body_version(kind) + 1
+    schema_of(kind, BODY_VERSION)
 }
 
 fn schema_of(kind: Kind, version: u32) -> String {
@@ -50,7 +36,7 @@ pub struct Envelope {
     pub id: FrameId,
     /// Kind of its rows.
     pub kind: Kind,
-    /// Version of the body; of a shared message the one above, while each of its frames says its own.
+    /// Version of the body.
     pub version: u32,
     /// How its body is written.
     pub codec: Codec,
@@ -100,8 +86,7 @@ impl Envelope {
         let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
         let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
         let kind: Kind = kind.parse().map_err(|_| FrameError::Header(SCHEMA))?;
-        let shared = fields.get(CODEC) == Some(&Codec::Shared.as_str());
-        check_version(kind, found, if shared { shared_version(kind) } else { body_version(kind) })?;
+        check_version(kind, found)?;
         let codec = Codec::parse(text(CODEC)?)?;
         Ok(Self {
             id: text(MESSAGE_ID)?.parse()?,
@@ -118,9 +103,12 @@ impl Envelope {
     }
 }
 
-/// Refuses a version of a kind beyond the newest that is read.
-pub(crate) fn check_version(kind: Kind, found: u32, newest: u32) -> Result<(), FrameError> {
-    if found > newest { Err(FrameError::NewerVersion { kind, found, newest }) } else { Ok(()) }
+/// Refuses a version beyond the newest.
+pub(crate) fn check_version(kind: Kind, found: u32) -> Result<(), FrameError> {
+    match found {
+        ..=BODY_VERSION => Ok(()),
+        _ => Err(FrameError::NewerVersion { kind, found, newest: BODY_VERSION }),
+    }
 }
 
 /// Header values hold no control characters; anything else would break the message.

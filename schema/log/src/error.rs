@@ -12,10 +12,10 @@ pub enum FrameError {
     #[error("header {0} is missing or malformed")]
     Header(&'static str),
     #[error(
-        "body version {found} of {kind} is newer than {newest}, the newest this program reads: upgrade it"
+        "cannot read body version {found} of {kind}: a newer version wrote it, this one reads up to {newest}; upgrade this program"
     )]
     NewerVersion { kind: Kind, found: u32, newest: u32 },
-    #[error("codec {0:?} is none this program reads, so a newer one wrote it: upgrade this one")]
+    #[error("cannot read codec {0:?}: a newer version wrote it; upgrade this program")]
     UnknownCodec(String),
     #[error("body is not valid JSON of its kind: {0}")]
     Json(#[from] serde_json::Error),

@@ -15,4 +15,3 @@ pub mod restore;
 pub mod sequence;
 pub mod shared;
 pub mod stream;
-mod upcast;

@@ -2,14 +2,14 @@
 //!
 //! Each frame keeps the id, file and line it would have alone, so a feed loaded again is recognised frame by frame,
 //! whatever its frames shared a message with. What their headers would say stands in one header, by which ids are read
-//! without bodies. The message itself says a version above theirs: a program that knows no shared messages stops at it.
+//! without bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{Codec, unpacked_length};
-use crate::envelope::{Envelope, body_version, check_version, printable, shared_version};
+use crate::envelope::{Envelope, check_version, printable};
 use crate::error::FrameError;
 use crate::frame::Frame;
 use crate::id::FrameId;
@@ -80,8 +80,7 @@ impl Shared {
         let mut id = FrameId::default();
         id.0.copy_from_slice(&ids.finalize().as_bytes()[..16]);
         let (first, _) = frames.swap_remove(0);
-        let version = shared_version(first.kind);
-        let mut headers = Envelope { id, version, rows, codec: Codec::Shared, ..first }.headers();
+        let mut headers = Envelope { id, rows, codec: Codec::Shared, ..first }.headers();
         headers.insert(FRAMES, format!("[{}]", members.join(",")).as_str());
         Some((headers, whole.freeze()))
     }
@@ -106,7 +105,7 @@ fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelop
     let members: Vec<Member> = serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
     let envelope = |member: Member| -> Result<(Envelope, usize), FrameError> {
         let Member { id, version, codec, chunk, rows, file, line, bytes } = member;
-        check_version(whole.kind, version, body_version(whole.kind))?;
+        check_version(whole.kind, version)?;
         let codec = Codec::parse(&codec)?;
         if codec == Codec::Shared {
             return Err(FrameError::Header(FRAMES));
@@ -135,7 +134,7 @@ impl Envelope {
 }
 
 impl Frame {
-    /// Reads all frames of a message, their bodies brought to the newest version.
+    /// Reads all frames of a message.
     ///
     /// # Errors
     /// A message that is damaged, or of a newer version ([`FrameError::NewerVersion`]).
@@ -219,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_know_no_shared_messages_stop_at_one() {
+    fn a_shared_message_of_a_newer_version_stops_the_reader() {
         let (mut headers, body) = shared(&[frame(1), frame(2)]);
-        assert_eq!(headers.get("Dds-Schema").unwrap().as_str(), "session.v2");
+        assert_eq!(headers.get("Dds-Schema").unwrap().as_str(), "session.v1");
         let members = headers.get(FRAMES).unwrap().as_str().replace("\"version\":1", "\"version\":2");
         headers.insert(FRAMES, members.as_str());
         assert!(Frame::decode(Some(&headers), &body).unwrap_err().stops_reader());
-        for (name, value) in [("Dds-Codec", "unheard-of"), ("Dds-Schema", "session.v3")] {
+        for (name, value) in [("Dds-Codec", "unheard-of"), ("Dds-Schema", "session.v2")] {
             let (mut newer, body) = shared(&[frame(1), frame(2)]);
             newer.insert(name, value);
             assert!(Frame::decode(Some(&newer), &body).unwrap_err().stops_reader(), "{name}");

@@ -2,7 +2,7 @@
 -- functions keep as their search path, so that they work from any other.
 
 -- A base-128 integer, the lowest seven bits first, and where the bytes go on after it.
-create or replace function number_at(bytes bytea, inout at integer, out number bigint)
+create function number_at(bytes bytea, inout at integer, out number bigint)
 language plpgsql immutable strict parallel safe as $$
 declare
   shift integer := 0;
@@ -19,12 +19,12 @@ begin
 end $$;
 
 -- The signed number of a code: its last bit is the sign, the 63 before it are the number.
-create or replace function signed(code bigint) returns bigint language sql immutable parallel safe as
+create function signed(code bigint) returns bigint language sql immutable parallel safe as
   'select ((code >> 1) & 9223372036854775807) # -(code & 1)';
 
 -- The values of a column, and where the bytes go on after it. Blocks of 32 codes of equal width begin with a byte that says the
 -- width and how they are coded: as they are; signed; signed and one more, where 0 marks an absent value.
-create or replace function column_at(bytes bytea, count integer, inout at integer, out numbers bigint[])
+create function column_at(bytes bytea, count integer, inout at integer, out numbers bigint[])
 language plpgsql immutable strict parallel safe as $$
 declare
   head integer;
@@ -61,7 +61,7 @@ end $$;
 
 -- Days are differences to the next weekday, closes to the close before, opens too; highs and lows are what is beyond open and
 -- close, vwap is a difference to the close.
-create or replace function unpacked(year prices)
+create function unpacked(year prices)
 returns table (date date, open numeric, high numeric, low numeric, close numeric, volume bigint, vwap numeric, trade_count bigint)
 language plpgsql immutable strict parallel safe set search_path from current as $$
 declare
@@ -82,9 +82,8 @@ declare
   first bigint;
   opened bigint;
 begin
-  if get_byte(year.days, 0) <> 32 then
-    raise exception 'prices of % % are packed in a form that is not known here', year.symbol, year.year
-      using hint = 'run projector migrate';
+  if get_byte(year.days, 0) <> 1 then
+    raise exception 'cannot unpack prices of % %: form % is unknown', year.symbol, year.year, get_byte(year.days, 0);
   end if;
   select * from number_at(year.days, at) into at, scale;
   select * from number_at(year.days, at) into at, n;
@@ -120,7 +119,7 @@ begin
   end loop;
 end $$;
 
-create or replace function price_bars(wanted text)
+create function price_bars(wanted text)
 returns table (symbol text, date date, open numeric, high numeric, low numeric, close numeric, volume numeric)
 language sql stable strict set search_path from current as $$
   select p.symbol, b.date, b.open, b.high, b.low, b.close, b.volume
@@ -129,14 +128,3 @@ language sql stable strict set search_path from current as $$
   where p.symbol = wanted
   order by p.year, b.date
 $$;
-
--- Of generations from before.
-do $$
-begin
-  if to_regprocedure('varints(bytea)') is not null then
-    drop function varints(bytea), unzigzag(numeric);
-  end if;
-  if to_regprocedure('codes(bytea)') is not null then
-    drop function codes(bytea);
-  end if;
-end $$;

@@ -6,7 +6,6 @@ use crate::error::DbError;
 
 const UNPACK: &str = include_str!("../generation/unpack.sql");
 const ANALYST: &str = include_str!("../generation/analyst.sql");
-const CLOSED: &str = include_str!("../queries/generations_closed.sql");
 const POINT: &str = "select control.point_analysts()";
 
 /// The schema that holds a generation's views.
@@ -20,23 +19,12 @@ pub(crate) async fn open(client: &impl GenericClient, id: i32, schema: &str) -> 
     let views = analyst_schema(id);
     let enter = "select set_config('search_path', $1, true)";
     client.execute(enter, &[&schema]).await?;
-    unpack(client).await?;
+    client.batch_execute(UNPACK).await?;
     client.batch_execute(&format!("create schema {views}")).await?;
     client.execute(enter, &[&format!("{views}, {schema}")]).await?;
     client.batch_execute(ANALYST).await?;
     client.execute(enter, &[&schema]).await?;
     Ok(())
-}
-
-/// Gives the generation that the search path names first the functions that unpack its prices.
-pub(crate) async fn unpack(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
-    client.batch_execute(UNPACK).await
-}
-
-/// Generations from before there were views.
-pub(crate) async fn closed(client: &impl GenericClient) -> Result<Vec<i32>, DbError> {
-    let rows = client.query(CLOSED, &[]).await?;
-    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 /// Lets analysts' new sessions begin in the served generation; whoever changes which one that is calls it.

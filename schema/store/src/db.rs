@@ -8,7 +8,7 @@ use refinery_core::Runner;
 use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::{Client, Config, GenericClient};
 
-use crate::{analysts, repack, schema, tls};
+use crate::{analysts, schema, tls};
 
 pub use crate::error::{DbError, error_chain, is_for_room};
 pub use crate::schema::{newest_schema, refuse_newer};
@@ -115,8 +115,6 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     refuse_newer(&client).await?;
     Runner::new(&schema::migrations()?).run_async(&mut client).await?;
     grant_database(&client).await?;
-    repack::pack_observations(&mut client, RECORDS).await?;
-    repack::pack_bars(&mut client, generation_schema).await?;
     let first = client.query_opt("select 1 from control.generations limit 1", &[]).await?;
     if first.is_none() {
         let transaction = client.transaction().await?;
@@ -124,12 +122,6 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
         create_fact_set(&transaction, "facts").await?;
         create_generation(&transaction, 1, "facts", "tailing", method_version, benchmark).await?;
         transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
-        transaction.commit().await?;
-    }
-    for id in analysts::closed(&client).await? {
-        let transaction = client.transaction().await?;
-        transaction.batch_execute("set local role dds_projector").await?;
-        analysts::open(&transaction, id, &generation_schema(id)).await?;
         transaction.commit().await?;
     }
     analysts::point(&client).await?;

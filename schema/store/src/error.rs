@@ -1,7 +1,5 @@
 //! Why the database cannot be used, and what its errors say.
 
-use market::bars::BarsError;
-use market::records::PackedRecordsError;
 use postgres_types::Type;
 use tokio_postgres::error::SqlState;
 
@@ -29,8 +27,6 @@ pub enum DbError {
     Statement(#[from] tokio_postgres::Error),
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    #[error("the observations of a database made by an older program cannot be packed: {0}")]
-    Repack(#[from] RepackError),
 }
 
 impl DbError {
@@ -52,17 +48,6 @@ pub enum EncodeError {
     Value { ty: Type, reason: String },
     #[error("{0} columns are more than a row can have")]
     TooManyColumns(usize),
-}
-
-/// Why what an older program left cannot be packed.
-#[derive(Debug, thiserror::Error)]
-pub enum RepackError {
-    #[error(transparent)]
-    Packed(#[from] PackedRecordsError),
-    #[error("the frame id of an observation of {symbol:?} is not 16 bytes, or its line is negative")]
-    Provenance { symbol: String },
-    #[error("bars of {symbol:?}: {source}")]
-    Bars { symbol: String, source: BarsError },
 }
 
 /// An error with all its causes; tokio-postgres alone prints only "db error".

@@ -10,7 +10,6 @@ pub mod facts;
 pub mod from_row;
 pub mod history;
 pub mod records;
-mod repack;
 mod schema;
 pub mod symbol_facts;
 pub mod tls;

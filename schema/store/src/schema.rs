@@ -26,18 +26,13 @@ pub fn newest_schema() -> i64 {
 pub async fn refuse_newer(client: &Client) -> Result<(), DbError> {
     let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
         Ok(row) => row.try_get(0)?,
-        // A database from before the roles could ask, or one that nobody migrated yet.
-        Err(error) if is_older(error.code()) => None,
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => None,
         Err(error) => return Err(error.into()),
     };
     match found {
         Some(found) if found > newest_schema() => Err(DbError::Newer { found, known: newest_schema() }),
         _ => Ok(()),
     }
-}
-
-fn is_older(code: Option<&SqlState>) -> bool {
-    [&SqlState::INSUFFICIENT_PRIVILEGE, &SqlState::UNDEFINED_TABLE].into_iter().any(|one| code == Some(one))
 }
 
 #[cfg(test)]

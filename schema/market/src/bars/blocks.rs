@@ -201,7 +201,7 @@ fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
 }
 
-pub(super) fn unzigzag(code: u64) -> i64 {
+fn unzigzag(code: u64) -> i64 {
     (code >> 1).cast_signed() ^ -(code & 1).cast_signed()
 }
 

@@ -8,6 +8,8 @@ pub enum BarsError {
     Damaged(&'static str),
     #[error("columns are damaged: {0}")]
     Codec(#[from] postcard::Error),
+    #[error("cannot read packed bars of form {0}: a newer version wrote them; upgrade this program")]
+    UnknownForm(u8),
     #[error("a price does not fit the scale of its neighbours")]
     ScaleOverflow,
 }

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDate};
 
+use super::sessions::FORM;
 use super::*;
 use crate::event::Action;
 
@@ -198,27 +199,14 @@ fn packed_columns_have_to_agree() {
 }
 
 #[test]
-fn columns_of_older_logs_are_read() {
-    let range = [vec![0u64, 20], vec![1, 41], vec![1, 22]];
-    let older = Packed {
-        days: postcard::to_stdvec(&(2u32, vec![730_001, 4])).unwrap(),
-        close: postcard::to_stdvec(&[4_015i64, -15].to_vec()).unwrap(),
-        range: postcard::to_stdvec(&range).unwrap(),
-        volume: postcard::to_stdvec(&[0u64, 201].to_vec()).unwrap(),
-        extra: postcard::to_stdvec(&(vec![0u64, 3], Vec::<u64>::new())).unwrap(),
-        versions: vec![],
-    };
-    let mut expected = bars(2, &[(730_001, 4_015), (730_005, 4_000)]);
-    (expected.open, expected.high) = (vec![MISSING, 3_990].into(), vec![4_015, 4_020].into());
-    (expected.low, expected.volume, expected.vwap) =
-        (vec![4_015, 3_989].into(), vec![MISSING, 100].into(), vec![MISSING, 4_001]);
-    assert_eq!(older.unpack().unwrap(), expected);
-    assert_eq!(unpack_days(&older.days).unwrap(), expected.day);
-    let closes = Closes::unpack(&older.days, &older.close, &[], 0).unwrap();
-    assert_eq!((closes.day, closes.close), (expected.day.clone(), expected.close.clone()));
-    // Written again they have the newer form.
-    assert_eq!(expected.pack().unwrap().unpack().unwrap(), expected);
-    assert!(expected.pack().unwrap().days[0] == FORM && older.days[0] != FORM);
+fn columns_of_a_newer_form_are_refused() {
+    let mut newer = bars(2, &[(730_001, 4_015)]).pack().unwrap();
+    newer.days[0] = FORM + 1;
+    let found = newer.unpack();
+    assert!(matches!(found, Err(BarsError::UnknownForm(form)) if form == FORM + 1), "{found:?}");
+    assert!(unpack_days(&newer.days).is_err());
+    assert!(Closes::unpack(&newer.days, &newer.close, &[], 0).is_err());
+    assert!(unpack_days(&[]).is_err());
 }
 
 #[test]

@@ -12,7 +12,6 @@ mod error;
 #[cfg(test)]
 mod examples;
 mod merge;
-mod older;
 mod packed;
 mod sessions;
 #[cfg(test)]
@@ -26,5 +25,5 @@ pub(crate) use day::not_before;
 pub use day::{date_of, day_number};
 pub use error::BarsError;
 pub use packed::{Packed, digest};
-pub use sessions::{FORM, unpack_days};
+pub use sessions::unpack_days;
 pub use version::{BarVersion, Dictionary};

@@ -6,8 +6,7 @@ use super::blocks;
 use super::column::{Column, MISSING};
 use super::columns::{Bars, Closes};
 use super::error::BarsError;
-use super::older;
-use super::sessions::{is_older, pack_days, scale_and_days};
+use super::sessions::{pack_days, scale_and_days};
 use super::version::BarVersion;
 
 /// The bytes of a [`Bars`], one blob per column, so that readers fetch only the columns they need.
@@ -230,7 +229,7 @@ impl Packed {
 
     /// Unpacks every column.
     pub fn unpack(&self) -> Result<Bars, BarsError> {
-        let bars = if is_older(&self.days) { older::unpack(self.columns()) } else { self.unpack_blocks() }?;
+        let bars = self.unpack_blocks()?;
         let (version, versions) = unpack_versions(&self.versions, bars.len(), 0)?;
         Bars { version, versions, ..bars }.check()
     }
@@ -291,10 +290,7 @@ impl Closes {
     /// Unpacks days, closes and versions, each from its packed column, with room for so many more bars.
     pub fn unpack(days: &[u8], close: &[u8], versions: &[u8], room: usize) -> Result<Self, BarsError> {
         let (scale, day) = scale_and_days(days, room)?;
-        let close = match is_older(days) {
-            true => older::closes(close)?,
-            false => closes(close, day.len(), room)?,
-        };
+        let close = closes(close, day.len(), room)?;
         let (version, versions) = unpack_versions(versions, day.len(), room)?;
         check(close.len() == day.len() && version.len() == day.len(), scale)?;
         Ok(Self { scale, day, close, version, versions })

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, BLOCK};
 use super::error::BarsError;
-use super::older;
 
-/// The form that is written: the first byte of the days. Older columns have their scale there, which is at most 18.
-pub const FORM: u8 = 32;
+/// Version of the packed form: the first byte of the days. A new form comes with a new codec of the log, so that readers of
+/// this one stop there.
+pub(super) const FORM: u8 = 1;
 
 /// What the days begin with.
 #[derive(Serialize, Deserialize)]
@@ -66,15 +66,12 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
     scale_and_days(days, 0).map(|(_, days)| days)
 }
 
-/// Whether columns whose days these are have the form from before blocks.
-pub(super) fn is_older(days: &[u8]) -> bool {
-    days.first() != Some(&FORM)
-}
-
 /// The scale of the prices, and the days with room for so many more.
 pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), BarsError> {
-    if is_older(bytes) {
-        return older::scale_and_days(bytes);
+    match bytes.first() {
+        Some(&FORM) => {}
+        Some(form) => return Err(BarsError::UnknownForm(*form)),
+        None => return Err(BarsError::LENGTHS),
     }
     let (head, mut rest): (Head, &[u8]) = postcard::take_from_bytes(bytes)?;
     let bars = usize::try_from(head.bars).map_err(|_| BarsError::TOO_MANY)?;

@@ -1,1 +1,0 @@
-select id from control.generations where to_regnamespace('analyst_g' || id) is null order by id
