@@ -7,10 +7,10 @@ use market::symbol::Symbol;
 use process::outln;
 use serde::Serialize;
 
-use crate::audit::{Audit, Finding};
-use crate::dead_letters::Held;
+use crate::apply::dead_letters::Held;
+use crate::generations::promote::{Listed, Switched};
 use crate::policy::{self, PolicyChange, Standing};
-use crate::promote::{Listed, Switched};
+use crate::review::audit::{Audit, Finding};
 
 /// Securities named in a sentence.
 const NAMED: usize = 12;

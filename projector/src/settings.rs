@@ -8,7 +8,7 @@ use event_log::stream::StreamSettings;
 use store::db::{self, DatabaseSettings, DbError};
 use tokio_postgres::Config;
 
-use crate::resident::Resident;
+use crate::facts::fact_cache::Resident;
 
 /// The fact set that the live generations are derived from.
 pub const LIVE_FACTS: &str = "facts";

@@ -12,7 +12,7 @@ use tokio_postgres::{Client, IsolationLevel};
 use super::args::{DecideArgs, RevokeArgs, Which};
 use super::publish::publish;
 use crate::generation::Generation;
-use crate::security::Security;
+use crate::review::security::Security;
 
 const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 

@@ -1,0 +1,301 @@
+//! One batch of the log in one transaction: facts, dead letters, dirty symbols, and the position.
+//!
+//! A frame that Postgres refuses is bisected under savepoints, rows after frames, until the row that cannot be
+//! applied stands alone; it becomes a dead letter and its neighbours go on.
+
+use std::collections::HashSet;
+
+use event_log::frame::{Body, Frame, FrameError};
+use event_log::sequence::Sequence;
+use process::failpoint;
+use store::db::error_chain;
+use tokio_postgres::Transaction;
+
+use crate::apply::dead_letters::{DeadLetter, printable, record};
+use crate::apply::message::Message;
+use crate::apply::run_records::{apply_bookkeeping, known_frames, record_frames};
+use crate::error::ApplyError;
+use crate::facts::applied_facts::{WrittenRecords, WrittenYear};
+use crate::facts::fact_cache::Resident;
+use crate::facts::prices::apply_prices;
+use crate::facts::records::apply_records;
+
+/// A message's frame and where it stands in the log.
+#[derive(Debug, Clone)]
+struct Placed {
+    sequence: Sequence,
+    subject: String,
+    /// First item's number within the message, from 1; kept while a frame is bisected.
+    first_item: usize,
+    frame: Frame,
+}
+
+/// Applies the messages' facts, which those in memory follow. The caller owns the transaction and commits it with the
+/// checkpoint; when it does not, what is in memory is no longer true.
+pub async fn apply_messages(
+    transaction: &mut Transaction<'_>,
+    fact_set: &str,
+    messages: &[Message],
+    resident: &mut Resident,
+) -> Result<(), ApplyError> {
+    let (frames, mut letters) = decode(messages)?;
+    let fresh = without_known(transaction, frames).await?;
+    let pairs: Vec<(Sequence, &Frame)> =
+        fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
+    record_frames(transaction, &pairs).await?;
+    letters.extend(apply_frames(transaction, fact_set, fresh, resident).await?);
+    record(transaction, fact_set, &letters).await?;
+    Ok(())
+}
+
+/// Applies a message again, whole, for the sake of its dead letters, and gives those that still stand. Facts are a set,
+/// so what was applied the first time stays as it is.
+pub async fn apply_again(
+    transaction: &mut Transaction<'_>,
+    fact_set: &str,
+    message: &Message,
+) -> Result<Vec<DeadLetter>, ApplyError> {
+    let (frames, mut letters) = decode(std::slice::from_ref(message))?;
+    let missing = without_known(transaction, frames.clone()).await?;
+    let pairs: Vec<(Sequence, &Frame)> =
+        missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
+    record_frames(transaction, &pairs).await?;
+    letters.extend(apply_frames(transaction, fact_set, frames, &mut Resident::none()).await?);
+    Ok(letters)
+}
+
+/// Applies frames, bisecting what is refused down to the rows that cannot be applied.
+async fn apply_frames(
+    transaction: &mut Transaction<'_>,
+    fact_set: &str,
+    frames: Vec<Placed>,
+    resident: &mut Resident,
+) -> Result<Vec<DeadLetter>, ApplyError> {
+    let (mut open, mut letters) = (vec![frames], Vec::new());
+    while let Some(group) = open.pop().filter(|group| !group.is_empty()) {
+        let Some((error, code)) = try_group(transaction, fact_set, &group, resident).await? else { continue };
+        match split(group) {
+            Split::Halves(left, right) => open.extend([right, left]),
+            Split::Single(placed) => letters.push(dead(&placed, code, error_chain(&error))?),
+        }
+    }
+    Ok(letters)
+}
+
+/// Applies a group under a savepoint; a deterministic refusal is undone and returned.
+async fn try_group(
+    transaction: &mut Transaction<'_>,
+    fact_set: &str,
+    group: &[Placed],
+    resident: &mut Resident,
+) -> Result<Option<(ApplyError, String)>, ApplyError> {
+    let savepoint = transaction.transaction().await?;
+    let outcome = apply_group(&savepoint, fact_set, group, resident).await;
+    match outcome {
+        Ok((records, years)) => {
+            savepoint.commit().await?;
+            resident.follow_records(&records);
+            resident.follow_years(years);
+            Ok(None)
+        }
+        Err(error) => match error.deterministic() {
+            Some(code) => {
+                savepoint.rollback().await?;
+                failpoint!("projector.bisecting");
+                Ok(Some((error, code)))
+            }
+            None => Err(error),
+        },
+    }
+}
+
+async fn apply_group(
+    savepoint: &Transaction<'_>,
+    fact_set: &str,
+    group: &[Placed],
+    resident: &Resident,
+) -> Result<(Vec<WrittenRecords>, Vec<WrittenYear>), ApplyError> {
+    let frames: Vec<&Frame> = group.iter().map(|placed| &placed.frame).collect();
+    let pairs: Vec<(Sequence, &Frame)> =
+        group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
+    let records = apply_records(savepoint, fact_set, &frames).await?;
+    let years = apply_prices(savepoint, fact_set, &frames, resident).await?;
+    apply_bookkeeping(savepoint, &pairs).await?;
+    // The next group of this transaction stages its own rows.
+    savepoint.batch_execute("truncate staged_rejects").await?;
+    Ok((records, years))
+}
+
+/// Decodes on all cores; damage becomes a dead letter, what a newer program wrote stops.
+fn decode(messages: &[Message]) -> Result<(Vec<Placed>, Vec<DeadLetter>), ApplyError> {
+    use rayon::prelude::*;
+    let decoded: Vec<(&Message, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
+        messages
+            .par_iter()
+            .map(|message| (message, Frame::decode(message.headers.as_ref(), &message.payload)))
+            .collect()
+    });
+    let (mut frames, mut letters) = (Vec::new(), Vec::new());
+    for (message, outcome) in decoded {
+        match outcome {
+            Ok(decoded) => {
+                let mut first_item = 1;
+                for frame in decoded {
+                    let items = frame.body.items();
+                    let (sequence, subject) = (message.sequence, message.subject.clone());
+                    frames.push(Placed { sequence, subject, first_item, frame });
+                    first_item += items;
+                }
+            }
+            Err(source) if source.stops_reader() => {
+                return Err(ApplyError::NewerVersion { sequence: message.sequence.number(), source });
+            }
+            Err(error) => letters.push(undecodable(message, &error)),
+        }
+    }
+    Ok((frames, letters))
+}
+
+fn undecodable(message: &Message, error: &FrameError) -> DeadLetter {
+    let code = match error {
+        FrameError::Header(_) => "bad_headers",
+        FrameError::Json(_) => "bad_json",
+        FrameError::Columns(_) | FrameError::Postcard(_) => "bad_columns",
+        FrameError::Compression(_) => "bad_compression",
+        FrameError::NewerVersion { .. } | FrameError::UnknownCodec(_) => "newer_version",
+    };
+    let header = |name: &str| {
+        message.headers.as_ref().and_then(|h| h.get(name)).map(|v| printable(v.as_str().as_bytes()))
+    };
+    DeadLetter {
+        sequence: message.sequence,
+        item: 0,
+        code: code.to_owned(),
+        reason: printable(error_chain(error).as_bytes()),
+        subject: message.subject.clone(),
+        frame: header("Nats-Msg-Id"),
+        source: header("Dds-Source"),
+        file: header("Dds-File"),
+        line: None,
+        payload: printable(&message.payload),
+    }
+}
+
+/// Drops frames that were applied before, in an earlier batch or earlier in this one.
+async fn without_known(
+    transaction: &Transaction<'_>,
+    frames: Vec<Placed>,
+) -> Result<Vec<Placed>, ApplyError> {
+    let ids: Vec<&[u8]> = frames.iter().map(|placed| placed.frame.id.0.as_slice()).collect();
+    let known = known_frames(transaction, &ids).await?;
+    let mut seen = HashSet::new();
+    Ok(frames
+        .into_iter()
+        .filter(|p| !known.contains(p.frame.id.0.as_slice()) && seen.insert(p.frame.id))
+        .collect())
+}
+
+enum Split {
+    Halves(Vec<Placed>, Vec<Placed>),
+    Single(Box<Placed>),
+}
+
+fn split(mut group: Vec<Placed>) -> Split {
+    if group.len() > 1 {
+        let right = group.split_off(group.len() / 2);
+        return Split::Halves(group, right);
+    }
+    let placed = group.remove(0);
+    match placed.frame.body.halves() {
+        Some((left, right)) => {
+            let middle = placed.first_item + left.items();
+            let part = |body: Body, first_item: usize| Placed {
+                first_item,
+                frame: Frame { body, ..placed.frame.clone() },
+                ..placed.clone()
+            };
+            Split::Halves(vec![part(left, placed.first_item)], vec![part(right, middle)])
+        }
+        None => Split::Single(Box::new(placed)),
+    }
+}
+
+fn dead(placed: &Placed, code: String, reason: String) -> Result<DeadLetter, ApplyError> {
+    let frame = &placed.frame;
+    let shown = frame.body.rows_json().map_or_else(|error| error_chain(&error), |rows| rows.to_string());
+    Ok(DeadLetter {
+        sequence: placed.sequence,
+        item: item_number(placed.first_item)?,
+        code,
+        reason: printable(reason.as_bytes()),
+        subject: placed.subject.clone(),
+        frame: Some(frame.id.to_string()),
+        source: Some(printable(frame.source.as_bytes())),
+        file: Some(printable(frame.file.as_bytes())),
+        line: frame.body.first_line().and_then(|line| i64::try_from(line).ok()),
+        payload: printable(shown.as_bytes()),
+    })
+}
+
+fn item_number(item: usize) -> Result<i32, ApplyError> {
+    i32::try_from(item).map_err(|_| ApplyError::Unstorable {
+        symbol: "a frame".to_owned(),
+        code: "too_large",
+        reason: "it has more rows than can be counted",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use event_log::frame::FrameId;
+    use market::event::Reject;
+
+    use super::*;
+
+    fn placed(rows: u64) -> Placed {
+        let reject = |line| Reject {
+            file: "f".to_owned(),
+            line,
+            reason: "r".to_owned(),
+            message: "m".to_owned(),
+            row: String::new(),
+            columns: None,
+        };
+        let frame = Frame {
+            id: FrameId::default(),
+            source: "test".to_owned(),
+            run: "run".to_owned(),
+            chunk: 0,
+            file: "f".to_owned(),
+            line: 1,
+            body: Body::Rejects((1..=rows).map(reject).collect()),
+        };
+        Placed { sequence: Sequence::default(), subject: "s".to_owned(), first_item: 1, frame }
+    }
+
+    #[test]
+    fn bisecting_names_every_row_of_a_message_once() {
+        let (mut open, mut items) = (vec![vec![placed(7)]], BTreeSet::new());
+        while let Some(group) = open.pop() {
+            match split(group) {
+                Split::Halves(left, right) => open.extend([left, right]),
+                Split::Single(placed) => {
+                    assert_eq!(placed.frame.body.first_line(), Some(placed.first_item as u64));
+                    assert!(items.insert(placed.first_item));
+                }
+            }
+        }
+        assert_eq!(items, (1..=7).collect());
+    }
+
+    #[test]
+    fn frames_are_parted_before_their_rows() {
+        let Split::Halves(left, right) = split(vec![placed(2), placed(3), placed(4)]) else {
+            panic!("three frames are not one row")
+        };
+        let rows = |group: &[Placed]| group.iter().map(|placed| placed.frame.body.rows()).collect::<Vec<_>>();
+        assert_eq!((rows(&left), rows(&right)), (vec![2], vec![3, 4]));
+    }
+}

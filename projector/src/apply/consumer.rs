@@ -1,0 +1,172 @@
+//! Reading the log: one ordered consumer from the checkpoint on, in batches, with nothing skipped.
+
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use event_log::frame::unpacked_length;
+use event_log::sequence::Sequence;
+use futures::StreamExt;
+
+use crate::apply::in_flight_loads::OpenLoads;
+use crate::apply::message::Message;
+use crate::error::ConsumeError;
+
+/// Messages in one batch at most.
+const MAX_MESSAGES: usize = 2_000;
+/// How long a batch waits for a further message, which the server has or a load is about to send.
+const LINGER: Duration = Duration::from_millis(250);
+/// How long nothing has to be delivered before the server is asked for the next message.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// Consecutive messages, and how many more the log holds.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// In the order of the log, without a gap.
+    pub messages: Vec<Message>,
+    /// Messages of the log after the last of these.
+    pub pending: u64,
+    /// Whether a load is under way whose further messages will follow at once.
+    pub unfinished: bool,
+}
+
+impl Batch {
+    /// Id of the last message.
+    pub fn last_id(&self) -> Option<String> {
+        self.messages.last().map(Message::id)
+    }
+
+    /// Bytes of the messages, unpacked.
+    pub fn bytes(&self) -> usize {
+        self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
+    }
+
+    /// Whether tables derived now are derived from everything that is about to be known.
+    pub fn is_last(&self) -> bool {
+        self.pending == 0 && !self.unfinished
+    }
+
+    /// Without the messages after `end`, which nothing follows.
+    pub fn until(mut self, end: Option<Sequence>) -> Self {
+        let Some(end) = end else { return self };
+        if self.messages.last().is_some_and(|last| last.sequence >= end) {
+            self.messages.retain(|message| message.sequence <= end);
+            (self.pending, self.unfinished) = (0, false);
+        }
+        self
+    }
+}
+
+/// An open reading position.
+pub struct LogReader {
+    messages: pull::Ordered,
+    after: Sequence,
+    batch_bytes: u64,
+    held: Batch,
+    bytes: usize,
+    loads: OpenLoads,
+    /// When something was delivered, or the delivery was last checked.
+    moved: Instant,
+}
+
+impl LogReader {
+    /// Reads from the message after `after`.
+    pub async fn open(stream: &Stream, after: Sequence, batch_bytes: u64) -> Result<Self, ConsumeError> {
+        let config = pull::OrderedConfig {
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.number() + 1 },
+            max_bytes: 0,
+            ..Default::default()
+        };
+        let consumer =
+            stream.create_consumer(config).await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+        let messages = consumer.messages().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+        let (held, loads) = (Batch::default(), OpenLoads::default());
+        Ok(Self { messages, after, batch_bytes, held, bytes: 0, loads, moved: Instant::now() })
+    }
+
+    /// Waits for the next batch: what is there, up to the size limit, and the rest of a load that is under way.
+    ///
+    /// After a batch that was cut out of a load, the next one is empty when nothing more comes of it. Safe to cancel:
+    /// what was read stays held.
+    pub async fn next_batch(&mut self) -> Result<Batch, ConsumeError> {
+        while !self.is_full() {
+            if self.held.messages.is_empty() && !self.held.unfinished {
+                self.hold_next().await?;
+                continue;
+            }
+            match tokio::time::timeout(LINGER, self.hold_next()).await {
+                Ok(read) => read?,
+                Err(_) => break,
+            }
+        }
+        let unfinished = !self.has_room() && self.loads.any(Instant::now());
+        self.bytes = 0;
+        let batch = std::mem::replace(&mut self.held, Batch { unfinished, ..Batch::default() });
+        Ok(Batch { unfinished, ..batch })
+    }
+
+    /// Holds what comes, up to the size limit, for the next batch. Never ends but by an error; safe to cancel.
+    pub async fn read_ahead(&mut self) -> ConsumeError {
+        while self.has_room() {
+            if let Err(error) = self.hold_next().await {
+                return error;
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Fails when the next message is damaged: the server stops before it and says nothing.
+    pub async fn check_delivery(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
+        if self.moved.elapsed() < STALLED {
+            return Ok(());
+        }
+        self.moved = Instant::now();
+        let state = stream.get_info().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?.state;
+        let next = self.after.number() + 1;
+        if state.last_sequence < next {
+            return Ok(());
+        }
+        match stream.get_raw_message(next).await {
+            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => {
+                Err(ConsumeError::Unreadable(next))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let all = self.held.pending == 0 && !self.loads.any(Instant::now());
+        !self.held.messages.is_empty() && (all || !self.has_room())
+    }
+
+    fn has_room(&self) -> bool {
+        (self.bytes as u64) < self.batch_bytes && self.held.messages.len() < MAX_MESSAGES
+    }
+
+    async fn hold_next(&mut self) -> Result<(), ConsumeError> {
+        let (message, pending) = self.next_message().await?;
+        self.bytes += unpacked_length(&message.payload);
+        self.loads.note(&message, self.moved);
+        self.held.messages.push(message);
+        self.held.pending = pending;
+        Ok(())
+    }
+
+    async fn next_message(&mut self) -> Result<(Message, u64), ConsumeError> {
+        let message = self.messages.next().await.ok_or(ConsumeError::Ended)?;
+        let message = message.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+        let (found, pending) = {
+            let info = message.info().map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+            (info.stream_sequence, info.pending)
+        };
+        let after = self.after.number();
+        if found != after + 1 {
+            return Err(ConsumeError::Gap { after, found });
+        }
+        let sequence = Sequence::try_from(found)?;
+        (self.after, self.moved) = (sequence, Instant::now());
+        let (message, _) = message.split();
+        let async_nats::Message { subject, payload, headers, .. } = message;
+        Ok((Message { sequence, subject: subject.to_string(), headers, payload }, pending))
+    }
+}

@@ -1,0 +1,89 @@
+//! Loads whose messages are arriving: what is derived before their last one would be derived again after it.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use event_log::frame::{Body, Envelope, Frame};
+use market::event::{Kind, RunState};
+
+use crate::apply::message::Message;
+
+/// How long a load that sends nothing counts as under way: it may have been killed.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Runs whose start was delivered and whose end was not, with the time of their latest message.
+#[derive(Debug, Default)]
+pub(crate) struct OpenLoads(HashMap<String, Instant>);
+
+impl OpenLoads {
+    /// Takes note of a delivered message.
+    pub(crate) fn note(&mut self, message: &Message, now: Instant) {
+        let Ok(envelope) = Envelope::read(message.headers.as_ref()) else { return };
+        if envelope.kind == Kind::Run {
+            self.0.retain(|_, latest| now.saturating_duration_since(*latest) < PATIENCE);
+            let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();
+            let Some(Body::Run(run)) = frames.into_iter().next().map(|frame| frame.body) else { return };
+            match run.state {
+                RunState::Started => drop(self.0.insert(run.run, now)),
+                RunState::Completed => drop(self.0.remove(&run.run)),
+            }
+        } else if let Some(latest) = self.0.get_mut(&envelope.run) {
+            *latest = now;
+        }
+    }
+
+    /// Whether a load is under way.
+    pub(crate) fn any(&self, now: Instant) -> bool {
+        self.0.values().any(|latest| now.saturating_duration_since(*latest) < PATIENCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use event_log::frame::FrameId;
+    use event_log::sequence::Sequence;
+    use market::event::Run;
+
+    use super::*;
+
+    fn message(body: Body) -> Message {
+        let frame = Frame {
+            id: FrameId::default(),
+            source: "test".to_owned(),
+            run: "run-1".to_owned(),
+            chunk: 0,
+            file: "f".to_owned(),
+            line: 1,
+            body,
+        };
+        let (headers, payload) = frame.encode().unwrap();
+        Message { sequence: Sequence::default(), subject: "s".to_owned(), headers: Some(headers), payload }
+    }
+
+    fn manifest(state: RunState) -> Message {
+        let [run, source, format] = ["run-1", "test", "canonical"].map(str::to_owned);
+        message(Body::Run(Box::new(Run { state, ..Run::begun(run, source, format, DateTime::UNIX_EPOCH) })))
+    }
+
+    #[test]
+    fn a_load_is_under_way_from_its_start_to_its_end() {
+        let (mut loads, now) = (OpenLoads::default(), Instant::now());
+        loads.note(&message(Body::Dividends(Vec::new())), now);
+        assert!(!loads.any(now), "no start was seen");
+        loads.note(&manifest(RunState::Started), now);
+        assert!(loads.any(now));
+        loads.note(&manifest(RunState::Completed), now);
+        assert!(!loads.any(now));
+    }
+
+    #[test]
+    fn a_load_that_falls_silent_is_waited_for_no_longer() {
+        let (mut loads, now) = (OpenLoads::default(), Instant::now());
+        loads.note(&manifest(RunState::Started), now);
+        let later = now + PATIENCE / 2;
+        loads.note(&message(Body::Dividends(Vec::new())), later);
+        assert!(loads.any(later + PATIENCE / 2));
+        assert!(!loads.any(later + PATIENCE));
+    }
+}

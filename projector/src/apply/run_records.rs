@@ -1,0 +1,126 @@
+//! What the operator's lists show of the log: which frames were applied, what was refused, which runs there were.
+
+use std::collections::HashSet;
+
+use event_log::frame::{Body, Frame};
+use event_log::sequence::Sequence;
+use market::event::Kind;
+use market::row::Json;
+use store::copy::copy_into;
+use store::copy_row;
+use store::db::DbError;
+use tokio_postgres::Transaction;
+
+use crate::error::ApplyError;
+
+const KNOWN_FRAMES: &str = include_str!("../../queries/frames_known.sql");
+const INSERT_FRAMES: &str = include_str!("../../queries/frames_insert.sql");
+const INSERT_REJECTS: &str = include_str!("../../queries/rejects_insert.sql");
+const INSERT_RUN: &str = include_str!("../../queries/runs_insert.sql");
+
+copy_row! {
+    struct FrameRow<'a> in "staged_frames" {
+        frame: &'a [u8],
+        sequence: i64,
+        kind: Kind,
+        source: &'a str,
+        run: &'a str,
+        file: &'a str,
+        line: i64,
+        rows: i32,
+    }
+}
+
+copy_row! {
+    struct RejectRow<'a> in "staged_rejects" {
+        frame: &'a [u8],
+        item: i32,
+        run: &'a str,
+        source: &'a str,
+        file: &'a str,
+        line: i64,
+        reason: &'a str,
+        message: &'a str,
+        row: &'a str,
+    }
+}
+
+/// Ids of frames that were applied before.
+pub async fn known_frames(transaction: &Transaction<'_>, ids: &[&[u8]]) -> Result<HashSet<Vec<u8>>, DbError> {
+    let rows = transaction.query(KNOWN_FRAMES, &[&ids]).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// Remembers that frames were applied, where each came from.
+pub async fn record_frames(
+    transaction: &Transaction<'_>,
+    frames: &[(Sequence, &Frame)],
+) -> Result<(), ApplyError> {
+    let rows: Vec<FrameRow<'_>> = frames.iter().map(frame_row).collect::<Result<_, _>>()?;
+    copy_into(transaction, &rows).await?;
+    transaction.execute(INSERT_FRAMES, &[]).await?;
+    Ok(())
+}
+
+fn frame_row<'a>((sequence, frame): &(Sequence, &'a Frame)) -> Result<FrameRow<'a>, ApplyError> {
+    Ok(FrameRow {
+        frame: &frame.id.0,
+        sequence: sequence.bigint(),
+        kind: frame.body.kind(),
+        source: &frame.source,
+        run: &frame.run,
+        file: &frame.file,
+        line: line(frame.line)?,
+        rows: i32::try_from(frame.body.rows())
+            .map_err(|_| too_large("it has more rows than can be counted"))?,
+    })
+}
+
+/// Projects rejects and manifests, for the operator's lists.
+pub async fn apply_bookkeeping(
+    transaction: &Transaction<'_>,
+    frames: &[(Sequence, &Frame)],
+) -> Result<(), ApplyError> {
+    let mut rejects = Vec::new();
+    for (sequence, frame) in frames {
+        match &frame.body {
+            Body::Rejects(_) => rejects.extend(reject_rows(frame)?),
+            Body::Run(run) => {
+                let (state, sequence) = (run.state.as_str(), sequence.bigint());
+                transaction.execute(INSERT_RUN, &[&run.run, &state, &sequence, &Json(run)]).await?;
+            }
+            _ => {}
+        }
+    }
+    if !rejects.is_empty() {
+        copy_into(transaction, &rejects).await?;
+        transaction.execute(INSERT_REJECTS, &[]).await?;
+    }
+    Ok(())
+}
+
+fn reject_rows(frame: &Frame) -> Result<Vec<RejectRow<'_>>, ApplyError> {
+    let Body::Rejects(rejects) = &frame.body else { return Ok(Vec::new()) };
+    let rows = rejects.iter().zip(1i32..).map(|(reject, item)| {
+        Ok(RejectRow {
+            frame: &frame.id.0,
+            item,
+            run: &frame.run,
+            source: &frame.source,
+            file: &reject.file,
+            line: line(reject.line)?,
+            reason: &reject.reason,
+            message: &reject.message,
+            row: &reject.row,
+        })
+    });
+    rows.collect()
+}
+
+fn line(line: u64) -> Result<i64, ApplyError> {
+    i64::try_from(line).map_err(|_| too_large("a line number is beyond what Postgres can store"))
+}
+
+fn too_large(reason: &'static str) -> ApplyError {
+    ApplyError::Unstorable { symbol: "a frame".to_owned(), code: "too_large", reason }
+}

@@ -1,0 +1,5 @@
+//! Command line: arguments, commands and exit codes.
+
+pub(crate) mod command;
+pub mod run;
+pub mod status;

@@ -1,0 +1,235 @@
+//! Writes what the log says: a batch's facts and the position in one transaction, then the tables derived from them.
+//!
+//! Invariant: nothing is committed but under the newest epoch of the lease.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use event_log::sequence::Sequence;
+use market::symbol::Symbol;
+use process::failpoint;
+use tokio::time::Instant;
+use tokio_postgres::{Client, Transaction};
+
+use crate::apply::batch::apply_messages;
+use crate::apply::consumer::Batch;
+use crate::daemon::lease::{self, Lease};
+use crate::derive::pipeline::CHUNK;
+use crate::derive::touched::{Derivers, Outcome};
+use crate::error::RunError;
+use crate::facts::fact_cache::Resident;
+use crate::generation::Generation;
+use crate::telemetry::metrics::Metrics;
+
+const ATTENTION: &str = include_str!("../../queries/attention.sql");
+const ADVANCE: &str = include_str!("../../queries/checkpoint_advance.sql");
+/// Statistics of the facts, which a large change has made untrue.
+pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
+const NOTIFY: &str = "select pg_notify('projection', $1)";
+
+const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
+/// Bytes of the log whose facts may be a large change, and the part of all facts' bytes that is one.
+const ANALYZE_AFTER: usize = 4 << 20;
+const ANALYZE_PART: i64 = 8;
+/// The read tables wait for the end of a backlog for so long, and when it is nearer than that for so long again.
+const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
+/// A backlog would hardly shrink if deriving took more than one part in so many of the time.
+const SHARE: u32 = 4;
+
+/// Commits batches under one lease. After an error it is of no use: what it remembers may not be committed.
+pub(crate) struct Writer<'a> {
+    lease: Lease,
+    genesis: String,
+    length: Duration,
+    derivers: Derivers,
+    resident: Resident,
+    derived: Instant,
+    /// How long the last derivation took.
+    deriving: Duration,
+    /// Messages applied since.
+    underived: u64,
+    /// Bytes of the log applied since the facts' statistics were made.
+    unanalyzed: usize,
+    /// Reads committed facts while the transaction writes tables.
+    reader: Client,
+    metrics: &'a Metrics,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes for the holder of a lease of this length; `reader` is a connection of its own.
+    pub(crate) fn new(
+        lease: Lease,
+        genesis: String,
+        length: Duration,
+        reader: Client,
+        resident: Resident,
+        metrics: &'a Metrics,
+    ) -> Self {
+        let (derivers, derived, deriving) = (Derivers::new(), Instant::now(), Duration::ZERO);
+        let (underived, unanalyzed) = (0, 0);
+        Self {
+            lease,
+            genesis,
+            length,
+            derivers,
+            resident,
+            derived,
+            deriving,
+            underived,
+            unanalyzed,
+            reader,
+            metrics,
+        }
+    }
+
+    /// Derives again when a person changed the policy or retried a dead letter; gives whether the projector is paused.
+    pub(crate) async fn follow_requests(
+        &mut self,
+        client: &mut Client,
+        sequence: Sequence,
+    ) -> Result<bool, RunError> {
+        let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
+        let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
+        if dirty && !paused {
+            self.write(client, &Batch::default(), sequence).await?;
+        }
+        Ok(paused)
+    }
+
+    /// Applies a batch; derives the read tables when the log's end is reached, or has been far away for long.
+    pub(crate) async fn write(
+        &mut self,
+        client: &mut Client,
+        batch: &Batch,
+        sequence: Sequence,
+    ) -> Result<(), RunError> {
+        let started = Instant::now();
+        let mut transaction = client.transaction().await?;
+        lease::confirm(&transaction, &self.lease).await?;
+        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.resident).await?;
+        self.unanalyzed += batch.bytes();
+        let (length, message) = (self.length.as_secs_f64(), batch.last_id());
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+            [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &length, &message];
+        transaction.execute(ADVANCE, &values).await?;
+        let applying = started.elapsed();
+        self.metrics.apply.observe(applying.as_secs_f64());
+        failpoint!("projector.applied");
+        let mut outcome = Outcome::default();
+        // What derivers remember is true once it is committed: on an error they are not put back.
+        let mut derivers = std::mem::take(&mut self.derivers);
+        self.underived += batch.messages.len() as u64;
+        if batch.is_last() || self.is_far_behind(batch.pending) {
+            let deriving = Instant::now();
+            let mut plans = self.plans(&transaction, &mut derivers).await?;
+            let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
+            if facts_first {
+                // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
+                transaction.commit().await?;
+                failpoint!("projector.facts_committed");
+                self.analyze().await?;
+                transaction = client.transaction().await?;
+                lease::confirm(&transaction, &self.lease).await?;
+                // What was marked in between is cleared with the rest, so it is derived with it.
+                let again = self.plans(&transaction, &mut derivers).await?;
+                plans = again.into_iter().map(|plan| plan.and(&plans)).collect();
+            }
+            outcome = self.derive(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
+            (self.derived, self.deriving, self.underived) = (Instant::now(), deriving.elapsed(), 0);
+            self.metrics.derive.observe(self.deriving.as_secs_f64());
+            self.metrics.derived.inc_by(outcome.securities as u64);
+            failpoint!("projector.derived");
+        }
+        let committing = Instant::now();
+        transaction.commit().await?;
+        self.metrics.commit.observe(committing.elapsed().as_secs_f64());
+        self.derivers = derivers;
+        failpoint!("projector.committed");
+        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
+        Ok(())
+    }
+
+    /// Makes the statistics of the facts anew after a large change; the small ones of days are left to Postgres.
+    async fn analyze(&mut self) -> Result<(), RunError> {
+        if self.unanalyzed > ANALYZE_AFTER {
+            let bytes: i64 = self.reader.query_one(FACTS_BYTES, &[]).await?.try_get(0)?;
+            if i64::try_from(self.unanalyzed).is_ok_and(|change| change > bytes / ANALYZE_PART) {
+                self.reader.batch_execute(ANALYZE).await?;
+                self.unanalyzed = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the read tables have waited long for the end of a backlog of so many messages, which is not near.
+    fn is_far_behind(&self, pending: u64) -> bool {
+        let waited = self.derived.elapsed();
+        let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
+        waited > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE)
+            && ahead > DERIVE_AT_LEAST_EVERY.as_secs_f64()
+    }
+
+    /// What every generation that follows these facts has to derive.
+    async fn plans(
+        &self,
+        transaction: &Transaction<'_>,
+        derivers: &mut Derivers,
+    ) -> Result<Vec<Plan>, RunError> {
+        let mut plans = Vec::new();
+        let tailing = Generation::tailing(transaction, &self.lease.fact_set).await?;
+        // Nothing is remembered of generations that were dropped.
+        derivers.retain(|id, _| tailing.iter().any(|generation| generation.id == *id));
+        for generation in tailing {
+            generation.enter(transaction).await?;
+            let deriver = derivers.remove(&generation.id).unwrap_or_default();
+            let (deriver, touched) = deriver.touched(transaction, &generation).await?;
+            derivers.insert(generation.id, deriver);
+            plans.push(Plan { generation, touched });
+        }
+        Ok(plans)
+    }
+
+    async fn derive(
+        &mut self,
+        transaction: &Transaction<'_>,
+        derivers: &mut Derivers,
+        plans: &[Plan],
+        facts_first: bool,
+        sequence: Sequence,
+    ) -> Result<Outcome, RunError> {
+        let (mut outcome, resident) = (Outcome::default(), &mut self.resident);
+        for Plan { generation, touched } in plans {
+            let Some(deriver) = derivers.remove(&generation.id) else { continue };
+            generation.enter(transaction).await?;
+            let (deriver, derived) = match facts_first {
+                true => {
+                    generation.read_with(&self.reader).await?;
+                    deriver.derive(transaction, &self.reader, resident, generation, touched, sequence).await?
+                }
+                false => {
+                    deriver.derive(transaction, transaction, resident, generation, touched, sequence).await?
+                }
+            };
+            derivers.insert(generation.id, deriver);
+            outcome.securities += derived.securities;
+            outcome.changes.extend(derived.changes);
+            transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
+        }
+        Ok(outcome)
+    }
+}
+
+/// What one generation has to derive.
+struct Plan {
+    generation: Generation,
+    touched: BTreeSet<Symbol>,
+}
+
+impl Plan {
+    /// With what was planned for the generation before.
+    fn and(mut self, before: &[Plan]) -> Self {
+        let same = before.iter().filter(|plan| plan.generation.id == self.generation.id);
+        self.touched.extend(same.flat_map(|plan| plan.touched.iter().cloned()));
+        self
+    }
+}

@@ -1,0 +1,295 @@
+//! Facts into read tables: touched securities are derived whole, on all cores, and replaced in the transaction.
+//!
+//! When the market's as-of date or the benchmark moves, every security is touched (R33).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use event_log::sequence::Sequence;
+use market::event::Security;
+use market::history::{Observation, SourcePolicy};
+use market::identity::{Directory, Identity};
+use market::measure::{self, MonthEnds, Rules};
+use market::row::Json;
+use market::symbol::Symbol;
+use store::db;
+use store::facts::{load_known_symbols, load_securities};
+use store::history::load_histories;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{GenericClient, Transaction};
+
+use crate::derive::input::{Known, MarketNow};
+use crate::derive::pipeline::derive_all;
+use crate::error::DeriveError;
+use crate::facts::fact_cache::Resident;
+use crate::generation::Generation;
+use crate::write::changes::Change;
+use crate::write::journal::Journal;
+use crate::write::prepared_statements::Statements;
+use crate::write::read_tables;
+
+const DIRTY: &str = include_str!("../../queries/dirty.sql");
+const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
+const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
+const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
+/// Of a security without a row there are digests.
+const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
+
+/// What one generation's projector remembers between batches; rebuilt from the tables at any time.
+#[derive(Debug, Default)]
+pub struct Deriver {
+    directory: Option<Directory>,
+    /// What the directory is resolved from: every security record, and every symbol any fact names.
+    records: Vec<Observation<Security>>,
+    known: BTreeSet<Symbol>,
+    as_of: Option<NaiveDate>,
+    benchmark: Option<MonthEnds>,
+    policy: SourcePolicy,
+    rules: Rules,
+    /// The transaction that this deriver last wrote `version` in; when the row has another, all of this is stale.
+    writer: Option<i64>,
+    rows: Known,
+}
+
+/// What a derivation did.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Securities that were derived.
+    pub securities: usize,
+    /// Served rows that are others now.
+    pub changes: Vec<Change>,
+}
+
+impl Deriver {
+    /// Derives the securities that [`Deriver::touched`] gave, then advances the generation's version to `sequence`.
+    ///
+    /// The transaction's and the reader's `search_path` name the generation first; `reader` sees the facts, as committed
+    /// or as the transaction itself has them. On any error the deriver is gone: what it remembers may not be committed.
+    pub async fn derive(
+        mut self,
+        transaction: &Transaction<'_>,
+        reader: &impl GenericClient,
+        resident: &mut Resident,
+        generation: &Generation,
+        touched: &BTreeSet<Symbol>,
+        sequence: Sequence,
+    ) -> Result<(Self, Outcome), DeriveError> {
+        let journal = Journal::open(transaction, generation.id).await?;
+        let outcome = self.derive_symbols(transaction, reader, &journal, resident, touched).await?;
+        if self.rows.is_new && outcome.securities > 0 {
+            db::index_generation(transaction).await?;
+            self.rows.is_new = false;
+        }
+        transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
+        self.advance(transaction, &journal, sequence).await?;
+        Ok((self, outcome))
+    }
+
+    /// Notes what the tables are derived with, and by which transaction.
+    async fn advance(
+        &mut self,
+        transaction: &Transaction<'_>,
+        journal: &Journal,
+        sequence: Sequence,
+    ) -> Result<(), DeriveError> {
+        let values: [&(dyn ToSql + Sync); 4] =
+            [&sequence.bigint(), &self.as_of, &Json(&self.policy), &journal.position()];
+        self.writer = Some(transaction.query_one(ADVANCE, &values).await?.try_get("writer")?);
+        Ok(())
+    }
+
+    /// Brings a generation up to its facts within one transaction.
+    pub async fn catch_up(
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+        sequence: Sequence,
+    ) -> Result<(), DeriveError> {
+        let (deriver, touched) = Self::default().touched(transaction, generation).await?;
+        let mut none = Resident::none();
+        deriver.derive(transaction, transaction, &mut none, generation, &touched, sequence).await?;
+        Ok(())
+    }
+
+    /// Reads what derivation depends on and notes it in the generation's version; nothing is derived yet.
+    ///
+    /// Gives the securities, and whether market date and policy are the ones noted before.
+    pub async fn prepare(
+        &mut self,
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+        sequence: Sequence,
+    ) -> Result<(Vec<Symbol>, bool), DeriveError> {
+        self.recall(transaction).await?;
+        let policy = generation.source_policy(transaction).await?;
+        let as_of = generation.market_date(transaction).await?;
+        let same = policy == self.policy && as_of == self.as_of;
+        (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
+        self.records = load_securities(transaction).await?;
+        self.known = load_known_symbols(transaction).await?;
+        let directory = self.resolve();
+        self.benchmark = self.month_ends(transaction, &directory, &generation.benchmark).await?;
+        let symbols = directory.identities.keys().cloned().collect();
+        self.directory = Some(directory);
+        let journal = Journal::open(transaction, generation.id).await?;
+        self.advance(transaction, &journal, sequence).await?;
+        Ok((symbols, same))
+    }
+
+    /// Derives these securities, and removes those that no longer are.
+    pub async fn derive_symbols(
+        &mut self,
+        transaction: &Transaction<'_>,
+        reader: &impl GenericClient,
+        journal: &Journal,
+        resident: &mut Resident,
+        symbols: &BTreeSet<Symbol>,
+    ) -> Result<Outcome, DeriveError> {
+        // Without any session there is no market date and so nothing to say yet; the first one touches everything.
+        let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else {
+            return Ok(Outcome::default());
+        };
+        let (mut identities, mut gone) = (Vec::new(), Vec::new());
+        for symbol in symbols {
+            match directory.identities.get(symbol) {
+                Some(identity) => identities.push(identity),
+                None => gone.push(symbol),
+            }
+        }
+        let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
+        let market = Arc::new(MarketNow { as_of, benchmark, policy, rules: self.rules });
+        self.rows.sectors.know(transaction, self.rows.is_new).await?;
+        let statements = Statements::of(transaction);
+        let mut changes =
+            derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, resident).await?;
+        changes.extend(read_tables::remove(&statements, journal, &gone).await?);
+        for symbol in gone {
+            self.rows.served.remove(symbol);
+            self.rows.sectors.put(symbol, None);
+        }
+        let served = &self.rows.served;
+        let unlisted = |symbol: &Symbol| served.get(symbol).is_some_and(|served| !served.is_listed());
+        changes
+            .extend(read_tables::replace_symbols(transaction, &directory.symbols, symbols, unlisted).await?);
+        self.rows.sectors.write(transaction, as_of).await?;
+        Ok(Outcome { securities: identities.len(), changes })
+    }
+
+    /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date. On any
+    /// error the deriver is gone.
+    pub async fn touched(
+        mut self,
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+    ) -> Result<(Self, BTreeSet<Symbol>), DeriveError> {
+        let writer: i64 = transaction.query_one(DERIVED_WITH, &[]).await?.try_get("writer")?;
+        if self.writer.is_some_and(|known| known != writer) {
+            self = Self::default();
+        }
+        let benchmark = &generation.benchmark;
+        let (mut symbols, mut reference) = (BTreeSet::new(), false);
+        for row in transaction.query(DIRTY, &[&generation.id]).await? {
+            reference |= row.try_get::<_, bool>("reference")?;
+            // The empty symbol, which is none, only asks for a look.
+            symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
+        }
+        let first = self.directory.is_none();
+        if first {
+            self.known = load_known_symbols(transaction).await?;
+        }
+        if first || reference {
+            self.records = load_securities(transaction).await?;
+        }
+        // Whatever facts came since is dirty.
+        self.known.extend(symbols.iter().cloned());
+        let before = match self.directory.take() {
+            Some(directory) => directory,
+            None => self.recall(transaction).await?,
+        };
+        let policy = generation.source_policy(transaction).await?;
+        let as_of = generation.market_date(transaction).await?;
+        let everything = policy != self.policy || as_of != self.as_of;
+        let resolve = first
+            || reference
+            || policy != self.policy
+            || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
+        (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
+        let (directory, mut touched) = if resolve {
+            let directory = self.resolve();
+            let touched = changed(&before.identities, &directory.identities);
+            (directory, touched)
+        } else {
+            (before, BTreeSet::new())
+        };
+        touched.extend(symbols.iter().flat_map(|symbol| directory.holders(symbol)).cloned());
+        let moved = touched.contains(benchmark);
+        if first || everything || moved {
+            let month_ends = self.month_ends(transaction, &directory, benchmark).await?;
+            let depends = !first && month_ends != self.benchmark;
+            self.benchmark = month_ends;
+            if everything || depends || (first && moved) {
+                touched.extend(directory.identities.keys().cloned());
+            }
+        }
+        self.directory = Some(directory);
+        Ok((self, touched))
+    }
+
+    /// What the tables were last derived with, after a start.
+    async fn recall(&mut self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
+        let row = transaction.query_one(DERIVED_WITH, &[]).await?;
+        let Json(policy) = row.try_get("policy")?;
+        (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
+        let identities = read_tables::identities(transaction).await?;
+        self.rows.is_new =
+            identities.is_empty() && transaction.query_one(UNTOUCHED, &[]).await?.try_get("untouched")?;
+        Ok(Directory::of(identities))
+    }
+
+    fn resolve(&self) -> Directory {
+        Directory::resolve(&self.records, &self.known, &self.policy)
+    }
+
+    async fn month_ends(
+        &self,
+        transaction: &Transaction<'_>,
+        directory: &Directory,
+        benchmark: &Symbol,
+    ) -> Result<Option<MonthEnds>, DeriveError> {
+        let (Some(identity), Some(as_of)) = (directory.identities.get(benchmark), self.as_of) else {
+            return Ok(None);
+        };
+        let histories = load_histories(transaction, &[identity]).await?;
+        Ok(histories.first().map(|history| measure::benchmark(history, as_of, &self.policy, &self.rules)))
+    }
+}
+
+/// Keys whose identity appeared, disappeared or changed.
+fn changed(before: &BTreeMap<Symbol, Identity>, after: &BTreeMap<Symbol, Identity>) -> BTreeSet<Symbol> {
+    let differs = |symbol: &&Symbol| before.get(*symbol) != after.get(*symbol);
+    before.keys().chain(after.keys()).filter(differs).cloned().collect()
+}
+
+/// Derivers by generation.
+pub type Derivers = HashMap<i32, Deriver>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(symbols: &[&str]) -> BTreeMap<Symbol, Identity> {
+        let known = symbols.iter().map(|symbol| Symbol::parse(symbol).unwrap()).collect();
+        Directory::resolve(&[], &known, &SourcePolicy::default()).identities
+    }
+
+    #[test]
+    fn identities_that_come_go_or_differ_have_changed() {
+        let symbols = |names: &[&str]| names.iter().map(|name| Symbol::parse(name).unwrap()).collect();
+        let (before, mut after) = (directory(&["AAA", "BBB", "CCC"]), directory(&["BBB", "CCC", "DDD"]));
+        assert_eq!(changed(&before, &after), symbols(&["AAA", "DDD"]));
+        after.values_mut().filter(|identity| identity.symbol.as_str() == "CCC").for_each(|identity| {
+            identity.spans.clear();
+        });
+        assert_eq!(changed(&before, &after), symbols(&["AAA", "CCC", "DDD"]));
+    }
+}

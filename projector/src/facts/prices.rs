@@ -1,0 +1,211 @@
+//! Price frames into facts: bars merged per symbol, source and year, packed, one row each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use event_log::frame::{Body, Frame};
+use market::bars::{Bars, BarsError, Packed};
+use rayon::prelude::*;
+use store::copy::{CopyRow, copy_encoded, encode_values};
+use store::db::DbError;
+use store::facts::packed;
+use store::symbol_facts::{Columns, SymbolFacts, Years};
+use store::years::BarsRow;
+use tokio_postgres::Transaction;
+
+use crate::error::ApplyError;
+use crate::facts::applied_facts::{WrittenYear, YearKey};
+use crate::facts::fact_cache::Resident;
+
+const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
+const DELETE: &str = include_str!("../../queries/bars_delete.sql");
+const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
+
+/// Years merged at a time: unpacked and packed once more, they are many times as large.
+const TOGETHER: usize = 1_000;
+
+/// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
+pub async fn apply_prices(
+    transaction: &Transaction<'_>,
+    fact_set: &str,
+    frames: &[&Frame],
+    resident: &Resident,
+) -> Result<Vec<WrittenYear>, ApplyError> {
+    let years = by_year(frames);
+    if years.is_empty() {
+        return Ok(Vec::new());
+    }
+    // In the key's order, a symbol's years lie together, where they are read together.
+    let mut years: Vec<(YearKey, Vec<Bars>)> = years.into_iter().collect();
+    years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let (mut written, mut merged) = (Vec::with_capacity(years.len()), Merged::default());
+    let mut years = years.into_iter();
+    while years.len() > 0 {
+        let work = with_stored(transaction, years.by_ref().take(TOGETHER), resident).await?;
+        // Postgres takes what was merged before meanwhile.
+        let (next, ()) = futures::try_join!(merge_all(work), write(transaction, &merged))?;
+        written.append(&mut merged.years);
+        merged = next;
+    }
+    write(transaction, &merged).await?;
+    written.append(&mut merged.years);
+    let mut symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
+    symbols.dedup();
+    transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
+    Ok(written)
+}
+
+/// A year, the bars that are said of it, and those that are stored.
+type Work = (YearKey, Vec<Bars>, Stored);
+
+/// What is stored of a year.
+enum Stored {
+    Nothing,
+    Read(Packed),
+    /// All facts of the symbol, which the year is among.
+    Held(Arc<SymbolFacts>),
+}
+
+/// Years that are others now, and their rows, encoded.
+#[derive(Default)]
+struct Merged {
+    years: Vec<WrittenYear>,
+    rows: Vec<Bytes>,
+}
+
+/// Finds what is stored of some years: in memory where it is held.
+async fn with_stored(
+    transaction: &Transaction<'_>,
+    years: impl Iterator<Item = (YearKey, Vec<Bars>)>,
+    resident: &Resident,
+) -> Result<Vec<Work>, ApplyError> {
+    let (mut work, mut missing): (Vec<Work>, Vec<YearKey>) = Default::default();
+    for (key, parts) in years {
+        let facts = resident.get(&key.0);
+        let held = facts.map(|facts| facts.year(&key.1, key.2).map(Years::columns));
+        let stored = match (held, facts) {
+            (Some(Some(Columns::All(_))), Some(facts)) => Stored::Held(Arc::clone(facts)),
+            (Some(Some(Columns::Closes { .. })) | None, _) => {
+                missing.push(key.clone());
+                Stored::Nothing
+            }
+            // What is held of a symbol is everything that it has.
+            (Some(_), _) => Stored::Nothing,
+        };
+        work.push((key, parts, stored));
+    }
+    if missing.is_empty() {
+        return Ok(work);
+    }
+    let mut read = existing(transaction, &missing).await?;
+    for (key, _, stored) in &mut work {
+        if let Some(packed) = read.remove(key) {
+            *stored = Stored::Read(packed);
+        }
+    }
+    Ok(work)
+}
+
+/// Merges bars into the stored years on all cores, and gives those that are others now.
+async fn merge_all(work: Vec<Work>) -> Result<Merged, ApplyError> {
+    let merge_all = || {
+        let merged = work.into_par_iter().filter_map(|(key, parts, stored)| {
+            let merged = merge(key, parts, &stored).and_then(|merged| merged.map(encode).transpose());
+            merged.transpose()
+        });
+        let merged = merged.collect::<Result<Vec<(WrittenYear, Bytes)>, ApplyError>>()?;
+        let (years, rows) = merged.into_iter().unzip();
+        Ok(Merged { years, rows })
+    };
+    tokio::task::spawn_blocking(merge_all).await.map_err(|error| ApplyError::Ended(error.to_string()))?
+}
+
+/// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.
+async fn write(transaction: &Transaction<'_>, merged: &Merged) -> Result<(), ApplyError> {
+    let replaced: Vec<&YearKey> = merged.years.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
+    if !replaced.is_empty() {
+        let symbols: Vec<&str> = replaced.iter().map(|key| key.0.as_str()).collect();
+        let sources: Vec<&str> = replaced.iter().map(|key| key.1.as_str()).collect();
+        let years: Vec<i32> = replaced.iter().map(|key| key.2).collect();
+        transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
+    }
+    if !merged.rows.is_empty() {
+        copy_encoded(transaction, BarsRow::STATEMENT, merged.rows.iter().cloned().map(Ok)).await?;
+    }
+    Ok(())
+}
+
+fn encode(written: WrittenYear) -> Result<(WrittenYear, Bytes), ApplyError> {
+    let (symbol, source, year) = &written.key;
+    let row = BarsRow::of(symbol, source, *year, written.last_day, written.digest, &written.packed);
+    let mut out = BytesMut::new();
+    encode_values(BarsRow::TYPES, &row.values(), &mut out).map_err(DbError::from)?;
+    Ok((written, out.freeze()))
+}
+
+fn by_year(frames: &[&Frame]) -> HashMap<YearKey, Vec<Bars>> {
+    let pieces: Vec<(YearKey, Bars)> = tokio::task::block_in_place(|| {
+        frames
+            .par_iter()
+            .flat_map_iter(|frame| match &frame.body {
+                Body::Prices(series) => series.iter().map(|s| (frame.source.clone(), s)).collect(),
+                _ => Vec::new(),
+            })
+            .flat_map_iter(|(source, series)| {
+                let symbol = series.symbol.to_string();
+                series
+                    .bars
+                    .by_year()
+                    .into_iter()
+                    .map(move |(year, bars)| ((symbol.clone(), source.clone(), year), bars))
+            })
+            .collect()
+    });
+    let mut years: HashMap<YearKey, Vec<Bars>> = HashMap::new();
+    for (key, bars) in pieces {
+        years.entry(key).or_default().push(bars);
+    }
+    years
+}
+
+/// The stored years.
+async fn existing(
+    transaction: &Transaction<'_>,
+    keys: &[YearKey],
+) -> Result<HashMap<YearKey, Packed>, ApplyError> {
+    let mut existing = HashMap::new();
+    let symbols: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
+    let sources: Vec<&str> = keys.iter().map(|key| key.1.as_str()).collect();
+    let numbers: Vec<i32> = keys.iter().map(|key| key.2).collect();
+    for row in transaction.query(EXISTING, &[&symbols, &sources, &numbers]).await? {
+        let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
+        existing.insert(key, packed(&row)?);
+    }
+    Ok(existing)
+}
+
+/// The merged year, or `None` when it is what was stored.
+fn merge(key: YearKey, mut parts: Vec<Bars>, stored: &Stored) -> Result<Option<WrittenYear>, ApplyError> {
+    let stored = match stored {
+        Stored::Nothing => None,
+        Stored::Read(packed) => Some(packed),
+        Stored::Held(facts) => facts.year(&key.1, key.2).and_then(|years| match years.columns() {
+            Columns::All(packed) => Some(packed.as_ref()),
+            Columns::Closes { .. } => None,
+        }),
+    };
+    let failed = |source: BarsError| ApplyError::Bars { symbol: key.0.clone(), source };
+    if let Some(stored) = stored {
+        // Before what is new, which mostly follows it.
+        parts.insert(0, stored.unpack().map_err(failed)?);
+    }
+    let bars = Bars::merge_all(parts).map_err(failed)?;
+    let mut packed = bars.pack().map_err(failed)?;
+    if stored == Some(&packed) {
+        return Ok(None);
+    }
+    packed.shrink_to_fit();
+    let (last_day, digest) = (bars.last_live_day(), packed.digest());
+    Ok(Some(WrittenYear { key, replaces: stored.is_some(), last_day, digest, packed }))
+}

@@ -1,0 +1,210 @@
+//! Records into facts: what a source says of a symbol in one kind is one packed row, a set that only grows.
+//!
+//! A vendor may correct the symbol of a record it names by id. Every observation of such an id is kept under every
+//! symbol the id has had, so that deriving either symbol sees the whole story, whatever came first.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use event_log::frame::Frame;
+use market::event::Kind;
+use market::records::{RawObservation, Records};
+use rayon::prelude::*;
+use store::copy::copy_into;
+use store::facts::unpack_records;
+use store::records::{RecordsRow, id_digest, note_ids};
+use tokio_postgres::Transaction;
+
+use crate::error::ApplyError;
+use crate::facts::applied_facts::{RecordsKey, WrittenRecords};
+
+const STORED: &str = include_str!("../../queries/records_stored.sql");
+const DELETE: &str = include_str!("../../queries/records_delete.sql");
+const MOVED: &str = include_str!("../../queries/record_ids_moved.sql");
+const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
+
+/// Longest id of a vendor's record, in bytes: read tables have it in their keys, which Postgres bounds.
+const LONGEST_ID: usize = 2048;
+
+/// Observations by the row that they belong to.
+type Said = BTreeMap<RecordsKey, Vec<RawObservation>>;
+
+/// Merges the frames' records into the stored ones, marks the symbols of those that grew dirty, and gives them.
+pub async fn apply_records(
+    transaction: &Transaction<'_>,
+    fact_set: &str,
+    frames: &[&Frame],
+) -> Result<Vec<WrittenRecords>, ApplyError> {
+    let mut said = tokio::task::block_in_place(|| gather(frames))?;
+    if said.is_empty() {
+        return Ok(Vec::new());
+    }
+    spread(transaction, &mut said).await?;
+    let mut stored = stored(transaction, said.keys()).await?;
+    let work: Vec<_> = said
+        .into_iter()
+        .map(|(key, observations)| {
+            let stored = stored.remove(&key);
+            (key, observations, stored)
+        })
+        .collect();
+    let grown: Vec<WrittenRecords> = tokio::task::block_in_place(|| {
+        let merged = work.into_par_iter().map(|(key, observations, stored)| merge(key, observations, stored));
+        merged.filter_map(Result::transpose).collect::<Result<_, _>>()
+    })?;
+    write(transaction, &grown).await?;
+    let symbols: Vec<&str> = grown.iter().map(|grown| grown.key.symbol.as_str()).collect();
+    let references: Vec<bool> = grown.iter().map(|grown| grown.key.kind == Kind::Security).collect();
+    transaction.execute(MARK_DIRTY, &[&fact_set, &symbols, &references]).await?;
+    Ok(grown)
+}
+
+/// The frames' observations, each of which can be stored.
+fn gather(frames: &[&Frame]) -> Result<Said, ApplyError> {
+    let observed = |frame: &&Frame| {
+        let observed = frame.body.observations(frame.id).map_err(ApplyError::Record)?;
+        observed.iter().try_for_each(|(symbol, raw)| check_storable(symbol, raw))?;
+        Ok(observed)
+    };
+    let observed: Vec<Vec<_>> = frames.par_iter().map(observed).collect::<Result<_, ApplyError>>()?;
+    let mut said = Said::new();
+    for (frame, observations) in frames.iter().zip(observed) {
+        let (kind, source) = (frame.body.kind(), &frame.source);
+        for (symbol, raw) in observations {
+            said.entry(RecordsKey { symbol, kind, source: source.clone() }).or_default().push(raw);
+        }
+    }
+    Ok(said)
+}
+
+/// What is stored has to be served one day, from text columns and keys of Postgres.
+fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> {
+    let refuse = |code, reason| Err(ApplyError::Unstorable { symbol: symbol.to_owned(), code, reason });
+    let texts = [raw.id.as_deref(), raw.security_ref.as_deref()];
+    if raw.record.contains("\\u0000") || texts.iter().flatten().any(|text| text.contains('\0')) {
+        return refuse("nul_character", "a text holds the character U+0000, which Postgres cannot store");
+    }
+    if raw.id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+        return refuse("id_too_long", "its id is longer than 2048 bytes");
+    }
+    if i64::try_from(raw.line).is_err() {
+        return refuse("line_too_large", "its line number is beyond what Postgres can store");
+    }
+    Ok(())
+}
+
+/// Adds the observations of ids that changed their symbol to every symbol that they have had.
+async fn spread(transaction: &Transaction<'_>, said: &mut Said) -> Result<(), ApplyError> {
+    let named = said.iter().map(|(key, raw)| (&*key.symbol, key.kind, &*key.source, &**raw));
+    let digests = note_ids(transaction, named).await?;
+    if digests.is_empty() {
+        return Ok(());
+    }
+    let mut symbols: HashMap<i64, Vec<String>> = HashMap::new();
+    for row in transaction.query(MOVED, &[&digests]).await? {
+        symbols.insert(row.try_get("digest")?, row.try_get("symbols")?);
+    }
+    if symbols.is_empty() {
+        return Ok(());
+    }
+    let moved = moved_ids(said, &symbols);
+    let keys: BTreeSet<RecordsKey> = moved.values().flatten().cloned().collect();
+    let stored = stored(transaction, keys.iter()).await?;
+    for (id, mut keys) in moved {
+        let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
+        let mut versions = Vec::new();
+        // Another id may have the same digest; its symbol has said nothing of this one.
+        keys.retain(|key| {
+            let before = versions.len();
+            versions.extend(said.get(key).into_iter().flatten().filter(of_id).cloned());
+            let stored = stored.get(key).map(|stored| stored.records.observations()).unwrap_or_default();
+            versions.extend(stored.iter().filter(of_id).cloned());
+            versions.len() > before
+        });
+        for key in keys {
+            said.entry(key).or_default().extend(versions.iter().cloned());
+        }
+    }
+    Ok(())
+}
+
+/// The rows that each moved id, of a kind and source, may be in.
+fn moved_ids(
+    said: &Said,
+    symbols: &HashMap<i64, Vec<String>>,
+) -> BTreeMap<(Kind, String, String), Vec<RecordsKey>> {
+    let mut moved = BTreeMap::new();
+    for (RecordsKey { kind, source, .. }, observations) in said {
+        for id in observations.iter().filter_map(|raw| raw.id.as_ref()) {
+            let Some(symbols) = symbols.get(&id_digest(*kind, source, id)) else { continue };
+            let key =
+                |symbol: &String| RecordsKey { symbol: symbol.clone(), kind: *kind, source: source.clone() };
+            moved.insert((*kind, source.clone(), id.clone()), symbols.iter().map(key).collect());
+        }
+    }
+    moved
+}
+
+/// A row as it is stored.
+struct Stored {
+    records: Records,
+    packed: Vec<u8>,
+}
+
+async fn stored<'a>(
+    transaction: &Transaction<'_>,
+    keys: impl Iterator<Item = &'a RecordsKey>,
+) -> Result<HashMap<RecordsKey, Stored>, ApplyError> {
+    let (symbols, kinds, sources) = columns(keys);
+    let mut stored = HashMap::new();
+    for row in transaction.query(STORED, &[&symbols, &kinds, &sources]).await? {
+        let (symbol, kind, source) = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
+        let found = Stored { records: unpack_records(&row)?, packed: row.try_get("packed")? };
+        stored.insert(RecordsKey { symbol, kind, source }, found);
+    }
+    Ok(stored)
+}
+
+fn columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
+    let (mut symbols, mut kinds, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+    for key in keys {
+        symbols.push(key.symbol.as_str());
+        kinds.push(key.kind.as_str());
+        sources.push(key.source.as_str());
+    }
+    (symbols, kinds, sources)
+}
+
+/// The merged row, or `None` when it is what was stored.
+fn merge(
+    key: RecordsKey,
+    observations: Vec<RawObservation>,
+    stored: Option<Stored>,
+) -> Result<Option<WrittenRecords>, ApplyError> {
+    let (records, before) = match stored {
+        Some(stored) => (stored.records.merge(observations), Some(stored.packed)),
+        None => (Records::new(key.kind, observations), None),
+    };
+    let packed =
+        records.pack().map_err(|source| ApplyError::Packed { symbol: key.symbol.clone(), source })?;
+    if before.as_ref() == Some(&packed) {
+        return Ok(None);
+    }
+    Ok(Some(WrittenRecords { key, replaces: before.is_some(), packed }))
+}
+
+/// Copies the rows in, in place of those that were there. The fact set's lock keeps every other writer away.
+async fn write(transaction: &Transaction<'_>, grown: &[WrittenRecords]) -> Result<(), ApplyError> {
+    let (symbols, kinds, sources) =
+        columns(grown.iter().filter(|grown| grown.replaces).map(|grown| &grown.key));
+    if !symbols.is_empty() {
+        transaction.execute(DELETE, &[&symbols, &kinds, &sources]).await?;
+    }
+    let rows = grown.iter().map(|WrittenRecords { key, packed, .. }| RecordsRow {
+        symbol: &key.symbol,
+        kind: key.kind,
+        source: &key.source,
+        packed,
+    });
+    copy_into(transaction, &rows.collect::<Vec<_>>()).await?;
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! Which generation is served: promote, roll back, drop, pause, list.
+//!
+//! One row flips, in the transaction that has brought the generation up to the log; the API is told and changes over
+//! between two requests.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, anyhow, bail, ensure};
+use clap::Args;
+use event_log::sequence::Sequence;
+use market::measure::METHOD_VERSION;
+use market::row::Json;
+use process::failpoint;
+use serde::Serialize;
+use store::analysts::{self, analyst_schema};
+use store::db::generation_schema;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Row, Transaction};
+
+use crate::derive::touched::Deriver;
+use crate::generation::Generation;
+use crate::write::journal::{Journal, NOTED};
+use crate::write::prepared_statements::Statements;
+use crate::write::read_tables;
+
+const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
+const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
+/// Comes before the pointer's lock, as in the projector that writes.
+const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
+const ACTIVE: &str = "select generation, previous from active for update";
+const FLIP: &str = "update active set generation = $1, previous = $2";
+const NOTE: &str = include_str!("../../queries/generation_note.sql");
+const REVIEW: &str = "select from reviews where generation = $1 and against = $2";
+const NOTIFY: &str = "select pg_notify('projection', $1)";
+const LIST: &str = include_str!("../../queries/generations_list.sql");
+const DROP_GENERATION: &str = "delete from generations where id = $1";
+const UNUSED_FACTS: &str = include_str!("../../queries/fact_set_unused.sql");
+const PAUSE: &str = include_str!("../../queries/pause.sql");
+
+/// Characters of a note.
+const NOTE_CHARACTERS: usize = 500;
+
+/// Arguments of `projector promote`.
+#[derive(Debug, Clone, Args)]
+pub struct PromoteArgs {
+    /// The generation to serve
+    pub generation: i32,
+    /// Promote without having looked at the differences
+    #[arg(long)]
+    pub accept_diff: bool,
+    /// Serve figures of a generation whose rules deviate (projector rebuild --rule)
+    #[arg(long)]
+    pub accept_rules: bool,
+    /// Why, in a line; `list` and /openapi.json, which anybody may read, show it while the generation is served
+    #[arg(long, value_name = "TEXT", value_parser = note)]
+    pub note: Option<String>,
+}
+
+fn note(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().any(char::is_control) || text.chars().count() > NOTE_CHARACTERS {
+        return Err(format!("a note is one line of at most {NOTE_CHARACTERS} characters"));
+    }
+    Ok(text.to_owned())
+}
+
+/// A change of the served generation.
+#[derive(Debug, Serialize)]
+pub struct Switched {
+    /// Generation that is served now.
+    pub served: i32,
+    /// Generation that was served until then.
+    pub before: i32,
+    /// Log sequence that the tables served now are at.
+    pub sequence: i64,
+}
+
+async fn find(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
+    let row = transaction.query_opt(BY_ID, &[&id]).await?;
+    row.with_context(|| format!("there is no generation {id}; see: projector list"))
+}
+
+/// Serves a generation: brings it up to its facts, checks that its differences were looked at, flips.
+pub async fn promote(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switched> {
+    let id = args.generation;
+    let transaction = client.transaction().await?;
+    transaction.query(STOP_WRITERS, &[]).await?;
+    let row = find(&transaction, id).await?;
+    let (state, version): (String, String) = (row.try_get("state")?, row.try_get("method_version")?);
+    if state == "building" {
+        bail!("generation {id} is still being built; run: projector rebuild");
+    }
+    let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
+    if active == id {
+        bail!("generation {id} is already served");
+    }
+    if !args.accept_diff && transaction.query_opt(REVIEW, &[&id, &active]).await?.is_none() {
+        bail!(
+            "nobody has looked at what changes; run: projector diff {active} {id} (or promote with --accept-diff)"
+        );
+    }
+    let generation = Generation::from_row(&row)?;
+    accept_rules(&generation, args.accept_rules)?;
+    let checkpoint: i64 =
+        transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
+    if state == "tailing" {
+        if version != METHOD_VERSION {
+            bail!(
+                "generation {id} has rules {version}, this program {METHOD_VERSION}; promote it with the program that built it"
+            );
+        }
+        generation.enter(&transaction).await?;
+        Deriver::catch_up(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
+    }
+    transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
+    // A note tells of one promotion: the next one without words takes it away.
+    transaction.execute(NOTE, &[&id, &args.note]).await?;
+    flip(&transaction, id, active).await?;
+    transaction.commit().await?;
+    failpoint!("switch.committed");
+    Ok(Switched { served: id, before: active, sequence: checkpoint })
+}
+
+/// Refuses a generation whose rules deviate, unless that is meant.
+fn accept_rules(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
+    let deviations = generation.rules.deviations();
+    let told: Vec<String> = deviations
+        .iter()
+        .map(|one| format!("{} {} (by default {})", one.name, one.value, one.default))
+        .collect();
+    ensure!(
+        accepted || told.is_empty(),
+        "the rules of generation {} deviate: {}; to serve its figures: --accept-rules (and --note says why)",
+        generation.id,
+        told.join(", ")
+    );
+    Ok(())
+}
+
+async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
+    let search_path = format!("{}, control", generation_schema(to));
+    transaction.execute("select set_config('search_path', $1, true)", &[&search_path]).await?;
+    transaction.execute(FLIP, &[&to, &from]).await?;
+    analysts::point(transaction).await?;
+    let (journal, statements) = (Journal::open(transaction, to).await?, Statements::of(transaction));
+    for table in NOTED {
+        let symbols = read_tables::differing(transaction, from, table).await?;
+        let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
+        journal.note_switch(&statements, from, table, &symbols).await?;
+    }
+    journal.advance(transaction).await?;
+    transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
+    failpoint!("switch.flipped");
+    Ok(())
+}
+
+/// Serves the generation that was served before.
+pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switched> {
+    let transaction = client.transaction().await?;
+    transaction.query(STOP_WRITERS, &[]).await?;
+    let row = transaction.query_one(ACTIVE, &[]).await?;
+    let (active, previous): (i32, Option<i32>) = (row.try_get("generation")?, row.try_get("previous")?);
+    let Some(previous) = previous else { bail!("there is no generation to go back to") };
+    let row = find(&transaction, previous).await?;
+    let fact_set: String = row.try_get("fact_set")?;
+    let checkpoint: i64 = transaction.query_one(LOCK, &[&fact_set]).await?.try_get("checkpoint")?;
+    let query = format!("select sequence from {}.version", generation_schema(previous));
+    let sequence: i64 = transaction.query_one(&query, &[]).await?.try_get(0)?;
+    let lag = checkpoint - sequence;
+    if lag > 0 && !stale_ok {
+        bail!(
+            "generation {previous} is {lag} events behind (applied to {sequence} of {checkpoint}); to serve it all the same: projector rollback --stale-ok"
+        );
+    }
+    flip(&transaction, previous, active).await?;
+    transaction.commit().await?;
+    failpoint!("switch.committed");
+    Ok(Switched { served: previous, before: active, sequence })
+}
+
+/// Whoever waits for a reader of tables holds up everybody who comes after it.
+pub(crate) const LOCK_SOON: &str = "set local lock_timeout = '5s'";
+
+/// The error of a statement that wanted the tables of a generation for itself, after [`LOCK_SOON`].
+pub(crate) fn in_use(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
+    if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        return anyhow!(
+            "somebody reads the tables of generation {id}: nothing was changed; try again when that has ended (pg_stat_activity shows who)"
+        );
+    }
+    error.into()
+}
+
+/// Removes a generation that is not served, with the facts only it was derived from.
+pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()> {
+    let transaction = client.transaction().await?;
+    transaction.query(STOP_WRITERS, &[]).await?;
+    let row = find(&transaction, id).await?;
+    let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
+    if active == id {
+        bail!("generation {id} is served; promote another one first");
+    }
+    let fact_set: String = row.try_get("fact_set")?;
+    let (views, tables) = (analyst_schema(id), generation_schema(id));
+    let drop = format!("{LOCK_SOON}; drop schema {views} cascade; drop schema {tables} cascade");
+    transaction.batch_execute(&drop).await.map_err(|error| in_use(error, id))?;
+    transaction.execute("update active set previous = null where previous = $1", &[&id]).await?;
+    transaction.execute(DROP_GENERATION, &[&id]).await?;
+    if transaction.query_opt(UNUSED_FACTS, &[&fact_set]).await?.is_some() {
+        transaction.execute("delete from dead_letters where fact_set = $1", &[&fact_set]).await?;
+        transaction.execute("delete from fact_sets where name = $1", &[&fact_set]).await?;
+        transaction.batch_execute(&format!("drop schema {fact_set} cascade")).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// Stops or resumes applying the log; what was read is kept, the lease too.
+pub async fn pause(client: &Client, paused: bool) -> anyhow::Result<()> {
+    client.execute(PAUSE, &[&paused]).await?;
+    Ok(())
+}
+
+/// A line of `projector list`.
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// Its number.
+    pub generation: i32,
+    /// Whether the API reads it.
+    pub served: bool,
+    /// Whether a rollback would serve it.
+    pub previous: bool,
+    /// `building`, `tailing` (follows the log) or `frozen`.
+    pub state: String,
+    /// Version of the rules that it is derived by.
+    pub method_version: String,
+    /// Schema of the facts that it is derived from.
+    pub fact_set: String,
+    /// Log sequence that its tables are at.
+    pub sequence: i64,
+    /// Messages applied to its facts that its tables lack.
+    pub lag_events: i64,
+    /// The market's date that its tables are for; `None` until something is derived.
+    pub as_of: Option<chrono::NaiveDate>,
+    /// Rule parameters that are not their defaults.
+    pub rules: BTreeMap<String, String>,
+    /// What was said when it was last promoted.
+    pub note: Option<String>,
+}
+
+/// All generations.
+pub async fn list(client: &Client) -> anyhow::Result<Vec<Listed>> {
+    let mut listed = Vec::new();
+    for row in client.query(LIST, &[]).await? {
+        let id: i32 = row.try_get("id")?;
+        let query = format!("select sequence, as_of from {}.version", generation_schema(id));
+        let version = client.query_one(&query, &[]).await?;
+        let (sequence, checkpoint): (i64, i64) = (version.try_get("sequence")?, row.try_get("checkpoint")?);
+        listed.push(Listed {
+            generation: id,
+            served: row.try_get("served")?,
+            previous: row.try_get("previous")?,
+            state: row.try_get("state")?,
+            method_version: row.try_get("method_version")?,
+            fact_set: row.try_get("fact_set")?,
+            sequence,
+            lag_events: checkpoint - sequence,
+            as_of: version.try_get("as_of")?,
+            rules: row.try_get::<_, Json<_>>("rules")?.0,
+            note: row.try_get("note")?,
+        });
+    }
+    Ok(listed)
+}

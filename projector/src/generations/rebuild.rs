@@ -1,0 +1,333 @@
+//! `projector rebuild`: a new generation beside the live one.
+//!
+//! A rebuild commits chunk by chunk and notes the last symbol, so a killed one goes on where it was. Facts that change
+//! meanwhile mark their symbols dirty for the building generation too; the last step derives those and follows the log.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use chrono::{DateTime, NaiveDate, Utc};
+use clap::{Args, ValueEnum};
+use event_log::sequence::Sequence;
+use market::history::SourcePolicy;
+use market::measure::{METHOD_VERSION, Rules};
+use market::row::Json;
+use market::symbol::Symbol;
+use process::Shutdown;
+use process::failpoint;
+use store::db::{self, create_fact_set, create_generation};
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
+
+use crate::daemon::run::{UNTIL, fold};
+use crate::daemon::writer::ANALYZE;
+use crate::derive::touched::Deriver;
+use crate::error::DeriveError;
+use crate::facts::fact_cache::Resident;
+use crate::generation::Generation;
+use crate::generations::disk_space::check_room;
+use crate::generations::promote::{LOCK_SOON, in_use};
+use crate::progress::Progress;
+use crate::settings::{BenchmarkArgs, LIVE_FACTS, ProjectorSettings};
+use crate::write::journal::Journal;
+
+const PENDING: &str = include_str!("../../queries/generation_building.sql");
+const SERVED: &str = include_str!("../../queries/generation_active.sql");
+const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
+const DESCRIBE: &str = include_str!("../../queries/generation_describe.sql");
+const PROGRESS: &str = include_str!("../../queries/generation_progress.sql");
+const FINISH: &str = include_str!("../../queries/generation_finish.sql");
+const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
+const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
+/// Dropping a generation does not free its number.
+const NEXT_ID: &str = "select nextval('generation_numbers')::integer";
+
+/// What the new generation is derived from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum From {
+    /// The facts as they are
+    Facts,
+    /// The log, folded again into facts of its own
+    Log,
+}
+
+/// Arguments of `projector rebuild`.
+#[derive(Debug, Clone, Args)]
+pub struct RebuildArgs {
+    /// Rebuild only these read tables; the others are copied from the served generation, whose rules hold for all
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub only: Vec<String>,
+    /// Start from the facts, or fold the whole log again
+    #[arg(long, value_enum, default_value = "facts")]
+    pub from: From,
+    /// Apply the log only up to this sequence; the generation is frozen there (implies --from log)
+    #[arg(long, value_name = "N", conflicts_with = "until_time")]
+    pub until_seq: Option<u64>,
+    /// Apply the log only up to this instant, RFC 3339; the generation is frozen there (implies --from log)
+    #[arg(long, value_name = "TIME")]
+    pub until_time: Option<DateTime<Utc>>,
+    /// Derive for this market date instead of the newest session
+    #[arg(long, value_name = "DATE")]
+    pub as_of: Option<NaiveDate>,
+    /// Derive with the source policy in this JSON file instead of the live one
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Derive with another number in the rules; `projector rules` lists them (repeatable)
+    #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
+    pub rules: Vec<String>,
+    /// What beta is measured against in the new generation.
+    #[command(flatten)]
+    pub benchmark: BenchmarkArgs,
+    /// Begin even where the generation seems to have no room on Postgres's disk
+    #[arg(long)]
+    pub without_room: bool,
+    /// Securities committed at a time; a killed rebuild repeats so many
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub commit_every: NonZeroUsize,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Builds a generation, or goes on with one that was interrupted, and gives its number.
+pub async fn rebuild(
+    settings: &ProjectorSettings,
+    args: &RebuildArgs,
+    shutdown: Shutdown,
+) -> anyhow::Result<i32> {
+    let started = Instant::now();
+    let mut client = db::connect(&settings.rebuild_config(LIVE_FACTS)?).await?;
+    check_names(&args.only)?;
+    let rules = asked_rules(&client, args).await?;
+    let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
+        Some(row) => {
+            let id = row.try_get("id")?;
+            if let Some(setting) = other_setting(settings, &client, args, &rules, id).await? {
+                bail!(
+                    "generation {id} is being built with another {setting}: leave it out to go on with that one, or \
+                     remove it first (projector drop {id})"
+                );
+            }
+            tracing::info!(generation = id, "going on with an interrupted rebuild");
+            id
+        }
+        None => {
+            if !args.without_room {
+                let folds = (args.from == From::Log || asked_end(settings, args).await?.is_some())
+                    .then_some(LIVE_FACTS);
+                check_room(&client, &settings.rebuild_config(LIVE_FACTS)?, folds).await?;
+            }
+            create(settings, &mut client, args, &rules).await?
+        }
+    };
+    let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
+    if generation.fact_set != LIVE_FACTS {
+        fold(settings, &generation.fact_set, shutdown.clone()).await?;
+        // A table that has just grown from nothing is read by its key only when its statistics say so.
+        let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
+        facts.batch_execute(ANALYZE).await?;
+    }
+    let securities = derive(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
+    if shutdown.requested() {
+        bail!("interrupted; run the same command again to go on with generation {id}");
+    }
+    finish(&mut client, &generation).await?;
+    tracing::info!(generation = id, securities, elapsed = ?started.elapsed(), "rebuilt; see: projector diff <served> {id}, then: projector promote {id}");
+    Ok(id)
+}
+
+/// The rules that are asked for. Tables beside copies of the served ones are derived by the served rules: a generation has one
+/// set of rules.
+async fn asked_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
+    if args.only.is_empty() {
+        return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
+    }
+    Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
+}
+
+/// The first setting that is asked for and is not the interrupted generation's.
+async fn other_setting(
+    settings: &ProjectorSettings,
+    client: &Client,
+    args: &RebuildArgs,
+    rules: &Rules,
+    id: i32,
+) -> anyhow::Result<Option<&'static str>> {
+    let row = client.query_one(BY_ID, &[&id]).await?;
+    let generation = Generation::from_row(&row)?;
+    let only: Option<Vec<String>> = row.try_get("projections")?;
+    let until: Option<i64> = client.query_one(UNTIL, &[&generation.fact_set]).await?.try_get(0)?;
+    let policy = args.policy.as_deref().map(read_policy).transpose()?;
+    let asked_until = asked_end(settings, args).await?.map(i64::try_from).transpose()?;
+    let others = [
+        ("--from", args.from == From::Log && generation.fact_set == LIVE_FACTS),
+        ("end of the log (--until-seq, --until-time)", asked_until.is_some() && asked_until != until),
+        ("--as-of", args.as_of.is_some() && args.as_of != generation.as_of),
+        ("--only", !args.only.is_empty() && only.as_ref() != Some(&args.only)),
+        ("--policy", policy.is_some() && policy != generation.policy),
+        ("--rule", !args.rules.is_empty() && *rules != generation.rules),
+    ];
+    Ok(others.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting))
+}
+
+/// The last sequence to apply, if one is asked for.
+async fn asked_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<u64>> {
+    Ok(match args.until_time {
+        Some(time) => Some(sequence_before(settings, time).await?),
+        None => args.until_seq,
+    })
+}
+
+fn check_names(only: &[String]) -> anyhow::Result<()> {
+    for name in only {
+        if !crate::review::diff::TABLES.iter().any(|table| table.name == name) {
+            let known: Vec<&str> = crate::review::diff::TABLES.iter().map(|table| table.name).collect();
+            bail!("--only {name}: there is no such read table; there are {}", known.join(", "));
+        }
+    }
+    Ok(())
+}
+
+async fn create(
+    settings: &ProjectorSettings,
+    client: &mut Client,
+    args: &RebuildArgs,
+    rules: &Rules,
+) -> anyhow::Result<i32> {
+    warn_of_served_rules(client, rules).await?;
+    let policy = args.policy.as_deref().map(read_policy).transpose()?;
+    let until = asked_end(settings, args).await?;
+    let transaction = client.transaction().await?;
+    let id: i32 = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
+    let from_log = args.from == From::Log || until.is_some();
+    let fact_set = if from_log { format!("facts_g{id}") } else { LIVE_FACTS.to_owned() };
+    if from_log {
+        create_fact_set(&transaction, &fact_set).await?;
+        let until = until.map(i64::try_from).transpose()?;
+        let query = "update control.fact_sets set until_sequence = $2 where name = $1";
+        transaction.execute(query, &[&fact_set, &until]).await?;
+    }
+    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &args.benchmark.symbol)
+        .await?;
+    let only = (!args.only.is_empty()).then_some(&args.only);
+    let version = rules.method_version();
+    let described: [&(dyn ToSql + Sync); 6] =
+        [&id, &args.as_of, &policy.map(Json), &only, &Json(*rules), &version];
+    transaction.execute(DESCRIBE, &described).await?;
+    transaction.commit().await?;
+    failpoint!("rebuild.created");
+    tracing::info!(generation = id, fact_set, rules = version, "building");
+    Ok(id)
+}
+
+/// Says when the served rules deviate and those asked for do not go on with it: a promotion would end that.
+async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<()> {
+    let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
+        Ok(served) => served,
+        // The way to rules that this program knows must stay open.
+        Err(DeriveError::Rules(error)) => {
+            tracing::warn!(%error, "the served rules are not this program's; a promotion ends them");
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if served.rules != Rules::DEFAULT && served.rules != *asked {
+        tracing::warn!(
+            served = served.rules.method_version(),
+            asked = asked.method_version(),
+            "the rules served deviate, and not as these do; to keep them give the same --rule"
+        );
+    }
+    Ok(())
+}
+
+/// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
+pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not a source policy", path.display()))
+}
+
+/// The last sequence published before an instant: a binary search, since times rise with sequences.
+async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<u64> {
+    let context = settings.stream.connect("projector-rebuild").await?;
+    let stream = settings.stream.open(&context).await?;
+    let state = &stream.cached_info().state;
+    let wanted = i128::from(time.timestamp_nanos_opt().context("the time is out of range")?);
+    let (mut low, mut high) = (state.first_sequence, state.last_sequence + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let message =
+            stream.get_raw_message(middle).await.with_context(|| format!("reading message {middle}"))?;
+        if message.time.unix_timestamp_nanos() < wanted { low = middle + 1 } else { high = middle }
+    }
+    Ok(low.saturating_sub(1))
+}
+
+/// Derives chunk after chunk from where the rebuild stood.
+async fn derive(
+    settings: &ProjectorSettings,
+    client: &mut Client,
+    generation: &Generation,
+    commit_every: NonZeroUsize,
+    shutdown: &Shutdown,
+) -> anyhow::Result<usize> {
+    let reader = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
+    generation.read_with(&reader).await?;
+    let mut deriver = Deriver::default();
+    let transaction = client.transaction().await?;
+    let checkpoint: i64 =
+        transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
+    let reached: Option<String> =
+        transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
+    generation.enter(&transaction).await?;
+    let (symbols, same) = deriver.prepare(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
+    // What was derived for another market date or policy is derived again.
+    let reached = reached.filter(|_| same);
+    if reached.is_none() {
+        // Everything is derived from here on; only what changes meanwhile is dirty.
+        transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
+    }
+    transaction.commit().await?;
+    failpoint!("rebuild.prepared");
+    let left: Vec<Symbol> =
+        symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
+    let mut progress = Progress::new("derived", "securities", left.len() as u64);
+    for chunk in left.chunks(commit_every.get()) {
+        if shutdown.requested() {
+            break;
+        }
+        let transaction = client.transaction().await?;
+        generation.enter(&transaction).await?;
+        let journal = Journal::open(&transaction, generation.id).await?;
+        let symbols: BTreeSet<Symbol> = chunk.iter().cloned().collect();
+        let mut none = Resident::none();
+        deriver.derive_symbols(&transaction, &reader, &journal, &mut none, &symbols).await?;
+        transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
+        transaction.commit().await?;
+        failpoint!("rebuild.committed");
+        progress.add(chunk.len() as u64);
+    }
+    progress.finish();
+    Ok(left.len())
+}
+
+/// Derives what changed meanwhile and lets the generation follow the log, or freezes it.
+async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
+    let transaction = client.transaction().await?;
+    let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
+    let checkpoint: i64 = row.try_get("checkpoint")?;
+    generation.enter(&transaction).await?;
+    Deriver::catch_up(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
+    transaction.batch_execute(LOCK_SOON).await?;
+    let copied = crate::review::diff::copy_others(&transaction, generation.id).await;
+    copied.map_err(|error| in_use(error, generation.id))?;
+    db::index_generation(&transaction).await?;
+    transaction.execute(FINISH, &[&generation.id]).await?;
+    failpoint!("rebuild.caught_up");
+    transaction.commit().await?;
+    failpoint!("rebuild.finished");
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! Days of the last year on which a security has no price although its exchange traded.
+//!
+//! A day is a session of an exchange when more than half of its securities whose prices span the day have one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use chrono::{Datelike, Months};
+use market::bars::{date_of, day_number, unpack_days};
+use tokio_postgres::Transaction;
+
+use super::finding::{FIRST, Finding, Market, Seen};
+
+const DAYS: &str = include_str!("../../../queries/audit/days.sql");
+
+/// The days on which a security has a price, by exchange and symbol.
+type Traded = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
+
+/// Finds the gaps, the longest first.
+pub(super) async fn gaps(transaction: &Transaction<'_>, market: &Market) -> anyhow::Result<Finding> {
+    let start = market.as_of.checked_sub_months(Months::new(12)).unwrap_or(market.as_of);
+    let year = day_number(start)..=day_number(market.as_of);
+    let mut traded = Traded::new();
+    for row in transaction.query(DAYS, &[&start.year()]).await? {
+        let securities = traded.entry(row.try_get("exchange")?).or_default();
+        let days = unpack_days(row.try_get("days")?)?;
+        securities
+            .entry(row.try_get("symbol")?)
+            .or_default()
+            .extend(days.into_iter().filter(|day| year.contains(day)));
+    }
+    let mut found: Vec<(usize, Seen)> = traded.values().flat_map(gaps_of).collect();
+    found.sort_by_key(|(missing, seen)| (std::cmp::Reverse(*missing), seen.symbol.clone()));
+    let count = i64::try_from(found.len())?;
+    Ok(Finding {
+        check: "session_gaps",
+        topic: None,
+        title: "securities without a price on days their exchange traded",
+        count,
+        first: found.into_iter().take(FIRST).map(|(_, seen)| seen).collect(),
+        next: "load the missing days again; a halted or barely traded security may rightly have none",
+    })
+}
+
+fn gaps_of(securities: &BTreeMap<String, BTreeSet<i32>>) -> Vec<(usize, Seen)> {
+    let sessions = sessions(securities);
+    let mut gaps = Vec::new();
+    for (symbol, days) in securities {
+        let Some(span) = span(days) else { continue };
+        let missing: Vec<i32> = sessions.range(span).copied().filter(|day| !days.contains(day)).collect();
+        if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
+            let seen = format!("{} sessions from {} to {}", missing.len(), date_of(*first), date_of(*last));
+            gaps.push((missing.len(), Seen { symbol: symbol.clone(), seen }));
+        }
+    }
+    gaps
+}
+
+fn span(days: &BTreeSet<i32>) -> Option<RangeInclusive<i32>> {
+    Some(*days.first()?..=*days.last()?)
+}
+
+fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet<i32> {
+    let (mut trading, mut listed) = (BTreeMap::<i32, usize>::new(), BTreeMap::<i32, usize>::new());
+    for days in securities.values() {
+        days.iter().for_each(|day| *trading.entry(*day).or_default() += 1);
+        span(days).into_iter().flatten().for_each(|day| *listed.entry(day).or_default() += 1);
+    }
+    let most = |(day, count): (i32, usize)| (2 * count > listed[&day]).then_some(day);
+    trading.into_iter().filter_map(most).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_is_a_day_most_others_traded() {
+        let securities: BTreeMap<String, BTreeSet<i32>> = [
+            ("A", vec![1, 2, 3, 4, 5]),
+            ("B", vec![1, 2, 4, 5]),
+            ("C", vec![2, 3, 4]),
+            // Listed late, and the only one to trade on day 7: neither is a gap of anybody.
+            ("D", vec![5, 7]),
+        ]
+        .map(|(symbol, days)| (symbol.to_owned(), days.into_iter().collect()))
+        .into();
+        let found = gaps_of(&securities);
+        let told: Vec<(&str, usize)> =
+            found.iter().map(|(missing, seen)| (seen.symbol.as_str(), *missing)).collect();
+        assert_eq!(told, [("B", 1)]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Payers whose status is another than a month ago, by the rules themselves.
+
+use anyhow::Context;
+use market::identity::Identity;
+use market::measure::{self, Rules};
+use market::row::{DividendState, Json};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use store::history::load_histories;
+use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use super::finding::{FIRST, Finding, Market, Seen, month_before};
+
+const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
+/// Histories in memory at a time.
+const CHUNK: usize = 100;
+
+/// Derives the candidates as they were a month ago and compares.
+pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> anyhow::Result<Finding> {
+    let before = month_before(market.as_of);
+    let then = measure::Market {
+        as_of: before,
+        newest: market.as_of,
+        benchmark: None,
+        policy: &market.policy,
+        rules: &market.rules,
+    };
+    let mut candidates: Vec<(Identity, DividendState)> = Vec::new();
+    let [any, yearly, irregular] = silences(&market.rules)?;
+    let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
+    for row in transaction.query(CANDIDATES, &values).await? {
+        let Json(identity) = row.try_get("identity")?;
+        candidates.push((identity, row.try_get("dividend_status")?));
+    }
+    let (mut count, mut first) = (0, Vec::new());
+    for chunk in candidates.chunks(CHUNK) {
+        let identities: Vec<&Identity> = chunk.iter().map(|(identity, _)| identity).collect();
+        let histories = load_histories(transaction, &identities).await?;
+        for ((identity, now), history) in chunk.iter().zip(&histories) {
+            let was = measure::derive(history, &then).metrics.dividend_status;
+            if was == *now {
+                continue;
+            }
+            count += 1;
+            if first.len() < FIRST {
+                first.push(Seen {
+                    symbol: identity.symbol.to_string(),
+                    seen: format!("{was} on {before}, {now} now"),
+                });
+            }
+        }
+    }
+    Ok(Finding {
+        check: "changed_statuses",
+        topic: None,
+        title: "payers whose status changed in the last month",
+        count,
+        first,
+        next: "lapsed: look whether a declaration is missing; active again: whether the payment is regular: projector explain SYMBOL frequency",
+    })
+}
+
+/// Days of silence after which any payer has lapsed, one that pays once a year, and an irregular one.
+fn silences(rules: &Rules) -> anyhow::Result<[i32; 3]> {
+    let status = &rules.status;
+    let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;
+    let each = [yearly, status.irregular_days, status.monthly_least_days, status.weekly_least_days];
+    let any = each.into_iter().fold(0, i64::max);
+    Ok([i32::try_from(any)?, i32::try_from(yearly)?, i32::try_from(status.irregular_days)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_as_long_as_the_rules_say() {
+        assert_eq!(silences(&Rules::DEFAULT).unwrap(), [548, 548, 450]);
+        let patient = Rules::parse(&["status.lapse_periods=3", "status.weekly_least_days=21"]).unwrap();
+        assert_eq!(silences(&patient).unwrap(), [1095, 1095, 450]);
+    }
+}

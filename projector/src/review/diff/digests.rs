@@ -1,0 +1,202 @@
+//! Which securities' rows can differ: those whose digests do. Digests were written with the rows, so everything else is
+//! the same without a look at it.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::pin::Pin;
+
+use futures::TryStreamExt;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Error, Row, RowStream};
+
+use super::side::Reader;
+use super::tables::{PRICES, SECTORS, TABLES, Table};
+use crate::write::table::digest_place;
+
+const DIGESTS: &str = include_str!("../../../queries/diff_digests.sql");
+const YEARS: &str = include_str!("../../../queries/diff_years.sql");
+const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
+
+/// What has to be compared row by row.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    /// Owners of rows, by table.
+    owners: HashMap<&'static str, Vec<String>>,
+    /// Symbol and year of packed prices.
+    pub(super) years: Vec<(String, i32)>,
+    /// Years of prices on either side.
+    pub(super) years_in_all: [u64; 2],
+    sums: HashMap<&'static str, [Sum; 2]>,
+}
+
+/// The sum of digests, which no order of the rows changes.
+#[derive(Debug, Clone, Copy)]
+enum Sum {
+    Of(i128),
+    /// Some rows have no digest.
+    Unknown,
+}
+
+impl Sum {
+    fn add(&mut self, digest: Option<i64>) {
+        *self = match (*self, digest) {
+            (Self::Of(sum), Some(digest)) => Self::Of(sum + i128::from(digest)),
+            _ => Self::Unknown,
+        };
+    }
+}
+
+impl Candidates {
+    /// Compares digests of the securities `only`, or of all; `whole` believes none. Of prices those years from `first` on.
+    pub(super) async fn find(
+        a: &Reader,
+        b: &Reader,
+        only: Option<&[String]>,
+        first: Option<i32>,
+        whole: bool,
+    ) -> Result<Self, Error> {
+        let mut found = Self::default();
+        found.compare_securities(a, b, only, whole).await?;
+        found.compare_years(a, b, only, first, whole).await?;
+        if only.is_none() {
+            let slugs = found.owners.entry(SECTORS).or_default();
+            for side in [a, b] {
+                for row in side.client.query(SECTOR_SLUGS, &[]).await? {
+                    slugs.push(row.try_get(0)?);
+                }
+            }
+            slugs.sort_unstable();
+            slugs.dedup();
+        }
+        Ok(found)
+    }
+
+    /// Whose rows of a table are to be compared.
+    pub(super) fn owners(&self, table: &Table) -> &[String] {
+        self.owners.get(table.name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The checksums of a table's rows on either side, where all rows have digests.
+    pub(super) fn checksums(&self, table: &Table) -> [Option<String>; 2] {
+        let sums = self.sums.get(table.name).copied().unwrap_or([Sum::Unknown; 2]);
+        sums.map(|sum| match sum {
+            Sum::Of(sum) => Some(sum.to_string()),
+            Sum::Unknown => None,
+        })
+    }
+
+    async fn compare_securities(
+        &mut self,
+        a: &Reader,
+        b: &Reader,
+        only: Option<&[String]>,
+        whole: bool,
+    ) -> Result<(), Error> {
+        let mut pairs =
+            Pairs::open(a, b, DIGESTS, &[&only], |row| row.try_get::<_, String>("symbol")).await?;
+        while let Some((symbol, sides)) = pairs.next().await? {
+            let mut digests = [const { None }; 2];
+            for (digests, row) in digests.iter_mut().zip(&sides) {
+                *digests = match row {
+                    Some(row) => row.try_get::<_, Option<Vec<i64>>>("tables")?,
+                    // Who is not there has no rows: that is known.
+                    None => Some(Vec::new()),
+                };
+            }
+            let present = sides.map(|row| row.is_some());
+            for table in TABLES.iter().filter(|table| !matches!(table.name, PRICES | SECTORS)) {
+                let place = digest_place(table.name);
+                let digest = |side: usize| Some(*digests[side].as_ref()?.get(place?)?);
+                let both = [digest(0), digest(1)];
+                let sums = self.sums.entry(table.name).or_insert([Sum::Of(0); 2]);
+                for side in (0..2).filter(|side| present[*side]) {
+                    sums[side].add(both[side]);
+                }
+                if whole || both[0].is_none() || both[0] != both[1] {
+                    self.owners.entry(table.name).or_default().push(symbol.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn compare_years(
+        &mut self,
+        a: &Reader,
+        b: &Reader,
+        only: Option<&[String]>,
+        first: Option<i32>,
+        whole: bool,
+    ) -> Result<(), Error> {
+        let key = |row: &Row| Ok((row.try_get::<_, String>("symbol")?, row.try_get::<_, i32>("year")?));
+        let mut pairs = Pairs::open(a, b, YEARS, &[&only, &first], key).await?;
+        let mut sums = [Sum::Of(0); 2];
+        while let Some((key, sides)) = pairs.next().await? {
+            let mut digests = [None; 2];
+            for side in 0..2 {
+                if let Some(row) = &sides[side] {
+                    digests[side] = Some(row.try_get::<_, i64>("digest")?);
+                    self.years_in_all[side] += 1;
+                    sums[side].add(digests[side]);
+                }
+            }
+            if whole || digests[0] != digests[1] {
+                self.years.push(key);
+            }
+        }
+        self.sums.insert(PRICES, sums);
+        Ok(())
+    }
+}
+
+/// Rows of both sides in the order of their keys, those of one key together. Both sides send only what is taken.
+struct Pairs<K, F> {
+    rows: [Pin<Box<RowStream>>; 2],
+    next: [Option<(K, Row)>; 2],
+    key: F,
+}
+
+impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> Pairs<K, F> {
+    async fn open(
+        a: &Reader,
+        b: &Reader,
+        query: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+        key: F,
+    ) -> Result<Self, Error> {
+        let open = async |side: &Reader| {
+            Ok::<_, Error>(Box::pin(side.client.query_raw(query, parameters.iter().copied()).await?))
+        };
+        let mut pairs = Self { rows: [open(a).await?, open(b).await?], next: [None, None], key };
+        pairs.advance(0).await?;
+        pairs.advance(1).await?;
+        Ok(pairs)
+    }
+
+    /// The next key, and the rows that the sides have of it.
+    async fn next(&mut self) -> Result<Option<(K, [Option<Row>; 2])>, Error> {
+        let order = match (&self.next[0], &self.next[1]) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+        };
+        let mut rows = [None, None];
+        let mut key = None;
+        for (side, absent) in [(0, Ordering::Greater), (1, Ordering::Less)] {
+            if order != absent
+                && let Some((own, row)) = self.next[side].take()
+            {
+                (key, rows[side]) = (Some(own), Some(row));
+                self.advance(side).await?;
+            }
+        }
+        Ok(key.map(|key| (key, rows)))
+    }
+
+    async fn advance(&mut self, side: usize) -> Result<(), Error> {
+        let row = self.rows[side].as_mut().try_next().await?;
+        self.next[side] = row.map(|row| Ok::<_, Error>(((self.key)(&row)?, row))).transpose()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! One generation as a comparison reads it: a connection of its own, whose unqualified names mean that generation.
+//!
+//! Both sides read in the same snapshot, so a projector that writes meanwhile changes nothing.
+
+use anyhow::Context;
+use chrono::NaiveDate;
+use market::history::SourcePolicy;
+use market::row::Json;
+use market::symbol::Symbol;
+use serde::Serialize;
+use store::db;
+use tokio_postgres::{Client, NoTls, Statement};
+
+use super::tables::Table;
+use crate::generation::Generation;
+use crate::settings::{DatabaseArgs, LIVE_FACTS};
+
+const BY_ID: &str = include_str!("../../../queries/generation_by_id.sql");
+const BEGIN: &str = include_str!("../../../queries/diff_begin.sql");
+const EXPORT: &str = "select pg_export_snapshot()";
+const VERSION: &str = include_str!("../../../queries/diff_version.sql");
+const CANONICAL: &str = include_str!("../../../queries/symbols_canonical.sql");
+
+/// What a generation was derived with.
+#[derive(Debug, Clone, Serialize)]
+pub struct Side {
+    pub generation: i32,
+    pub method_version: String,
+    pub fact_set: String,
+    pub sequence: i64,
+    pub as_of: Option<NaiveDate>,
+    #[serde(skip)]
+    pub(super) policy: SourcePolicy,
+    /// Whether it is still being built.
+    #[serde(skip)]
+    pub(super) unfinished: bool,
+}
+
+/// A generation to be read.
+pub(super) struct Reader {
+    pub(super) client: Client,
+    pub(super) side: Side,
+}
+
+/// A generation's connection before it reads anything.
+struct Opened {
+    client: Client,
+    generation: Generation,
+    method_version: String,
+    unfinished: bool,
+}
+
+/// Opens both generations in one snapshot.
+pub(super) async fn open(database: &DatabaseArgs, a: i32, b: i32) -> anyhow::Result<(Reader, Reader)> {
+    let (a, b) = (connect(database, a).await?, connect(database, b).await?);
+    a.client.batch_execute(BEGIN).await?;
+    let snapshot: String = a.client.query_one(EXPORT, &[]).await?.try_get(0)?;
+    b.client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
+    Ok((Reader::of(a).await?, Reader::of(b).await?))
+}
+
+/// A connection of which unqualified names mean the generation, and the generation's rules.
+async fn connect(database: &DatabaseArgs, id: i32) -> anyhow::Result<Opened> {
+    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    let row = client.query_opt(BY_ID, &[&id]).await?;
+    let row = row.with_context(|| format!("there is no generation {id}; see: projector list"))?;
+    let generation = Generation::from_row(&row)?;
+    let opened = Opened {
+        method_version: generation.rules.marked(row.try_get("method_version")?),
+        unfinished: row.try_get::<_, &str>("state")? == "building",
+        client,
+        generation,
+    };
+    opened.generation.read_with(&opened.client).await?;
+    Ok(opened)
+}
+
+impl Reader {
+    async fn of(opened: Opened) -> anyhow::Result<Self> {
+        let Opened { client, generation, method_version, unfinished } = opened;
+        let row = client.query_one(VERSION, &[]).await?;
+        let Json(policy): Json<SourcePolicy> = row.try_get("policy")?;
+        let side = Side {
+            generation: generation.id,
+            method_version,
+            fact_set: generation.fact_set,
+            sequence: row.try_get("sequence")?,
+            as_of: row.try_get("as_of")?,
+            policy,
+            unfinished,
+        };
+        Ok(Self { client, side })
+    }
+
+    /// The canonical symbol of a spelling.
+    pub(super) async fn canonical(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
+        let row = self.client.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
+        Ok(row.map(|row| row.try_get(0)).transpose()?)
+    }
+
+    /// Rows of a table: of the owners in `$1`, from the day `$2` on.
+    pub(super) async fn rows_of(&self, table: &Table) -> anyhow::Result<Statement> {
+        let order = table.tie.map_or_else(String::new, |tie| format!(" order by {tie}"));
+        Ok(self.client.prepare(&format!("select * from {}{order}", filtered(table))).await?)
+    }
+
+    /// How many rows a table has, of the owners `only` and from the day `since` on where they are given.
+    pub(super) async fn count(
+        &self,
+        table: &Table,
+        only: Option<&[String]>,
+        since: Option<NaiveDate>,
+    ) -> anyhow::Result<u64> {
+        let day = since.and(table.day).unwrap_or("$2");
+        let query = format!(
+            "select count(*) from {} where ($1::text[] is null or {} = any ($1)) and ($2::date is null or {day} >= $2)",
+            table.name, table.owner
+        );
+        let count: i64 = self.client.query_one(&query, &[&only, &since]).await?.try_get(0)?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// Ends what Postgres does for this side.
+    pub(super) fn canceller(&self) -> impl Future<Output = Result<(), tokio_postgres::Error>> + use<> {
+        let token = self.client.cancel_token();
+        async move { token.cancel_query(NoTls).await }
+    }
+}
+
+/// The rows of a table that belong to the owners `$1`, from the day `$2` on if it is given and rows have a day.
+fn filtered(table: &Table) -> String {
+    let day = table.day.unwrap_or("$2");
+    format!("{} where {} = any ($1) and ($2::date is null or {day} >= $2)", table.name, table.owner)
+}

@@ -1,0 +1,60 @@
+//! One security as a generation sees it: its history, and the market that it was derived in.
+
+use anyhow::Context;
+use chrono::NaiveDate;
+use market::history::{History, SourcePolicy};
+use market::identity::Identity;
+use market::measure::{self, Market, MonthEnds, Rules};
+use market::row::Json;
+use market::symbol::Symbol;
+use store::history::load_histories;
+use tokio_postgres::Transaction;
+
+use crate::generation::Generation;
+
+const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
+const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
+
+/// A security's history, and what its generation was derived with.
+pub(crate) struct Security {
+    pub(crate) history: History,
+    as_of: NaiveDate,
+    benchmark: Option<MonthEnds>,
+    policy: SourcePolicy,
+    rules: Rules,
+}
+
+impl Security {
+    /// Loads a security of the generation that the transaction has entered.
+    pub(crate) async fn load(
+        transaction: &Transaction<'_>,
+        symbol: &Symbol,
+        generation: &Generation,
+    ) -> anyhow::Result<Self> {
+        let row = transaction.query_one(DERIVED_WITH, &[]).await?;
+        let (as_of, Json(policy)): (Option<NaiveDate>, Json<SourcePolicy>) =
+            (row.try_get("as_of")?, row.try_get("policy")?);
+        let as_of = as_of.context("nothing is derived yet: the log has no session")?;
+        let own = identity(transaction, symbol).await?;
+        let own = own.with_context(|| format!("no security has the symbol {symbol}"))?;
+        let benchmark = identity(transaction, &generation.benchmark).await?;
+        let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
+        let mut histories = load_histories(transaction, &wanted).await?.into_iter();
+        let history = histories.next().context("the security has no history")?;
+        let rules = generation.rules;
+        let benchmark = histories.next().map(|history| measure::benchmark(&history, as_of, &policy, &rules));
+        Ok(Self { history, as_of, benchmark, policy, rules })
+    }
+
+    /// The market that its figures are derived in.
+    pub(crate) fn market(&self) -> Market<'_> {
+        let benchmark = self.benchmark.as_ref();
+        let (policy, rules) = (&self.policy, &self.rules);
+        Market { as_of: self.as_of, newest: self.as_of, benchmark, policy, rules }
+    }
+}
+
+async fn identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow::Result<Option<Identity>> {
+    let row = transaction.query_opt(IDENTITY, &[&symbol.as_str()]).await?;
+    Ok(row.map(|row| row.try_get::<_, Json<Identity>>("identity")).transpose()?.map(|identity| identity.0))
+}

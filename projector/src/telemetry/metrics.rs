@@ -1,0 +1,106 @@
+//! The figures of a projector: what its batches count and take, and the levels that are looked up beside them.
+//!
+//! Invariant: a label is a word of ours, a feed's name or a generation; no symbol is in one.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use process::metrics::Observed;
+use prometheus::proto::MetricFamily;
+use prometheus::{
+    Histogram, HistogramVec, IntCounter, IntGaugeVec, Registry, register_histogram_vec_with_registry,
+    register_int_counter_with_registry, register_int_gauge_vec_with_registry,
+};
+
+use crate::telemetry::gauges::Levels;
+
+/// Buckets of a batch's steps, seconds: a day's prices, a backlog.
+const SECONDS: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
+/// How long a fact set may fail to be followed before the projector is unwell.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The handles.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// Time of merging a batch's facts.
+    pub(crate) apply: Histogram,
+    /// Time of deriving and writing read tables.
+    pub(crate) derive: Histogram,
+    /// Time of a commit.
+    pub(crate) commit: Histogram,
+    /// Securities derived.
+    pub(crate) derived: IntCounter,
+    /// What is looked up beside the batches.
+    pub(crate) levels: Levels,
+    lease_held: IntGaugeVec,
+    failing: Mutex<BTreeMap<String, (Instant, String)>>,
+}
+
+impl Metrics {
+    /// The figures at zero.
+    pub fn new() -> prometheus::Result<Self> {
+        let registry = Registry::new();
+        let steps: HistogramVec = register_histogram_vec_with_registry!(
+            "dds_projection_batch_duration_seconds",
+            "Time of a batch's steps: facts merged (apply), read tables derived and written (derive), commit.",
+            &["step"],
+            SECONDS.to_vec(),
+            registry
+        )?;
+        Ok(Self {
+            apply: steps.with_label_values(&["apply"]),
+            derive: steps.with_label_values(&["derive"]),
+            commit: steps.with_label_values(&["commit"]),
+            derived: register_int_counter_with_registry!(
+                "dds_projection_derived_securities_total",
+                "Securities whose read tables were derived.",
+                registry
+            )?,
+            lease_held: register_int_gauge_vec_with_registry!(
+                "dds_lease_held",
+                "Whether this projector writes the fact set; 0 where it stands by.",
+                &["fact_set"],
+                registry
+            )?,
+            levels: Levels::new(&registry)?,
+            failing: Mutex::default(),
+            registry,
+        })
+    }
+
+    /// Notes whether this projector holds a fact set's lease.
+    pub(crate) fn lease(&self, fact_set: &str, is_held: bool) {
+        self.lease_held.with_label_values(&[fact_set]).set(i64::from(is_held));
+    }
+
+    /// Notes that a fact set is followed, or stood by for.
+    pub(crate) fn well(&self, fact_set: &str) {
+        self.failing().remove(fact_set);
+    }
+
+    /// Notes why a fact set cannot be followed at the moment.
+    pub(crate) fn unwell(&self, fact_set: &str, reason: String) {
+        let mut failing = self.failing();
+        failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
+    }
+
+    fn failing(&self) -> MutexGuard<'_, BTreeMap<String, (Instant, String)>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observed for Metrics {
+    fn figures(&self) -> Vec<MetricFamily> {
+        self.registry.gather()
+    }
+
+    fn health(&self) -> Result<(), String> {
+        let failing = self.failing();
+        let long = failing.iter().find(|(_, (since, _))| since.elapsed() > PATIENCE);
+        long.map_or(Ok(()), |(fact_set, (since, reason))| {
+            Err(format!("fact set {fact_set} was not followed for {} s: {reason}", since.elapsed().as_secs()))
+        })
+    }
+}

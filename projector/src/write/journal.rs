@@ -1,0 +1,169 @@
+//! The journal of served rows: which were written anew, and which vanished, for clients that keep a copy.
+//!
+//! Invariants: only the served generation's rows are noted, in the transaction that writes them; positions are in the
+//! order of commits; rows without an id, which are projected ones, are not kept in step.
+
+use std::collections::HashSet;
+
+use market::row::{DividendRow, SplitRow, TableRow};
+use store::db::{DbError, generation_schema};
+use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use crate::write::prepared_statements::Statements;
+use crate::write::replaced_rows::Stale;
+
+const SERVED: &str = include_str!("../../queries/journal_served.sql");
+const IS_THERE: &str = "select where to_regclass($1) is not null";
+const NEXT: &str = "select nextval('control.positions')";
+const PRUNE: &str = include_str!("../../queries/journal_prune.sql");
+const KEEP: &str = include_str!("../../queries/journal_keep.sql");
+const NEW_SYMBOLS: &str = include_str!("../../queries/journal_new_symbols.sql");
+const ROWS: &str = include_str!("../../queries/journal_rows.sql");
+const SYMBOLS: &str = include_str!("../../queries/journal_symbols.sql");
+const POSITION: &str = "update version set position = $1";
+
+/// A read table whose rows clients keep in step with.
+#[derive(Debug, Clone, Copy)]
+struct Followed {
+    name: &'static str,
+    columns: &'static [&'static str],
+}
+
+/// The read tables whose changes are noted.
+pub(crate) const NOTED: [&str; 3] = ["dividends", "splits", "factors"];
+const FOLLOWED: [Followed; 2] = [
+    Followed { name: "dividends", columns: DividendRow::COLUMNS },
+    Followed { name: "splits", columns: SplitRow::COLUMNS },
+];
+
+/// One transaction's entries.
+#[derive(Debug)]
+pub struct Journal {
+    /// Greater than that of every change committed before.
+    position: i64,
+    /// Whether the generation is the served one; of others nothing is noted.
+    served: bool,
+}
+
+impl Journal {
+    /// Begins the entries of a transaction that writes a generation's rows.
+    pub async fn open(transaction: &Transaction<'_>, generation: i32) -> Result<Self, DbError> {
+        let served = transaction.query_opt(SERVED, &[&generation]).await?.is_some();
+        if served {
+            transaction.execute(PRUNE, &[]).await?;
+        }
+        Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
+    }
+
+    /// Where the generation's rows stand once the transaction is committed.
+    pub fn position(&self) -> i64 {
+        self.position
+    }
+
+    /// Sets the rows of a table aside before they are replaced.
+    pub(crate) async fn keep(
+        &self,
+        statements: &Statements<'_>,
+        table: &str,
+        stale: &Stale<'_>,
+    ) -> Result<(), DbError> {
+        let Some(table) = self.followed(table) else { return Ok(()) };
+        let kept = table.kept();
+        let there = statements.query(IS_THERE, &[&format!("pg_temp.{kept}")]).await?;
+        if there.is_empty() {
+            let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
+            statements.transaction.batch_execute(&create).await?;
+        }
+        statements.execute(&format!("delete from {kept}"), &[]).await?;
+        if stale.symbols.is_empty() {
+            return Ok(());
+        }
+        let keep = table.statement(KEEP, &kept).replace("{columns}", &table.columns.join(", "));
+        statements.execute(&keep, &[&stale.symbols, &stale.since]).await?;
+        Ok(())
+    }
+
+    /// Notes what became of the rows that were set aside.
+    pub(crate) async fn note(
+        &self,
+        statements: &Statements<'_>,
+        table: &str,
+        stale: &Stale<'_>,
+    ) -> Result<(), DbError> {
+        if let Some(table) = self.followed(table) {
+            self.compare(statements, table, &table.kept(), stale).await?;
+        } else if self.served && table == "factors" {
+            statements.execute(SYMBOLS, &[&table, &stale.symbols, &self.position]).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes how a table of the generation that is served from now on differs from the one before; the search path names
+    /// the new one first. Of other symbols the rows are the same.
+    pub(crate) async fn note_switch(
+        &self,
+        statements: &Statements<'_>,
+        before: i32,
+        table: &str,
+        symbols: &[&str],
+    ) -> Result<(), DbError> {
+        if let Some(table) = self.followed(table) {
+            let before = format!("{}.{}", generation_schema(before), table.name);
+            return self.compare(statements, table, &before, &Stale::whole(symbols.iter().copied())).await;
+        }
+        statements.execute(SYMBOLS, &[&table, &symbols, &self.position]).await?;
+        Ok(())
+    }
+
+    /// Says that the served rows stand at this position.
+    pub(crate) async fn advance(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
+        transaction.execute(POSITION, &[&self.position]).await?;
+        Ok(())
+    }
+
+    fn followed(&self, table: &str) -> Option<Followed> {
+        FOLLOWED.into_iter().find(|followed| self.served && followed.name == table)
+    }
+
+    async fn compare(
+        &self,
+        statements: &Statements<'_>,
+        table: Followed,
+        before: &str,
+        stale: &Stale<'_>,
+    ) -> Result<(), DbError> {
+        let mut symbols = stale.symbols.clone();
+        if stale.since.is_none() {
+            // Of a security that was never told of all rows are new, and none has to be compared.
+            let statement = table.statement(NEW_SYMBOLS, before);
+            let new = statements.query(&statement, &[&symbols, &self.position]).await?;
+            let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+            symbols.retain(|symbol| !new.contains(symbol));
+        }
+        if !symbols.is_empty() {
+            let values: [&(dyn ToSql + Sync); 3] = [&symbols, &stale.since, &self.position];
+            statements.execute(&table.statement(ROWS, before), &values).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Followed {
+    fn kept(self) -> String {
+        format!("kept_{}", self.name)
+    }
+
+    /// A statement about this table and the rows before. Columns are named, since tables of different age order them
+    /// differently.
+    fn statement(self, text: &str, before: &str) -> String {
+        let of = |side: &str| {
+            let columns: Vec<String> = self.columns.iter().map(|column| format!("{side}.{column}")).collect();
+            columns.join(", ")
+        };
+        text.replace("{table}", self.name)
+            .replace("{before}", before)
+            .replace("{d}", &of("d"))
+            .replace("{b}", &of("b"))
+    }
+}

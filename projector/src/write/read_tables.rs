@@ -1,0 +1,252 @@
+//! Writing a generation's read tables: a security's rows of a table are removed and copied in, whole, unless they are
+//! the ones that are there; its dividends from the first year on that differs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::BytesMut;
+use chrono::NaiveDate;
+use market::identity::Identity;
+use market::row::Json;
+use market::symbol::Symbol;
+use store::copy::{CopyRow, copy_values, encode_values};
+use store::db::{DbError, generation_schema};
+use store::years::PricesRow;
+use tokio_postgres::Transaction;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::error::DeriveError;
+use crate::write::changes::Change;
+use crate::write::encoded_security::Built;
+use crate::write::fingerprints::Served;
+use crate::write::journal::Journal;
+use crate::write::prepared_statements::Statements;
+use crate::write::replaced_rows::Stale;
+use crate::write::table::{TABLES, Table};
+
+const DELETE_PRICES: &str = include_str!("../../queries/prices_delete.sql");
+const DELETE_YEARS: &str = include_str!("../../queries/prices_delete_years.sql");
+const DIFFERING: &str = include_str!("../../queries/digests_differing.sql");
+const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
+const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
+const IDENTITIES: &str = include_str!("../../queries/identities.sql");
+const SYMBOLS: &str = include_str!("../../queries/symbols_of.sql");
+const DELETE_SYMBOLS: &str = include_str!("../../queries/symbols_delete.sql");
+
+/// What is served of a security, and what was derived of it.
+type Security<'a> = (&'a Served, &'a Built);
+
+/// Removes every row of securities that no longer exist.
+pub(crate) async fn remove(
+    statements: &Statements<'_>,
+    journal: &Journal,
+    gone: &[&Symbol],
+) -> Result<Vec<Change>, DbError> {
+    if gone.is_empty() {
+        return Ok(Vec::new());
+    }
+    let stale = Stale::whole(gone.iter().map(|symbol| symbol.as_str()));
+    for table in &TABLES {
+        journal.keep(statements, table.name, &stale).await?;
+        table.delete(statements, &stale).await?;
+        journal.note(statements, table.name, &stale).await?;
+    }
+    statements.execute(DELETE_DIGESTS, &[&stale.symbols]).await?;
+    statements.execute(DELETE_PRICES, &[&stale.symbols]).await?;
+    let tables = TABLES.iter().map(|table| table.name).chain(["prices"]);
+    Ok(tables.flat_map(|table| gone.iter().map(move |symbol| Change::of_table(table, symbol))).collect())
+}
+
+/// Replaces the rows of a chunk of securities, of which the digests say what is served, by what was derived, where they
+/// differ, and gives what changed.
+pub(crate) async fn replace(
+    statements: &Statements<'_>,
+    journal: &Journal,
+    securities: &[Security<'_>],
+) -> Result<Vec<Change>, DeriveError> {
+    let mut changes = Vec::new();
+    for (place, table) in TABLES.iter().enumerate() {
+        let differs =
+            |(served, built): &&Security<'_>| served.tables.get(place) != Some(&built.tables[place].digest);
+        let changed: Vec<&Security<'_>> = securities.iter().filter(differs).collect();
+        if !changed.is_empty() {
+            // Rows that were never there and are not there now are no change.
+            let seen = changed.iter().filter(|(served, built)| {
+                served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
+            });
+            changes.extend(seen.map(|(_, built)| Change::of_table(table.name, &built.symbol)));
+            for (since, securities) in parted(table, &changed) {
+                replace_rows(statements, journal, place, since, &securities).await?;
+            }
+        }
+    }
+    replace_digests(statements, securities).await?;
+    changes.extend(replace_prices(statements, securities).await?);
+    Ok(changes)
+}
+
+/// Securities of which all rows of a table are replaced, and those of which the rows from a year on are. That is one year
+/// for all of them: so Postgres looks each security up.
+fn parted<'a>(table: &Table, changed: &[&Security<'a>]) -> [(Option<i32>, Vec<Security<'a>>); 2] {
+    let (mut whole, mut later, mut since) = (Vec::new(), Vec::new(), None);
+    for (served, built) in changed {
+        match built.differs_since(table, served) {
+            Some(year) => {
+                since = Some(since.map_or(year, |since: i32| since.min(year)));
+                later.push((*served, *built));
+            }
+            None => whole.push((*served, *built)),
+        }
+    }
+    [(None, whole), (since, later)]
+}
+
+/// Replaces rows of a table, all of them or those from a year on.
+async fn replace_rows(
+    statements: &Statements<'_>,
+    journal: &Journal,
+    place: usize,
+    since: Option<i32>,
+    securities: &[Security<'_>],
+) -> Result<(), DeriveError> {
+    if securities.is_empty() {
+        return Ok(());
+    }
+    let table = &TABLES[place];
+    let written = Stale {
+        symbols: securities.iter().map(|(_, built)| built.symbol.as_str()).collect(),
+        since: since.and_then(|year| NaiveDate::from_ymd_opt(year, 1, 1)),
+    };
+    // Rows of a security of which there are none are not looked for among those of others.
+    let before = securities.iter().filter(|(served, _)| !served.is_new);
+    let stale = Stale { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
+    journal.keep(statements, table.name, &stale).await?;
+    table.delete(statements, &stale).await?;
+    table
+        .copy(statements, securities.iter().flat_map(|(_, built)| built.rows(place, since)).collect())
+        .await?;
+    journal.note(statements, table.name, &written).await?;
+    Ok(())
+}
+
+async fn replace_digests(
+    statements: &Statements<'_>,
+    securities: &[Security<'_>],
+) -> Result<(), DeriveError> {
+    let news = securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.digests()));
+    let news: Vec<(&Served, &str, Vec<i64>)> =
+        news.filter(|(served, _, digests)| served.tables != *digests).collect();
+    if news.is_empty() {
+        return Ok(());
+    }
+    let owners = news.iter().filter(|(served, ..)| !served.tables.is_empty());
+    let owners: Vec<&str> = owners.map(|(_, symbol, _)| *symbol).collect();
+    if !owners.is_empty() {
+        statements.execute(DELETE_DIGESTS, &[&owners]).await?;
+    }
+    let rows = news.iter().map(|(_, symbol, digests)| {
+        let mut row = BytesMut::new();
+        encode_values(&[Type::TEXT, Type::INT8_ARRAY], &[symbol, digests], &mut row)?;
+        Ok(row.freeze())
+    });
+    statements.copy(COPY_DIGESTS, rows).await?;
+    Ok(())
+}
+
+async fn replace_prices(
+    statements: &Statements<'_>,
+    securities: &[Security<'_>],
+) -> Result<Vec<Change>, DeriveError> {
+    let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
+    let mut changes = Vec::new();
+    for (served, built) in securities {
+        let after = built.served_years(served)?;
+        for year in &built.years {
+            if served.years.get(&year.year) != Some(&year.digest) {
+                changes.push(Change::of_year(&built.symbol, year.year));
+                written.push(Ok(year.encoded.clone()));
+            }
+        }
+        // Years that are others now, or no longer there.
+        for (year, digest) in &served.years {
+            if after.get(year) != Some(digest) {
+                stale_symbols.push(built.symbol.as_str());
+                stale_years.push(*year);
+            }
+            if !after.contains_key(year) {
+                changes.push(Change::of_year(&built.symbol, *year));
+            }
+        }
+    }
+    if !stale_symbols.is_empty() {
+        statements.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
+    }
+    if !written.is_empty() {
+        statements.copy(PricesRow::STATEMENT, written).await?;
+    }
+    Ok(changes)
+}
+
+/// The securities whose rows of a table are not the ones they have in another generation.
+pub async fn differing(
+    transaction: &Transaction<'_>,
+    before: i32,
+    table: &str,
+) -> Result<Vec<String>, DbError> {
+    // Arrays begin with 1 in SQL.
+    let place = (1i32..).zip(&TABLES).find(|(_, known)| known.name == table).map(|(place, _)| place);
+    let statement = DIFFERING.replace("{before}", &generation_schema(before));
+    let rows = transaction.query(&statement, &[&place]).await?;
+    rows.iter().map(|row| Ok(row.try_get("symbol")?)).collect()
+}
+
+/// The identities the read tables were last derived with.
+pub async fn identities(transaction: &Transaction<'_>) -> Result<BTreeMap<Symbol, Identity>, DeriveError> {
+    let rows = transaction.query(IDENTITIES, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            let Json(identity): Json<Identity> = row.try_get("identity")?;
+            Ok((identity.symbol.clone(), identity))
+        })
+        .collect()
+}
+
+/// Points every spelling of the touched securities to their canonical symbol, but for those that are not listed, and gives
+/// the securities whose spellings are others now.
+pub async fn replace_symbols(
+    transaction: &Transaction<'_>,
+    symbols: &BTreeMap<Symbol, Symbol>,
+    touched: &BTreeSet<Symbol>,
+    unlisted: impl Fn(&Symbol) -> bool,
+) -> Result<Vec<Change>, DeriveError> {
+    let listed = |canonical: &Symbol| touched.contains(canonical) && !unlisted(canonical);
+    let entries = symbols.iter().filter(|(_, canonical)| listed(canonical));
+    let entries: BTreeSet<(&str, &str)> = entries.map(|(s, c)| (s.as_str(), c.as_str())).collect();
+    let spellings: Vec<&str> = entries.iter().map(|(symbol, _)| *symbol).collect();
+    let canonicals: Vec<&str> = touched.iter().map(Symbol::as_str).collect();
+    let rows = transaction.query(SYMBOLS, &[&spellings, &canonicals]).await?;
+    let stored: BTreeSet<(&str, &str)> = rows
+        .iter()
+        .map(|row| Ok((row.try_get("symbol")?, row.try_get("canonical")?)))
+        .collect::<Result<_, tokio_postgres::Error>>()?;
+    let changed: BTreeSet<&str> = stored.symmetric_difference(&entries).map(|(_, of)| *of).collect();
+    if changed.is_empty() {
+        return Ok(Vec::new());
+    }
+    transaction.execute(DELETE_SYMBOLS, &[&spellings, &canonicals]).await?;
+    let tuples = entries.iter().map(|(symbol, canonical)| {
+        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, canonical];
+        tuple
+    });
+    copy_values(
+        transaction,
+        "copy symbols (symbol, canonical) from stdin binary",
+        &[Type::TEXT, Type::TEXT],
+        tuples,
+    )
+    .await?;
+    let change = |canonical: &str| {
+        let symbol = canonical.parse().map_err(|_| DeriveError::Symbol(canonical.to_owned()))?;
+        Ok(Change::of_table("symbols", &symbol))
+    };
+    changed.into_iter().map(change).collect()
+}
