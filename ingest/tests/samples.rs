@@ -10,6 +10,7 @@ use event_log::stream::StreamSettings;
 use ingest::load::{LoadArgs, load};
 use ingest::report::{FileReport, FileStatus, Summary};
 use process::Shutdown;
+use skipped::Requirement;
 
 #[derive(Parser)]
 struct Cli {
@@ -24,7 +25,7 @@ fn samples() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    eprintln!("skipped: optional sample data not found at {}", folder.display());
+    skipped::record(Requirement::SampleData, "");
     None
 }
 

@@ -13,8 +13,10 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::{Client, Method};
 use rustix::process::{Pid, kill_process};
 use serde_json::{Value, json};
+use skipped::Requirement;
 
 use crate::api::client;
+use crate::environment::{find_program, optional_program};
 use crate::eventually;
 use crate::port;
 use crate::process::{Daemon, Signal, leashed};
@@ -54,12 +56,10 @@ pub struct Screen {
 }
 
 impl Browser {
-    /// Starts a browser with its profile in a folder; says on standard error that its tests skip where there is none.
+    /// Starts a browser with its profile in a folder. Without one, the test is recorded as skipped.
     pub async fn start(folder: &Path, options: BrowserOptions) -> Result<Option<Browser>> {
-        if which("chromedriver").is_none() || which("chromium").is_none() {
-            eprintln!(
-                "skipped: Chromium and its driver are not here (apt-get install chromium chromium-driver)"
-            );
+        if find_program("chromedriver").is_none() || find_program("chromium").is_none() {
+            skipped::record(Requirement::Browser, "");
             return Ok(None);
         }
         let port = port::free()?;
@@ -235,12 +235,9 @@ impl Drop for Browser {
     }
 }
 
-/// The accessibility rules as a script, fetched from npm once; none without npm.
+/// Accessibility rules as a script, fetched from npm once. Without npm, the test is recorded as skipped.
 pub fn accessibility_rules() -> Result<Option<String>> {
-    let Some(npm) = which("npm") else {
-        eprintln!("skipped: npm is not here, so the accessibility rules cannot be fetched");
-        return Ok(None);
-    };
+    let Some(npm) = optional_program("npm", Requirement::Npm) else { return Ok(None) };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");
     let script = folder.join("node_modules/axe-core/axe.min.js");
     if !script.is_file() {
@@ -283,9 +280,4 @@ fn value(mut answer: Value) -> Result<Value> {
         bail!("{error}: {}", answer["value"]["message"].as_str().unwrap_or_default());
     }
     Ok(answer["value"].take())
-}
-
-fn which(program: &str) -> Option<std::path::PathBuf> {
-    let path = crate::environment::text("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }

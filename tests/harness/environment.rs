@@ -2,6 +2,9 @@
 //! place that reads them.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
+
+use skipped::Requirement;
 
 /// A variable that is set to something.
 #[expect(clippy::disallowed_methods, reason = "a test program has no arguments of its own to parse")]
@@ -20,6 +23,21 @@ pub fn number(variable: &str) -> Option<u64> {
 }
 
 /// A folder that a developer wants a test's pictures in.
-pub fn given_folder(variable: &str) -> Option<std::path::PathBuf> {
-    given(variable).map(std::path::PathBuf::from)
+pub fn given_folder(variable: &str) -> Option<PathBuf> {
+    given(variable).map(PathBuf::from)
+}
+
+/// The path of a program that a test needs and a machine may lack. Without it, the test is recorded as skipped.
+pub fn optional_program(name: &str, requirement: Requirement) -> Option<PathBuf> {
+    let program = find_program(name);
+    if program.is_none() {
+        skipped::record(requirement, "");
+    }
+    program
+}
+
+/// The first executable of this name on `PATH`.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
+    let path = given("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }

@@ -33,13 +33,14 @@ pub use binaries::{Binaries, Program};
 pub use browser::{Browser, BrowserOptions, Screen, accessibility_rules};
 pub use certificate::Certificate;
 pub use endpoints::Endpoints;
-pub use environment::{given_folder, number};
+pub use environment::{given_folder, number, optional_program};
 pub use eventually::{eventually, eventually_every};
 pub use feed::Feed;
 pub use nats::{NatsCluster, NatsServer};
 pub use postgres::PostgresServer;
 pub use process::{Daemon, Output, Signal};
 pub use servers::Servers;
+pub use skipped::Requirement;
 pub use small_disk::SmallDisk;
 pub use system_calls::SystemCalls;
 
@@ -48,22 +49,22 @@ pub fn fixture(path: &str) -> String {
     format!("{}/fixtures/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The optional sample data beside the workspace; says on standard error that its tests skip when it is absent.
+/// Optional sample data next to the workspace. Without it, the test is recorded as skipped.
 pub fn samples() -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/samples");
     if path.is_dir() {
         return Some(path);
     }
-    eprintln!("skipped: the optional sample data (../shared/samples) is not here");
+    skipped::record(Requirement::SampleData, "");
     None
 }
 
-/// The optional worked cases of the domain rules beside the workspace; says when its tests skip.
+/// Optional worked cases of the domain rules next to the workspace. Without them, the test is recorded as skipped.
 pub fn golden() -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/golden/domain-cases.json");
     if path.is_file() {
         return Some(path);
     }
-    eprintln!("skipped: the optional worked cases (../shared/golden/domain-cases.json) are not here");
+    skipped::record(Requirement::WorkedCases, "");
     None
 }

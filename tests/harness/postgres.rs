@@ -13,6 +13,7 @@ use crate::folder;
 use crate::process::{Daemon, Signal};
 use cluster::Cluster;
 
+mod base_backup;
 mod cluster;
 mod find;
 
@@ -65,7 +66,8 @@ impl PostgresServer {
     /// A streaming replica of our own server.
     pub async fn replica(&self) -> Result<PostgresServer> {
         let folder = folder::ephemeral("replica")?;
-        let cluster = self.own()?.lock().await.cluster.replicate(&folder)?;
+        let client = connect(&self.url).await?;
+        let cluster = self.own()?.lock().await.cluster.replicate(&folder, &client).await?;
         Self::serve(cluster).await
     }
 

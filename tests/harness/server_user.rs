@@ -35,6 +35,20 @@ impl ServerUser {
     pub(crate) fn own(self, path: &Path) -> Result<()> {
         chown(path, Some(self.uid), Some(self.gid)).with_context(|| format!("giving away {}", path.display()))
     }
+
+    /// Gives away a folder with everything in it.
+    pub(crate) fn own_all(self, folder: &Path) -> Result<()> {
+        self.own(folder)?;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                self.own_all(&entry.path())?;
+            } else {
+                self.own(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn is_root() -> bool {

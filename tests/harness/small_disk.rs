@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
+use skipped::Requirement;
 
 use crate::folder;
 
@@ -25,15 +26,14 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// An empty one; none where nothing may be mounted, which is said on standard error.
+    /// Mounts an empty disk. Where mounting is not allowed, the test is recorded as skipped.
     pub fn mount(megabytes: u32) -> Result<Option<SmallDisk>> {
         let path = folder::ephemeral("disk")?;
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &format!("size={megabytes}m,mode=0711"), "tmpfs"]).arg(&path);
         let mounted = mount.output().context("running mount")?;
         if !mounted.status.success() {
-            let told = String::from_utf8_lossy(&mounted.stderr).into_owned();
-            eprintln!("skipped: a small file system cannot be mounted here ({})", told.trim());
+            skipped::record(Requirement::SmallFileSystem, &String::from_utf8_lossy(&mounted.stderr));
             return Ok(None);
         }
         let keeper = Command::new("sh")

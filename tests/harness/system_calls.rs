@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use skipped::Requirement;
 
 use crate::process::{Daemon, Signal, leashed};
 
@@ -20,7 +21,7 @@ pub struct SystemCalls {
 
 impl SystemCalls {
     /// Records some calls of a process and all its threads into `record`, with files and sockets by name and all text as
-    /// hexadecimal bytes. None, with a line on standard error, where processes may not be traced.
+    /// hexadecimal bytes. Where processes cannot be traced, the test is recorded as skipped.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
         let mut command = leashed("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
@@ -30,7 +31,7 @@ impl SystemCalls {
         let started = Instant::now();
         while !strace.log().contains("attached") {
             if strace.exited()?.is_some() {
-                eprintln!("skipped: system calls cannot be recorded here ({})", strace.log().trim());
+                skipped::record(Requirement::Strace, &strace.log());
                 return Ok(None);
             }
             if started.elapsed() > PATIENCE {

@@ -55,6 +55,23 @@ fn the_domain_depends_on_nothing_that_does_io() {
     }
 }
 
+/// Documentation tests and packages later in the alphabet would run after the report of skipped tests.
+#[test]
+fn the_report_of_skipped_tests_closes_a_run() {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--no-deps", "--format-version=1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let name = |item: &serde_json::Value| item["name"].as_str().unwrap().to_owned();
+    assert_eq!(packages.iter().map(name).max().unwrap(), "tests-skipped");
+    let targets = packages.iter().flat_map(|package| package["targets"].as_array().unwrap());
+    let documented: Vec<String> = targets.filter(|target| target["doctest"] == true).map(name).collect();
+    assert!(documented.is_empty(), "libraries with documentation tests: {documented:?}");
+}
+
 /// Files of a small program, by path.
 fn uses_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     Modules::of(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))).uses()

@@ -1,7 +1,7 @@
 //! The dashboard in a real browser: every sentence of what a person can do, the accessibility of every page, and how they
 //! look.
 //!
-//! Where Chromium or its driver is missing these tests say so and skip.
+//! Without Chromium or its driver these tests are recorded as skipped.
 
 mod journey;
 mod pages;

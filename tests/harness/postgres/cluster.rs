@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use tokio_postgres::Client;
 
 use super::Durability;
+use super::base_backup::base_backup;
 use super::find::Programs;
 use crate::certificate::Certificate;
 use crate::port;
@@ -71,22 +73,36 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A copy of this cluster in `folder` that follows it as it goes on.
-    pub(super) fn replicate(&self, folder: &Path) -> Result<Cluster> {
-        fs::create_dir_all(folder)?;
+    /// A streaming replica of this cluster in `folder`, from a base backup by the server's own functions: builds of
+    /// Postgres for embedding have no `pg_basebackup`. `client` is a session of this cluster.
+    pub(super) async fn replicate(&self, folder: &Path, client: &Client) -> Result<Cluster> {
+        let replica = Cluster {
+            programs: self.programs.clone(),
+            data: folder.join("data"),
+            log: folder.join("postgres.log"),
+            port: port::free()?,
+            user: self.user,
+            durability: self.durability,
+        };
+        let slot = format!("replica_{}", replica.port);
+        // The slot keeps the log from here on until the replica has it.
+        client.execute("select pg_create_physical_replication_slot($1, true)", &[&slot]).await?;
+        let label = base_backup(client, &self.data, &replica.data).await?;
+        replica.write("backup_label", &label)?;
+        replica.write("standby.signal", "")?;
+        let primary = format!(
+            "primary_conninfo = 'host=127.0.0.1 port={} user=postgres'\nprimary_slot_name = '{slot}'\n",
+            self.port
+        );
+        replica.write("postgresql.auto.conf", &primary)?;
         if let Some(user) = self.user {
-            user.own(folder)?;
+            user.own_all(folder)?;
         }
-        let data = folder.join("data");
-        let mut command = self.as_user("pg_basebackup", "KILL");
-        command.arg("--dbname").arg(self.url()).arg("--pgdata").arg(&data);
-        let output = command.args(["--write-recovery-conf", "--checkpoint=fast"]).output();
-        let output = output.context("running pg_basebackup")?;
-        if !output.status.success() {
-            bail!("pg_basebackup: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        let (programs, log) = (self.programs.clone(), folder.join("postgres.log"));
-        Ok(Cluster { programs, data, log, port: port::free()?, user: self.user, durability: self.durability })
+        Ok(replica)
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<()> {
+        fs::write(self.data.join(file), text).with_context(|| format!("writing {file} of the replica"))
     }
 
     pub(super) fn change_port(&mut self) -> Result<()> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use harness::{Browser, BrowserOptions};
+use harness::{Browser, BrowserOptions, Requirement, optional_program};
 
 use super::{CALL, PASSWORD, Stage};
 
@@ -49,6 +49,9 @@ async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Resul
 
 #[tokio::test]
 async fn a_person_copies_a_call_that_works_and_watches_it_appear() -> Result<()> {
+    if optional_program("curl", Requirement::Curl).is_none() {
+        return Ok(());
+    }
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let browser = &stage.browser;
     stage.sign_up(WHO).await?;

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use harness::eventually;
+use harness::{Requirement, eventually, optional_program};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -17,19 +17,16 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// An empty store with a bucket; none where moto is not installed, which is said on standard error.
+    /// Starts an empty store with a bucket. Without moto, the test is recorded as skipped.
     pub(super) async fn start(bucket: &str) -> Result<Option<Store>> {
+        let Some(moto) = optional_program("moto_server", Requirement::ObjectStore) else { return Ok(None) };
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
-        let started = Command::new("moto_server")
+        let process = Command::new(moto)
             .args(["-H", "127.0.0.1", "-p", &port])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn();
-        let Ok(process) = started else {
-            eprintln!("skipped: there is no moto_server: pip install 'moto[server]'");
-            return Ok(None);
-        };
+            .spawn()?;
         let address = format!("http://127.0.0.1:{port}");
         let store = Store { address, process, client: harness::client(PATIENCE)? };
         eventually(PATIENCE, async || store.put(bucket, "").await).await?;

@@ -1,0 +1,232 @@
+//! Plans of the hot queries once the tables are large: by index, and with few rows read.
+//!
+//! The properties are those of any version of Postgres; the shapes of plans differ from one to the next.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use harness::TestApp;
+use serde_json::Value;
+use tokio_postgres::{Client, NoTls};
+
+/// A market of 3,000 symbols with a hundred dividends and twenty years of prices each; only sizes and keys matter.
+const FILL: &str = "
+insert into version (generation, sequence, benchmark, method_version) values (1, 1, 'SPY', '1') on conflict do nothing;
+insert into stocks select 'S' || n, 'Name ' || n, 'XNYS', 'stock', 'Sector ' || n % 11, null, 'US', 'USD', true, null, n, date '2024-06-14', n, true, n % 9,
+  'ttm', 1, 'USD', 'quarterly', date '2024-06-14' + n % 90, n % 30, 0, now(), 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, false, false, 0, false, 0, 0, '[]', '{}', '{}', '{}', '{}', '{}'
+  from generate_series(1, 3000) n;
+insert into symbols select symbol, symbol from stocks;
+insert into identities select symbol, '{}' from stocks;
+insert into factors select symbol, '[]' from stocks;
+insert into quotes (symbol, name, currency, source, updated_at) select symbol, name, currency, 'eod', now() from stocks;
+insert into fundamentals (symbol, name, updated_at) select symbol, name, now() from stocks;
+insert into metrics (symbol, currency, price_currency, as_of, dividend_status, forward_basis, ttm_payment_count, ttm_complete, frequency, increase_streak_years, streak_lower_bound, streak_at_risk,
+    payment_streak_years, cuts_10y, payment_count, is_dividend_aristocrat, is_dividend_king, next, annual_totals, flags, quarantined, method_version)
+  select symbol, 'USD', 'USD', date '2024-06-14', 'active', 'none', 4, true, 'quarterly', 0, false, false, 0, 0, 0, false, false, 'null', '[]', '[]', '[]', '1' from stocks;
+insert into dividends select symbol || '-' || n, symbol, date '2024-09-30' - n * 91 + substr(symbol, 2)::integer % 60, date '2024-10-20' - n * 91 + substr(symbol, 2)::integer % 60, null, null, 1, 'declared', 1, 'USD', 'regular',
+  'quarterly', 4, 'paid', 1, 1, 1, 1, 'source', 0, now() from stocks, generate_series(1, 100) n;
+insert into splits select 's', symbol, date '2020-01-01', null, null, 1, 2, 2, '2:1', 'forward', 1, 1, 'effective', 0, now() from stocks;
+insert into changes (kind, symbol, id, date, position, at)
+  select 'dividends', symbol, id, ex_date, row_number() over (order by ex_date), now() - interval '1 year' + n * interval '1 second'
+  from (select symbol, id, ex_date, row_number() over (order by ex_date) as n from dividends) d;
+insert into changes (kind, symbol, id, date, position, at) select 'splits', symbol, id, ex_date, 1, now() from splits;
+insert into changes (kind, symbol, id, position, at) select 'factors', symbol, '', 1, now() from stocks;
+insert into prices select symbol, year, 0, '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
+insert into etfs (symbol, name, type, currency, is_active, pays_dividend, held_rows, updated_at, sector_weights, country_weights)
+  select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, 0, now(), '[]', '[]' from generate_series(1, 500) n;
+insert into symbols select symbol, symbol from etfs;
+insert into holdings (etf_symbol, rank, symbol, name, weight, as_of)
+  select e.symbol, rank, 'S' || rank, 'Name', 1, date '2024-06-14' - 91 * q from etfs e, generate_series(1, 50) rank, generate_series(0, 3) q;
+insert into quarantine select symbol, kind, date '2024-06-14', n::text, 'amount', '', 'test', n
+  from stocks, unnest(array['dividend', 'split']) kind, generate_series(1, 10) n;
+analyze";
+
+/// Indexes that a generation gets after its first rows.
+const INDEXES: &str = "../schema/store/generation/read_indexes.sql";
+/// Tables with rows for every day, dividend, split, snapshot or quarantined row.
+const GROWING: [&str; 6] = ["dividends", "prices", "splits", "holdings", "changes", "quarantine"];
+/// Tables with a row for every stock.
+const STOCKS: [&str; 6] = ["stocks", "symbols", "quotes", "metrics", "fundamentals", "factors"];
+
+/// A hot query of the API and the properties of its plan.
+struct HotQuery {
+    name: &'static str,
+    /// Values like those of a request.
+    values: &'static str,
+    /// Indexes that may read the growing tables, by at least one of which the query reads; none where it reads no such table.
+    indexes: &'static [&'static str],
+    /// Most rows of the growing tables that one execution reads.
+    rows: u64,
+}
+
+const fn hot(
+    name: &'static str,
+    values: &'static str,
+    indexes: &'static [&'static str],
+    rows: u64,
+) -> HotQuery {
+    HotQuery { name, values, indexes, rows }
+}
+
+const HOT: [HotQuery; 23] = [
+    hot("stocks/quote", TWO_POSITIONS, &[], 0),
+    hot("stocks/metrics", TWO_POSITIONS, &[], 0),
+    hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
+    hot("stocks/fundamentals", TWO_POSITIONS, &[], 0),
+    hot(
+        "stocks/dividends",
+        "array['S7'], '2019-06-17', null, null, array['declared','paid']",
+        &["dividends_by_symbol", "quarantine_by_symbol"],
+        1000,
+    ),
+    hot(
+        "stocks/splits",
+        "array['S7'], '1924-06-17', null, null",
+        &["splits_pkey", "quarantine_by_symbol"],
+        50,
+    ),
+    hot("prices/prices", "array['S7'], 2014, 2147483647", &["prices_pkey", "changes_pkey"], 50),
+    hot("prices/latest", "array['S7']", &["prices_pkey"], 10),
+    hot("etfs/detail", "array[0, 1], array['E7', 'E8']", &[], 0),
+    hot("etfs/holdings", "array['E7'], null", &["holdings_pkey"], 150),
+    // All rows of the two months, of 300,000.
+    hot("dividends/ex_dates", CALENDAR, &["dividends_by_ex_date"], 3000),
+    hot("dividends/ex_dates_descending", CALENDAR, &["dividends_by_ex_date"], 3000),
+    hot("dividends/payment_dates", CALENDAR, &["dividends_by_payment_date"], 3000),
+    hot("dividends/payment_dates_descending", CALENDAR, &["dividends_by_payment_date"], 3000),
+    hot("dividends/history", HISTORY, &["dividends_by_symbol", "quarantine_by_symbol"], 500),
+    hot("dividends/history_ascending", HISTORY, &["dividends_by_symbol", "quarantine_by_symbol"], 500),
+    hot(
+        "changes/dividends",
+        "null, '1924-06-17', 299000, null, null, null, null, 1001",
+        CHANGED_DIVIDENDS,
+        3000,
+    ),
+    // The plan without values goes through the splits of every stock.
+    hot("changes/splits", "array['S7'], '1924-06-17', 0, null, null, null, null, 101", CHANGED_SPLITS, 4000),
+    hot("changes/since", "now()", &["changes_by_time"], 1),
+    hot("prices/market", "2024, 2024, null, 'S5', 250", &["prices_pkey"], 1500),
+    hot("bulk/quotes", TWO_SYMBOLS, &[], 0),
+    hot("bulk/metrics", TWO_SYMBOLS, &[], 0),
+    hot(
+        "bulk/dividends",
+        "array['S7','S8'], '2019-06-17', null, 20, array['declared','paid']",
+        &["dividends_by_symbol"],
+        100,
+    ),
+];
+const TWO_POSITIONS: &str = "array[0, 1], array['S7', 'S8']";
+const TWO_SYMBOLS: &str = "array['S7','S8']";
+const CALENDAR: &str = "'2024-06-17', '2024-08-17', null, null, null, null, null, null, false, null, null, null, null, 101, null, null, null, null";
+const HISTORY: &str = "array['S7','S8'], '2019-06-17', null, null, array['declared','paid'], null, null, null, null, 101, null, null, null, null";
+const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
+const CHANGED_SPLITS: &[&str] = &["changes_by_position", "changes_pkey", "splits_pkey"];
+
+/// The reads of one executed plan.
+#[derive(Debug, Default)]
+struct Reads {
+    /// Tables that were read from end to end.
+    scanned: BTreeSet<String>,
+    /// Indexes that were used.
+    indexes: BTreeSet<String>,
+    /// Rows of growing tables that were looked at, whether or not they were passed on.
+    rows: f64,
+}
+
+impl Reads {
+    fn add(&mut self, node: &Value) {
+        let kind = node["Node Type"].as_str().unwrap_or_default();
+        let table = node["Relation Name"].as_str();
+        if let Some(table) = table.filter(|_| kind == "Seq Scan") {
+            self.scanned.insert(table.to_owned());
+        }
+        if let Some(index) = node["Index Name"].as_str() {
+            self.indexes.insert(index.to_owned());
+        }
+        if table.is_some_and(|table| GROWING.contains(&table)) {
+            let number = |name: &str| node[name].as_f64().unwrap_or_default();
+            let looked_at = number("Actual Rows")
+                + number("Rows Removed by Filter")
+                + number("Rows Removed by Index Recheck");
+            self.rows += looked_at * number("Actual Loops");
+        }
+        for child in node["Plans"].as_array().into_iter().flatten() {
+            self.add(child);
+        }
+    }
+
+    /// The properties that do not hold.
+    fn faults(&self, query: &HotQuery, mode: Mode) -> Vec<String> {
+        let mut faults = Vec::new();
+        let is_large =
+            |table: &str| GROWING.contains(&table) || mode == Mode::Custom && STOCKS.contains(&table);
+        for table in self.scanned.iter().filter(|table| is_large(table)) {
+            faults.push(format!("reads all of {table}"));
+        }
+        let of_growing =
+            |index: &&String| GROWING.iter().any(|table| index.starts_with(&format!("{table}_")));
+        let used: Vec<&String> = self.indexes.iter().filter(of_growing).collect();
+        if used.is_empty() != query.indexes.is_empty() {
+            faults.push(format!("uses {used:?}, expected one of {:?}", query.indexes));
+        }
+        for index in used.iter().filter(|index| !query.indexes.contains(&index.as_str())) {
+            faults.push(format!("uses {index}, expected one of {:?}", query.indexes));
+        }
+        if self.rows > query.rows as f64 {
+            faults.push(format!("reads {} rows, expected at most {}", self.rows, query.rows));
+        }
+        faults
+    }
+}
+
+/// After some runs of a prepared statement Postgres may choose the plan made without its values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mode {
+    Custom,
+    Generic,
+}
+
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Executes the query and returns its plan.
+async fn execute(client: &Client, query: &HotQuery, mode: Mode) -> Result<Value> {
+    let sql = std::fs::read_to_string(file(&format!("../api/queries/{}.sql", query.name)))?;
+    let mode = match mode {
+        Mode::Custom => "force_custom_plan",
+        Mode::Generic => "force_generic_plan",
+    };
+    client
+        .batch_execute(&format!("set plan_cache_mode = {mode}; deallocate all; prepare hot as {sql}"))
+        .await?;
+    let explain =
+        format!("explain (analyze, timing off, summary off, format json) execute hot ({})", query.values);
+    let plan: Value = client.query_one(&explain, &[]).await?.try_get(0)?;
+    Ok(plan[0]["Plan"].clone())
+}
+
+#[tokio::test]
+async fn hot_queries_run_by_index_at_a_size_that_matters() -> Result<()> {
+    let app = TestApp::start().await?;
+    let (client, connection) = tokio_postgres::connect(&app.endpoints().database_url, NoTls).await?;
+    tokio::spawn(connection);
+    client.batch_execute("set search_path = read_g1, control").await?;
+    client.batch_execute(FILL).await.context("filling the tables")?;
+    client.batch_execute(&std::fs::read_to_string(file(INDEXES))?).await?;
+    let mut faults = Vec::new();
+    for query in &HOT {
+        for mode in [Mode::Custom, Mode::Generic] {
+            let plan = execute(&client, query, mode).await.with_context(|| query.name.to_owned())?;
+            let mut reads = Reads::default();
+            reads.add(&plan);
+            let found = reads.faults(query, mode);
+            if !found.is_empty() {
+                faults.push(format!("{} ({mode:?}): {}\n{plan:#}", query.name, found.join("; ")));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    Ok(())
+}
