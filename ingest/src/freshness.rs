@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::load::checked_time;
 use crate::log::{Log, LogError};
 use crate::normalize::parse_duration;
-use crate::undo::standing::{Standing, is_undo};
+use crate::run_status::{RunStatus, is_undo};
 
 /// Says how old the newest data of every feed is.
 ///
@@ -108,7 +108,7 @@ pub async fn freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Resul
 type Newest = (Option<NaiveDate>, DateTime<Utc>);
 
 fn judge(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, Run)], at: DateTime<Utc>) -> Freshness {
-    let standing = Standing::of(manifests.iter().map(|(_, run)| run));
+    let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let runs = manifests.iter().filter(|(_, run)| {
         run.state == RunState::Completed && !is_undo(run) && standing.undone_by(&run.run).is_none()
     });

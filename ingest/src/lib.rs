@@ -6,6 +6,7 @@
 pub mod archive;
 mod bar;
 pub mod cli;
+mod clock;
 mod collect;
 mod coverage;
 mod encode;
@@ -36,6 +37,7 @@ pub mod rejects;
 pub mod report;
 mod retractions;
 mod run;
+mod run_status;
 pub mod show;
 mod source;
 mod spool;

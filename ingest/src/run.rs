@@ -24,6 +24,7 @@ use crate::error::LoadError;
 use crate::format::Options;
 use crate::holdings::Holdings;
 use crate::input::Input;
+use crate::clock::now;
 use crate::load::args::LoadArgs;
 use crate::log::{InLog, Known, Log, LogError, known};
 use crate::produce::{Event, Producer};
@@ -31,7 +32,7 @@ use crate::publication::Publication;
 use crate::rejects::OpenRejects;
 use crate::report::{FileReport, Progress, Summary};
 use crate::stats::Stats;
-use crate::undo::standing::Standing;
+use crate::run_status::RunStatus;
 
 /// What is to be loaded, and how.
 pub(crate) struct Run {
@@ -151,7 +152,7 @@ impl Run {
         let log = Log::open(settings).await?;
         let manifests = log.manifests().await?;
         let before = Before::of(manifests.iter().map(|(_, run)| run));
-        let standing = Standing::of(manifests.iter().map(|(_, run)| run));
+        let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
         let mut open_rejects = OpenRejects::of(manifests.iter().map(|(_, run)| run));
         let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
         let Known { completed, started, earlier } = known(manifests, &self.id, &self.source, &digests);
@@ -352,9 +353,4 @@ impl<'a> Loading<'a> {
         manifest.new_symbols = self.before.new_symbols(&self.total.coverage);
         self.publication.announce(RunState::Completed).await
     }
-}
-
-/// Now, to the microsecond the log keeps.
-pub(crate) fn now() -> DateTime<Utc> {
-    DateTime::from_timestamp_micros(Utc::now().timestamp_micros()).unwrap_or_default()
 }

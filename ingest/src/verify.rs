@@ -16,7 +16,7 @@ use crate::error::LoadError;
 use crate::load::{LoadArgs, load};
 use crate::log::{Log, LogError};
 use crate::report::Summary;
-use crate::undo::standing::Standing;
+use crate::run_status::RunStatus;
 use crate::undo::{UndoArgs, Undone, undo};
 
 /// Compares the log with the manifests of its runs, and publishes again what is missing.
@@ -145,7 +145,7 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
     let completed = completions(&manifests);
     let mut seen: HashMap<&str, u64> = HashMap::new();
     // A run that was taken back need not be ended.
-    let standing = Standing::of(manifests.iter().map(|(_, run)| run));
+    let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
     log.messages(|sequence, message| {
         findings.gaps.extend(next..sequence);
@@ -182,7 +182,7 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
                 command: run.command.clone(),
             });
         }
-        let ended = completed.contains_key(run.run.as_str()) || standing.undone_by(&run.run).is_some();
+        let ended = completed.contains_key(run.run.as_str()) || status.undone_by(&run.run).is_some();
         if run.state == RunState::Started && !ended {
             findings.interrupted.push(run.run.clone());
         }

@@ -14,7 +14,7 @@ use super::budget::{Allowance, Budget, Charge, allowance, lease, longest};
 use super::error::PullError;
 use crate::error::LoadError;
 use crate::log::{Log, LogError};
-use crate::run::now;
+use crate::clock::now;
 
 /// How often a charge gives way to other manifests of the log.
 const MOST_CONFLICTS: usize = 100;

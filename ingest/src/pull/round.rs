@@ -25,7 +25,7 @@ use super::wanted::{planned, wanted};
 use crate::error::LoadError;
 use crate::load::load;
 use crate::report::FileStatus;
-use crate::run::now;
+use crate::clock::now;
 
 /// Pages of one answer.
 const MOST_PAGES: usize = 10_000;

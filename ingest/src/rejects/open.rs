@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use market::event::{Reject, Run, RunState};
 use memchr::memmem;
 
-use crate::undo::standing::Standing;
+use crate::run_status::RunStatus;
 
 /// An id is this, the run's id, `-`, and a hash of where the row stood.
 const MARK: &str = "rj-";
@@ -57,13 +57,13 @@ pub(crate) struct OpenRejects {
     refused: BTreeMap<String, (String, u64)>,
     /// Mended rows by the run that refused them.
     mended: BTreeMap<String, BTreeSet<String>>,
-    standing: Standing,
+    standing: RunStatus,
 }
 
 impl OpenRejects {
     /// What the manifests of a log say.
     pub(crate) fn of<'a>(manifests: impl DoubleEndedIterator<Item = &'a Run> + Clone) -> Self {
-        let mut open = Self { standing: Standing::of(manifests.clone()), ..Self::default() };
+        let mut open = Self { standing: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
         manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add(run));
         open
     }

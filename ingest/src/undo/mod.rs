@@ -18,19 +18,17 @@ use crate::error::LoadError;
 use crate::log::Log;
 use crate::nearest::nearest;
 use crate::publication::Publication;
-use crate::run::now;
+use crate::clock::now;
 
 mod bars;
 mod changes;
 mod frames;
 mod records;
 mod scope;
-pub(crate) mod standing;
-
 pub use changes::Changes;
 use frames::Frames;
 use scope::Scope;
-use standing::FORMAT;
+use crate::run_status::UNDO_FORMAT;
 
 /// Takes back what a run put into the log.
 ///
@@ -56,7 +54,7 @@ impl UndoArgs {
     /// Reads what an undo's manifest says; `None` when it is another command.
     pub(crate) fn of_command(command: &[String]) -> Option<Self> {
         match command {
-            [name, run] if name == FORMAT => Some(Self { run: run.clone(), dry_run: false, json: false }),
+            [name, run] if name == UNDO_FORMAT => Some(Self { run: run.clone(), dry_run: false, json: false }),
             _ => None,
         }
     }
@@ -182,9 +180,9 @@ impl Undoing<'_> {
         Run {
             files: vec![self.run.run.clone()],
             inputs: vec![blake3::hash(self.id.as_bytes()).to_hex().to_string()],
-            command: vec![FORMAT.to_owned(), self.run.run.clone()],
+            command: vec![UNDO_FORMAT.to_owned(), self.run.run.clone()],
             new_symbols: Some(Vec::new()),
-            ..Run::begun(self.id.to_owned(), self.run.source.clone(), FORMAT.to_owned(), observed_at)
+            ..Run::begun(self.id.to_owned(), self.run.source.clone(), UNDO_FORMAT.to_owned(), observed_at)
         }
     }
 

@@ -1,0 +1,61 @@
+//! Status of runs: which runs were undone, and by which run.
+
+use std::collections::BTreeMap;
+
+use market::event::{Run, RunState};
+
+/// Format name in the manifest of an undo.
+pub(crate) const UNDO_FORMAT: &str = "undo";
+
+/// Index of undone runs, each with the run that undid it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunStatus {
+    undone_by: BTreeMap<String, String>,
+}
+
+impl RunStatus {
+    /// Builds the index from all manifests of a log. An undo that was itself undone does not count.
+    pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a Run>) -> Self {
+        let mut status = Self::default();
+        for undo in manifests.rev().filter(|run| run.state == RunState::Completed && is_undo(run)) {
+            if status.undone_by(&undo.run).is_none() {
+                let runs = undo.files.iter().map(|run| (run.clone(), undo.run.clone()));
+                status.undone_by.extend(runs);
+            }
+        }
+        status
+    }
+
+    /// The run that undid `run`.
+    pub(crate) fn undone_by(&self, run: &str) -> Option<&str> {
+        self.undone_by.get(run).map(String::as_str)
+    }
+}
+
+/// True for the run of `ingest undo`.
+pub(crate) fn is_undo(run: &Run) -> bool {
+    run.format == UNDO_FORMAT
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    fn undo(run: &str, of: &str) -> Run {
+        Run {
+            state: RunState::Completed,
+            files: vec![of.to_owned()],
+            ..Run::begun(run.to_owned(), "eod".to_owned(), UNDO_FORMAT.to_owned(), DateTime::UNIX_EPOCH)
+        }
+    }
+
+    #[test]
+    fn an_undone_undo_has_no_effect() {
+        let log = [undo("u", "r"), undo("uu", "u")];
+        assert_eq!(RunStatus::from_manifests(log[..1].iter()).undone_by("r"), Some("u"));
+        let status = RunStatus::from_manifests(log.iter());
+        assert_eq!((status.undone_by("r"), status.undone_by("u")), (None, Some("uu")));
+    }
+}
