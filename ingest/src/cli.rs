@@ -12,22 +12,22 @@ use event_log::stream::StreamSettings;
 use process::Shutdown;
 use process::metrics::MetricsSettings;
 
-use crate::archive::{Copied, CopyError, ExportArgs, ImportArgs};
-use crate::error::LoadError;
-use crate::freshness::{Freshness, FreshnessArgs, freshness};
 use crate::generate::{self, GenerateArgs};
+use crate::infer::{MapArgs, propose};
+use crate::load::error::LoadError;
+use crate::load::report::print;
 use crate::load::{LoadArgs, load};
-use crate::log::LogError;
+use crate::log::reader::LogError;
 use crate::metrics::Metrics;
-use crate::propose::{MapArgs, propose};
 use crate::pull::{PullArgs, PullError, Pulled, pull};
 use crate::rejects::{RejectsArgs, RejectsError, rejects};
-use crate::report::print;
-use crate::show::{self, RunsArgs, ShowArgs};
-use crate::undo::{UndoArgs, Undone, undo};
-use crate::verify::{ResumeArgs, Resumed, VerifyArgs};
+use crate::runs::archive::{Copied, CopyError, ExportArgs, ImportArgs};
+use crate::runs::freshness::{Freshness, FreshnessArgs, freshness};
+use crate::runs::inspect::{self, RunsArgs, ShowArgs};
+use crate::runs::undo::{UndoArgs, Undone, undo};
+use crate::runs::verify::{ResumeArgs, Resumed, VerifyArgs};
+use crate::runs::{archive, verify};
 use crate::watch::{Told, WatchArgs, watch};
-use crate::{archive, verify};
 
 /// Brings market data feeds into the log.
 ///
@@ -88,11 +88,11 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
         Command::Verify(args) => interruptible(run_verify(&args, &stream)).await,
         Command::Export(args) => copied(archive::export(&args, &stream).await, args.json),
         Command::Import(args) => copied(archive::import(&args, &stream).await, args.json),
-        Command::Runs(args) => read(show::runs(&args, &stream).await),
+        Command::Runs(args) => read(inspect::runs(&args, &stream).await),
         Command::Rejects(args) => listed(rejects(&args, &stream).await),
         Command::Freshness(args) => judged(freshness(&args, &stream).await, args.json),
         Command::Health(told_at) => run_health(told_at).await,
-        Command::Show(args) => read(show::show(&args, &stream).await),
+        Command::Show(args) => read(inspect::show(&args, &stream).await),
         Command::Generate(args) => match generate::run(&args) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(format_args!("{error:#}"), 2),

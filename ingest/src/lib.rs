@@ -3,48 +3,22 @@
 //! Invariants: a row is loaded or kept as a reject, never dropped; the same input gives the same frames; a frame is
 //! reported as published only once the log has it on disk.
 
-pub mod archive;
-mod bar;
+mod batch;
 pub mod cli;
 mod clock;
-mod collect;
-mod coverage;
-mod encode;
-pub mod error;
-mod fixed;
+mod dir_lock;
 pub mod format;
-pub mod freshness;
+pub mod fuzz_targets;
 pub mod generate;
-mod holdings;
-mod input;
+pub mod infer;
 pub mod load;
-mod lock;
 pub mod log;
 pub mod metrics;
-mod nearest;
 mod normalize;
-#[cfg(feature = "parquet")]
-mod parquet_table;
-mod prices;
-pub mod probe;
-mod produce;
-pub mod propose;
-mod publication;
-mod publish;
+mod price;
 pub mod pull;
-mod records;
 pub mod rejects;
-pub mod report;
-mod retractions;
-mod run;
-mod run_status;
-pub mod show;
+pub mod runs;
 mod source;
-mod spool;
-mod standard_input;
-mod stats;
-pub mod undo;
-mod unpack;
-pub mod verify;
+mod suggest;
 pub mod watch;
-mod zipped;

@@ -11,8 +11,8 @@ use prometheus::{
     register_int_counter_with_registry, register_int_gauge_vec_with_registry,
 };
 
+use crate::load::report::Summary;
 use crate::pull::Pulled;
-use crate::report::Summary;
 
 /// The kind under which refused rows are counted: they have none.
 const REJECT: &str = "reject";

@@ -15,11 +15,11 @@ use event_log::stream::StreamSettings;
 use process::metrics::MetricsSettings;
 use process::{Shutdown, failpoint};
 
-use crate::error::LoadError;
+use crate::dir_lock;
+use crate::load::error::LoadError;
+use crate::load::report::Summary;
 use crate::load::{LoadArgs, load, parse_source};
-use crate::lock;
 use crate::normalize::parse_duration;
-use crate::report::Summary;
 
 /// Where files go.
 const DONE: &str = "done";
@@ -124,7 +124,7 @@ pub async fn watch(
 }
 
 fn lock(folder: &Path) -> Result<File, WatchError> {
-    let held = lock::hold(&folder.join(LOCK));
+    let held = dir_lock::hold(&folder.join(LOCK));
     let held = held.map_err(|source| WatchError::Folder { folder: folder.to_owned(), source })?;
     held.ok_or_else(|| WatchError::Locked { folder: folder.to_owned() })
 }

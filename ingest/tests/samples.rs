@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Parser;
 use event_log::stream::StreamSettings;
+use ingest::load::report::{FileReport, FileStatus, Summary};
 use ingest::load::{LoadArgs, load};
-use ingest::report::{FileReport, FileStatus, Summary};
 use process::Shutdown;
 use skipped::Requirement;
 

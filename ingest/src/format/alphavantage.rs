@@ -13,10 +13,10 @@ use super::head::Head;
 use super::json::Json;
 use super::reading::{Options, ReadError, Reading, Vendor, Whose};
 use super::vendor::{VendorRow, read_documents, read_rows, take_row};
-use crate::bar::PriceCells;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, session_date};
-use crate::source::Encoding;
+use crate::price::parse::PriceCells;
+use crate::source::files::Encoding;
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "alphavantage",

@@ -3,7 +3,7 @@
 use super::head::{Head, plain};
 use super::json::Json;
 use crate::normalize::shown;
-use crate::source::Encoding;
+use crate::source::files::Encoding;
 
 /// Members under which services say why they send no data.
 const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];

@@ -9,9 +9,9 @@ use rust_decimal::Decimal;
 
 use super::ratio;
 use super::reading::{Options, ReadError};
-use crate::bar::PriceCells;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, is_absent, trim};
+use crate::price::parse::PriceCells;
 
 /// A day as it was traded, with the columns' names for messages.
 pub(super) struct RawDay<'a> {

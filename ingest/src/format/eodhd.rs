@@ -13,9 +13,9 @@ use super::head::Head;
 use super::json::Json;
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::vendor::{VendorRow, read_documents, read_rows, take_row};
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, parse_date};
-use crate::source::Encoding;
+use crate::source::files::Encoding;
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "eodhd",

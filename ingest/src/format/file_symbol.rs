@@ -6,7 +6,7 @@
 use market::symbol::Symbol;
 
 use super::reading::{Options, Whose};
-use crate::source::FeedFile;
+use crate::source::files::FeedFile;
 
 /// Words that say what a file is, not whose.
 const NO_SYMBOLS: [&str; 24] = [

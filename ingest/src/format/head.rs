@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use crate::normalize::shown;
-use crate::records::Records;
-use crate::source::{Encoding, FeedFile};
+use crate::source::files::{Encoding, FeedFile};
+use crate::source::records::Records;
 
 /// How much of a file is looked at.
 const HEAD_BYTES: u64 = 64 * 1024;

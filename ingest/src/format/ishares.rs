@@ -9,10 +9,10 @@ use market::reference::Exchange;
 use super::canonical::Draft;
 use super::head::{Head, plain};
 use super::reading::{ReadError, Reading, Vendor, Whose};
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, is_absent, parse_date};
-use crate::records::{Record, Records};
-use crate::source::Encoding;
+use crate::source::files::Encoding;
+use crate::source::records::{Record, Records};
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "ishares",

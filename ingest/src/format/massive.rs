@@ -12,9 +12,9 @@ use super::day::Days;
 use super::head::Head;
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::vendor::{VendorRow, read_rows};
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, shown};
-use crate::source::Encoding;
+use crate::source::files::Encoding;
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "massive",

@@ -8,9 +8,9 @@ use chrono::NaiveDate;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::parse_date;
-use crate::source::{Encoding, FeedFile};
+use crate::source::files::{Encoding, FeedFile};
 
 mod alphavantage;
 mod answer;

@@ -11,9 +11,9 @@ use rust_decimal::Decimal;
 
 use super::day::{Days, cash, split};
 use super::reading::{Options, ReadError};
-use crate::bar::PriceCells;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::Fault;
+use crate::price::parse::PriceCells;
 
 /// What happened to a security on a day.
 pub(super) struct Day<'a> {

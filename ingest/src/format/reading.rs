@@ -12,9 +12,9 @@ use market::symbol::Symbol;
 use super::head::Head;
 use super::mapped::map::Map;
 use super::symbol_from::SymbolFrom;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::Currency;
-use crate::source::Encoding;
+use crate::source::files::Encoding;
 
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

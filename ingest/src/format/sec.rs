@@ -15,9 +15,9 @@ use super::head::Head;
 use super::json::Json;
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::vendor::read_documents;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::parse_date;
-use crate::source::Encoding;
+use crate::source::files::Encoding;
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "sec",

@@ -9,9 +9,9 @@ use super::canonical::Draft;
 use super::head::Head;
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::vendor::{VendorRow, read_rows, scaled};
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::Fault;
-use crate::source::Encoding;
+use crate::source::files::Encoding;
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "sp500",

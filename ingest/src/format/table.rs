@@ -3,10 +3,10 @@
 use std::io::Read;
 
 use super::reading::ReadError;
-use crate::bar::PriceCells;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::Fault;
-use crate::records::{Record, Records};
+use crate::price::parse::PriceCells;
+use crate::source::records::{Record, Records};
 
 /// Stands for a column the table has not: every record's field there is empty.
 pub(super) const NONE: usize = usize::MAX;

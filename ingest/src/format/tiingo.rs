@@ -10,9 +10,9 @@ use super::day::{Days, RawDay};
 use super::head::Head;
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::vendor::{VendorRow, read_rows};
-use crate::bar::PriceCells;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, session_date};
+use crate::price::parse::PriceCells;
 
 pub(super) static FORMAT: Vendor = Vendor {
     name: "tiingo",

@@ -13,10 +13,10 @@ use super::head::plain;
 use super::json::Json;
 use super::reading::{ReadError, Reading};
 use super::table::Table;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, is_absent};
-use crate::records::{Lines, Record};
-use crate::source::Encoding;
+use crate::source::files::Encoding;
+use crate::source::records::{Lines, Record};
 
 /// Largest JSON document; it is held whole while it is read.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;

@@ -9,9 +9,9 @@ use super::day::RawDay;
 use super::head::{Head, plain};
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::table::{PriceColumns, Table};
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, session_date, trim};
-use crate::source::Encoding;
+use crate::source::files::Encoding;
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
 

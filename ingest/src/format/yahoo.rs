@@ -17,10 +17,10 @@ use super::newest_basis::{Day, NewestBasis};
 use super::reading::{ReadError, Reading, Vendor, Whose};
 use super::table::{NONE, PriceColumns, Table};
 use super::yahoo_chart;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, is_absent, session_date, trim};
-use crate::records::Record;
-use crate::source::Encoding;
+use crate::source::files::Encoding;
+use crate::source::records::Record;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];

@@ -17,10 +17,10 @@ use super::json::Json;
 use super::newest_basis::{Day, NewestBasis};
 use super::reading::{Options, ReadError, Reading};
 use super::vendor::read_documents;
-use crate::bar::PriceCells;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Fault, parse_currency};
-use crate::source::Encoding;
+use crate::price::parse::PriceCells;
+use crate::source::files::Encoding;
 
 /// Columns of a day's prices.
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];

@@ -9,7 +9,7 @@ use market::symbol::Symbol;
 
 use crate::format::{Choice, MapFile, Options, SymbolFrom};
 use crate::normalize::{Currency, parse_currency, parse_time};
-use crate::standard_input;
+use crate::source::standard_input;
 
 /// Loads feed files into the log.
 ///

@@ -8,15 +8,21 @@ use std::time::Instant;
 use event_log::stream::StreamSettings;
 use process::Shutdown;
 
-use crate::error::LoadError;
 use crate::format::Options;
-use crate::input::{Input, survey};
-use crate::report::{FileReport, Progress, Summary};
-use crate::run::Run;
-use crate::source;
-use crate::standard_input::StandardInput;
+use crate::load::error::LoadError;
+use crate::load::input::{Input, survey};
+use crate::load::report::{FileReport, Progress, Summary};
+use crate::load::run::Run;
+use crate::source::files;
+use crate::source::standard_input::StandardInput;
 
 pub(crate) mod args;
+pub mod error;
+pub(crate) mod input;
+pub(crate) mod producer;
+pub(crate) mod publication;
+pub mod report;
+pub(crate) mod run;
 
 pub use args::LoadArgs;
 pub(crate) use args::{checked_time, parse_source};
@@ -61,7 +67,7 @@ fn find_inputs(
     options: &Options,
     progress: &Progress,
 ) -> (Summary, Vec<Input>) {
-    let found = source::find(&args.paths, standard_input);
+    let found = files::find(&args.paths, standard_input);
     let mut summary = Summary {
         source: args.source.clone(),
         dry_run: args.dry_run,

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::LoadError;
-use crate::log::LogError;
+use crate::load::error::LoadError;
+use crate::log::reader::LogError;
 
 /// Why a pull ended before its end.
 #[expect(missing_docs, reason = "the message of each says it")]

@@ -12,9 +12,9 @@ use market::event::{Bookmark, Kind, Pull, Run, RunState};
 
 use super::budget::{Allowance, Budget, Charge, allowance, lease, longest};
 use super::error::PullError;
-use crate::error::LoadError;
-use crate::log::{Log, LogError};
 use crate::clock::now;
+use crate::load::error::LoadError;
+use crate::log::reader::{Log, LogError};
 
 /// How often a charge gives way to other manifests of the log.
 const MOST_CONFLICTS: usize = 100;

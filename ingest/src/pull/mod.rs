@@ -8,8 +8,8 @@ use chrono::Utc;
 use event_log::stream::StreamSettings;
 use process::{Shutdown, outln};
 
-use crate::lock;
-use crate::log::Log;
+use crate::dir_lock;
+use crate::log::reader::Log;
 
 mod args;
 mod ask;
@@ -140,7 +140,7 @@ impl Pulling<'_> {
         let folder = args.folder.join(&connector.name);
         let in_folder = |source| PullError::Folder { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(in_folder)?;
-        let held = lock::hold(&folder.join(".lock")).map_err(in_folder)?;
+        let held = dir_lock::hold(&folder.join(".lock")).map_err(in_folder)?;
         let _lock = held.ok_or_else(|| PullError::Locked { folder: folder.clone() })?;
         let symbols = symbols(args, connector)?;
         let ledger = Ledger::read(Log::open(settings).await?, &connector.name, connector.source()).await?;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::report::Summary;
+use crate::load::report::Summary;
 
 /// Requests and reasons named to a person.
 const NAMED: usize = 10;

@@ -22,10 +22,10 @@ use super::paging;
 use super::plan::{Missing, Scope, Unit, newest_day};
 use super::report::{Failed, Pulled};
 use super::wanted::{planned, wanted};
-use crate::error::LoadError;
-use crate::load::load;
-use crate::report::FileStatus;
 use crate::clock::now;
+use crate::load::error::LoadError;
+use crate::load::load;
+use crate::load::report::FileStatus;
 
 /// Pages of one answer.
 const MOST_PAGES: usize = 10_000;

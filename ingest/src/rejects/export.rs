@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::format::canonical::kind_named;
 use crate::format::canonical::layout::{ID_FIELD, REASON_FIELD};
-use crate::records::delimiter_of;
+use crate::source::records::delimiter_of;
 
 /// A refused row and what is known of it.
 #[derive(Debug, Clone)]

@@ -6,7 +6,7 @@ use clap::Args;
 use event_log::stream::StreamSettings;
 use process::outln;
 
-use crate::log::{Log, LogError};
+use crate::log::reader::{Log, LogError};
 
 mod export;
 mod open;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use market::event::{Reject, Run, RunState};
 use memchr::memmem;
 
-use crate::run_status::RunStatus;
+use crate::log::run_status::RunStatus;
 
 /// An id is this, the run's id, `-`, and a hash of where the row stood.
 const MARK: &str = "rj-";

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::layout::Layout;
 use crate::normalize::{Cells, Fault};
-use crate::records::Record;
+use crate::source::records::Record;
 
 /// A CSV record's cells by column name.
 pub(super) fn cells_of<'a>(

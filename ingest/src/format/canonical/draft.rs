@@ -6,7 +6,7 @@ use market::event::Kind;
 
 use super::layout::Layout;
 use super::rows;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::{Cells, Fault};
 
 /// A record of one kind, its values by the canonical names.

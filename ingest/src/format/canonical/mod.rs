@@ -8,10 +8,10 @@ use super::head::Head;
 use super::reading::{Format, Options, ReadError, Reading};
 use super::table::Table;
 use super::vendor::read_objects;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::Fault;
-use crate::records::{Lines, Record};
-use crate::source::{Encoding, FeedFile};
+use crate::source::files::{Encoding, FeedFile};
+use crate::source::records::{Lines, Record};
 
 mod cells;
 mod draft;

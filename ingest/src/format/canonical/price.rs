@@ -9,11 +9,11 @@ use market::event::{Action, Basis};
 
 use super::cells::cells_of;
 use super::layout::Layout;
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::format::reading::ReadError;
 use crate::format::table::{NONE, PriceColumns, Table};
 use crate::normalize::{Cells, Fault, session_date, trim};
-use crate::records::Record;
+use crate::source::records::Record;
 
 /// Columns that make a row's version.
 const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];

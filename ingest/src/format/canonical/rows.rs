@@ -10,9 +10,9 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::price;
-use crate::bar::PriceCells;
-use crate::collect::{Collector, Origin};
+use crate::batch::accumulator::{Collector, Origin};
 use crate::normalize::{Cells, Currency, Fault, parse_date, session_date, shown, web_address};
+use crate::price::parse::PriceCells;
 
 /// Reads one record into `rows`; `bytes` is the length of its text.
 pub(super) fn accept(

@@ -14,10 +14,10 @@ use super::json::Json;
 use super::ratio;
 use super::reading::{Format, Options, ReadError, Reading, Whose};
 use super::vendor::{read_documents, read_objects};
-use crate::collect::Collector;
+use crate::batch::accumulator::Collector;
 use crate::normalize::Fault;
-use crate::records::{Record, Records};
-use crate::source::{Encoding, FeedFile};
+use crate::source::files::{Encoding, FeedFile};
+use crate::source::records::{Record, Records};
 
 mod check;
 mod dates;

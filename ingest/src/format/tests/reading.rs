@@ -6,10 +6,10 @@ use chrono::{DateTime, NaiveDate};
 use event_log::frame::{Body, PriceSeries};
 use market::bars::{Bars, MISSING, date_of};
 
-use crate::collect::{Collector, Piece};
+use crate::batch::accumulator::{Collector, Piece};
 use crate::format::{Choice, Format, Head, Options};
 use crate::normalize::Currency;
-use crate::source::FeedFile;
+use crate::source::files::FeedFile;
 
 pub(super) fn options() -> Options {
     Options {

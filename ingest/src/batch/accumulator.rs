@@ -1,0 +1,372 @@
+//! Where the readers of all formats put their rows: by kind, until there are enough for a frame.
+//!
+//! Invariant: what leaves here depends on the rows and their order alone, never on time or on the machine.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use event_log::frame::{Body, TARGET_BYTES};
+use market::bars::{BarVersion, MISSING, date_of, day_number};
+use market::event::{
+    Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
+};
+use market::measure::merge::latest_session_date;
+use market::same_day::SameDay;
+use market::symbol::Symbol;
+
+use crate::batch::holdings::{Holdings, MAX_POSITIONS};
+use crate::batch::stats::Stats;
+use crate::normalize::{Fault, is_absent};
+use crate::price::batch::{Extra, PriceBatch, PriceRow, SymbolId};
+use crate::price::parse::{PriceCells, ScaledBar};
+
+/// A refused row is kept up to this length.
+const REJECT_BYTES: usize = 4096;
+/// What a JSON row takes beside the text it was read from.
+const ROW_BYTES: usize = 160;
+
+/// Rows ready to be encoded.
+pub(crate) enum Piece {
+    Prices(PriceBatch, Vec<Symbol>),
+    /// Rows of another kind, and the first one's line.
+    Rows(Body, u64),
+}
+
+/// Version and provenance of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Origin {
+    pub line: u64,
+    pub id: Option<String>,
+    pub revision: i64,
+    pub action: Action,
+    pub observed_at: DateTime<Utc>,
+    pub security_ref: Option<String>,
+}
+
+impl Origin {
+    /// The record as a row of the log.
+    pub(crate) fn row<T>(self, record: T) -> Row<T> {
+        let Self { line, id, revision, action, observed_at, security_ref } = self;
+        Row { line, id, revision, action, observed_at, security_ref, record }
+    }
+}
+
+/// Rows of one kind that wait for a frame.
+struct Waiting<T> {
+    rows: Vec<T>,
+    bytes: usize,
+    line: u64,
+}
+
+impl<T> Default for Waiting<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), bytes: 0, line: 0 }
+    }
+}
+
+impl<T> Waiting<T> {
+    /// Adds a row; gives back a frame's worth.
+    fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
+        if self.rows.is_empty() {
+            self.line = line;
+        }
+        self.rows.push(row);
+        self.bytes += bytes + ROW_BYTES;
+        if self.bytes >= TARGET_BYTES { self.take() } else { None }
+    }
+
+    fn take(&mut self) -> Option<(Vec<T>, u64)> {
+        self.bytes = 0;
+        (!self.rows.is_empty()).then(|| (std::mem::take(&mut self.rows), self.line))
+    }
+}
+
+/// Collects the rows of one file.
+pub(crate) struct Collector {
+    label: String,
+    /// The header of the table that is read.
+    columns: Option<String>,
+    observed_at: DateTime<Utc>,
+    today: NaiveDate,
+    newest_day: i32,
+    out: SyncSender<Piece>,
+    /// Batches that were encoded, to be filled again.
+    spare: Receiver<PriceBatch>,
+    pub stats: Stats,
+    pub holdings: Holdings,
+    prices: PriceBatch,
+    symbols: Vec<Symbol>,
+    /// Symbols as the file spells them.
+    spellings: HashMap<Box<[u8]>, SymbolId>,
+    last_spelling: (Box<[u8]>, SymbolId),
+    price_rows: u64,
+    securities: Waiting<Row<Security>>,
+    dividends: Waiting<Row<Dividend>>,
+    same_day: SameDay,
+    splits: Waiting<Row<Split>>,
+    fundamentals: Waiting<Row<Fundamentals>>,
+    etfs: Waiting<Row<Etf>>,
+    sessions: Waiting<Row<Session>>,
+    rejects: Waiting<Reject>,
+}
+
+macro_rules! collect {
+    ($($(#[$meta:meta])* $name:ident, $field:ident: $record:ty, $kind:ident, $body:ident;)*) => {
+        $($(#[$meta])*
+        pub(crate) fn $name(&mut self, row: Row<$record>, bytes: usize) {
+            *self.stats.rows.entry(Kind::$kind).or_default() += 1;
+            self.stats.coverage.record(&row.record);
+            self.stats.retractions.note(&row);
+            if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
+                self.send(Piece::Rows(Body::$body(rows), line));
+            }
+        })*
+
+        /// Sends what waits of the JSON kinds.
+        fn flush_rows(&mut self) {
+            $(if let Some((rows, line)) = self.$field.take() {
+                self.send(Piece::Rows(Body::$body(rows), line));
+            })*
+        }
+    };
+}
+
+impl Collector {
+    /// Collects the rows of the file `label`, whose cuts go to `out`; used batches come back through `spare`.
+    pub(crate) fn new(
+        label: &str,
+        observed_at: DateTime<Utc>,
+        today: NaiveDate,
+        out: SyncSender<Piece>,
+        spare: Receiver<PriceBatch>,
+    ) -> Self {
+        Self {
+            label: label.to_owned(),
+            columns: None,
+            observed_at,
+            today,
+            newest_day: day_number(latest_session_date(today)),
+            out,
+            spare,
+            stats: Stats::default(),
+            holdings: Holdings::default(),
+            prices: PriceBatch::default(),
+            symbols: Vec::new(),
+            spellings: HashMap::new(),
+            last_spelling: (Box::default(), 0),
+            price_rows: 0,
+            securities: Waiting::default(),
+            dividends: Waiting::default(),
+            same_day: SameDay::default(),
+            splits: Waiting::default(),
+            fundamentals: Waiting::default(),
+            etfs: Waiting::default(),
+            sessions: Waiting::default(),
+            rejects: Waiting::default(),
+        }
+    }
+
+    /// The header of the table that is read, which refused rows are kept with.
+    pub(crate) fn table(&mut self, header: &str) {
+        self.columns = Some(header.to_owned());
+    }
+
+    /// When rows that do not say so were observed.
+    pub(crate) fn observed_at(&self) -> DateTime<Utc> {
+        self.observed_at
+    }
+
+    /// The origin of a row of a format that has no versions.
+    pub(crate) fn origin(&self, line: u64) -> Origin {
+        let observed_at = self.observed_at;
+        Origin { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
+    }
+
+    collect! {
+        /// Adds a security; `bytes` is the length of the text it was read from, as for all kinds.
+        security, securities: Security, Security, Securities;
+        /// Adds a dividend that names the other payments of its day.
+        named_dividend, dividends: Dividend, Dividend, Dividends;
+        /// Adds a split.
+        split, splits: Split, Split, Splits;
+        /// Adds company figures.
+        fundamentals_row, fundamentals: Fundamentals, Fundamentals, Fundamentals;
+        /// Adds fund data.
+        etf, etfs: Etf, Etf, Etfs;
+        /// Adds a session.
+        session_row, sessions: Session, Session, Sessions;
+    }
+
+    /// Adds a dividend of a format that has no types of its own.
+    pub(crate) fn dividend(&mut self, row: Row<Dividend>, bytes: usize) {
+        self.typed_dividend(row, "", bytes);
+    }
+
+    /// Adds a dividend with its type as the vendor writes it, which may tell two payments of a day apart.
+    pub(crate) fn typed_dividend(&mut self, mut row: Row<Dividend>, type_text: &str, bytes: usize) {
+        self.same_day.name(&mut row, type_text);
+        self.named_dividend(row, bytes);
+    }
+
+    /// Adds a session, unless it lies ahead.
+    pub(crate) fn session(&mut self, row: Row<Session>, bytes: usize) -> Result<(), Fault> {
+        self.not_ahead("date", row.record.date)?;
+        self.session_row(row, bytes);
+        Ok(())
+    }
+
+    /// Adds a position of a fund, or the retraction of a snapshot.
+    pub(crate) fn holding(
+        &mut self,
+        etf: Symbol,
+        as_of: NaiveDate,
+        row: Row<Option<Holding>>,
+    ) -> Result<(), Fault> {
+        if !self.holdings.has_room() {
+            let message =
+                format_args!("a load holds at most {MAX_POSITIONS} positions: load the funds in parts");
+            return Err(Fault::new("too_many_holdings", message));
+        }
+        *self.stats.rows.entry(Kind::Holding).or_default() += 1;
+        self.stats.coverage.symbol(&etf);
+        self.stats.coverage.date(Kind::Holding, as_of);
+        self.holdings.add(etf, as_of, row);
+        Ok(())
+    }
+
+    /// Adds a price row of a symbol as the file spells it.
+    pub(crate) fn price(
+        &mut self,
+        symbol: &[u8],
+        date: NaiveDate,
+        cells: &PriceCells<'_>,
+        version: BarVersion,
+        line: u64,
+    ) -> Result<(), Fault> {
+        let day = day_number(date);
+        if day > self.newest_day {
+            return Err(Fault::future("date", date, self.today));
+        }
+        let bar = if version.retracted { ScaledBar::VOID } else { ScaledBar::read(cells)? };
+        if self.prices.is_full() {
+            self.flush_prices();
+        }
+        let symbol = self.intern(symbol)?;
+        let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
+        let extra = (vwap != MISSING || trade_count != MISSING).then_some(Extra { vwap, trade_count });
+        if version.retracted {
+            self.stats.retractions.note_price(self.symbols[symbol as usize].clone(), date);
+        }
+        let row = PriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
+        self.prices.push(row, extra, version);
+        self.price_rows += 1;
+        self.stats.rounded += rounded;
+        Ok(())
+    }
+
+    /// The price rows of a file held whole (one that says its share basis only at its end); `None` once they were cut.
+    pub(crate) fn whole_prices(&mut self) -> Option<&mut PriceBatch> {
+        (self.price_rows <= crate::price::batch::BATCH_ROWS as u64).then_some(&mut self.prices)
+    }
+
+    /// Refuses a date later than tomorrow.
+    pub(crate) fn not_ahead(&self, column: &str, date: NaiveDate) -> Result<(), Fault> {
+        if date > latest_session_date(self.today) {
+            Err(Fault::future(column, date, self.today))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn intern(&mut self, spelling: &[u8]) -> Result<SymbolId, Fault> {
+        if *self.last_spelling.0 == *spelling && !self.symbols.is_empty() {
+            return Ok(self.last_spelling.1);
+        }
+        let id = match self.spellings.get(spelling) {
+            Some(id) => *id,
+            None => {
+                let text = std::str::from_utf8(spelling).unwrap_or_default();
+                if is_absent(spelling) {
+                    return Err(Fault::missing("symbol"));
+                }
+                let symbol = Symbol::parse(text).map_err(|_| Fault::symbol("symbol", spelling))?;
+                self.add_symbol(symbol, spelling)?
+            }
+        };
+        self.last_spelling = (spelling.into(), id);
+        Ok(id)
+    }
+
+    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> Result<SymbolId, Fault> {
+        let id = match self.spellings.get(symbol.as_str().as_bytes()) {
+            Some(id) => *id,
+            None => {
+                let id = SymbolId::try_from(self.symbols.len()).map_err(|_| {
+                    Fault::new("too_many_symbols", "a file of more than 2^32 symbols: load it in parts")
+                })?;
+                self.spellings.insert(symbol.as_str().as_bytes().into(), id);
+                self.symbols.push(symbol);
+                id
+            }
+        };
+        self.spellings.insert(spelling.into(), id);
+        Ok(id)
+    }
+
+    /// Keeps a row that cannot be used.
+    pub(crate) fn reject(&mut self, line: u64, raw: &[u8], fault: Fault) {
+        let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
+        let reject = Reject {
+            file: self.label.clone(),
+            line,
+            reason: fault.reason.to_owned(),
+            message: fault.message,
+            row: raw,
+            columns: self.columns.clone(),
+        };
+        self.stats.reject(fault.reason, &reject);
+        let bytes = reject.row.len() + reject.message.len();
+        if let Some((rows, line)) = self.rejects.push(line, reject, bytes) {
+            self.send(Piece::Rows(Body::Rejects(rows), line));
+        }
+    }
+
+    fn flush_prices(&mut self) {
+        if !self.prices.is_empty() {
+            // The table of symbols starts anew too, so that a file of a million symbols stays bounded.
+            self.spellings.clear();
+            let days = self.prices.days();
+            days.into_iter().flatten().for_each(|day| self.stats.coverage.date(Kind::Price, date_of(day)));
+            let put = self.prices.put();
+            for (id, symbol) in (0..).zip(&self.symbols) {
+                match put.as_ref().is_none_or(|put| put.contains(&id)) {
+                    true => self.stats.coverage.priced(symbol),
+                    false => self.stats.coverage.symbol(symbol),
+                }
+            }
+            let empty = self.spare.try_recv().unwrap_or_default();
+            let (batch, symbols) =
+                (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
+            self.send(Piece::Prices(batch, symbols));
+        }
+    }
+
+    /// Sends all that waits; gives back the figures and the holdings, which belong to the whole load.
+    pub(crate) fn finish(mut self) -> (Stats, Holdings) {
+        self.flush_prices();
+        self.flush_rows();
+        if let Some((rows, line)) = self.rejects.take() {
+            self.send(Piece::Rows(Body::Rejects(rows), line));
+        }
+        if self.price_rows > 0 {
+            self.stats.rows.insert(Kind::Price, self.price_rows);
+        }
+        (self.stats, self.holdings)
+    }
+
+    /// A receiver that is gone has stopped the load, which the reader notices at its next read.
+    fn send(&self, piece: Piece) {
+        let _ = self.out.send(piece);
+    }
+}

@@ -1,0 +1,62 @@
+//! From collected rows to the frames of one file: bodies encoded, chunks numbered per kind.
+
+use bytes::Bytes;
+use event_log::frame::{Body, Codec, FrameError};
+use market::event::Kind;
+
+use crate::batch::accumulator::Piece;
+use crate::price::batch::PriceBatch;
+
+/// A frame that lacks only what its load knows: id, source, run and file.
+#[derive(Debug, Clone)]
+pub(crate) struct Encoded {
+    pub kind: Kind,
+    pub codec: Codec,
+    /// Number within its file and kind, from 0.
+    pub chunk: u64,
+    pub rows: u64,
+    pub line: u64,
+    pub body: Bytes,
+}
+
+/// Encodes the pieces of one file in order.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    /// Next chunk of each kind.
+    chunks: [u64; Kind::ALL.len()],
+    /// Prices rounded because they stood beside much larger ones.
+    pub rounded: u64,
+}
+
+impl Encoder {
+    /// Encodes a piece into one or more frames; gives back the memory of a batch of prices.
+    pub(crate) fn encode(
+        &mut self,
+        piece: Piece,
+        emit: &mut dyn FnMut(Encoded),
+    ) -> Result<Option<PriceBatch>, FrameError> {
+        match piece {
+            Piece::Rows(body, line) => {
+                emit(self.frame(body, line)?);
+                Ok(None)
+            }
+            Piece::Prices(mut batch, symbols) => {
+                let cut = batch.cut(&symbols);
+                self.rounded += cut.rounded;
+                for frame in cut.frames {
+                    emit(self.frame(Body::Prices(frame.series), frame.line)?);
+                }
+                batch.clear();
+                Ok(Some(batch))
+            }
+        }
+    }
+
+    fn frame(&mut self, body: Body, line: u64) -> Result<Encoded, FrameError> {
+        let (codec, bytes) = body.encode()?;
+        let kind = body.kind();
+        let next = &mut self.chunks[kind as usize];
+        let chunk = std::mem::replace(next, *next + 1);
+        Ok(Encoded { kind, codec, chunk, rows: body.rows() as u64, line, body: bytes })
+    }
+}

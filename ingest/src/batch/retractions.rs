@@ -1,0 +1,235 @@
+//! Retractions that touch nothing: a row that takes back what its source never said is most likely mistyped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use chrono::NaiveDate;
+use event_log::frame::Body;
+use market::event::{Action, Kind, Row};
+use market::record::Record;
+use market::symbol::Symbol;
+use serde::Serialize;
+
+use crate::batch::coverage::{Before, Coverage};
+use crate::log::reader::{Log, LogError};
+use crate::suggest::nearest;
+
+/// Retractions remembered of a load, which bounds its memory; further ones are not looked at.
+const REMEMBERED: usize = 1000;
+/// Retractions named to a person.
+const NAMED: usize = 10;
+
+/// What a row takes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Retraction {
+    kind: Kind,
+    id: Option<String>,
+    symbol: Option<Symbol>,
+    date: Option<NaiveDate>,
+}
+
+/// The retractions of a load.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Retractions(Vec<Retraction>);
+
+/// What the log has of a source, as far as retractions ask for it.
+#[derive(Debug, Default)]
+struct Said {
+    ids: BTreeSet<String>,
+    /// The days of each symbol; none for what is of no day.
+    days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
+    /// The days are not known: any may have been said.
+    any_day: bool,
+}
+
+/// Retractions that touch nothing, for a load's summary.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Untouching {
+    pub count: usize,
+    /// The first of them, each with what is known nearest to it.
+    pub first: Vec<String>,
+}
+
+impl Retractions {
+    /// Remembers a row that takes something back.
+    pub(crate) fn note<T: Record>(&mut self, row: &Row<T>) {
+        if row.action == Action::Retract {
+            let (symbol, date) = (row.record.symbol().cloned(), row.record.date());
+            self.push(Retraction { kind: T::KIND, id: row.id.clone(), symbol, date });
+        }
+    }
+
+    /// Remembers that a day's price is taken back.
+    pub(crate) fn note_price(&mut self, symbol: Symbol, date: NaiveDate) {
+        self.push(Retraction { kind: Kind::Price, id: None, symbol: Some(symbol), date: Some(date) });
+    }
+
+    fn push(&mut self, retraction: Retraction) {
+        if self.0.len() < REMEMBERED {
+            self.0.push(retraction);
+        }
+    }
+
+    /// Adds another file's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        other.0.iter().for_each(|retraction| self.push(retraction.clone()));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that touch nothing of their source, by its rows in the log; of prices, which are too many to read, by the
+    /// symbols it may have any of.
+    pub(crate) async fn untouching(
+        &self,
+        log: &Log,
+        source: &str,
+        before: &Before,
+        load: &Coverage,
+    ) -> Result<Untouching, LogError> {
+        let mut said: BTreeMap<Kind, Said> = BTreeMap::new();
+        let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
+        for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
+            let of_kind = said.entry(kind).or_default();
+            log.frames(kind, u64::MAX, |frame| frame.source == source, |frame| of_kind.read(&frame.body))
+                .await?;
+        }
+        if kinds.contains(&Kind::Price)
+            && let Some(symbols) = before.priced(source, load)
+        {
+            said.insert(Kind::Price, Said::on_any_day(symbols));
+        }
+        // Among very many ids the nearest takes its time.
+        let retractions = self.clone();
+        let compared = tokio::task::spawn_blocking(move || retractions.compared(&said));
+        compared.await.map_err(|error| LogError::Read(error.to_string()))
+    }
+
+    /// Those that touch nothing of what was said; the nearest is looked for only where a person is told.
+    fn compared(&self, said: &BTreeMap<Kind, Said>) -> Untouching {
+        let mut untouching = Untouching::default();
+        for retraction in &self.0 {
+            let Some(said) = said.get(&retraction.kind).filter(|said| !said.has(retraction)) else {
+                continue;
+            };
+            untouching.count += 1;
+            if untouching.first.len() < NAMED {
+                untouching.first.push(format!("{}: {}", retraction.text(), said.nearest(retraction)));
+            }
+        }
+        untouching
+    }
+}
+
+impl Retraction {
+    /// Its symbol; empty for what is of none.
+    fn symbol(&self) -> &str {
+        self.symbol.as_ref().map_or("", Symbol::as_str)
+    }
+
+    fn text(&self) -> String {
+        let id = self.id.as_ref().map(|id| format!("id {id}"));
+        let symbol = self.symbol.as_ref().map(ToString::to_string);
+        let date = self.date.map(|date| date.to_string());
+        let parts = [Some(self.kind.to_string()), symbol, date, id];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Said {
+    fn read(&mut self, body: &Body) {
+        match body {
+            Body::Securities(rows) => self.rows(rows),
+            Body::Dividends(rows) => self.rows(rows),
+            Body::Splits(rows) => self.rows(rows),
+            Body::Fundamentals(rows) => self.rows(rows),
+            Body::Etfs(rows) => self.rows(rows),
+            Body::Holdings(rows) => self.rows(rows),
+            Body::Sessions(rows) => self.rows(rows),
+            Body::Prices(_) | Body::Decisions(_) | Body::Rejects(_) | Body::Run(_) => {}
+        }
+    }
+
+    fn rows<T: Record>(&mut self, rows: &[Row<T>]) {
+        for row in rows.iter().filter(|row| row.action == Action::Put) {
+            self.ids.extend(row.id.clone());
+            let symbol = row.record.symbol().map(ToString::to_string).unwrap_or_default();
+            self.days.entry(symbol).or_default().insert(row.record.date());
+        }
+    }
+
+    /// Symbols of which any day may have been said.
+    fn on_any_day<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
+        let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
+        Self { any_day: true, days, ..Self::default() }
+    }
+
+    /// Whether a retraction touches something.
+    fn has(&self, retraction: &Retraction) -> bool {
+        if let Some(id) = &retraction.id {
+            return self.ids.contains(id);
+        }
+        let days = self.days.get(retraction.symbol());
+        days.is_some_and(|days| self.any_day || retraction.date.is_none() || days.contains(&retraction.date))
+    }
+
+    /// What is nearest to a retraction that touches nothing.
+    fn nearest(&self, retraction: &Retraction) -> String {
+        if let Some(id) = &retraction.id {
+            let known = nearest(id, self.ids.iter().map(String::as_str));
+            return known.map_or("nothing has that id".to_owned(), |id| format!("known is id {id}"));
+        }
+        let symbol = retraction.symbol();
+        let Some(days) = self.days.get(symbol) else {
+            let known = nearest(symbol, self.days.keys().map(String::as_str));
+            return known.map_or("nothing is known".to_owned(), |symbol| format!("known is {symbol}"));
+        };
+        let far = |day: &NaiveDate| retraction.date.map(|wanted| (*day - wanted).num_days().abs());
+        let day = days.iter().flatten().min_by_key(|day| far(day));
+        day.map_or("nothing is known".to_owned(), |day| format!("the nearest known is of {day}"))
+    }
+}
+
+impl Untouching {
+    pub(crate) fn write(&self, source: &str, text: &mut String) -> std::fmt::Result {
+        if self.count == 0 {
+            return Ok(());
+        }
+        writeln!(text, "warning: {} retractions touch nothing of source {source}:", self.count)?;
+        self.first.iter().try_for_each(|one| writeln!(text, "  {one}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retraction(symbol: &str, date: &str, id: Option<&str>) -> Retraction {
+        let (symbol, date) = (Symbol::parse(symbol).ok(), date.parse().ok());
+        Retraction { kind: Kind::Dividend, id: id.map(str::to_owned), symbol, date }
+    }
+
+    #[test]
+    fn what_touches_nothing_is_told_with_the_nearest_known() {
+        let mut said = Said::default();
+        said.ids.insert("d-17".to_owned());
+        said.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
+        let said = BTreeMap::from([(Kind::Dividend, said)]);
+        let told =
+            |symbol, date, id| Retractions(vec![retraction(symbol, date, id)]).compared(&said).first.pop();
+        let told = |symbol, date, id| Some(told(symbol, date, id)?.split_once(": ")?.1.to_owned());
+        assert_eq!(told("KO", "2024-03-14", None), None);
+        assert_eq!(told("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
+        assert_eq!(told("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
+        assert_eq!(told("KO", "2024-03-13", Some("d-17")), None);
+        assert_eq!(told("KO", "2024-03-14", Some("d-71")).as_deref(), Some("nothing has that id"));
+        let many = Retractions(vec![retraction("KOO", "2024-03-14", None); NAMED + 1]).compared(&said);
+        assert_eq!((many.count, many.first.len()), (NAMED + 1, NAMED));
+        let prices = Said::on_any_day(&[Symbol::parse("KO").unwrap()]);
+        let price = |symbol| prices.has(&retraction(symbol, "2024-03-14", None));
+        assert!(price("KO") && !price("PEP"));
+        let text = retraction("KO", "2024-03-13", Some("d-1")).text();
+        assert_eq!(text, "dividend KO 2024-03-13 id d-1");
+    }
+}

@@ -1,0 +1,87 @@
+//! The readers of foreign bytes, for fuzzing: nothing is kept of what is read, and nothing may panic.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use chrono::{DateTime, NaiveDate};
+use clap::ValueEnum;
+use market::symbol::Symbol;
+
+use crate::batch::accumulator::{Collector, Piece};
+use crate::format::{Choice, Format, Head, Map, Options};
+use crate::normalize::Currency;
+use crate::source::files::{Encoding, FeedFile, Packing};
+use crate::source::records::{Lines, Records};
+
+/// Names a file may have: they say an encoding, a kind, a symbol or a date.
+const NAMES: [(&str, Encoding); 5] = [
+    ("A.csv", Encoding::Csv),
+    ("prices.csv", Encoding::Csv),
+    ("constituents-financials_2018-02-08.csv", Encoding::Csv),
+    ("A.json", Encoding::Json),
+    ("dividends.ndjson", Encoding::Ndjson),
+];
+
+/// Reads a file of any format; `choice` says which, and the file's name.
+pub fn file(choice: u8, bytes: &[u8]) {
+    let choices = Choice::value_variants();
+    let choice = usize::from(choice);
+    let name = NAMES[choice % NAMES.len()];
+    read(Options { choice: choices[choice / NAMES.len() % choices.len()], ..options() }, name, bytes);
+}
+
+/// Reads a file under a map, when the map is one.
+pub fn mapped(map: &str, bytes: &[u8]) {
+    if let Ok(map) = Map::parse(map) {
+        let map = Arc::new(map);
+        for name in [NAMES[0], NAMES[3]] {
+            read(Options { map: Some(map.clone()), ..options() }, name, bytes);
+        }
+    }
+}
+
+/// Reads lines and records.
+pub fn records(bytes: &[u8]) {
+    if let Ok(mut lines) = Lines::new(bytes) {
+        while let Ok(Some(_)) = lines.next_line() {}
+    }
+    for delimiter in [None, Some(b';')] {
+        let Ok(mut records) = Records::delimited(bytes, delimiter) else { return };
+        while let Ok(Some(record)) = records.next_record() {
+            record.fields().for_each(drop);
+        }
+    }
+}
+
+fn options() -> Options {
+    Options {
+        choice: Choice::Auto,
+        map: None,
+        symbol: Symbol::parse("A").ok(),
+        symbol_from: None,
+        currency: Currency::dollar(),
+        ignore_unknown: false,
+        today: NaiveDate::from_ymd_opt(2024, 3, 15).unwrap_or_default(),
+    }
+}
+
+fn read(options: Options, (label, encoding): (&str, Encoding), bytes: &[u8]) {
+    let file = FeedFile { path: PathBuf::new(), label: label.to_owned(), packing: Packing::Alone, encoding };
+    let Ok(head) = Head::read(&file, &mut &*bytes) else { return };
+    let Ok(format) = Format::recognise(&file, &head, &options) else { return };
+    let (sender, pieces) = sync_channel(1);
+    let mut rows = Collector::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
+    std::thread::scope(|scope| {
+        // Whoever collects waits until what it gives away is taken.
+        scope.spawn(move || {
+            for piece in pieces {
+                if let Piece::Prices(batch, symbols) = piece {
+                    drop(batch.cut(&symbols));
+                }
+            }
+        });
+        let _ = format.read(&mut &*bytes, &options, &mut rows);
+        rows.finish()
+    });
+}

@@ -1,0 +1,183 @@
+//! A first look at a table: how it is cut into columns, and what stands in them.
+
+use std::borrow::Cow;
+
+use super::cells::{Signs, date_formats, is_number, is_ticker};
+use crate::normalize::is_absent;
+use crate::source::records::Records;
+
+/// How much of a file is looked at.
+pub(super) const LOOKED_AT: u64 = 256 * 1024;
+/// Records looked at.
+const RECORDS: usize = 300;
+/// Words for no value that are none everywhere.
+const ABSENT: [&str; 4] = ["-", "--", "NaN", "nan"];
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// What a column holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Dates, and the ways to write them that fit all cells.
+    Dates(Vec<String>),
+    Numbers,
+    Tickers,
+    Text,
+    Empty,
+}
+
+/// A record as it was cut.
+struct Line {
+    number: u64,
+    cells: Vec<String>,
+}
+
+/// Records cut at a sign, and how well they fit.
+struct Cut {
+    fit: usize,
+    delimiter: u8,
+    records: Vec<Line>,
+}
+
+/// A table as it looks.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) windows_1252: bool,
+    pub(super) delimiter: u8,
+    /// Line on which the header begins, or without one the first record.
+    pub(super) first_line: u64,
+    /// Lines of the header.
+    pub(super) header: usize,
+    /// Names of the columns, those of several lines joined by a bar; without a header their numbers.
+    pub(super) names: Vec<String>,
+    pub(super) contents: Vec<Content>,
+    pub(super) signs: Signs,
+    /// Words for no value that a map has to say.
+    pub(super) absent: Vec<&'static str>,
+    /// The first cells of every column.
+    pub(super) samples: Vec<String>,
+}
+
+impl Look {
+    /// Looks at the beginning of a file.
+    pub(super) fn at(bytes: &[u8]) -> Result<Self, String> {
+        let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
+        let text: Cow<'_, str> = match windows_1252 {
+            true => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
+            false => String::from_utf8_lossy(bytes),
+        };
+        if let Some(tag) = ["<!doctype", "<html", "<?xml"].iter().find(|tag| starts_with(&text, tag)) {
+            return Err(format!(
+                "begins with {tag}: it is a page or a document, not a table; fetch it again"
+            ));
+        }
+        let beginning = text.trim_start_matches('\u{feff}').trim_start();
+        if beginning.starts_with(['{', '[']) || text.contains('\0') {
+            let message = "is no table of columns; a map for JSON is written by hand: its columns are the members' names (quote.close), [file] records = \"data.rows\" the member that holds the records; see `ingest map nasdaq` for the other keys";
+            return Err(message.to_owned());
+        }
+        let Cut { delimiter, records, .. } = cut(&text)?;
+        let width = usual_width(&records);
+        // Lines of few cells above the table are a title, below it a sum.
+        let is_whole = |line: &&Line| line.cells.len() >= width && is_filled(&line.cells);
+        let table: Vec<&Line> = records.iter().skip_while(|line| !is_whole(line)).collect();
+        let header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
+        let first_line = table.first().map_or(1, |line| line.number);
+        let names = (0..width).map(|column| name_of(&table[..header], column)).collect();
+        let rows: Vec<&Line> = table[header..].iter().copied().filter(is_whole).collect();
+        let cells = |column: usize| -> Vec<&str> {
+            let cells = rows.iter().filter_map(|line| Some(line.cells.get(column)?.trim()));
+            cells.filter(|cell| !is_absent(cell.as_bytes()) && !ABSENT.contains(cell)).collect()
+        };
+        let contents: Vec<Content> = (0..width).map(|column| content(&cells(column))).collect();
+        let stands = |word: &&str| rows.iter().any(|line| line.cells.iter().any(|cell| cell.trim() == *word));
+        let absent = ABSENT.into_iter().filter(stands).collect();
+        let numbers = (0..width).filter(|column| contents[*column] == Content::Numbers);
+        let numbers: Vec<&str> = numbers.flat_map(cells).collect();
+        let signs = Signs::of(numbers.iter().copied());
+        let samples =
+            (0..width).map(|column| cells(column).first().copied().unwrap_or_default().to_owned()).collect();
+        Ok(Self { windows_1252, delimiter, first_line, header, names, contents, signs, absent, samples })
+    }
+
+    /// What of a file's beginning is whole lines.
+    pub(super) fn whole_lines(&self, bytes: &[u8]) -> Vec<u8> {
+        let end = if (bytes.len() as u64) < LOOKED_AT {
+            bytes.len()
+        } else {
+            memchr::memrchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
+        };
+        bytes[..end].to_vec()
+    }
+}
+
+/// Whether a text begins with a tag, in whatever case.
+fn starts_with(text: &str, tag: &str) -> bool {
+    let beginning = text.trim_start_matches('\u{feff}').trim_start();
+    beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
+}
+
+/// The records, cut at the sign that gives most of them equally many columns.
+fn cut(text: &str) -> Result<Cut, String> {
+    let mut best: Option<Cut> = None;
+    for delimiter in DELIMITERS {
+        let records = read(text, delimiter).map_err(|error| format!("cannot be read: {error}"))?;
+        let width = usual_width(&records);
+        let alike = records.iter().filter(|line| line.cells.len() == width).count();
+        let fit = if width < 2 { 0 } else { alike * 100 / records.len().max(1) * 100 + width.min(99) };
+        if best.as_ref().is_none_or(|known| fit > known.fit) {
+            best = Some(Cut { fit, delimiter, records });
+        }
+    }
+    best.filter(|cut| cut.fit > 0)
+        .ok_or_else(|| "has no columns that a comma, a semicolon, a tab or a bar parts".to_owned())
+}
+
+fn read(text: &str, delimiter: u8) -> std::io::Result<Vec<Line>> {
+    let mut reader = Records::delimited(text.as_bytes(), Some(delimiter))?;
+    let mut records = Vec::new();
+    while records.len() < RECORDS {
+        let Some(record) = reader.next_record()? else { break };
+        let cells = record.fields().map(|field| String::from_utf8_lossy(field).into_owned());
+        records.push(Line { number: record.line, cells: cells.collect() });
+    }
+    Ok(records)
+}
+
+/// The number of columns that most records have.
+fn usual_width(records: &[Line]) -> usize {
+    let count = |width: usize| records.iter().filter(|line| line.cells.len() == width).count();
+    records.iter().map(|line| line.cells.len()).max_by_key(|width| count(*width)).unwrap_or_default()
+}
+
+/// Whether more than half of a record's cells say something.
+fn is_filled(cells: &[String]) -> bool {
+    cells.iter().filter(|cell| !cell.trim().is_empty()).count() * 2 > cells.len()
+}
+
+/// Whether a record is names: no number and no date in it, and at least one word.
+fn is_header(cells: &[String]) -> bool {
+    let filled = || cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
+    filled().next().is_some()
+        && filled().all(|cell| !is_number(cell) && date_formats(&[cell]).is_empty())
+        && (is_filled(cells) || filled().count() == 1)
+}
+
+fn name_of(header: &[&Line], column: usize) -> String {
+    let parts = header.iter().filter_map(|line| Some(line.cells.get(column)?.trim()));
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { (column + 1).to_string() } else { parts.join("|") }
+}
+
+fn content(cells: &[&str]) -> Content {
+    if cells.is_empty() {
+        return Content::Empty;
+    }
+    let dates = date_formats(cells);
+    if !dates.is_empty() {
+        return Content::Dates(dates);
+    }
+    if cells.iter().all(|cell| is_number(cell)) {
+        return Content::Numbers;
+    }
+    if cells.iter().all(|cell| is_ticker(cell)) { Content::Tickers } else { Content::Text }
+}

@@ -1,0 +1,192 @@
+//! `ingest map`: looks at a file and writes a first map of it, to be read and edited by a person.
+//!
+//! What is proposed is checked as every map is, and shown with the rows it gives: a guess is never taken silently.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use event_log::frame::Body;
+use market::symbol::Symbol;
+use process::{out, outln};
+use serde_json::Value;
+
+use crate::batch::accumulator::{Collector, Piece};
+use crate::format::{Choice, Format, Head, Map, Options, SHIPPED};
+use crate::normalize::{Currency, shown};
+use crate::source::files::{self, FeedFile};
+use crate::source::unpack;
+
+mod cells;
+mod columns;
+mod look;
+mod write;
+
+use look::{LOOKED_AT, Look};
+
+/// Rows shown as the proposed map reads them.
+const SHOWN_ROWS: usize = 3;
+
+/// Writes a first map of a file that no format fits, for `ingest load --map`.
+///
+/// A map is a TOML file: which column is what, how dates and numbers are written, where the symbol stands. Read what is
+/// proposed, correct it, and try it out: ingest map FILE > my.toml, then ingest load FILE --map my.toml --source NAME
+/// --dry-run
+///
+/// Without FILE it lists the maps that ship with the program; with the name of one it prints that map.
+#[derive(Debug, Clone, Args)]
+pub struct MapArgs {
+    /// File to look at (also packed, or a zip archive), or the name of a shipped map
+    pub file: Option<PathBuf>,
+}
+
+/// Why no map is proposed.
+#[expect(missing_docs, reason = "the message of each says it")]
+#[derive(Debug, thiserror::Error)]
+pub enum ProposeError {
+    /// The file cannot be read, or no table can be made out in it.
+    #[error("{file}: {reason}")]
+    Refused { file: String, reason: String },
+}
+
+/// Prints what was asked for.
+///
+/// # Errors
+/// A file that cannot be read, or of which no table can be made out.
+pub fn propose(args: &MapArgs) -> Result<(), ProposeError> {
+    let Some(path) = &args.file else {
+        for (name, text) in SHIPPED {
+            outln!("{name:<15} {}", text.lines().next().unwrap_or_default().trim_start_matches("# "));
+        }
+        return Ok(());
+    };
+    if let Some((_, text)) = SHIPPED.iter().find(|(name, _)| path.as_os_str() == *name) {
+        out!("{text}");
+        return Ok(());
+    }
+    let refused = |reason| ProposeError::Refused { file: path.display().to_string(), reason };
+    let found = files::find(std::slice::from_ref(path), None);
+    let unreadable = || found.refused.first().map_or("holds no file that is a table", |(_, reason)| reason);
+    let file = found.files.first().ok_or_else(|| refused(unreadable().to_owned()))?;
+    let text = propose_for(file).map_err(refused)?;
+    out!("{text}");
+    Ok(())
+}
+
+/// The proposed map of a file, with the rows it gives.
+fn propose_for(file: &FeedFile) -> Result<String, String> {
+    let bytes = unpack::read(file, |reader| {
+        let mut bytes = Vec::new();
+        reader.take(LOOKED_AT).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
+    let look = Look::at(&bytes)?;
+    let text = write::map(&look, &file.label);
+    let lines = look.whole_lines(&bytes);
+    let placeholder = Symbol::parse("SYMBOL").ok();
+    let shown = match first_rows(file, &lines, &text, None) {
+        Ok(rows) => format!("\n# The first rows, as this map reads them:\n{rows}"),
+        Err(reason) => match first_rows(file, &lines, &text, placeholder.clone()) {
+            Ok(rows) => {
+                format!("\n# Whose rows are these? The file {reason}\n# With --symbol SYMBOL:\n{rows}")
+            }
+            Err(_) => format!("\n# Not whole yet: {reason}\n"),
+        },
+    };
+    let fitting = SHIPPED.iter().filter(|(_, map)| {
+        // A map of headerless files fits any columns of numbers.
+        let named = !map.contains("header = 0");
+        named
+            && first_rows(file, &lines, map, placeholder.clone()).is_ok_and(|rows| !rows.contains("rejected"))
+    });
+    let fitting: String = fitting
+        .map(|(name, _)| {
+            format!("\n# The map {name}, which ships with the program, reads it too: --map {name}\n")
+        })
+        .collect();
+    let refusal =
+        refusal(file, &lines).map(|reason| format!("\n# Without a map it {}\n", shown_line(&reason)));
+    let refusal = refusal.unwrap_or_default();
+    Ok(format!("{text}{shown}{fitting}{refusal}"))
+}
+
+/// Why a file is not read without a map, which may be a reason not to read it at all.
+fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
+    let head = Head::read(file, &mut &*bytes).ok()?;
+    Format::recognise(file, &head, &reading(None, Symbol::parse("SYMBOL").ok())).err()
+}
+
+/// Reading as nobody said more about it.
+fn reading(map: Option<Arc<Map>>, symbol: Option<Symbol>) -> Options {
+    Options {
+        choice: Choice::Auto,
+        map,
+        symbol,
+        symbol_from: None,
+        currency: Currency::dollar(),
+        ignore_unknown: false,
+        today: Utc::now().date_naive(),
+    }
+}
+
+/// The first rows of a file under a map, as comments.
+fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
+    let map = Map::parse(map).map_err(|error| error.to_string())?;
+    let options = reading(Some(Arc::new(map)), symbol);
+    let head = Head::read(file, &mut &*bytes).map_err(|error| error.to_string())?;
+    let format = Format::recognise(file, &head, &options)?;
+    let (sender, pieces) = sync_channel(64);
+    let mut rows =
+        Collector::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
+    // Whoever collects waits until what it gives away is taken.
+    let (read, stats, pieces) = std::thread::scope(|scope| {
+        let taken = scope.spawn(move || pieces.into_iter().collect::<Vec<Piece>>());
+        let read = format.read(&mut &*bytes, &options, &mut rows);
+        let (stats, _) = rows.finish();
+        (read, stats, taken.join().unwrap_or_default())
+    });
+    read.map_err(|error| error.to_string())?;
+    let mut lines = String::new();
+    for piece in pieces {
+        let bodies = match piece {
+            Piece::Rows(body, _) => vec![body],
+            Piece::Prices(batch, symbols) => {
+                batch.cut(&symbols).frames.into_iter().map(|frame| Body::Prices(frame.series)).collect()
+            }
+        };
+        for body in bodies.iter().filter(|body| !matches!(body, Body::Rejects(_))) {
+            let shown = body.rows_json().map_err(|error| error.to_string())?;
+            for row in shown.as_array().into_iter().flatten().take(SHOWN_ROWS) {
+                lines.push_str(&format!("# {}\n", without_version(row.get("record").unwrap_or(row))));
+            }
+        }
+    }
+    if stats.rejected() > 0 {
+        lines.push_str(&format!("# {} of {} rows would be rejected:\n", stats.rejected(), stats.records));
+        for reject in stats.examples.iter().take(SHOWN_ROWS) {
+            lines.push_str(&format!("# line {}: {}\n", reject.line, shown_line(&reject.message)));
+        }
+    }
+    Ok(lines)
+}
+
+/// A row without what every row of a first load has alike.
+fn without_version(row: &Value) -> Value {
+    let mut row = row.clone();
+    if let Some(fields) = row.as_object_mut() {
+        fields.retain(|name, _| !matches!(name.as_str(), "action" | "observed_at" | "revision"));
+    }
+    row
+}
+
+/// A message on one line of a comment.
+fn shown_line(text: &str) -> String {
+    text.lines().next().map(str::to_owned).unwrap_or_else(|| shown(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests;

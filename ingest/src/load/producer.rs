@@ -1,0 +1,266 @@
+//! The blocking side of a load: reads the inputs one after another and hands their frames to the publisher.
+//!
+//! Each file has one thread that parses and one that encodes. The frames of a prechecked file wait on disk until the whole
+//! file is found good; the next file is read in that time. Every channel is bounded.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use chrono::{DateTime, Utc};
+use tokio::sync::mpsc::Sender;
+
+use crate::batch::accumulator::{Collector, Piece};
+use crate::batch::encode::{Encoded, Encoder};
+use crate::batch::holdings::Holdings;
+use crate::batch::spool::Spool;
+use crate::batch::stats::Stats;
+use crate::format::{Format, Options, ReadError};
+use crate::load::input::{Hashing, Input};
+use crate::load::report::Progress;
+use crate::price::batch::PriceBatch;
+use crate::source::unpack;
+
+/// What happens to the inputs, in their order.
+pub(crate) enum Event {
+    Frame {
+        input: usize,
+        frame: Encoded,
+    },
+    /// All frames of an input were given away.
+    Loaded {
+        input: usize,
+        stats: Stats,
+        holdings: Holdings,
+    },
+    /// An input is refused: with a precheck nothing of it was given away.
+    Refused {
+        input: usize,
+        stats: Stats,
+        reason: String,
+    },
+    /// The load cannot go on.
+    Failed(String),
+}
+
+/// Reads inputs.
+pub(crate) struct Producer {
+    pub inputs: Vec<Input>,
+    pub options: Options,
+    pub observed_at: DateTime<Utc>,
+    /// Share of refused rows, in percent, beyond which a file is refused whole; `None` streams without looking.
+    pub max_reject_percent: Option<f64>,
+    pub progress: Progress,
+    /// Set when the load is to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A file read to its end.
+struct Prepared {
+    input: usize,
+    spool: Spool,
+    stats: Stats,
+    holdings: Holdings,
+}
+
+enum Outcome {
+    Prepared(Box<Prepared>),
+    Event(Box<Event>),
+}
+
+impl Producer {
+    /// Reads every input and sends what happens, until all is done or the receiver is gone.
+    pub(crate) fn run(&self, events: &Sender<Event>) {
+        let (outcomes, prepared) = sync_channel(1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.replay(prepared, events));
+            for (index, input) in self.inputs.iter().enumerate() {
+                self.progress.file(&input.file.label);
+                let outcome = match self.max_reject_percent {
+                    Some(limit) => self.prepare(index, input, limit),
+                    None => self.stream(index, input, events),
+                };
+                let failed = matches!(&outcome, Outcome::Event(event) if matches!(**event, Event::Failed(_)));
+                if outcomes.send(outcome).is_err() || failed || self.stopped() {
+                    break;
+                }
+            }
+            drop(outcomes);
+        });
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Hands a checked file's frames to the publisher while the next file is read.
+    fn replay(&self, prepared: Receiver<Outcome>, events: &Sender<Event>) {
+        for outcome in prepared {
+            let sent = match outcome {
+                Outcome::Event(event) => events.blocking_send(*event).is_ok(),
+                Outcome::Prepared(prepared) => give_away(*prepared, events),
+            };
+            if !sent || self.stopped() {
+                self.stop.store(true, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    fn prepare(&self, index: usize, input: &Input, limit: f64) -> Outcome {
+        let mut spool = Spool::default();
+        let read = self.read(input, &mut |frame| spool.push(frame));
+        let (stats, holdings) = match read {
+            Ok(read) => read,
+            Err(error) => return Outcome::Event(Box::new(refused_or_failed(index, error))),
+        };
+        let mapped = matches!(input.format, Format::Mapped { .. });
+        if let Some(reason) = too_many_rejects(&stats, limit, mapped) {
+            return Outcome::Event(Box::new(Event::Refused { input: index, stats, reason }));
+        }
+        Outcome::Prepared(Box::new(Prepared { input: index, spool, stats, holdings }))
+    }
+
+    fn stream(&self, index: usize, input: &Input, events: &Sender<Event>) -> Outcome {
+        let read = self.read(input, &mut |frame| {
+            let gone = |_| io::Error::other("stopped");
+            events.blocking_send(Event::Frame { input: index, frame }).map_err(gone)
+        });
+        Outcome::Event(Box::new(match read {
+            Ok((stats, holdings)) => Event::Loaded { input: index, stats, holdings },
+            Err(error) => refused_or_failed(index, error),
+        }))
+    }
+
+    /// Reads one file on this thread, encoding on another.
+    fn read(
+        &self,
+        input: &Input,
+        emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send),
+    ) -> Result<(Stats, Holdings), Failure> {
+        let (sender, pieces) = sync_channel::<Piece>(1);
+        let (recycle, spare) = sync_channel::<PriceBatch>(2);
+        let mut rows = Collector::new(&input.file.label, self.observed_at, self.options.today, sender, spare);
+        let broken = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let encoding = scope.spawn(|| encode(pieces, recycle, emit, &broken));
+            let read = unpack::read(&input.file, |reader| {
+                let mut reader = Watched { inner: Hashing::new(reader), producer: self, broken: &broken };
+                let read = input.format.read(&mut reader, &self.options, &mut rows);
+                Ok(read.map(|()| reader.inner.hasher.finalize()))
+            });
+            let (mut stats, holdings) = rows.finish();
+            let encoded =
+                encoding.join().map_err(|_| Failure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
+            stats.rounded += encoded.map_err(Failure::Fatal)?;
+            match read.map_err(ReadError::from).and_then(|read| read) {
+                _ if self.stopped() => Err(Failure::Fatal("stopped".to_owned())),
+                Ok(content) if content == input.content => Ok((stats, holdings)),
+                Ok(_) => Err(Failure::Fatal(format!(
+                    "{} changed while it was read: load it again",
+                    input.file.label
+                ))),
+                Err(error) => Err(Failure::Refused(Box::new(stats), error.to_string())),
+            }
+        })
+    }
+}
+
+enum Failure {
+    Refused(Box<Stats>, String),
+    Fatal(String),
+}
+
+fn refused_or_failed(input: usize, failure: Failure) -> Event {
+    match failure {
+        Failure::Refused(stats, reason) => Event::Refused { input, stats: *stats, reason },
+        Failure::Fatal(reason) => Event::Failed(reason),
+    }
+}
+
+/// Encodes all pieces; the number of prices rounded on the way.
+fn encode(
+    pieces: Receiver<Piece>,
+    recycle: SyncSender<PriceBatch>,
+    emit: &mut (dyn FnMut(Encoded) -> io::Result<()> + Send),
+    broken: &AtomicBool,
+) -> Result<u64, String> {
+    let mut encoder = Encoder::default();
+    for piece in pieces {
+        let mut emitted = Ok(());
+        let encoded = encoder.encode(piece, &mut |frame| {
+            if emitted.is_ok() {
+                emitted = emit(frame);
+            }
+        });
+        let encoded = encoded
+            .map_err(|error| error.to_string())
+            .and_then(|spare| emitted.map(|()| spare).map_err(|error| error.to_string()));
+        match encoded {
+            Ok(spare) => {
+                if let Some(spare) = spare {
+                    // With no room for it, or nobody to fill it, the batch is simply dropped.
+                    let _ = recycle.try_send(spare);
+                }
+            }
+            Err(message) => {
+                broken.store(true, Ordering::Relaxed);
+                return Err(message);
+            }
+        }
+    }
+    Ok(encoder.rounded)
+}
+
+fn too_many_rejects(stats: &Stats, limit: f64, mapped: bool) -> Option<String> {
+    #[expect(clippy::cast_precision_loss, reason = "a share of rows, compared with a limit people choose")]
+    let percent = stats.rejected() as f64 * 100.0 / stats.records.max(1) as f64;
+    (percent > limit).then(|| {
+        let (rejected, records) = (stats.rejected(), stats.records);
+        let of = |reason| stats.rejects.get(reason).copied().unwrap_or_default();
+        let written_otherwise = !mapped && (of("bad_date") + of("bad_number")) * 2 > records;
+        let map = match written_otherwise {
+            true => ", or read it under a map that says how its dates and numbers are written (ingest map FILE)",
+            false => "",
+        };
+        format!("{rejected} of {records} rows cannot be used ({percent:.1} %, at most {limit} % are let pass): nothing of it was loaded; correct the file{map}, or raise --max-reject-percent")
+    })
+}
+
+/// Sends a good file's frames; false when nobody takes them any more.
+fn give_away(prepared: Prepared, events: &Sender<Event>) -> bool {
+    let Prepared { input, spool, stats, holdings } = prepared;
+    let frames = match spool.into_frames() {
+        Ok(frames) => frames,
+        Err(error) => return events.blocking_send(Event::Failed(error.to_string())).is_ok(),
+    };
+    for frame in frames {
+        let event = match frame {
+            Ok(frame) => Event::Frame { input, frame },
+            Err(error) => Event::Failed(format!("cannot read the frames kept aside: {error}")),
+        };
+        if events.blocking_send(event).is_err() {
+            return false;
+        }
+    }
+    events.blocking_send(Event::Loaded { input, stats, holdings }).is_ok()
+}
+
+/// A file's bytes on their way to its reader: counted, hashed, and cut off when the load stops.
+struct Watched<'a, R> {
+    inner: Hashing<R>,
+    producer: &'a Producer,
+    broken: &'a AtomicBool,
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.producer.stopped() || self.broken.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
+        let read = self.inner.read(buffer)?;
+        self.producer.progress.read(read as u64);
+        Ok(read)
+    }
+}

@@ -1,0 +1,138 @@
+//! A run's frames on their way into the log, between its two manifests.
+//!
+//! The start is published first, the completion last, when everything before it is on disk. A frame that is in the log
+//! is not published again.
+
+use std::collections::{BTreeMap, HashSet};
+
+use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name};
+use event_log::shared::Shared;
+use market::event::{InputFrames, Kind, Run, RunState};
+
+use crate::batch::encode::Encoded;
+use crate::load::error::LoadError;
+use crate::log::publisher::{Outgoing, Publisher};
+use crate::log::reader::{InLog, Log};
+
+/// A run that is being published.
+pub(crate) struct Publication<'a> {
+    log: &'a Log,
+    publisher: Publisher,
+    /// Frames that wait to share a message, by kind.
+    waiting: BTreeMap<Kind, Shared>,
+    /// What its next manifest says, but for what is counted here.
+    pub manifest: Run,
+    /// Ids of frames that are in the log.
+    in_log: HashSet<FrameId>,
+    digest: blake3::Hasher,
+    /// Frames by input and kind.
+    frames: BTreeMap<(String, Kind), u64>,
+    /// Frames published.
+    pub published: u64,
+    /// Frames that were in the log already.
+    pub found: u64,
+    /// Messages of this run, those of earlier attempts included.
+    messages: u64,
+}
+
+impl<'a> Publication<'a> {
+    /// A run that begins as `manifest` says, of which some frames are in the log.
+    pub(crate) fn new(log: &'a Log, manifest: Run, in_log: InLog) -> Self {
+        let InLog { frames: in_log, messages } = in_log;
+        Self {
+            log,
+            publisher: log.publisher(),
+            waiting: BTreeMap::new(),
+            messages: messages.get(&manifest.run).copied().unwrap_or_default(),
+            manifest,
+            in_log,
+            digest: blake3::Hasher::new(),
+            frames: BTreeMap::new(),
+            published: 0,
+            found: 0,
+        }
+    }
+
+    /// Publishes a frame, unless it is in the log; a small one waits for others of its kind to share a message with.
+    pub(crate) async fn frame(
+        &mut self,
+        input_digest: &str,
+        label: &str,
+        frame: Encoded,
+    ) -> Result<(), LoadError> {
+        let Encoded { kind, codec, chunk, rows, line, body } = frame;
+        let (source, run) = (self.manifest.source.clone(), self.manifest.run.clone());
+        let id = FrameId::of(&source, input_digest, chunk, &schema_name(kind));
+        let number = self.manifest.chunks;
+        self.digest.update(&id.0);
+        self.manifest.chunks += 1;
+        *self.frames.entry((input_digest.to_owned(), kind)).or_default() += 1;
+        if !self.in_log.insert(id) {
+            self.found += 1;
+            return Ok(());
+        }
+        self.published += 1;
+        let envelope = Envelope {
+            id,
+            kind,
+            version: BODY_VERSION,
+            codec,
+            source,
+            run,
+            chunk: number,
+            rows,
+            file: label.to_owned(),
+            line,
+        };
+        let waiting = self.waiting.entry(kind).or_default();
+        waiting.add(envelope, body)?;
+        if waiting.is_full() {
+            self.send_waiting(kind).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what waits of a kind.
+    async fn send_waiting(&mut self, kind: Kind) -> Result<(), LoadError> {
+        if let Some((headers, body)) = self.waiting.get_mut(&kind).and_then(Shared::take) {
+            self.messages += 1;
+            self.publisher.send(Outgoing { subject: self.log.subject(kind), headers, body }).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until everything published is on disk.
+    pub(crate) async fn drain(&mut self) -> Result<(), LoadError> {
+        for kind in self.waiting.keys().copied().collect::<Vec<_>>() {
+            self.send_waiting(kind).await?;
+        }
+        Ok(self.publisher.drain().await?)
+    }
+
+    /// Publishes the manifest of a state and waits until it is on disk.
+    pub(crate) async fn announce(&mut self, state: RunState) -> Result<(), LoadError> {
+        let mut manifest = self.manifest.clone();
+        manifest.state = state;
+        manifest.digest = self.digest.finalize().to_hex().to_string();
+        manifest.frames = self.input_frames();
+        manifest.messages = Some(self.messages);
+        let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
+        // A run completed once more, with a file that was refused before, is another message.
+        let identity = format!("{run}/{}", manifest.digest);
+        let id = FrameId::of(&source, &identity, state as u64, &schema_name(Kind::Run));
+        let body = Body::Run(Box::new(manifest));
+        let frame = Frame { id, source, run, chunk, file: String::new(), line: 0, body };
+        let (headers, body) = frame.encode()?;
+        self.publisher.send(Outgoing { subject: self.log.subject(Kind::Run), headers, body }).await?;
+        self.drain().await
+    }
+
+    fn input_frames(&self) -> Vec<InputFrames> {
+        let one = |((input, kind), frames): (&(String, Kind), &u64)| InputFrames {
+            input: input.clone(),
+            kind: *kind,
+            frames: *frames,
+        };
+        self.frames.iter().map(one).collect()
+    }
+}

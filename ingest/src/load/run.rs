@@ -1,0 +1,356 @@
+//! One run: the inputs of a load, read and published between two manifests.
+//!
+//! The start is published first and fixes the observation time, so that a resumed run gives equal bytes under equal
+//! frame ids; the completion comes last, when everything before it is on disk. Both name the inputs by digest, by
+//! which a later load finds what it need not publish again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{DateTime, Utc};
+use event_log::frame::{Body, TARGET_BYTES};
+use event_log::stream::StreamSettings;
+use market::event::{Run as Manifest, RunState};
+use process::Shutdown;
+use process::failpoint;
+use process::trace::SPANS;
+use tokio::sync::mpsc;
+
+use crate::batch::accumulator::Piece;
+use crate::batch::coverage::Before;
+use crate::batch::encode::Encoder;
+use crate::batch::holdings::Holdings;
+use crate::batch::stats::Stats;
+use crate::clock::now;
+use crate::format::Options;
+use crate::load::args::LoadArgs;
+use crate::load::error::LoadError;
+use crate::load::input::Input;
+use crate::load::producer::{Event, Producer};
+use crate::load::publication::Publication;
+use crate::load::report::{FileReport, Progress, Summary};
+use crate::log::reader::{InLog, Known, Log, LogError, known};
+use crate::log::run_status::RunStatus;
+use crate::rejects::OpenRejects;
+
+/// What is to be loaded, and how.
+pub(crate) struct Run {
+    /// Hash of source and inputs: the same command is the same run.
+    id: String,
+    source: String,
+    format: String,
+    observed_at: Option<DateTime<Utc>>,
+    inputs: Vec<Input>,
+    options: Options,
+    max_reject_percent: Option<f64>,
+    /// Looks for missing frames of a run that was completed.
+    repair: bool,
+    /// How to load the same again.
+    command: Vec<String>,
+    progress: Progress,
+    shutdown: Shutdown,
+    stop: Arc<AtomicBool>,
+}
+
+impl Run {
+    pub(crate) fn new(
+        args: &LoadArgs,
+        inputs: Vec<Input>,
+        options: Options,
+        progress: Progress,
+        shutdown: Shutdown,
+    ) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let digests = inputs.iter().map(|input| input.digest.as_str());
+        for part in std::iter::once(args.source.as_str()).chain(digests) {
+            hasher.update(&(part.len() as u64).to_be_bytes()).update(part.as_bytes());
+        }
+        Self {
+            id: hasher.finalize().to_hex()[..32].to_owned(),
+            source: args.source.clone(),
+            format: args.map.as_ref().map_or(args.format.name(), |_| "map").to_owned(),
+            observed_at: args.observed_at,
+            inputs,
+            max_reject_percent: (!args.no_precheck).then_some(args.max_reject_percent),
+            repair: args.repair,
+            command: args.command(&options),
+            options,
+            progress,
+            shutdown,
+            stop: Arc::default(),
+        }
+    }
+
+    /// Reads everything and publishes nothing; the log is only asked what it knows, if it answers.
+    pub(crate) async fn try_out(
+        self,
+        settings: &StreamSettings,
+        summary: &mut Summary,
+    ) -> Result<(), LoadError> {
+        summary.run.clone_from(&self.id);
+        let before = match manifests(settings).await {
+            Ok(manifests) => Some(Before::of(manifests.iter().map(|(_, run)| run))),
+            Err(error) => {
+                tracing::warn!("which symbols are new cannot be told: {error}");
+                None
+            }
+        };
+        let mut events = self.produce(self.observed_at.unwrap_or_else(now));
+        let mut total = Stats::default();
+        while let Some(event) = self.next(&mut events).await? {
+            match event {
+                Event::Frame { .. } => summary.frames += 1,
+                Event::Loaded { input, stats, holdings } => {
+                    summary.frames += holdings.into_frames(TARGET_BYTES).len() as u64;
+                    total.add(&stats);
+                    summary.files.push(self.report(input, &stats, None));
+                }
+                Event::Refused { input, stats, reason } => {
+                    summary.files.push(self.report(input, &stats, Some(reason)));
+                }
+                Event::Failed(reason) => return Err(LoadError::Failed(reason)),
+            }
+        }
+        summary.total(&total);
+        summary.compare(&total, before.as_ref());
+        if let (Some(before), false) = (&before, total.retractions.is_empty()) {
+            match Log::existing(settings).await {
+                Ok(log) => self.look_at_retractions(&log, &total, before, summary).await,
+                Err(error) => tracing::warn!("what retractions touch cannot be told: {error}"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says which retractions touch nothing.
+    async fn look_at_retractions(&self, log: &Log, total: &Stats, before: &Before, summary: &mut Summary) {
+        if total.retractions.is_empty() {
+            return;
+        }
+        match total.retractions.untouching(log, &self.source, before, &total.coverage).await {
+            Ok(untouching) => {
+                summary.untouching_retractions = Some(untouching).filter(|untouching| untouching.count > 0);
+            }
+            Err(error) => tracing::warn!("what retractions touch cannot be told: {error}"),
+        }
+    }
+
+    /// Publishes what the log has not.
+    #[tracing::instrument(
+        target = SPANS,
+        name = "load",
+        skip_all,
+        fields(otel.kind = "producer", run = self.id, source = self.source)
+    )]
+    pub(crate) async fn publish(
+        self,
+        settings: &StreamSettings,
+        summary: &mut Summary,
+    ) -> Result<(), LoadError> {
+        summary.run.clone_from(&self.id);
+        let log = Log::open(settings).await?;
+        let manifests = log.manifests().await?;
+        let before = Before::of(manifests.iter().map(|(_, run)| run));
+        let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
+        let mut open_rejects = OpenRejects::of(manifests.iter().map(|(_, run)| run));
+        let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
+        let Known { completed, started, earlier } = known(manifests, &self.id, &self.source, &digests);
+        let undone = |run: &String| Some((run.clone(), standing.undone_by(run)?.to_owned()));
+        if let Some((run, undo)) = earlier.iter().flat_map(|(_, runs)| runs).find_map(undone) {
+            return Err(LoadError::TakenBack { run, undo });
+        }
+        if let Some(completed) = completed.as_ref().filter(|_| !self.repair) {
+            summary.loaded_before(completed);
+            summary.open_rejects = Some(open_rejects.of_source(&self.source));
+            return Ok(());
+        }
+        let in_log = match earlier {
+            Some((sequence, runs)) => log.in_log(sequence, &runs).await?,
+            None => InLog::default(),
+        };
+        summary.resumed = started.is_some();
+        let observed_at =
+            started.as_ref().map(|started| started.observed_at).or(self.observed_at).unwrap_or_else(now);
+        let publication = Publication::new(&log, self.manifest(observed_at), in_log);
+        let mut loading = Loading::new(&self, publication, before);
+        if started.is_none() {
+            loading.publication.announce(RunState::Started).await?;
+        }
+        failpoint!("ingest.begun");
+        let published = loading.everything(summary).await;
+        self.stop.store(true, Ordering::Relaxed);
+        // Whatever happened, what is on the way is either acknowledged or reported.
+        let drained = loading.publication.drain().await;
+        (summary.frames, summary.frames_in_log) = (loading.publication.published, loading.publication.found);
+        published?;
+        drained?;
+        failpoint!("ingest.drained");
+        // A repaired run has its manifest already.
+        if completed.is_none() {
+            loading.complete().await?;
+            open_rejects.add(&loading.publication.manifest);
+        }
+        failpoint!("ingest.completed");
+        summary.total(&loading.total);
+        summary.compare(&loading.total, Some(&loading.before));
+        self.look_at_retractions(&log, &loading.total, &loading.before, summary).await;
+        summary.mended = loading.publication.manifest.mends.len() as u64;
+        summary.open_rejects = Some(open_rejects.of_source(&self.source));
+        Ok(())
+    }
+
+    /// The manifest as the run begins: nothing is counted yet.
+    fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
+        Manifest {
+            files: self.inputs.iter().map(|input| input.file.label.clone()).collect(),
+            inputs: self.inputs.iter().map(|input| input.digest.clone()).collect(),
+            command: self.command.clone(),
+            ..Manifest::begun(self.id.clone(), self.source.clone(), self.format.clone(), observed_at)
+        }
+    }
+
+    /// Starts reading on threads of its own.
+    fn produce(&self, observed_at: DateTime<Utc>) -> mpsc::Receiver<Event> {
+        let (sender, events) = mpsc::channel(8);
+        let producer = Producer {
+            inputs: self.inputs.clone(),
+            options: self.options.clone(),
+            observed_at,
+            max_reject_percent: self.max_reject_percent,
+            progress: self.progress.clone(),
+            stop: self.stop.clone(),
+        };
+        tokio::task::spawn_blocking(move || producer.run(&sender));
+        events
+    }
+
+    /// The next event; an error when the user asked to stop.
+    async fn next(&self, events: &mut mpsc::Receiver<Event>) -> Result<Option<Event>, LoadError> {
+        let mut shutdown = self.shutdown.clone();
+        tokio::select! {
+            biased;
+            () = shutdown.wait() => {
+                self.stop.store(true, Ordering::Relaxed);
+                Err(LoadError::Interrupted)
+            }
+            event = events.recv() => Ok(event),
+        }
+    }
+
+    fn report(&self, input: usize, stats: &Stats, refused: Option<String>) -> FileReport {
+        let input = &self.inputs[input];
+        if refused.is_some() {
+            let report = FileReport::of(&input.file.label, input.format.name(), stats, refused);
+            return FileReport { path: Some(input.file.place()), ..report };
+        }
+        self.progress.done(&input.file.label, stats);
+        let report = FileReport::of(&input.file.label, input.format.name(), stats, None);
+        FileReport { doubles: input.doubles.clone(), ..report }
+    }
+}
+
+/// Every manifest of a log; none of one that does not exist yet.
+async fn manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
+    match Log::existing(settings).await {
+        Err(error) if error.is_absence() => Ok(Vec::new()),
+        log => log?.manifests().await,
+    }
+}
+
+/// A load on its way into the log.
+struct Loading<'a> {
+    run: &'a Run,
+    publication: Publication<'a>,
+    /// What earlier runs had.
+    before: Before,
+    total: Stats,
+    /// Inputs that were loaded.
+    loaded: Vec<usize>,
+    /// Holdings of all files, and the inputs they came from.
+    holdings: Holdings,
+    holding_inputs: Vec<usize>,
+}
+
+impl<'a> Loading<'a> {
+    fn new(run: &'a Run, publication: Publication<'a>, before: Before) -> Self {
+        Self {
+            run,
+            publication,
+            before,
+            total: Stats::default(),
+            loaded: Vec::new(),
+            holdings: Holdings::default(),
+            holding_inputs: Vec::new(),
+        }
+    }
+
+    /// Publishes the frames of all inputs.
+    async fn everything(&mut self, summary: &mut Summary) -> Result<(), LoadError> {
+        let mut events = self.run.produce(self.publication.manifest.observed_at);
+        let mut ended = 0;
+        while let Some(event) = self.run.next(&mut events).await? {
+            ended += usize::from(matches!(event, Event::Loaded { .. } | Event::Refused { .. }));
+            match event {
+                Event::Frame { input, frame } => {
+                    let input = &self.run.inputs[input];
+                    self.publication.frame(&input.digest, &input.file.label, frame).await?;
+                }
+                Event::Loaded { input, stats, holdings } => {
+                    summary.files.push(self.run.report(input, &stats, None));
+                    self.loaded.push(input);
+                    self.total.add(&stats);
+                    if !holdings.is_empty() {
+                        self.holding_inputs.push(input);
+                        self.holdings.append(holdings);
+                    }
+                }
+                Event::Refused { input, stats, reason } => {
+                    summary.files.push(self.run.report(input, &stats, Some(reason)));
+                }
+                Event::Failed(reason) => return Err(LoadError::Failed(reason)),
+            }
+        }
+        // A reader that died says nothing: what it did not reach is not loaded.
+        if ended < self.run.inputs.len() {
+            return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
+        }
+        self.collected_holdings().await
+    }
+
+    /// Publishes the holdings of all files: their input is all files that have some.
+    async fn collected_holdings(&mut self) -> Result<(), LoadError> {
+        let Some(first) = self.holding_inputs.first() else { return Ok(()) };
+        let label = &self.run.inputs[*first].file.label;
+        let mut hasher = blake3::Hasher::new();
+        for input in &self.holding_inputs {
+            hasher.update(self.run.inputs[*input].digest.as_bytes());
+        }
+        let digest = hasher.finalize().to_hex().to_string();
+        let mut frames = Vec::new();
+        let mut encoder = Encoder::default();
+        for rows in std::mem::take(&mut self.holdings).into_frames(TARGET_BYTES) {
+            let line = rows.first().map_or(0, |row| row.line);
+            encoder.encode(Piece::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
+        }
+        for frame in frames {
+            self.publication.frame(&digest, label, frame).await?;
+        }
+        Ok(())
+    }
+
+    /// Publishes the completion, which names what was loaded.
+    async fn complete(&mut self) -> Result<(), LoadError> {
+        let loaded: Vec<&Input> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
+        let manifest = &mut self.publication.manifest;
+        manifest.files = loaded.iter().map(|input| input.file.label.clone()).collect();
+        manifest.inputs = loaded.iter().map(|input| input.digest.clone()).collect();
+        (manifest.rows, manifest.rejects) = (self.total.accepted(), self.total.rejected());
+        manifest.rounded = self.total.rounded;
+        let mends: BTreeSet<String> = loaded.iter().flat_map(|input| input.mends.iter().cloned()).collect();
+        manifest.mends = mends.into_iter().collect();
+        manifest.newest = self.total.coverage.newest();
+        manifest.new_symbols = self.before.new_symbols(&self.total.coverage);
+        self.publication.announce(RunState::Completed).await
+    }
+}

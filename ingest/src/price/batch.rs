@@ -1,0 +1,356 @@
+//! Price rows on their way into frames: collected in batches, grouped by symbol, cut into frames of columns.
+//!
+//! A batch is far larger than a frame, so that a file in date order gives each symbol's bars together too. Grouping
+//! and cutting depend on the rows alone, so the same file gives the same frames.
+
+use std::collections::{HashMap, HashSet};
+
+use event_log::frame::{PriceSeries, TARGET_BYTES};
+use market::bars::{Bar, BarVersion, Bars, MISSING};
+use market::symbol::Symbol;
+
+use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
+
+/// Rows of a batch; the bound of its memory (about 32 MiB).
+pub(crate) const BATCH_ROWS: usize = 512 * 1024;
+/// Versions of a batch; a file that stamps every row with its own time is cut earlier.
+const BATCH_VERSIONS: usize = 60_000;
+/// What a series and a version of its own are taken to need in a frame, when it is cut.
+const SERIES_BYTES: usize = 80;
+const VERSION_BYTES: usize = 40;
+
+/// Index of a symbol in a file's table of symbols.
+pub(crate) type SymbolId = u32;
+
+/// One row; prices are `value / 10^scale`, [`MISSING`] where absent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PriceRow {
+    pub symbol: SymbolId,
+    pub day: i32,
+    pub version: u16,
+    pub scale: u8,
+    pub line: u64,
+    pub open: i64,
+    pub high: i64,
+    pub low: i64,
+    pub close: i64,
+    pub volume: i64,
+}
+
+/// What few feeds have: average price (on the row's scale) and number of trades.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extra {
+    pub vwap: i64,
+    pub trade_count: i64,
+}
+
+/// Rows of one file, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct PriceBatch {
+    rows: Vec<PriceRow>,
+    /// As many as rows, or none.
+    extras: Vec<Extra>,
+    versions: Vec<BarVersion>,
+    known: HashMap<(i64, i64, bool, Option<i32>), u16>,
+}
+
+impl PriceBatch {
+    /// Whether it must be cut before another row.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
+    }
+
+    /// Empties it and keeps its memory: growing anew costs more than sorting.
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+        self.extras.clear();
+        self.versions.clear();
+        self.known.clear();
+    }
+
+    /// Whether it holds nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The first and the last day of its rows.
+    pub(crate) fn days(&self) -> [Option<i32>; 2] {
+        let days = || self.rows.iter().map(|row| row.day);
+        [days().min(), days().max()]
+    }
+
+    /// The symbols of the rows that are no retractions; `None` when none is.
+    pub(crate) fn put(&self) -> Option<HashSet<SymbolId>> {
+        let retracted = |row: &&PriceRow| self.versions[usize::from(row.version)].retracted;
+        let any = self.versions.iter().any(|version| version.retracted);
+        any.then(|| self.rows.iter().filter(|row| !retracted(row)).map(|row| row.symbol).collect())
+    }
+
+    /// Adds a row of a version.
+    pub(crate) fn push(&mut self, row: PriceRow, extra: Option<Extra>, version: BarVersion) {
+        let version = self.version(version);
+        if let Some(extra) = extra {
+            self.extras.resize(self.rows.len(), Extra { vwap: MISSING, trade_count: MISSING });
+            self.extras.push(extra);
+        } else if !self.extras.is_empty() {
+            self.extras.push(Extra { vwap: MISSING, trade_count: MISSING });
+        }
+        self.rows.push(PriceRow { version, ..row });
+    }
+
+    fn version(&mut self, version: BarVersion) -> u16 {
+        // Most files have one version, and the others runs of one.
+        if let Some(row) = self.rows.last().filter(|row| self.versions[usize::from(row.version)] == version) {
+            return row.version;
+        }
+        let key = (version.revision, version.observed_at, version.retracted, version.basis_day);
+        debug_assert!(self.versions.len() <= BATCH_VERSIONS, "a full batch is cut before another row");
+        #[expect(clippy::cast_possible_truncation, reason = "a batch has no more than BATCH_VERSIONS")]
+        let next = self.versions.len() as u16;
+        let index = *self.known.entry(key).or_insert(next);
+        if index == next {
+            self.versions.push(version);
+        }
+        index
+    }
+
+    /// Names the day whose share basis split-adjusted rows are on, where it is known only at the end of the file.
+    pub(crate) fn set_basis_day(&mut self, day: i32) {
+        for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
+            version.basis_day = Some(day);
+        }
+    }
+
+    /// Groups the rows by symbol, in the order of the symbols' names, keeping the file's order within each.
+    pub(crate) fn cut(&self, symbols: &[Symbol]) -> Cut {
+        let mut counts = vec![0u32; symbols.len()];
+        self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);
+        let mut present: Vec<SymbolId> =
+            (0..).take(symbols.len()).filter(|id| counts[*id as usize] > 0).collect();
+        present.sort_unstable_by(|a, b| symbols[*a as usize].cmp(&symbols[*b as usize]));
+        let mut starts = vec![0u32; symbols.len()];
+        let mut sum = 0;
+        for id in &present {
+            starts[*id as usize] = sum;
+            sum += counts[*id as usize];
+        }
+        let mut order = vec![0u32; self.rows.len()];
+        for (index, row) in (0u32..).zip(&self.rows) {
+            let place = &mut starts[row.symbol as usize];
+            order[*place as usize] = index;
+            *place += 1;
+        }
+        let mut cut = Cut::default();
+        let mut rest = order.as_slice();
+        for id in present {
+            let (group, others) = rest.split_at(counts[id as usize] as usize);
+            rest = others;
+            let bar_bytes = self.bar_bytes(group);
+            for part in group.chunks((TARGET_BYTES - SERIES_BYTES) / bar_bytes) {
+                cut.add(self, &symbols[id as usize], part, SERIES_BYTES + part.len() * bar_bytes);
+            }
+        }
+        cut
+    }
+
+    /// What a bar of these rows is taken to need: the finer its prices, the larger their differences. The worst rows
+    /// take less than four times as much, which keeps every frame below a message's limit.
+    fn bar_bytes(&self, group: &[u32]) -> usize {
+        let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
+        let price = 1 + usize::from(finest.max(2)).div_ceil(2);
+        let extra = if self.extras.is_empty() { 0 } else { price + 3 };
+        let version = if self.versions.len() > 64 { VERSION_BYTES } else { 0 };
+        5 + 4 * price + extra + version
+    }
+}
+
+/// A batch cut into frames.
+#[derive(Debug, Default)]
+pub(crate) struct Cut {
+    pub frames: Vec<PriceFrame>,
+    /// Prices whose fraction digits did not fit beside much larger ones of the same symbol.
+    pub rounded: u64,
+}
+
+/// The series of one frame.
+#[derive(Debug, Default)]
+pub(crate) struct PriceFrame {
+    pub series: Vec<PriceSeries>,
+    /// First line of its rows.
+    pub line: u64,
+    bytes: usize,
+}
+
+impl Cut {
+    /// Adds a symbol's rows as one series, to a new frame when the last one is full. A series is never spread over
+    /// frames unless it fills them, so that a frame's line orders the rows of a symbol as the file does.
+    fn add(&mut self, batch: &PriceBatch, symbol: &Symbol, order: &[u32], bytes: usize) {
+        let (bars, rounded) = series(batch, order);
+        self.rounded += rounded;
+        let line = order.first().map_or(0, |index| batch.rows[*index as usize].line);
+        if self.frames.last().is_none_or(|frame| frame.bytes + bytes > TARGET_BYTES) {
+            self.frames.push(PriceFrame { line, ..PriceFrame::default() });
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.line = frame.line.min(line);
+            frame.bytes += bytes;
+            frame.series.push(PriceSeries { symbol: symbol.clone(), bars });
+        }
+    }
+}
+
+/// The columns of the rows `order` names, on the smallest scale that holds them all.
+fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
+    let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
+    let finest = rows().map(|row| row.scale).max().unwrap_or(0);
+    let scale = if fits(batch, order, finest) { finest } else { finest.min(LARGE_SCALE) };
+    let mut bars = Bars { scale: u32::from(scale), ..Bars::default() };
+    reserve(&mut bars, order.len());
+    let mut versions: HashMap<u16, u16> = HashMap::new();
+    let (mut last, mut rounded, mut close) = (None, 0, 0);
+    for index in order {
+        let row = &batch.rows[*index as usize];
+        let version = match last {
+            Some((batch_version, version)) if batch_version == row.version => version,
+            _ => *versions.entry(row.version).or_insert_with(|| {
+                #[expect(clippy::cast_possible_truncation, reason = "its versions are some of the batch's")]
+                let next = bars.versions.len() as u16;
+                bars.versions.push(batch.versions[usize::from(row.version)].clone());
+                next
+            }),
+        };
+        last = Some((row.version, version));
+        let mut at = |value: i64| rescale(value, row.scale, scale, &mut rounded);
+        // A retracted bar repeats the close before it, which costs nothing in a column of differences.
+        close = if row.close == MISSING { close } else { at(row.close) };
+        let extra = batch.extras.get(*index as usize);
+        let bar = Bar {
+            day: row.day,
+            open: at(row.open),
+            high: at(row.high),
+            low: at(row.low),
+            close,
+            volume: row.volume,
+            vwap: extra.map_or(MISSING, |extra| at(extra.vwap)),
+            trade_count: extra.map_or(MISSING, |extra| extra.trade_count),
+        };
+        bars.push(bar, version);
+    }
+    (bars, rounded)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "eight fits")]
+const LARGE_SCALE: u8 = LARGE_PRICE_PLACES as u8;
+
+fn reserve(bars: &mut Bars, rows: usize) {
+    bars.day.reserve_exact(rows);
+    bars.version.reserve_exact(rows);
+    bars.close.reserve_exact(rows);
+    for column in [&mut bars.open, &mut bars.high, &mut bars.low, &mut bars.volume] {
+        column.reserve(rows);
+    }
+}
+
+/// Whether every price of the rows can be held at `scale`; below nine places all can.
+fn fits(batch: &PriceBatch, order: &[u32], scale: u8) -> bool {
+    scale <= LARGE_SCALE
+        || order.iter().all(|index| {
+            let row = &batch.rows[*index as usize];
+            let factor = POW10[usize::from(scale - row.scale)];
+            let vwap = batch.extras.get(*index as usize).map_or(MISSING, |extra| extra.vwap);
+            [row.open, row.high, row.low, row.close, vwap]
+                .iter()
+                .all(|v| *v == MISSING || v.checked_mul(factor).is_some())
+        })
+}
+
+fn rescale(value: i64, from: u8, to: u8, rounded: &mut u64) -> i64 {
+    if value == MISSING || from == to {
+        return value;
+    }
+    if from < to {
+        return value * POW10[usize::from(to - from)];
+    }
+    let divisor = POW10[usize::from(from - to)];
+    let (quotient, rest) = (value / divisor, value % divisor);
+    *rounded += u64::from(rest != 0);
+    if rest.abs() * 2 >= divisor { quotient + rest.signum() } else { quotient }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use market::event::Action;
+
+    use super::*;
+
+    fn symbols(names: &[&str]) -> Vec<Symbol> {
+        names.iter().map(|name| Symbol::parse(name).unwrap()).collect()
+    }
+
+    fn row(symbol: SymbolId, day: i32, close: i64, scale: u8, line: u64) -> PriceRow {
+        PriceRow {
+            symbol,
+            day,
+            version: 0,
+            scale,
+            line,
+            open: MISSING,
+            high: MISSING,
+            low: MISSING,
+            close,
+            volume: 1,
+        }
+    }
+
+    fn version(revision: i64) -> BarVersion {
+        BarVersion::new(revision, Action::Put, DateTime::UNIX_EPOCH, None)
+    }
+
+    #[test]
+    fn rows_are_grouped_by_name_in_file_order() {
+        let mut batch = PriceBatch::default();
+        batch.push(row(0, 1, 15, 1, 2), None, version(0));
+        batch.push(row(1, 1, 7, 0, 3), None, version(0));
+        batch.push(row(0, 2, 200, 2, 4), None, version(1));
+        let cut = batch.cut(&symbols(&["KO", "AAPL"]));
+        assert_eq!(cut.frames.len(), 1);
+        let [first, second] = cut.frames[0].series.as_slice() else { panic!("two series") };
+        assert_eq!((first.symbol.as_str(), second.symbol.as_str()), ("AAPL", "KO"));
+        assert_eq!((second.bars.scale, &second.bars.close), (2, &vec![150, 200]));
+        assert_eq!((&second.bars.version, second.bars.versions.len()), (&vec![0, 1], 2));
+        assert_eq!(cut.frames[0].line, 2);
+    }
+
+    #[test]
+    fn a_symbol_alone_too_large_for_a_frame_is_spread_in_order() {
+        let mut batch = PriceBatch::default();
+        (0..50_000).for_each(|n| batch.push(row(0, n, 1, 0, 2 + n.unsigned_abs() as u64), None, version(0)));
+        let frames = batch.cut(&symbols(&["A"])).frames;
+        assert!(frames.len() > 1);
+        assert!(frames.windows(2).all(|pair| pair[0].line < pair[1].line));
+    }
+
+    #[test]
+    fn huge_prices_cost_their_neighbours_only_the_last_digits() {
+        let mut batch = PriceBatch::default();
+        batch.push(row(0, 1, 5_000_000_000, 0, 2), None, version(0));
+        batch.push(row(0, 2, 12_345_678_915, 10, 3), None, version(0));
+        let cut = batch.cut(&symbols(&["DRYS"]));
+        let bars = &cut.frames[0].series[0].bars;
+        assert_eq!(
+            (bars.scale, &bars.close, cut.rounded),
+            (8, &vec![500_000_000_000_000_000, 123_456_789], 1)
+        );
+    }
+
+    #[test]
+    fn average_and_trades_may_begin_late() {
+        let mut batch = PriceBatch::default();
+        batch.push(row(0, 1, 1, 0, 2), None, version(0));
+        batch.push(row(0, 2, 1, 0, 3), Some(Extra { vwap: 1, trade_count: 9 }), version(0));
+        let frames = batch.cut(&symbols(&["A"])).frames;
+        assert_eq!(frames[0].series[0].bars.trade_count, vec![MISSING, 9]);
+        assert!(frames[0].series[0].bars.pack().unwrap().unpack().is_ok());
+    }
+}

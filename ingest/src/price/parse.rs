@@ -1,0 +1,132 @@
+//! One bar out of its cells: values on one scale, checked for what a bar shows by itself (R28).
+
+use market::bars::{Bar, MISSING};
+use market::measure::merge::{PriceValues, price_fault};
+use market::value::NumberError;
+
+use crate::normalize::{Fault, is_absent, trim};
+use crate::price::fixed_point::{Fixed, POW10, parse_count, parse_price};
+
+/// Cells of a price row, as bytes; an empty or absent one has no value.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct PriceCells<'a> {
+    pub(crate) open: &'a [u8],
+    pub(crate) high: &'a [u8],
+    pub(crate) low: &'a [u8],
+    pub(crate) close: &'a [u8],
+    pub(crate) volume: &'a [u8],
+    pub(crate) vwap: &'a [u8],
+    pub(crate) trade_count: &'a [u8],
+}
+
+/// A bar's values; prices are `value / 10^scale`, [`MISSING`] where absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ScaledBar {
+    pub(crate) scale: u8,
+    pub(crate) open: i64,
+    pub(crate) high: i64,
+    pub(crate) low: i64,
+    pub(crate) close: i64,
+    pub(crate) vwap: i64,
+    pub(crate) volume: i64,
+    pub(crate) trade_count: i64,
+    /// Values whose excess fraction digits were rounded.
+    pub(crate) rounded: u64,
+}
+
+/// A cell without a value.
+const ABSENT: Fixed = Fixed { mantissa: MISSING, scale: 0, rounded: false };
+
+impl ScaledBar {
+    /// A retraction's bar: no values.
+    pub(crate) const VOID: Self = Self {
+        scale: 0,
+        open: MISSING,
+        high: MISSING,
+        low: MISSING,
+        close: MISSING,
+        vwap: MISSING,
+        volume: MISSING,
+        trade_count: MISSING,
+        rounded: 0,
+    };
+
+    /// Reads and checks a bar.
+    pub(crate) fn read(cells: &PriceCells<'_>) -> Result<Self, Fault> {
+        let close = value("close", cells.close, parse_price)?;
+        if close.mantissa == MISSING {
+            return Err(Fault::missing("close"));
+        }
+        let open = unless_zero(value("open", cells.open, parse_price)?);
+        let high = unless_zero(value("high", cells.high, parse_price)?);
+        let low = unless_zero(value("low", cells.low, parse_price)?);
+        let vwap = unless_zero(value("vwap", cells.vwap, parse_price)?);
+        let volume = value("volume", cells.volume, parse_count)?;
+        let trade_count = value("trade_count", cells.trade_count, parse_count)?;
+        let scale = close.scale.max(open.scale).max(high.scale).max(low.scale).max(vwap.scale);
+        let rounded =
+            [open, high, low, close, vwap, volume, trade_count].iter().map(|v| u64::from(v.rounded)).sum();
+        let bar = Self {
+            scale,
+            open: at_scale(open, scale)?,
+            high: at_scale(high, scale)?,
+            low: at_scale(low, scale)?,
+            close: at_scale(close, scale)?,
+            vwap: at_scale(vwap, scale)?,
+            volume: volume.mantissa,
+            trade_count: trade_count.mantissa,
+            rounded,
+        };
+        bar.check()
+    }
+
+    /// Refuses a bar that is impossible by itself; the integers decide, the rule says why.
+    fn check(self) -> Result<Self, Fault> {
+        let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
+        let negative = |value: i64| value < 0 && value != MISSING;
+        let inverted = high < low && high != MISSING;
+        if close > 0 && !inverted && ![open, high, low, vwap, volume].into_iter().any(negative) {
+            return Ok(self);
+        }
+        let bar = Bar { day: 0, open, high, low, close, volume, vwap, trade_count };
+        let fault = price_fault(&PriceValues::of(&bar, u32::from(self.scale)));
+        fault.map_or(Ok(self), |fault| Err(Fault::rule(fault)))
+    }
+}
+
+/// Vendors write 0 for an open, high or low they do not know; a close of 0 is a fault.
+fn unless_zero(price: Fixed) -> Fixed {
+    if price.mantissa == 0 { ABSENT } else { price }
+}
+
+fn at_scale(price: Fixed, scale: u8) -> Result<i64, Fault> {
+    if price.scale == scale || price.mantissa == MISSING {
+        return Ok(price.mantissa);
+    }
+    price.mantissa.checked_mul(POW10[usize::from(scale - price.scale)]).ok_or_else(|| {
+        let message =
+            "the row's prices differ so much in size and digits that no one scale holds them: round them";
+        Fault::new("number_too_large", message)
+    })
+}
+
+#[inline]
+fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<Fixed, NumberError>) -> Result<Fixed, Fault> {
+    if cell.is_empty() {
+        return Ok(ABSENT);
+    }
+    parse(cell).or_else(|_| value_slowly(column, trim(cell), parse))
+}
+
+/// Words for absence, and blanks around a number.
+#[cold]
+fn value_slowly(
+    column: &str,
+    cell: &[u8],
+    parse: fn(&[u8]) -> Result<Fixed, NumberError>,
+) -> Result<Fixed, Fault> {
+    if is_absent(cell) {
+        return Ok(ABSENT);
+    }
+    parse(cell).map_err(|error| Fault::number(column, cell, error))
+}

@@ -1,0 +1,269 @@
+//! `ingest freshness`: how old the newest data of every feed is, in the market's time.
+//!
+//! Only the hours of session days count, so that no feed is late over a weekend or a holiday.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono_tz::America::New_York;
+use clap::Args;
+use event_log::stream::StreamSettings;
+use market::event::{Kind, Run, RunState};
+use market::measure::calendar::{is_session, new_york_date, sessions_between};
+use serde::Serialize;
+
+use crate::load::checked_time;
+use crate::log::reader::{Log, LogError};
+use crate::log::run_status::{RunStatus, is_undo};
+use crate::normalize::parse_duration;
+
+/// Says how old the newest data of every feed is.
+///
+/// Prices and sessions are judged by their newest day, all other kinds by their last load. Only hours of session days
+/// count: a price of Friday is none old on Sunday, and ten hours old on Monday at ten in New York. Runs that were taken
+/// back do not count.
+///
+/// Exit codes: 0 all fresh; 1 some are older than --warn; 2 some are older than --error, or nothing was loaded; 3 NATS
+/// unreachable.
+#[derive(Debug, Clone, Args)]
+pub struct FreshnessArgs {
+    /// Only this feed
+    #[arg(long)]
+    pub source: Option<String>,
+    /// Kinds that the exit code is about
+    #[arg(long = "kind", value_name = "KIND", default_values = ["price", "session"])]
+    pub kinds: Vec<Kind>,
+    /// Age that is worth a look: 26h, 90m, 2d
+    #[arg(long, default_value = "26h", value_parser = parse_duration)]
+    pub warn: Duration,
+    /// Age that is too much
+    #[arg(long, default_value = "50h", value_parser = parse_duration)]
+    pub error: Duration,
+    /// The moment to judge at (RFC 3339); default: now
+    #[arg(long, value_parser = checked_time)]
+    pub at: Option<DateTime<Utc>>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Whether a feed's data is as new as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// No older than `--warn`.
+    Fresh,
+    /// Older than `--warn`, no older than `--error`.
+    Warn,
+    /// Older than `--error`.
+    Error,
+}
+
+/// The newest data of one source and kind.
+#[derive(Debug, Clone, Serialize)]
+pub struct Feed {
+    /// The feed it was loaded as.
+    pub source: String,
+    /// What its rows are; refused rows are no feed.
+    pub kind: Kind,
+    /// The newest day of its rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<NaiveDate>,
+    /// When the log took its last run.
+    pub loaded: DateTime<Utc>,
+    /// Age in hours of session days.
+    pub age_hours: f64,
+    /// Sessions that began since.
+    pub age_sessions: i32,
+    /// By the age in hours, also where the exit code is not about it.
+    pub verdict: Verdict,
+    /// Whether the exit code is about it.
+    pub judged: bool,
+}
+
+/// Every feed's newest data.
+#[derive(Debug, Clone, Serialize)]
+pub struct Freshness {
+    /// The moment judged at.
+    pub at: DateTime<Utc>,
+    /// One for each source and kind, in this order; empty when nothing asked for was loaded.
+    pub feeds: Vec<Feed>,
+    /// Sources of the log, when the one asked for is none of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub known_sources: Vec<String>,
+}
+
+/// Judges every feed of the log.
+pub async fn freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Result<Freshness, LogError> {
+    let manifests = match Log::existing(settings).await {
+        Err(error) if error.is_absence() => Vec::new(),
+        log => log?.dated_manifests().await?,
+    };
+    Ok(judge(args, &manifests, args.at.unwrap_or_else(Utc::now)))
+}
+
+/// The newest day of a feed's rows, and its last load.
+type Newest = (Option<NaiveDate>, DateTime<Utc>);
+
+fn judge(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, Run)], at: DateTime<Utc>) -> Freshness {
+    let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
+    let runs = manifests.iter().filter(|(_, run)| {
+        run.state == RunState::Completed && !is_undo(run) && standing.undone_by(&run.run).is_none()
+    });
+    let mut newest: BTreeMap<(&str, Kind), Newest> = BTreeMap::new();
+    for (loaded, run) in runs {
+        for kind in run.frames.iter().map(|frames| frames.kind).filter(|kind| *kind != Kind::Reject) {
+            let feed = newest.entry((run.source.as_str(), kind)).or_insert((None, *loaded));
+            *feed = (feed.0.max(run.newest.get(&kind).copied()), feed.1.max(*loaded));
+        }
+    }
+    let wanted = |source: &str| args.source.as_deref().is_none_or(|wanted| wanted == source);
+    let feeds: Vec<Feed> = newest
+        .iter()
+        .filter(|((source, _), _)| wanted(source))
+        .map(|((source, kind), (newest, loaded))| Feed::of(args, source, *kind, *newest, *loaded, at))
+        .collect();
+    let mut known_sources: Vec<String> = newest.keys().map(|(source, _)| (*source).to_owned()).collect();
+    known_sources.dedup();
+    Freshness { at, known_sources: if feeds.is_empty() { known_sources } else { Vec::new() }, feeds }
+}
+
+impl Feed {
+    fn of(
+        args: &FreshnessArgs,
+        source: &str,
+        kind: Kind,
+        newest: Option<NaiveDate>,
+        loaded: DateTime<Utc>,
+        at: DateTime<Utc>,
+    ) -> Self {
+        let session = newest.filter(|_| matches!(kind, Kind::Price | Kind::Session));
+        let since = session.map_or(loaded, end_of);
+        let age = session_time(since, at);
+        let verdict = match age.to_std().unwrap_or_default() {
+            age if age > args.error => Verdict::Error,
+            age if age > args.warn => Verdict::Warn,
+            _ => Verdict::Fresh,
+        };
+        #[expect(clippy::cast_precision_loss, reason = "an age for people")]
+        let age_hours = age.num_minutes() as f64 / 60.0;
+        Self {
+            source: source.to_owned(),
+            kind,
+            newest,
+            loaded,
+            age_hours,
+            age_sessions: sessions_between(session.unwrap_or(new_york_date(loaded)), new_york_date(at)),
+            verdict,
+            judged: args.kinds.contains(&kind),
+        }
+    }
+}
+
+impl Freshness {
+    /// 0 fresh, 1 a warning, 2 an error or nothing to judge.
+    pub fn exit_code(&self) -> u8 {
+        let judged = self.feeds.iter().filter(|feed| feed.judged);
+        match judged.map(|feed| feed.verdict).max() {
+            Some(Verdict::Fresh) => 0,
+            Some(Verdict::Warn) => 1,
+            Some(Verdict::Error) | None => 2,
+        }
+    }
+
+    /// A table for people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        if self.feeds.is_empty() {
+            let known = self.known_sources.join(", ");
+            let known =
+                if known.is_empty() { "the log is empty".to_owned() } else { format!("known: {known}") };
+            return writeln!(text, "nothing was loaded of this source; {known}");
+        }
+        let width = self.feeds.iter().map(|feed| feed.source.len()).max().unwrap_or_default();
+        for feed in &self.feeds {
+            let newest = feed.newest.map_or_else(|| "-".to_owned(), |date| date.to_string());
+            let verdict = match (feed.judged, feed.verdict) {
+                (false, _) => "",
+                (true, Verdict::Fresh) => "fresh",
+                (true, Verdict::Warn) => "LATE",
+                (true, Verdict::Error) => "TOO LATE",
+            };
+            let loaded = feed.loaded.format("%Y-%m-%d %H:%M");
+            writeln!(
+                text,
+                "{:<width$}  {:<12}  newest {newest:<10}  loaded {loaded}  {:>7.1} h, {} sessions  {verdict}",
+                feed.source,
+                feed.kind.as_str(),
+                feed.age_hours,
+                feed.age_sessions
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The time of session days between two moments; none when the first is the later one.
+fn session_time(from: DateTime<Utc>, to: DateTime<Utc>) -> TimeDelta {
+    let mut total = TimeDelta::zero();
+    let mut date = new_york_date(from);
+    let last = new_york_date(to);
+    while date <= last {
+        if is_session(date) {
+            let (begin, end) = (start_of(date).max(from), end_of(date).min(to));
+            total += (end - begin).max(TimeDelta::zero());
+        }
+        date = tomorrow(date);
+    }
+    total
+}
+
+fn end_of(date: NaiveDate) -> DateTime<Utc> {
+    start_of(tomorrow(date))
+}
+
+fn tomorrow(date: NaiveDate) -> NaiveDate {
+    date.checked_add_days(Days::new(1)).unwrap_or(NaiveDate::MAX)
+}
+
+/// Midnight in New York; the clocks there never skip it.
+fn start_of(date: NaiveDate) -> DateTime<Utc> {
+    let midnight = date.and_time(NaiveTime::MIN);
+    New_York.from_local_datetime(&midnight).earliest().map_or(midnight.and_utc(), |time| time.to_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hours(from: &str, to: &str) -> i64 {
+        session_time(from.parse().unwrap(), to.parse().unwrap()).num_hours()
+    }
+
+    #[test]
+    fn a_weekend_makes_nothing_old() {
+        let friday = end_of("2024-03-15".parse().unwrap());
+        let at = |to: &str| session_time(friday, to.parse().unwrap()).num_hours();
+        assert_eq!(at("2024-03-17T20:00:00Z"), 0);
+        assert_eq!(at("2024-03-18T14:00:00Z"), 10);
+        assert_eq!(at("2024-03-19T14:00:00Z"), 34);
+        // Good Friday.
+        assert_eq!(hours("2024-03-29T04:00:00Z", "2024-04-01T04:00:00Z"), 0);
+        assert_eq!(hours("2024-03-18T14:00:00Z", "2024-03-17T14:00:00Z"), 0);
+    }
+
+    #[test]
+    fn a_day_is_as_long_as_it_is_when_the_clocks_change() {
+        // The Sunday itself is no session; the hours of the days around it are New York's.
+        assert_eq!(start_of("2024-03-08".parse().unwrap()).to_rfc3339(), "2024-03-08T05:00:00+00:00");
+        assert_eq!(start_of("2024-03-11".parse().unwrap()).to_rfc3339(), "2024-03-11T04:00:00+00:00");
+    }
+}

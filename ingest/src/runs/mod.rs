@@ -1,0 +1,7 @@
+//! Commands over past runs: verify, undo, freshness, inspect, export and import.
+
+pub mod archive;
+pub mod freshness;
+pub mod inspect;
+pub mod undo;
+pub mod verify;

@@ -1,0 +1,164 @@
+//! Bars that a run put, against all others of its source.
+
+use std::collections::{BTreeMap, HashSet};
+
+use event_log::frame::{Body, Frame, PriceSeries};
+use market::bars::{Bar, BarVersion, Bars, BarsError, Dictionary, MISSING, date_of};
+use market::event::Kind;
+use market::symbol::Symbol;
+
+use super::changes::Changes;
+use super::frames::Frames;
+use super::scope::Scope;
+use crate::load::error::LoadError;
+
+/// Bars of the run looked at together, which bounds the memory; the log is read twice for each part.
+const PART: u64 = 1_500_000;
+/// Bars of a frame: each may have a version of its own.
+const BARS: usize = 3_000;
+
+/// What becomes of the run's bars; their new versions are added to `frames`.
+pub(super) async fn changes(scope: &Scope<'_>, bars: u64, frames: &mut Frames) -> Result<Changes, LoadError> {
+    let mut changes = Changes::default();
+    let parts = bars.div_ceil(PART);
+    for part in 0..parts {
+        let mut table = Table { part, parts, ..Table::default() };
+        scope.own(Kind::Price, |frame| series(&frame).for_each(|series| table.put(series))).await?;
+        scope.others(Kind::Price, |frame| series(&frame).for_each(|series| table.compare(series))).await?;
+        for series in table.undo(&mut changes).map_err(|error| LoadError::Failed(error.to_string()))? {
+            frames.push(Body::Prices(vec![series]))?;
+        }
+    }
+    Ok(changes)
+}
+
+fn series(frame: &Frame) -> impl Iterator<Item = &PriceSeries> {
+    let series = if let Body::Prices(series) = &frame.body { series.as_slice() } else { &[] };
+    series.iter()
+}
+
+/// Bars of one symbol: those of the run, and all others of their days.
+#[derive(Debug, Default)]
+struct Touched {
+    own: Vec<Bars>,
+    days: HashSet<i32>,
+    other: Vec<Bars>,
+}
+
+/// Everything the run touched, by symbol.
+#[derive(Debug, Default)]
+struct Table {
+    part: u64,
+    parts: u64,
+    touched: BTreeMap<Symbol, Touched>,
+}
+
+impl Table {
+    /// Adds bars of the run.
+    fn put(&mut self, series: &PriceSeries) {
+        if part_of(&series.symbol, self.parts) == self.part {
+            let touched = self.touched.entry(series.symbol.clone()).or_default();
+            touched.days.extend(&series.bars.day);
+            touched.own.push(series.bars.clone());
+        }
+    }
+
+    /// Compares bars of another run.
+    fn compare(&mut self, series: &PriceSeries) {
+        let Some(touched) = self.touched.get_mut(&series.symbol) else { return };
+        let bars = &series.bars;
+        let same_days = (0..bars.len()).filter(|index| touched.days.contains(&bars.day[*index]));
+        for index in same_days.collect::<Vec<_>>().chunk_by(|a, b| a + 1 == *b) {
+            if let (Some(first), Some(last)) = (index.first(), index.last()) {
+                touched.other.push(bars.slice(*first..last + 1));
+            }
+        }
+    }
+
+    /// The bars that take the run back, in series of a frame each.
+    fn undo(self, changes: &mut Changes) -> Result<Vec<PriceSeries>, BarsError> {
+        let mut all = Vec::new();
+        for (symbol, touched) in self.touched {
+            let mut own = Bars::merge_all(touched.own)?;
+            let mut other = Bars::merge_all(touched.other)?;
+            let scale = own.scale.max(other.scale);
+            own.rescale(scale)?;
+            other.rescale(scale)?;
+            let undone = undo_symbol(&symbol, &own, &other, changes);
+            for bars in undone.chunks(BARS) {
+                all.push(PriceSeries { symbol: symbol.clone(), bars: columns(bars, scale)? });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The part a symbol belongs to.
+fn part_of(symbol: &Symbol, parts: u64) -> u64 {
+    let hash = blake3::hash(symbol.as_str().as_bytes());
+    let first = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
+    first % parts.max(1)
+}
+
+/// The new versions of a symbol's bars; both sets are sorted by day and on one scale.
+fn undo_symbol(symbol: &Symbol, own: &Bars, other: &Bars, changes: &mut Changes) -> Vec<(Bar, BarVersion)> {
+    let mut undone = Vec::new();
+    for index in 0..own.len() {
+        let (bar, version) = (own.bar(index), own.version_of(index));
+        let found = other.day.binary_search(&bar.day).ok();
+        let stood = found.map(|index| (other.bar(index), other.version_of(index)));
+        let live = stood.filter(|(_, stood)| !stood.retracted);
+        let change = match (stood, live) {
+            (Some((_, stood)), _) if version.rank() < stood.rank() => {
+                changes.corrected_since += 1;
+                continue;
+            }
+            (_, Some((before, stood)))
+                if version.retracted || !says_the_same(bar, version, before, stood) =>
+            {
+                changes.restored += 1;
+                (
+                    before,
+                    BarVersion {
+                        revision: version.revision,
+                        observed_at: version.observed_at + 1,
+                        ..stood.clone()
+                    },
+                )
+            }
+            (_, None) if !version.retracted => {
+                changes.retracted += 1;
+                (void(bar.day), BarVersion { retracted: true, ..version.clone() })
+            }
+            _ => {
+                changes.unchanged += 1;
+                continue;
+            }
+        };
+        let what = if change.1.retracted { "retracted" } else { "as it stood before" };
+        changes.example(|| format!("{symbol}|{}: {what}", date_of(bar.day)));
+        undone.push(change);
+    }
+    undone
+}
+
+fn says_the_same(bar: Bar, version: &BarVersion, before: Bar, stood: &BarVersion) -> bool {
+    bar == before && version.basis_day == stood.basis_day
+}
+
+/// A retraction's bar has no values; a close is a difference to the one before it, so none costs nothing.
+fn void(day: i32) -> Bar {
+    let none = MISSING;
+    Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }
+}
+
+fn columns(bars: &[(Bar, BarVersion)], scale: u32) -> Result<Bars, BarsError> {
+    let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, Dictionary::default());
+    for (bar, version) in bars {
+        // Place and frame are where the new version stands, not where the old one stood.
+        let version = BarVersion { line: 0, frame: [0; 16], ..version.clone() };
+        let index = dictionary.index(&mut columns.versions, &version)?;
+        columns.push(*bar, index);
+    }
+    Ok(columns)
+}

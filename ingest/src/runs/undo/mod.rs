@@ -1,0 +1,213 @@
+//! `ingest undo`: takes back what a run put into the log.
+//!
+//! Nothing is edited: an undo is a run of its own, which publishes the version that stood before for every row that
+//! nobody corrected since, and a retraction where none did. It reads the log up to its own start, so that the same undo
+//! gives the same frames whenever it is resumed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use event_log::stream::StreamSettings;
+use market::event::{Kind, Run, RunState};
+use process::failpoint;
+use serde::Serialize;
+
+use crate::clock::now;
+use crate::load::error::LoadError;
+use crate::load::publication::Publication;
+use crate::log::reader::Log;
+use crate::suggest::nearest;
+
+mod bars;
+mod changes;
+mod frames;
+mod records;
+mod scope;
+use crate::log::run_status::UNDO_FORMAT;
+pub use changes::Changes;
+use frames::Frames;
+use scope::Scope;
+
+/// Takes back what a run put into the log.
+///
+/// For every row of the run that nobody has corrected since, the version that stood before it is published again; a row
+/// that the run introduced is retracted. What would change is said first. Undoing the undo brings the run back.
+///
+/// Rows that are loaded later count again if they are observed later or have a greater revision than the run's.
+///
+/// Exit codes: 0 taken back; 2 there is no such run, or it was taken back before; 3 NATS unreachable.
+#[derive(Debug, Clone, Args)]
+pub struct UndoArgs {
+    /// The run, as `ingest runs` lists it
+    pub run: String,
+    /// Say what would change, publish nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print what changed as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl UndoArgs {
+    /// Reads what an undo's manifest says; `None` when it is another command.
+    pub(crate) fn of_command(command: &[String]) -> Option<Self> {
+        match command {
+            [name, run] if name == UNDO_FORMAT => {
+                Some(Self { run: run.clone(), dry_run: false, json: false })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an undo came to.
+#[derive(Debug, Default, Serialize)]
+pub struct Undone {
+    /// The run that is taken back.
+    pub run: String,
+    /// The run that takes it back.
+    pub undo: String,
+    /// The source of both runs.
+    pub source: String,
+    /// Nothing was published: the figures say what would change.
+    pub dry_run: bool,
+    /// What becomes of its rows, by kind; a kind it put no rows of is not there.
+    pub kinds: BTreeMap<Kind, Changes>,
+    /// Frames published.
+    pub frames: u64,
+    /// Frames that were in the log already.
+    pub frames_in_log: u64,
+}
+
+impl Undone {
+    /// What changes, for people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let verb = if self.dry_run { "would be taken back" } else { "is taken back" };
+        writeln!(text, "run {} of source {} {verb} by run {}:", self.run, self.source, self.undo)?;
+        if self.kinds.is_empty() {
+            writeln!(text, "  it put no rows into the log")?;
+        }
+        if !self.kinds.is_empty()
+            && self.kinds.values().all(|changes| changes.restored + changes.retracted == 0)
+        {
+            writeln!(text, "  warning: nothing changes, for nothing of it counts any more")?;
+        }
+        for (kind, changes) in &self.kinds {
+            let Changes { restored, retracted, corrected_since, unchanged, examples } = changes;
+            writeln!(
+                text,
+                "  {kind}: {restored} as they stood before, {retracted} retracted, {corrected_since} corrected since stay, {unchanged} that changed nothing stay"
+            )?;
+            examples.iter().try_for_each(|example| writeln!(text, "    {example}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes a run back. `repair` publishes what the log has lost of an undo that was completed.
+pub async fn undo(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> Result<Undone, LoadError> {
+    let log = Log::existing(settings).await?;
+    let manifests: Vec<Run> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
+    let Some(run) = manifests.iter().find(|run| run.run == args.run && run.pull.is_none()) else {
+        let known = manifests.iter().filter(|run| run.pull.is_none()).map(|run| run.run.as_str());
+        let begun = known.clone().find(|run| args.run.len() > 3 && run.starts_with(&args.run));
+        let near = begun.or_else(|| nearest(&args.run, known));
+        let near = near.map(|run| format!(", perhaps {run}")).unwrap_or_default();
+        return Err(LoadError::Failed(format!("the log has no run {}{near}; see: ingest runs", args.run)));
+    };
+    let id = undo_id(&run.run);
+    let of_undo = |state| manifests.iter().find(|run| run.run == id && run.state == state);
+    if of_undo(RunState::Completed).is_some() && !repair {
+        let message =
+            format!("run {} was taken back before, by run {id}: `ingest undo {id}` brings it back", run.run);
+        return Err(LoadError::Failed(message));
+    }
+    let started = of_undo(RunState::Started).map(|started| started.observed_at);
+    let undoing = Undoing { log: &log, run, id: &id };
+    if args.dry_run {
+        return Ok(undoing.changes(u64::MAX).await?.1);
+    }
+    undoing.publish(started, of_undo(RunState::Completed).is_some()).await
+}
+
+/// The run that takes another one back: the same command is the same run.
+fn undo_id(run: &str) -> String {
+    blake3::hash(format!("undo {run}").as_bytes()).to_hex()[..32].to_owned()
+}
+
+/// One undo at work.
+struct Undoing<'a> {
+    log: &'a Log,
+    run: &'a Run,
+    id: &'a str,
+}
+
+impl Undoing<'_> {
+    async fn publish(&self, started: Option<DateTime<Utc>>, completed: bool) -> Result<Undone, LoadError> {
+        let known = self.log.in_log(1, &[self.id.to_owned()].into()).await?;
+        let manifest = self.manifest(started.unwrap_or_else(now));
+        let mut publication = Publication::new(self.log, manifest, known);
+        if started.is_none() {
+            publication.announce(RunState::Started).await?;
+        }
+        failpoint!("ingest.begun");
+        let (frames, mut undone) = self.changes(self.start().await?).await?;
+        tracing::info!("{}", undone.text().trim_end());
+        let digest = publication.manifest.inputs.concat();
+        publication.manifest.rows = frames.rows;
+        for frame in frames.encoded {
+            publication.frame(&digest, "", frame).await?;
+        }
+        publication.drain().await?;
+        failpoint!("ingest.drained");
+        if !completed {
+            publication.announce(RunState::Completed).await?;
+        }
+        failpoint!("ingest.completed");
+        (undone.dry_run, undone.frames, undone.frames_in_log) =
+            (false, publication.published, publication.found);
+        Ok(undone)
+    }
+
+    fn manifest(&self, observed_at: DateTime<Utc>) -> Run {
+        Run {
+            files: vec![self.run.run.clone()],
+            inputs: vec![blake3::hash(self.id.as_bytes()).to_hex().to_string()],
+            command: vec![UNDO_FORMAT.to_owned(), self.run.run.clone()],
+            new_symbols: Some(Vec::new()),
+            ..Run::begun(self.id.to_owned(), self.run.source.clone(), UNDO_FORMAT.to_owned(), observed_at)
+        }
+    }
+
+    /// The sequence of this undo's own start.
+    async fn start(&self) -> Result<u64, LoadError> {
+        let manifests = self.log.manifests().await?;
+        let start = manifests.iter().find(|(_, run)| run.run == self.id).map(|(sequence, _)| *sequence);
+        start.ok_or_else(|| LoadError::Failed("the start of the undo is not in the log".to_owned()))
+    }
+
+    /// What changes, from the messages before a sequence.
+    async fn changes(&self, before: u64) -> Result<(Frames, Undone), LoadError> {
+        let scope = Scope { log: self.log, run: self.run, before };
+        let mut frames = Frames::default();
+        let mut kinds = BTreeMap::new();
+        for (kind, rows) in scope.rows_put().await? {
+            let changes = match kind {
+                Kind::Price => bars::changes(&scope, rows, &mut frames).await?,
+                kind => records::changes_of(kind, &scope, &mut frames).await?,
+            };
+            kinds.insert(kind, changes);
+        }
+        let (run, undo, source) = (self.run.run.clone(), self.id.to_owned(), self.run.source.clone());
+        Ok((frames, Undone { run, undo, source, dry_run: true, kinds, frames: 0, frames_in_log: 0 }))
+    }
+}

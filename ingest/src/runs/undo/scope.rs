@@ -1,0 +1,51 @@
+//! What an undo looks at: the frames of a run, and those of all others of its source, up to the undo's own start.
+
+use std::collections::BTreeMap;
+
+use event_log::frame::{Envelope, Frame};
+use market::event::{Kind, Run};
+
+use crate::log::reader::{Log, LogError};
+
+/// A run among the frames of its source.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub log: &'a Log,
+    pub run: &'a Run,
+    /// Messages from this sequence on came too late to be looked at.
+    pub before: u64,
+}
+
+impl Scope<'_> {
+    /// How many rows the run put, by kind.
+    pub(super) async fn rows_put(&self) -> Result<BTreeMap<Kind, u64>, LogError> {
+        let mut rows: BTreeMap<Kind, u64> = BTreeMap::new();
+        let kinds: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| is_data(*kind)).collect();
+        let count = |envelope: &Envelope| {
+            if self.is_own(envelope) {
+                *rows.entry(envelope.kind).or_default() += envelope.rows;
+            }
+        };
+        self.log.envelopes(&kinds, self.before, count).await?;
+        Ok(rows)
+    }
+
+    /// Every frame of the run of a kind.
+    pub(super) async fn own(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
+        self.log.frames(kind, self.before, |envelope| self.is_own(envelope), each).await
+    }
+
+    /// Every frame of a kind that other runs of the source put.
+    pub(super) async fn others(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
+        let wanted = |envelope: &Envelope| envelope.source == self.run.source && !self.is_own(envelope);
+        self.log.frames(kind, self.before, wanted, each).await
+    }
+
+    fn is_own(&self, envelope: &Envelope) -> bool {
+        envelope.run == self.run.run
+    }
+}
+
+fn is_data(kind: Kind) -> bool {
+    !matches!(kind, Kind::Decision | Kind::Reject | Kind::Run)
+}

@@ -1,0 +1,350 @@
+//! `ingest verify` and `ingest resume`: what the manifests promise against what the log has.
+//!
+//! A completed run's manifest names how many frames of each kind were cut from each input; cutting is deterministic,
+//! so their ids follow, and a frame that is missing is published again from the same files.
+
+use std::collections::{HashMap, HashSet};
+
+use clap::Args;
+use event_log::frame::{Frame, FrameId, schema_name};
+use event_log::stream::StreamSettings;
+use market::event::{Kind, Run, RunState};
+use process::Shutdown;
+use serde::Serialize;
+
+use crate::load::error::LoadError;
+use crate::load::report::Summary;
+use crate::load::{LoadArgs, load};
+use crate::log::reader::{Log, LogError};
+use crate::log::run_status::RunStatus;
+use crate::runs::undo::{UndoArgs, Undone, undo};
+
+/// Compares the log with the manifests of its runs, and publishes again what is missing.
+///
+/// Every message is read and decoded, so that damage shows. Missing frames are cut again from the files the run was
+/// loaded from, when those are where they were. Runs that were interrupted are named; `ingest resume` ends them.
+///
+/// Exit codes: 0 the log is whole, or is again; 1 something is missing or damaged, or there is no log; 3 NATS unreachable.
+#[derive(Debug, Clone, Args)]
+pub struct VerifyArgs {
+    /// Only report, publish nothing
+    #[arg(long)]
+    pub check_only: bool,
+    /// Print the findings as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Goes on with interrupted runs, from the files they were loading.
+///
+/// Exit codes: as for `ingest load`; 0 when no run was interrupted.
+#[derive(Debug, Clone, Args)]
+pub struct ResumeArgs {
+    /// Only this run
+    pub run: Option<String>,
+    /// Print each run's summary as one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a verification found.
+#[derive(Debug, Default, Serialize)]
+pub struct Findings {
+    /// Messages read, damaged ones included.
+    pub messages: u64,
+    /// Sequences the stream should have and has not.
+    pub gaps: Vec<u64>,
+    /// Messages that are there and cannot be decoded.
+    pub damaged: Vec<Damaged>,
+    /// Completed runs with frames that are not in the log.
+    pub incomplete: Vec<Incomplete>,
+    /// Runs that were begun and did not end.
+    pub interrupted: Vec<String>,
+    /// Lost messages that belong to no known frame: perhaps whole runs whose manifests are lost too.
+    pub unaccounted: u64,
+    /// Nothing is missing now; gaps in the numbering stay.
+    pub whole: bool,
+}
+
+/// A message that cannot be read.
+#[derive(Debug, Serialize)]
+pub struct Damaged {
+    /// Where it is in the stream.
+    pub sequence: u64,
+    /// What is wrong with it, for people.
+    pub reason: String,
+}
+
+/// A completed run that lost frames.
+#[derive(Debug, Serialize)]
+pub struct Incomplete {
+    /// Its id, as `ingest runs` lists it.
+    pub run: String,
+    /// The feed it belongs to.
+    pub source: String,
+    /// What it was loaded from, as its manifest names it; of an undo, the run it takes back.
+    pub files: Vec<String>,
+    /// Promised frames that the log had not.
+    pub missing: usize,
+    /// Frames put back; 0 when nothing is to be published.
+    pub published_again: u64,
+    /// Why frames could not be published again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip)]
+    command: Vec<String>,
+}
+
+/// A run that was ended.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Resumed {
+    /// A load that went on.
+    Loaded(Box<Summary>),
+    /// An undo that went on.
+    Undone(Undone),
+}
+
+impl Resumed {
+    /// What the run came to, for people.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Loaded(summary) => summary.text(),
+            Self::Undone(undone) => undone.text(),
+        }
+    }
+
+    /// The exit code of the run.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Loaded(summary) => summary.exit_code(),
+            Self::Undone(_) => 0,
+        }
+    }
+
+    fn frames(&self) -> u64 {
+        match self {
+            Self::Loaded(summary) => summary.frames,
+            Self::Undone(undone) => undone.frames,
+        }
+    }
+}
+
+/// Ids of the frames that a completed run published.
+fn promised(run: &Run) -> impl Iterator<Item = FrameId> {
+    run.frames.iter().flat_map(move |cut| {
+        let schema = schema_name(cut.kind);
+        (0..cut.frames).map(move |chunk| FrameId::of(&run.source, &cut.input, chunk, &schema))
+    })
+}
+
+/// Compares the log with its manifests.
+async fn examine(log: &Log) -> Result<Findings, LogError> {
+    let mut findings = Findings::default();
+    let manifests = log.manifests().await?;
+    let completed = completions(&manifests);
+    let mut seen: HashMap<&str, u64> = HashMap::new();
+    // A run that was taken back need not be ended.
+    let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
+    let (mut ids, mut next) = (HashSet::new(), 1);
+    log.messages(|sequence, message| {
+        findings.gaps.extend(next..sequence);
+        (next, findings.messages) = (sequence + 1, findings.messages + 1);
+        match Frame::decode(message.headers.as_ref(), &message.payload) {
+            Ok(frames) => {
+                let run = frames.first().filter(|frame| frame.body.kind() != Kind::Run);
+                if let Some((run, (end, _))) =
+                    run.and_then(|frame| completed.get_key_value(frame.run.as_str()))
+                {
+                    // What came after its end was published again.
+                    *seen.entry(*run).or_default() += u64::from(sequence < *end);
+                }
+                ids.extend(frames.iter().map(|frame| frame.id));
+            }
+            Err(error) => findings.damaged.push(Damaged { sequence, reason: error.to_string() }),
+        }
+        Ok(())
+    })
+    .await?;
+    if let Some(range) = log.range() {
+        findings.gaps.extend(next..=*range.end());
+    }
+    for (_, run) in &manifests {
+        let missing = promised(run).filter(|id| !ids.contains(id)).count();
+        if run.state == RunState::Completed && missing > 0 {
+            findings.incomplete.push(Incomplete {
+                run: run.run.clone(),
+                source: run.source.clone(),
+                files: run.files.clone(),
+                missing,
+                published_again: 0,
+                reason: None,
+                command: run.command.clone(),
+            });
+        }
+        let ended = completed.contains_key(run.run.as_str()) || status.undone_by(&run.run).is_some();
+        if run.state == RunState::Started && !ended {
+            findings.interrupted.push(run.run.clone());
+        }
+    }
+    let begun: HashSet<&str> = manifests
+        .iter()
+        .filter(|(sequence, run)| {
+            let ended = completed.get(run.run.as_str()).is_some_and(|(end, _)| end > sequence);
+            ended && run.state == RunState::Started
+        })
+        .map(|(_, run)| run.run.as_str())
+        .collect();
+    let lost = completed.iter().map(|(name, (_, run))| {
+        let messages = run.messages.unwrap_or(run.chunks);
+        // What a pull notes begins nothing.
+        let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
+        beginning + messages.saturating_sub(seen.get(name).copied().unwrap_or_default())
+    });
+    findings.unaccounted = (findings.gaps.len() as u64).saturating_sub(lost.sum());
+    Ok(findings)
+}
+
+/// The last completion of each run, with its sequence.
+fn completions(manifests: &[(u64, Run)]) -> HashMap<&str, &(u64, Run)> {
+    let completed = manifests.iter().filter(|(_, run)| run.state == RunState::Completed);
+    completed.map(|manifest| (manifest.1.run.as_str(), manifest)).collect()
+}
+
+/// Verifies, and repairs unless told not to.
+pub async fn verify(
+    args: &VerifyArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<Findings, LogError> {
+    let mut findings = examine(&Log::existing(settings).await?).await?;
+    if !args.check_only {
+        for incomplete in &mut findings.incomplete {
+            match again(&incomplete.command, settings, shutdown, true).await {
+                Ok(repaired) => {
+                    incomplete.published_again = repaired.frames();
+                    let lacking = repaired.frames() < incomplete.missing as u64;
+                    incomplete.reason = lacking.then(|| repaired.text());
+                }
+                Err(error) => incomplete.reason = Some(error.to_string()),
+            }
+        }
+    }
+    let restored = |run: &Incomplete| run.published_again >= run.missing as u64;
+    findings.whole = findings.damaged.is_empty()
+        && findings.interrupted.is_empty()
+        && findings.unaccounted == 0
+        && findings.incomplete.iter().all(restored);
+    Ok(findings)
+}
+
+/// Does what a manifest says once more: publishes what is not in the log. `repair` looks also at a run that was
+/// completed.
+async fn again(
+    command: &[String],
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+    repair: bool,
+) -> Result<Resumed, LoadError> {
+    if command.is_empty() {
+        let message = "it was read from standard input: give the same to `ingest load -` again";
+        return Err(LoadError::Failed(message.to_owned()));
+    }
+    if let Some(args) = UndoArgs::of_command(command) {
+        return Ok(Resumed::Undone(undo(&args, settings, repair).await?));
+    }
+    let args = LoadArgs::of_command(command).map_err(|error| {
+        LoadError::Failed(format!("its manifest does not say how to load it again: {error}"))
+    })?;
+    let summary = load(&LoadArgs { repair, ..args }, settings, shutdown).await?;
+    Ok(Resumed::Loaded(Box::new(summary)))
+}
+
+impl Findings {
+    /// 0 whole, 1 not.
+    pub fn exit_code(&self) -> u8 {
+        u8::from(!self.whole)
+    }
+
+    /// The findings for people.
+    pub fn text(&self) -> String {
+        let mut lines = vec![format!("{} messages read", self.messages)];
+        if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
+            lines.push(format!(
+                "{} sequences are gone, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
+                self.gaps.len()
+            ));
+        }
+        lines.extend(
+            self.damaged.iter().map(|d| format!("message {} cannot be read: {}", d.sequence, d.reason)),
+        );
+        lines.extend(self.incomplete.iter().map(|run| {
+            let files = run.files.join(", ");
+            let reason =
+                run.reason.as_deref().map(|reason| format!(": {}", reason.trim_end())).unwrap_or_default();
+            format!(
+                "run {} ({files}): {} frames were missing, {} published again{reason}",
+                run.run, run.missing, run.published_again
+            )
+        }));
+        lines.extend(
+            self.interrupted.iter().map(|run| format!("run {run} was interrupted: ingest resume {run}")),
+        );
+        if self.unaccounted > 0 {
+            lines.push(format!(
+                "{} lost messages belong to no run that is named here: load the feeds of that time again, or import the second copy",
+                self.unaccounted
+            ));
+        }
+        lines.push(if self.whole { "the log is whole" } else { "the log is not whole" }.to_owned());
+        lines.join("\n") + "\n"
+    }
+}
+
+/// Ends interrupted runs; says what each came to.
+pub async fn resume(
+    args: &ResumeArgs,
+    settings: &StreamSettings,
+    shutdown: &Shutdown,
+) -> Result<Vec<Resumed>, LoadError> {
+    let manifests = Log::open(settings).await?.manifests().await?;
+    let completed: HashSet<String> = manifests
+        .iter()
+        .filter(|(_, run)| run.state == RunState::Completed)
+        .map(|(_, run)| run.run.clone())
+        .collect();
+    let wanted = |run: &Run| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
+    if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
+        return Err(LoadError::Failed(format!("the log has no run {unknown}; see: ingest runs")));
+    }
+    let mut seen = HashSet::new();
+    let mut resumed = Vec::new();
+    for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains(&run.run)) {
+        if seen.insert(run.run.as_str()) {
+            resumed.push(again(&run.command, settings, shutdown, false).await?);
+        }
+    }
+    Ok(resumed)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use market::event::InputFrames;
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_promises_the_ids_of_its_frames() {
+        let begun = Run::begun("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
+        let cut = |kind, frames| InputFrames { input: "a".to_owned(), kind, frames };
+        let run = Run {
+            state: RunState::Completed,
+            frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
+            ..begun
+        };
+        let ids: Vec<FrameId> = promised(&run).collect();
+        let of = |chunk, schema: &str| FrameId::of("eod", "a", chunk, schema);
+        assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Sources: feed files on disk, in archives or on standard input, as decoded text and raw records.
+
+pub(crate) mod files;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet_table;
+pub(crate) mod records;
+pub(crate) mod standard_input;
+pub(crate) mod unpack;
+pub(crate) mod zip_archive;

@@ -1,0 +1,245 @@
+//! A feed file's text: unpacked as its first bytes say, and in UTF-8.
+//!
+//! Invariant: nothing is inflated whole; a file that inflates beyond all measure (a zip bomb) ends in an error after
+//! a bounded amount of work.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::source::files::{FeedFile, Packing};
+#[cfg(feature = "parquet")]
+use crate::source::parquet_table;
+
+/// Real feeds inflate 3 to 40 times; deflate can reach 1,032 and zstd far more.
+const MAX_RATIO: u64 = 250;
+/// Files that inflate to less than this are harmless whatever their ratio.
+const HARMLESS: u64 = 64 * 1024 * 1024;
+const BUFFER: usize = 256 * 1024;
+
+/// Opens a file and gives its text to `body`: inflated when it is gzip or zstd, recoded when it is UTF-16, a table when it is
+/// Parquet.
+pub(crate) fn read<T>(file: &FeedFile, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+    match &file.packing {
+        Packing::Alone => match parquet(&file.path)? {
+            Some(table) => in_utf8(table, body),
+            None => unpacked(File::open(&file.path)?, body),
+        },
+        Packing::Zip(archive, index) => {
+            let mut archive = archive.reader();
+            let inner = archive.by_index(*index)?;
+            let packed = Arc::new(AtomicU64::new(inner.compressed_size()));
+            unpacked(Bounded { inner, packed, unpacked: 0 }, body)
+        }
+    }
+}
+
+/// The columns of a file that hold binary doubles; none where it is no Parquet, or this build does not read that.
+pub(crate) fn doubles(file: &FeedFile) -> io::Result<Vec<String>> {
+    #[cfg(feature = "parquet")]
+    if file.packing == Packing::Alone && is_parquet(&file.path)? {
+        return parquet_table::doubles(File::open(&file.path)?);
+    }
+    let _ = file;
+    Ok(Vec::new())
+}
+
+/// The table in a Parquet file; `None` of another file.
+#[cfg(feature = "parquet")]
+fn parquet(path: &Path) -> io::Result<Option<impl Read>> {
+    if !is_parquet(path)? {
+        return Ok(None);
+    }
+    let file = File::open(path)?;
+    let packed = Arc::new(AtomicU64::new(file.metadata()?.len()));
+    let inner = parquet_table::ParquetTable::open(file)?;
+    Ok(Some(Bounded { inner, packed, unpacked: 0 }))
+}
+
+/// This build reads no Parquet, which is refused by its first bytes.
+#[cfg(not(feature = "parquet"))]
+fn parquet(_path: &Path) -> io::Result<Option<io::Empty>> {
+    Ok(None)
+}
+
+#[cfg(feature = "parquet")]
+fn is_parquet(path: &Path) -> io::Result<bool> {
+    Ok(peek::<4, _>(File::open(path)?)?.0 == b"PAR1")
+}
+
+fn unpacked<T>(bytes: impl Read, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+    let packed = Arc::new(AtomicU64::new(0));
+    let opened = Counted { inner: bytes, count: packed.clone() };
+    let (start, opened) = peek::<4, _>(opened)?;
+    if start.starts_with(&[0x1f, 0x8b]) {
+        let inner = flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, opened));
+        in_utf8(Bounded { inner, packed, unpacked: 0 }, body)
+    } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let mut inner = zstd::Decoder::new(opened)?;
+        inner.window_log_max(27)?;
+        in_utf8(Bounded { inner, packed, unpacked: 0 }, body)
+    } else {
+        in_utf8(opened, body)
+    }
+}
+
+/// Gives a text to `body`, recoded when its mark says UTF-16.
+fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
+    let (start, mut reader) = peek::<2, _>(reader)?;
+    match start.as_slice() {
+        [0xff, 0xfe] => body(&mut Utf16::new(reader, u16::from_le_bytes)),
+        [0xfe, 0xff] => body(&mut Utf16::new(reader, u16::from_be_bytes)),
+        _ => body(&mut reader),
+    }
+}
+
+/// The first bytes of a reader, at most `N`, and a reader of all of them.
+fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Read)> {
+    let mut start = Vec::with_capacity(N);
+    reader.by_ref().take(N as u64).read_to_end(&mut start)?;
+    Ok((start.clone(), io::Cursor::new(start).chain(reader)))
+}
+
+/// Counts the packed bytes taken.
+struct Counted<R> {
+    inner: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Refuses to go on once the inflated bytes are out of proportion.
+struct Bounded<R> {
+    inner: R,
+    packed: Arc<AtomicU64>,
+    unpacked: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.unpacked += read as u64;
+        let packed = self.packed.load(Ordering::Relaxed);
+        if self.unpacked > HARMLESS && self.unpacked / packed.max(1) > MAX_RATIO {
+            let message = format!(
+                "inflates more than {MAX_RATIO} times: this looks like a zip bomb; unpack it yourself if it is not"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(read)
+    }
+}
+
+/// UTF-16 as UTF-8.
+struct Utf16<R> {
+    inner: R,
+    unit: fn([u8; 2]) -> u16,
+    /// Bytes of a unit, or of a pair of units, that is not whole yet.
+    rest: Vec<u8>,
+    text: io::Cursor<Vec<u8>>,
+}
+
+impl<R: Read> Utf16<R> {
+    fn new(inner: R, unit: fn([u8; 2]) -> u16) -> Self {
+        Self { inner, unit, rest: Vec::new(), text: io::Cursor::default() }
+    }
+
+    /// Recodes the next part; false at the end.
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let before = bytes.len();
+        let ended = self.inner.by_ref().take(BUFFER as u64).read_to_end(&mut bytes)? == 0;
+        if ended && before == 0 {
+            return Ok(false);
+        }
+        let mut units: Vec<u16> = bytes.chunks_exact(2).map(|pair| (self.unit)([pair[0], pair[1]])).collect();
+        let first_of_pair = units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit));
+        if first_of_pair && !ended {
+            units.pop();
+        }
+        if !ended {
+            self.rest = bytes.split_off(units.len() * 2);
+        }
+        let text: String =
+            char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+        self.text = io::Cursor::new(text.into_bytes());
+        Ok(true)
+    }
+}
+
+impl<R: Read> Read for Utf16<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.text.read(buffer)?;
+            if read > 0 || buffer.is_empty() || !self.fill()? {
+                return Ok(read);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::source::files::Encoding;
+
+    fn written(name: &str, bytes: &[u8]) -> FeedFile {
+        let path: PathBuf = std::env::temp_dir().join(format!("{}-{name}", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        FeedFile { path, label: name.to_owned(), packing: Packing::Alone, encoding: Encoding::Csv }
+    }
+
+    fn inflate(file: &FeedFile) -> io::Result<u64> {
+        let result = read(file, |reader| io::copy(reader, &mut io::sink()));
+        std::fs::remove_file(&file.path).unwrap();
+        result
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let zeros = vec![0; 1 << 20];
+        (0..80).for_each(|_| encoder.write_all(&zeros).unwrap());
+        let file = written("bomb.csv.gz", &encoder.finish().unwrap());
+        assert!(inflate(&file).unwrap_err().to_string().contains("zip bomb"));
+    }
+
+    #[test]
+    fn packed_files_are_read() {
+        let file = written("small.csv.zst", &zstd::bulk::compress(&vec![b'a'; 1 << 20], 3).unwrap());
+        assert_eq!(inflate(&file).unwrap(), 1 << 20);
+    }
+
+    #[test]
+    fn the_bytes_say_how_they_are_packed_and_coded() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let utf16: Vec<u8> = "\u{feff}a,ö\n😀,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        encoder.write_all(&utf16).unwrap();
+        for (name, bytes) in [("named.csv", encoder.finish().unwrap()), ("plain.csv.gz", utf16)] {
+            let file = written(name, &bytes);
+            let mut text = String::new();
+            read(&file, |reader| reader.read_to_string(&mut text)).unwrap();
+            std::fs::remove_file(&file.path).unwrap();
+            assert_eq!(text, "\u{feff}a,ö\n😀,2\n", "{name}");
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&[b'a'; 1000]).unwrap();
+        let whole = encoder.finish().unwrap();
+        assert!(inflate(&written("broken.csv.gz", &whole[..whole.len() - 9])).is_err());
+    }
+}
