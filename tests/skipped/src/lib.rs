@@ -34,8 +34,7 @@ pub(crate) struct Skip {
 #[track_caller]
 pub fn record(requirement: Requirement, cause: &str) {
     let skip = Skip { requirement, program: program_name(), test: test_name(), cause: one_line(cause) };
-    // A closed standard error is no reason to fail.
-    let _ = writeln!(io::stderr(), "skipped: {}; {}", skip.reason(), requirement.remedy());
+    eprintln!("skipped without {}: {}", skip.reason(), requirement.remedy());
     let written = record_file().and_then(|file| append(&file, &skip));
     if let Err(error) = written {
         panic!("cannot record the skipped test {}: {error}", skip.test);
