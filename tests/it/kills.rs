@@ -31,17 +31,25 @@ pub(crate) fn failpoints(prefix: &str) -> Result<Vec<String>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a workspace")?;
     let mut found = BTreeSet::new();
     for folder in ["ingest/src", "projector/src"] {
-        for entry in std::fs::read_dir(workspace.join(folder))? {
-            let path = entry?.path();
-            if path.is_file() {
-                let text = std::fs::read_to_string(path)?;
-                let names = text.split("failpoint!(\"").skip(1).filter_map(|rest| rest.split('"').next());
-                found.extend(names.filter(|name| name.starts_with(prefix)).map(str::to_owned));
-            }
-        }
+        collect_failpoints(&workspace.join(folder), &mut found)?;
     }
+    found.retain(|name| name.starts_with(prefix));
     ensure!(!found.is_empty(), "no failpoint begins with {prefix}");
     Ok(found.into_iter().collect())
+}
+
+fn collect_failpoints(folder: &Path, found: &mut BTreeSet<String>) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect_failpoints(&path, found)?;
+        } else {
+            let text = std::fs::read_to_string(path)?;
+            let names = text.split("failpoint!(\"").skip(1).filter_map(|rest| rest.split('"').next());
+            found.extend(names.map(str::to_owned));
+        }
+    }
+    Ok(())
 }
 
 /// Runs a program that kills itself at a passing of a step; whether it came so far. Ending well is the alternative.
