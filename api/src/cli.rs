@@ -54,7 +54,7 @@ struct Listen {
 /// Runs the program.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let _telling = process::tell("api", "info");
+    let _telemetry = telemetry::init("api", "info");
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Command::Serve(settings) = &arguments.command {
         runtime.worker_threads(settings.workers);
@@ -76,10 +76,10 @@ pub fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Serve(settings) => {
-            serve(*settings, &arguments.database, process::Shutdown::listen()?).await?
+            serve(*settings, &arguments.database, telemetry::Shutdown::listen()?).await?
         }
         Command::Health(Listen { listen }) => {
-            return Ok(ExitCode::from(process::health::ask(listen, "/v1/health").await));
+            return Ok(ExitCode::from(telemetry::health_check::check(listen, "/v1/health").await));
         }
         Command::Account(command) => command::run_account(command, &arguments.database).await?,
         Command::Key(command) => command::run_key(command, &arguments.database).await?,

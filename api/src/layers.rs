@@ -16,7 +16,7 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
-use process::trace::{SPANS, continue_from, rename};
+use telemetry::spans::{SPAN_TARGET, continue_from, rename};
 use tower::{Service, ServiceExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
@@ -82,11 +82,11 @@ pub(crate) async fn around(app: App, mut router: Router, arrival: Arrival, mut r
 
 /// The request in its caller's trace.
 fn span(request: &Request, id: &RequestId) -> Span {
-    if !tracing::enabled!(target: SPANS, tracing::Level::INFO) {
+    if !tracing::enabled!(target: SPAN_TARGET, tracing::Level::INFO) {
         return Span::none();
     }
     let span = tracing::info_span!(
-        target: SPANS,
+        target: SPAN_TARGET,
         "request",
         otel.kind = "server",
         otel.status_code = Empty,

@@ -5,7 +5,6 @@
 
 use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
-use process::metrics::SECONDS;
 use prometheus::proto::MetricFamily;
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
@@ -13,6 +12,7 @@ use prometheus::{
     register_int_counter_vec_with_registry, register_int_counter_with_registry,
     register_int_gauge_vec_with_registry, register_int_gauge_with_registry,
 };
+use telemetry::listener::DURATION_BUCKETS;
 
 /// Buckets of calls decided together.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
@@ -87,7 +87,7 @@ impl Metrics {
                 "dds_http_request_duration_seconds",
                 "Time from a request's head to its answer's head.",
                 &["route", "method", "status"],
-                SECONDS.to_vec(),
+                DURATION_BUCKETS.to_vec(),
                 registry
             )?,
             throttled: register_int_counter_with_registry!(
@@ -181,7 +181,7 @@ impl AdmissionMetrics {
             statement: register_histogram_with_registry!(
                 "dds_admission_statement_duration_seconds",
                 "Time of one round with the store of limits.",
-                SECONDS.to_vec(),
+                DURATION_BUCKETS.to_vec(),
                 registry
             )?,
         })

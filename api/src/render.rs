@@ -5,10 +5,10 @@
 use std::fmt;
 
 use bytes::Bytes;
-use process::sheet::harmless;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use telemetry::csv_cell::escape_formula;
 use tokio_postgres::types::Type;
 
 use crate::parameters::{Format, Output};
@@ -174,11 +174,11 @@ fn sheet(
     writer.into_inner().map_err(|error| RenderError::Flush(error.to_string()))
 }
 
-/// Empty for null, text unquoted and made harmless for spreadsheets, anything nested as JSON.
+/// Empty for null, text unquoted and made escape_formula for spreadsheets, anything nested as JSON.
 fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     match value.map(RawValue::get) {
         None | Some("null") => Ok(String::new()),
-        Some(text) if text.starts_with('"') => serde_json::from_str(text).map(harmless),
+        Some(text) if text.starts_with('"') => serde_json::from_str(text).map(escape_formula),
         Some(other) => Ok(other.to_owned()),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use process::metrics::Observed;
 use prometheus::proto::MetricFamily;
+use telemetry::listener::MetricsSource;
 
 use crate::app::App;
 use crate::connection::Registry;
@@ -16,8 +16,8 @@ pub(crate) struct Seen {
     pub(crate) registry: Arc<Registry>,
 }
 
-impl Observed for Seen {
-    fn figures(&self) -> Vec<MetricFamily> {
+impl MetricsSource for Seen {
+    fn metrics(&self) -> Vec<MetricFamily> {
         let pools = self.app.projection.pin().map(|generation| generation.pools());
         let [reads, costly] = pools.unwrap_or_default();
         let (queue, connections) = (self.app.admission.waiting(), self.registry.count());

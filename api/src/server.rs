@@ -14,10 +14,10 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
-use process::Shutdown;
 use socket2::SockRef;
 use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, config_for, replicas_config};
 use store::tls;
+use telemetry::Shutdown;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 

@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ipnet::IpNet;
 use market::text_enum;
-use process::metrics::MetricsSettings;
 use secrecy::SecretString;
+use telemetry::listener::MetricsSettings;
 
 use crate::access::throttle::Allowance;
 use crate::beside::cores;

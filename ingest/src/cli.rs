@@ -9,8 +9,8 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
-use process::Shutdown;
-use process::metrics::MetricsSettings;
+use telemetry::Shutdown;
+use telemetry::listener::MetricsSettings;
 
 use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, propose};
@@ -66,7 +66,7 @@ enum Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let _telling = process::tell("ingest", "warn,ingest=info");
+    let _telemetry = telemetry::init("ingest", "warn,ingest=info");
     let cli = Cli::parse();
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(run(cli)),
@@ -169,7 +169,7 @@ async fn telling<T>(
 
 async fn run_health(told_at: MetricsSettings) -> ExitCode {
     match told_at.metrics_listen {
-        Some(address) => ExitCode::from(process::health::ask(address, "/health").await),
+        Some(address) => ExitCode::from(telemetry::health_check::check(address, "/health").await),
         None => failed(
             format_args!(
                 "METRICS_LISTEN is not set: it names where the running watch or pull tells its health, for example 127.0.0.1:9466"

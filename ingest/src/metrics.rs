@@ -4,12 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
-use process::metrics::Observed;
 use prometheus::proto::MetricFamily;
 use prometheus::{
     IntCounter, IntCounterVec, IntGaugeVec, Registry, register_int_counter_vec_with_registry,
     register_int_counter_with_registry, register_int_gauge_vec_with_registry,
 };
+use telemetry::listener::MetricsSource;
 
 use crate::load::report::Summary;
 use crate::pull::Pulled;
@@ -119,8 +119,8 @@ impl Metrics {
     }
 }
 
-impl Observed for Metrics {
-    fn figures(&self) -> Vec<MetricFamily> {
+impl MetricsSource for Metrics {
+    fn metrics(&self) -> Vec<MetricFamily> {
         self.registry.gather()
     }
 

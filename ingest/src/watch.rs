@@ -12,8 +12,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use event_log::stream::StreamSettings;
-use process::metrics::MetricsSettings;
-use process::{Shutdown, failpoint};
+use telemetry::listener::MetricsSettings;
+use telemetry::{Shutdown, failpoint};
 
 use crate::dir_lock;
 use crate::load::error::LoadError;

@@ -14,7 +14,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Ty
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use process::Shutdown;
+use telemetry::Shutdown;
 
 #[derive(Parser)]
 struct Cli {

@@ -9,8 +9,8 @@ use clap::Parser;
 use event_log::stream::StreamSettings;
 use ingest::load::report::{FileReport, FileStatus, Summary};
 use ingest::load::{LoadArgs, load};
-use process::Shutdown;
 use skipped::Requirement;
+use telemetry::Shutdown;
 
 #[derive(Parser)]
 struct Cli {

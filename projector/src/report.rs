@@ -4,8 +4,8 @@ use market::measure::rules::Parameter;
 use market::measure::{ExplainedDecision, ExplainedObservation, Explanation};
 use market::row::{HoldReason, Quarantined};
 use market::symbol::Symbol;
-use process::outln;
 use serde::Serialize;
+use telemetry::outln;
 
 use crate::apply::dead_letters::Held;
 use crate::generations::promote::{Listed, Switched};

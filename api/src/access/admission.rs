@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
-use process::trace::SPANS;
 use store::tls::MakeRustlsConnect;
+use telemetry::spans::SPAN_TARGET;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Config;
@@ -202,7 +202,7 @@ async fn settle(
     let calls: Vec<Call> = queue.iter().map(|waiting| waiting.call).collect();
     let patience = connection.patience;
     let (round, deciding) = (Instant::now(), decide(connection, memory, &calls));
-    let span = tracing::info_span!(target: SPANS, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
+    let span = tracing::info_span!(target: SPAN_TARGET, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
     let decided = timeout(patience, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
     metrics.statement.observe(round.elapsed().as_secs_f64());
     metrics.batch.observe(count(calls.len()));

@@ -1,9 +1,9 @@
 //! `api account invite` and `api account reset`: one-time links, printed once.
 
 use clap::Args;
-use process::outln;
 use secrecy::ExposeSecret;
 use serde_json::json;
+use telemetry::outln;
 use tokio_postgres::Client;
 
 use super::report;

@@ -1,7 +1,7 @@
 //! What the commands print, as text or as JSON.
 
-use process::outln;
 use serde_json::Value;
+use telemetry::outln;
 
 /// Prints one object: as JSON, or one `name: value` a line.
 pub(super) fn object(value: &Value, json: bool) {

@@ -11,8 +11,8 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::frame::Body;
 use market::symbol::Symbol;
-use process::{out, outln};
 use serde_json::Value;
+use telemetry::{out, outln};
 
 use crate::batch::accumulator::{Collector, Piece};
 use crate::format::{Choice, Format, Head, Map, Options, SHIPPED};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use event_log::stream::StreamSettings;
-use process::Shutdown;
+use telemetry::Shutdown;
 
 use crate::format::Options;
 use crate::load::error::LoadError;

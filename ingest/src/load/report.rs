@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::event::{Kind, Reject, Run};
-use process::{out, outln};
 use serde::Serialize;
+use telemetry::{out, outln};
 
 use crate::batch::coverage::{Before, Dates, Symbols};
 use crate::batch::retractions::Untouching;

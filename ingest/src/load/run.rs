@@ -12,9 +12,9 @@ use chrono::{DateTime, Utc};
 use event_log::frame::{Body, TARGET_BYTES};
 use event_log::stream::StreamSettings;
 use market::event::{Run as Manifest, RunState};
-use process::Shutdown;
-use process::failpoint;
-use process::trace::SPANS;
+use telemetry::Shutdown;
+use telemetry::failpoint;
+use telemetry::spans::SPAN_TARGET;
 use tokio::sync::mpsc;
 
 use crate::batch::accumulator::Piece;
@@ -138,7 +138,7 @@ impl Run {
 
     /// Publishes what the log has not.
     #[tracing::instrument(
-        target = SPANS,
+        target = SPAN_TARGET,
         name = "load",
         skip_all,
         fields(otel.kind = "producer", run = self.id, source = self.source)

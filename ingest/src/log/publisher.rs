@@ -11,7 +11,7 @@ use async_nats::jetstream::stream::Stream;
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use bytes::Bytes;
 use event_log::restore::is_full;
-use process::failpoint;
+use telemetry::failpoint;
 use tokio::task::JoinSet;
 
 /// Frames on the way at once.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use clap::Args;
 use market::symbol::Symbol;
-use process::metrics::MetricsSettings;
+use telemetry::listener::MetricsSettings;
 
 use crate::normalize::parse_duration;
 

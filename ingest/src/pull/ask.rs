@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chrono::Utc;
 use market::event::Bookmark;
-use process::{Shutdown, failpoint};
 use reqwest::Url;
+use telemetry::{Shutdown, failpoint};
 
 use super::args::PullArgs;
 use super::call::{Answer, CallError, Caller};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 use event_log::stream::StreamSettings;
-use process::{Shutdown, outln};
+use telemetry::{Shutdown, outln};
 
 use crate::dir_lock;
 use crate::log::reader::Log;

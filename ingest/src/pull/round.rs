@@ -10,8 +10,8 @@ use chrono::{TimeDelta, Utc};
 use event_log::stream::StreamSettings;
 use market::event::Bookmark;
 use market::symbol::Symbol;
-use process::failpoint;
 use reqwest::Url;
+use telemetry::failpoint;
 
 use super::ask::{Asked, Asker, Stop};
 use super::batch::{Batch, Fetched, Part};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use event_log::stream::StreamSettings;
-use process::outln;
+use telemetry::outln;
 
 use crate::log::reader::{Log, LogError};
 

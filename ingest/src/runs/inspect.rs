@@ -4,8 +4,8 @@ use clap::Args;
 use event_log::frame::{Frame, FrameError};
 use event_log::stream::StreamSettings;
 use market::event::RunState;
-use process::outln;
 use serde_json::{Value, json};
+use telemetry::outln;
 
 use crate::log::reader::{Log, LogError};
 

@@ -9,8 +9,8 @@ use clap::Args;
 use event_log::frame::{Frame, FrameId, schema_name};
 use event_log::stream::StreamSettings;
 use market::event::{Kind, Run, RunState};
-use process::Shutdown;
 use serde::Serialize;
+use telemetry::Shutdown;
 
 use crate::load::error::LoadError;
 use crate::load::report::Summary;

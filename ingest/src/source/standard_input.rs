@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use market::event::Kind;
-use process::Shutdown;
+use telemetry::Shutdown;
 use tokio::sync::oneshot;
 
 /// The path that stands for standard input.

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use event_log::frame::{Body, Frame, FrameError};
 use event_log::sequence::Sequence;
-use process::failpoint;
 use store::db::error_chain;
+use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
 use crate::apply::dead_letters::{DeadLetter, printable, record};

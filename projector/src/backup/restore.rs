@@ -7,9 +7,9 @@ use std::sync::Arc;
 use event_log::restore::import;
 use event_log::stream::StreamError;
 use market::measure::METHOD_VERSION;
-use process::Shutdown;
 use serde::Serialize;
 use store::{analysts, db};
+use telemetry::Shutdown;
 use tokio_postgres::Client;
 
 use super::args::RestoreArgs;
@@ -19,8 +19,8 @@ use super::manifest::Manifest;
 use super::{folder, tables};
 use crate::daemon::run::run;
 use crate::error::RunError;
+use crate::monitoring::metrics::Metrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
-use crate::telemetry::metrics::Metrics;
 
 const HOLDS: &str = include_str!("../../queries/keep/holds.sql");
 const STUDIED: &str = include_str!("../../queries/keep/studied.sql");

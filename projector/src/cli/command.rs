@@ -11,7 +11,7 @@ use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
-use process::metrics::MetricsSettings;
+use telemetry::listener::MetricsSettings;
 
 /// Folds the market log into facts and read tables.
 ///

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Parser;
-use process::Shutdown;
-use process::metrics::MetricsSettings;
 use store::db::{self, DbError};
+use telemetry::Shutdown;
+use telemetry::listener::MetricsSettings;
 use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
@@ -21,14 +21,14 @@ use crate::daemon::run::run;
 use crate::error::RunError;
 use crate::generations::promote;
 use crate::generations::rebuild::rebuild;
+use crate::monitoring::metrics::Metrics;
+use crate::monitoring::poller::look;
 use crate::policy::PolicyChange;
 use crate::quarantine::quarantine;
 use crate::review::audit::audit;
 use crate::review::diff;
 use crate::review::explain::{Asked, explain};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
-use crate::telemetry::metrics::Metrics;
-use crate::telemetry::poller::look;
 use crate::{policy, report};
 
 /// Exit code of an audit, or a restore, that found something to look at.
@@ -36,7 +36,7 @@ const LOOK: u8 = 4;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let _telling = process::tell("projector", "info,async_nats=warn,refinery_core=warn");
+    let _telemetry = telemetry::init("projector", "info,async_nats=warn,refinery_core=warn");
     let arguments = Arguments::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -121,7 +121,7 @@ async fn health(metrics: MetricsSettings) -> anyhow::Result<ExitCode> {
     let address = metrics.metrics_listen.context(
         "METRICS_LISTEN is not set: it names where the running projector tells its health, for example 127.0.0.1:9465",
     )?;
-    Ok(ExitCode::from(process::health::ask(address, "/health").await))
+    Ok(ExitCode::from(telemetry::health_check::check(address, "/health").await))
 }
 
 async fn restored(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {

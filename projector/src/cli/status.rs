@@ -3,9 +3,9 @@
 use chrono::NaiveDate;
 use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
-use process::outln;
 use serde::Serialize;
 use store::db::{self, error_chain};
+use telemetry::outln;
 use tokio_postgres::Client;
 
 use crate::settings::{DatabaseArgs, LIVE_FACTS};

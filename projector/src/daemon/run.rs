@@ -16,10 +16,10 @@ use event_log::stream;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use market::measure::METHOD_VERSION;
-use process::Shutdown;
-use process::failpoint;
-use process::trace::SPANS;
 use store::db::{self, DbError, error_chain};
+use telemetry::Shutdown;
+use telemetry::failpoint;
+use telemetry::spans::SPAN_TARGET;
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
@@ -29,8 +29,8 @@ use crate::apply::message::message_id;
 use crate::daemon::lease::{self, Lease};
 use crate::daemon::writer::Writer;
 use crate::error::{ConsumeError, LeaseLost, RunError};
+use crate::monitoring::metrics::Metrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
-use crate::telemetry::metrics::Metrics;
 
 const STAGING: &str = include_str!("../../queries/staging.sql");
 const FACT_SETS: &str = include_str!("../../queries/fact_sets_followed.sql");
@@ -262,7 +262,7 @@ async fn work(
 fn span(batch: &Batch, sequence: Sequence) -> Span {
     // Collectors have no unsigned numbers.
     let (sequence, messages) = (sequence.bigint(), i64::try_from(batch.messages.len()).ok());
-    tracing::info_span!(target: SPANS, "batch", otel.kind = "consumer", sequence, messages)
+    tracing::info_span!(target: SPAN_TARGET, "batch", otel.kind = "consumer", sequence, messages)
 }
 
 /// Reads the next batch as far as that gets while this one is written: what comes meanwhile is one batch.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use event_log::sequence::Sequence;
 use market::symbol::Symbol;
-use process::failpoint;
+use telemetry::failpoint;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Transaction};
 
@@ -19,7 +19,7 @@ use crate::derive::touched::{Derivers, Outcome};
 use crate::error::RunError;
 use crate::facts::fact_cache::Resident;
 use crate::generation::Generation;
-use crate::telemetry::metrics::Metrics;
+use crate::monitoring::metrics::Metrics;
 
 const ATTENTION: &str = include_str!("../../queries/attention.sql");
 const ADVANCE: &str = include_str!("../../queries/checkpoint_advance.sql");

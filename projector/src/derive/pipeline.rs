@@ -9,10 +9,10 @@ use market::identity::Identity;
 use market::measure::fund::{Fund, fund};
 use market::measure::{self, Measures};
 use market::symbol::Symbol;
-use process::failpoint;
 use rayon::prelude::*;
 use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, fetch_facts, fetch_facts_to_derive, history, symbols_of};
+use telemetry::failpoint;
 use tokio::sync::mpsc;
 use tokio_postgres::GenericClient;
 
@@ -161,7 +161,7 @@ impl Derived {
     fn keep(self, remembered: &mut Remembered<'_>) -> Result<(), DeriveError> {
         let Derived { built, mut facts } = self;
         let Remembered { known, resident } = remembered;
-        resident.heed(process::memory::taken());
+        resident.heed(telemetry::memory::resident_bytes());
         for (mut subject, mut built) in built {
             known.sectors.put(&built.symbol, built.member.take());
             subject.served = built.into_served(&subject.served)?;

@@ -18,9 +18,9 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use market::row::Json;
-use process::{Shutdown, outln};
 use store::analysts::analyst_schema;
 use store::db::{self, generation_schema};
+use telemetry::{Shutdown, outln};
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 

@@ -10,10 +10,10 @@ use clap::Args;
 use event_log::sequence::Sequence;
 use market::measure::METHOD_VERSION;
 use market::row::Json;
-use process::failpoint;
 use serde::Serialize;
 use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
+use telemetry::failpoint;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Row, Transaction};
 

@@ -16,9 +16,9 @@ use market::history::SourcePolicy;
 use market::measure::{METHOD_VERSION, Rules};
 use market::row::Json;
 use market::symbol::Symbol;
-use process::Shutdown;
-use process::failpoint;
 use store::db::{self, create_fact_set, create_generation};
+use telemetry::Shutdown;
+use telemetry::failpoint;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 

@@ -1,8 +1,8 @@
 //! The held rows of the served generation.
 
 use market::row::{Quarantined, TableRow};
-use process::{out, outln};
 use store::FromRow;
+use telemetry::{out, outln};
 use tokio_postgres::Client;
 
 use super::args::ListArgs;

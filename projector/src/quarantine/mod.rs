@@ -9,7 +9,7 @@ mod list;
 mod publish;
 
 use market::event::Verdict;
-use process::outln;
+use telemetry::outln;
 use tokio_postgres::Client;
 
 use crate::report;

@@ -11,8 +11,8 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::stream::StreamSettings;
 use market::event::{Kind, Run, RunState};
-use process::failpoint;
 use serde::Serialize;
+use telemetry::failpoint;
 
 use crate::clock::now;
 use crate::load::error::LoadError;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 
 use anyhow::Context;
-use process::sheet::harmless;
+use telemetry::csv_cell::escape_formula;
 
 use super::cell::Cell;
 use super::difference::Difference;
@@ -40,7 +40,7 @@ impl Lines {
 
 impl Sink for Lines {
     fn write(&mut self, difference: &Difference) -> anyhow::Result<()> {
-        let (symbol, key) = (harmless(difference.owner()), harmless(difference.rest_of_key()));
+        let (symbol, key) = (escape_formula(difference.owner()), escape_formula(difference.rest_of_key()));
         let change = difference.change.to_string();
         for changed in &difference.columns {
             let (a, b) = (written(&changed.a), written(&changed.b));
@@ -61,7 +61,7 @@ impl Sink for Lines {
 /// A value's cell: texts come from vendors, and a spreadsheet must run none; numbers keep their sign.
 fn written(cell: &Cell) -> String {
     match cell {
-        Cell::Text(_) | Cell::Json(_) => harmless(cell.to_string()),
+        Cell::Text(_) | Cell::Json(_) => escape_formula(cell.to_string()),
         _ => cell.to_string(),
     }
 }

@@ -28,8 +28,8 @@ mod why_rows;
 
 use anyhow::{Context, bail};
 use chrono::Datelike;
-use process::Shutdown;
 use store::db;
+use telemetry::Shutdown;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 

@@ -1,6 +1,6 @@
 //! The comparison as lines for people.
 
-use process::outln;
+use telemetry::outln;
 
 use super::cell::Cell;
 use super::difference::{Change, Difference};

@@ -1,23 +1,22 @@
-//! Failpoints: named steps at which a test kills or stops the process, to see that the next start continues from disk.
+//! Failpoints: named steps at which a test kills or stops the process, to check recovery from disk.
 //!
-//! Invariant: only development builds have them; in a release build the macro is empty. The signal is sent by another
-//! process, so no code of this one runs after a kill.
+//! Invariant: the macro is empty in release builds. Another process sends the signal, so no code of this process runs
+//! after a kill.
 
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// `name:count:signal`: `projector.committed:2:KILL` kills the process when it reaches that step the second time.
+/// Variable `name:count:signal`; `projector.committed:2:KILL` kills the process at the second pass of that step.
 const VARIABLE: &str = "FAILPOINT";
 
-/// The step at which this process gets a signal, and how often it must have been reached.
 struct Armed {
     name: String,
     passing: u64,
     signal: String,
 }
 
-/// Marks a step; see [`failpoint`](mod@crate::failpoint).
+/// Marks a failpoint; see [`failpoint`](mod@crate::failpoint).
 #[macro_export]
 macro_rules! failpoint {
     ($name:literal) => {
@@ -26,7 +25,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts that a step is reached, and sends the signal when the variable names this step and this count.
+/// Counts a pass of a step and sends the signal if the variable names this step and count.
 pub fn pass(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

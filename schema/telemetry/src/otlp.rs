@@ -1,8 +1,8 @@
-//! Spans as OTLP over HTTP, by the libraries that the feature `otlp` selects.
+//! OTLP exporter of spans over HTTP (feature `otlp`).
 
 use hyper::HeaderMap;
 use opentelemetry::propagation::{Extractor, TextMapPropagator};
-use opentelemetry::trace::{TraceContextExt, TracerProvider};
+use opentelemetry::spans::{TraceContextExt, TracerProvider};
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -13,16 +13,17 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
-/// What sends spans; the rest of how (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER` …) it reads of the environment.
+/// Tracer provider with a batch exporter. The SDK reads further settings from the environment
+/// (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
 pub(crate) fn provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
-    // Another part of the program may have said so already.
+    // Fails if a provider is installed already, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder().with_http().build()?;
     let resource = Resource::builder().with_service_name(format!("dds-{program}")).build();
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Listens to spans of a target.
+/// Subscriber layer for the spans of a target.
 pub(crate) fn layer<S>(provider: &SdkTracerProvider, target: &'static str) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
@@ -33,7 +34,6 @@ where
     layer.with_filter(Targets::new().with_target(target, tracing::Level::INFO))
 }
 
-/// Makes a span part of its caller's trace.
 pub(crate) fn continue_from(span: &Span, headers: &HeaderMap) {
     struct Headers<'a>(&'a HeaderMap);
     impl Extractor for Headers<'_> {
@@ -45,11 +45,10 @@ pub(crate) fn continue_from(span: &Span, headers: &HeaderMap) {
             self.0.keys().map(hyper::header::HeaderName::as_str).collect()
         }
     }
-    // A trace that cannot be continued begins here.
+    // Without a valid parent the span starts a new trace.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
 }
 
-/// Names a span that is open anew.
 pub(crate) fn rename(span: &Span, name: String) {
     span.context().span().update_name(name);
 }

@@ -1,7 +1,6 @@
-//! What a program tells a monitoring system, on a listener apart from any public one: figures at `/metrics` in
-//! Prometheus's text format, and at `/health` whether it can do its work.
+//! Monitoring listener, separate from any public port: `/metrics` in Prometheus text format, and `/health`.
 //!
-//! Invariant: whoever reads here costs the program no more than a few connections and a text at a time.
+//! Invariant: scrapes use a bounded number of connections and one rendered text each.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,87 +18,90 @@ use prometheus::{TEXT_FORMAT, TextEncoder};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Buckets of durations, seconds: from what memory answers to what nobody waits for.
-pub const SECONDS: [f64; 15] =
+/// Histogram buckets of durations, in seconds.
+pub const DURATION_BUCKETS: [f64; 15] =
     [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// Readers at once.
-const READERS: usize = 16;
-/// The longest a reader may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Concurrent scrape connections.
+const MAX_CONNECTIONS: usize = 16;
+/// Timeout of one scrape.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a program tells its figures.
+/// Settings of the monitoring listener.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct MetricsSettings {
-    /// Address of /metrics (Prometheus) and /health, apart from any public one; a port alone is on loopback. Not told: none
+    /// Address of the monitoring listener (/metrics, /health), separate from any public port. A port alone binds to
+    /// loopback. Default: no listener
     #[arg(long, env = "METRICS_LISTEN", value_name = "[ADDRESS:]PORT", value_parser = parse_address)]
     pub metrics_listen: Option<SocketAddr>,
 }
 
-/// A program that tells how it is.
-pub trait Observed: Send + Sync + 'static {
-    /// The figures of this moment.
-    fn figures(&self) -> Vec<MetricFamily>;
+/// Source of metrics and health of a program.
+pub trait MetricsSource: Send + Sync + 'static {
+    /// Current metric families.
+    fn metrics(&self) -> Vec<MetricFamily>;
 
-    /// Why the program cannot do its work, when it cannot.
+    /// `Err` with the reason if the program cannot do its work.
     fn health(&self) -> Result<(), String>;
 }
 
-/// An open listener.
+/// A bound monitoring listener.
 #[derive(Debug)]
 pub struct MetricsListener(TcpListener);
 
 impl MetricsSettings {
-    /// Opens the listener, when there is to be one.
+    /// Binds the listener, if an address is set.
     pub async fn bind(self) -> std::io::Result<Option<MetricsListener>> {
         let Some(address) = self.metrics_listen else { return Ok(None) };
-        let told = |error: std::io::Error| {
+        let describe = |error: std::io::Error| {
             let reason = format!("METRICS_LISTEN: cannot listen on {address}: {error}");
             std::io::Error::new(error.kind(), reason)
         };
-        let listener = TcpListener::bind(address).await.map_err(told)?;
-        tracing::info!(address = %listener.local_addr()?, "telling figures at /metrics");
+        let listener = TcpListener::bind(address).await.map_err(describe)?;
+        tracing::info!(address = %listener.local_addr()?, "serving /metrics and /health");
         Ok(Some(MetricsListener(listener)))
     }
 }
 
 impl MetricsListener {
-    /// Answers readers for as long as it is polled; dropping it ends them.
-    pub async fn serve(self, observed: Arc<impl Observed>) -> Infallible {
-        let mut readers = JoinSet::new();
+    /// Serves scrapes until the future is dropped.
+    pub async fn serve(self, source: Arc<impl MetricsSource>) -> Infallible {
+        let mut connections = JoinSet::new();
         loop {
             tokio::select! {
-                accepted = self.0.accept(), if readers.len() < READERS => match accepted {
+                accepted = self.0.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                     Ok((stream, _)) => {
-                        readers.spawn(answer(stream, Arc::clone(&observed)));
+                        connections.spawn(serve_connection(stream, Arc::clone(&source)));
                     }
-                    // Out of file handles, or the reader was gone already.
+                    // Out of file descriptors, or the client has disconnected.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 },
-                Some(_) = readers.join_next() => {}
+                Some(_) = connections.join_next() => {}
             }
         }
     }
 }
 
-async fn answer(stream: TcpStream, observed: Arc<impl Observed>) {
+async fn serve_connection(stream: TcpStream, source: Arc<impl MetricsSource>) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let response = respond(request.uri().path(), &*observed);
+        let response = respond(request.uri().path(), &*source);
         async { Ok::<_, Infallible>(response) }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.keep_alive(false).max_buf_size(16 * 1024);
-    // A reader that breaks off is its own affair.
-    let _ = tokio::time::timeout(PATIENCE, builder.serve_connection(TokioIo::new(stream), service)).await;
+    // A client that disconnects early needs no handling.
+    let _ = tokio::time::timeout(TIMEOUT, builder.serve_connection(TokioIo::new(stream), service)).await;
 }
 
-fn respond(path: &str, observed: &impl Observed) -> Response<String> {
+fn respond(path: &str, source: &impl MetricsSource) -> Response<String> {
     let (status, kind, text) = match path {
-        "/metrics" => match TextEncoder::new().encode_to_string(&observed.figures()) {
+        "/metrics" => match TextEncoder::new().encode_to_string(&source.metrics()) {
             Ok(text) => (StatusCode::OK, TEXT_FORMAT, text),
-            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", format!("no figures: {error}\n")),
+            Err(error) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", format!("cannot encode metrics: {error}\n"))
+            }
         },
         "/health" => {
-            let (status, answer) = match observed.health() {
+            let (status, answer) = match source.health() {
                 Ok(()) => (StatusCode::OK, serde_json::json!({ "status": "ok" })),
                 Err(reason) => (
                     StatusCode::SERVICE_UNAVAILABLE,
@@ -108,7 +110,7 @@ fn respond(path: &str, observed: &impl Observed) -> Response<String> {
             };
             (status, "application/json", format!("{answer}\n"))
         }
-        _ => (StatusCode::NOT_FOUND, "text/plain", "/metrics and /health are here\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "text/plain", "not found: use /metrics or /health\n".to_owned()),
     };
     let mut response = Response::new(text);
     *response.status_mut() = status;
@@ -116,7 +118,7 @@ fn respond(path: &str, observed: &impl Observed) -> Response<String> {
     response
 }
 
-/// An address with its port, or a port of loopback.
+/// Parses `ADDRESS:PORT`, or a port on loopback.
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use process::metrics::Observed;
 use prometheus::proto::MetricFamily;
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntGaugeVec, Registry, register_histogram_vec_with_registry,
     register_int_counter_with_registry, register_int_gauge_vec_with_registry,
 };
+use telemetry::listener::MetricsSource;
 
-use crate::telemetry::gauges::Levels;
+use crate::monitoring::gauges::Levels;
 
 /// Buckets of a batch's steps, seconds: a day's prices, a backlog.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
@@ -91,8 +91,8 @@ impl Metrics {
     }
 }
 
-impl Observed for Metrics {
-    fn figures(&self) -> Vec<MetricFamily> {
+impl MetricsSource for Metrics {
+    fn metrics(&self) -> Vec<MetricFamily> {
         self.registry.gather()
     }
 

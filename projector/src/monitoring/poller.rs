@@ -12,9 +12,9 @@ use market::row::HoldReason;
 use store::db::{self, DbError, error_chain};
 use tokio_postgres::{Client, Row};
 
+use crate::monitoring::gauges::{Feed, Levels, seconds_of};
+use crate::monitoring::metrics::Metrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
-use crate::telemetry::gauges::{Feed, Levels, seconds_of};
-use crate::telemetry::metrics::Metrics;
 
 const STATUS: &str = include_str!("../../queries/status.sql");
 const GENERATIONS: &str = include_str!("../../queries/generations_list.sql");

@@ -1,0 +1,24 @@
+//! CSV cells that spreadsheets do not run as formulas.
+
+/// Escapes a cell that a spreadsheet would run as a formula, full-width signs included.
+#[must_use]
+pub fn escape_formula(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
+        format!("'{text}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_width_signs_are_escaped() {
+        for text in ["=1", "-1", "＝1+1", "＋1", "－1", "＠a", "\n=1"] {
+            assert_eq!(escape_formula(text.to_owned()), format!("'{text}"));
+        }
+        assert_eq!(escape_formula("Ａ＝".to_owned()), "Ａ＝");
+    }
+}

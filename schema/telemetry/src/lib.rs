@@ -1,0 +1,17 @@
+//! Process plumbing shared by the three programs: logging, spans, the metrics and health listener, shutdown, output.
+
+pub mod csv_cell;
+pub mod failpoint;
+pub mod health_check;
+pub mod listener;
+mod logging;
+pub mod memory;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod output;
+mod shutdown;
+pub mod spans;
+
+pub use logging::{TelemetryGuard, init};
+pub use output::write_out;
+pub use shutdown::Shutdown;

@@ -1,0 +1,37 @@
+//! Graceful shutdown: one handle for SIGINT and SIGTERM.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// Handle that resolves when the process receives SIGINT or SIGTERM.
+#[derive(Debug, Clone)]
+pub struct Shutdown(watch::Receiver<bool>);
+
+impl Shutdown {
+    /// Installs the signal handlers.
+    pub fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (sender, receiver) = watch::channel(false);
+        tokio::spawn(async move {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            tracing::info!("shutdown requested");
+            sender.send_replace(true);
+            // A closed channel would read as a request to stop, so the sender stays alive.
+            tokio::time::sleep(Duration::MAX).await;
+        });
+        Ok(Self(receiver))
+    }
+
+    /// True once a signal was received.
+    pub fn requested(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits for a signal.
+    pub async fn wait(&mut self) {
+        let _ = self.0.wait_for(|requested| *requested).await;
+    }
+}

@@ -1,0 +1,28 @@
+//! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP with the feature `otlp`.
+//!
+//! Invariant: only the exporter subscribes to spans, so without one a span costs a comparison. A full export queue drops
+//! spans; an unreachable collector delays no request.
+
+use hyper::HeaderMap;
+use tracing::Span;
+
+/// Tracing target of all spans; the log filter excludes it.
+pub const SPAN_TARGET: &str = "span";
+
+/// Sets the parent of a span from the `traceparent` header (W3C Trace Context).
+pub fn continue_from(span: &Span, headers: &HeaderMap) {
+    #[cfg(feature = "otlp")]
+    if !span.is_disabled() {
+        crate::otlp::continue_from(span, headers);
+    }
+    #[cfg(not(feature = "otlp"))]
+    let _ = (span, headers);
+}
+
+/// Renames an open span, for a name that is known only after it began.
+pub fn rename(span: &Span, name: String) {
+    #[cfg(feature = "otlp")]
+    crate::otlp::rename(span, name);
+    #[cfg(not(feature = "otlp"))]
+    let _ = (span, name);
+}
