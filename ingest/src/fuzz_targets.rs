@@ -6,11 +6,11 @@ use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
 use clap::ValueEnum;
+use market::measure::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::batch::accumulator::{Collector, Piece};
 use crate::format::{Choice, Format, Head, Map, Options};
-use crate::normalize::Currency;
 use crate::source::files::{Encoding, FeedFile, Packing};
 use crate::source::records::{Lines, Records};
 

@@ -50,7 +50,7 @@ impl RawDay<'_> {
 pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options: &Options) -> Dividend {
     Dividend {
         symbol: symbol.clone(),
-        amount: options.currency.major(amount),
+        amount: options.currency.to_major(amount),
         currency: options.currency.code.as_str().into(),
         r#type: DividendType::Regular,
         amount_basis: Basis::Raw,

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::event::Kind;
+use market::measure::currency::Currency;
 use market::symbol::Symbol;
 
 use super::head::Head;
 use super::mapped::map::Map;
 use super::symbol_from::SymbolFrom;
 use crate::batch::accumulator::Collector;
-use crate::normalize::Currency;
 use crate::source::files::Encoding;
 
 /// `--format`.

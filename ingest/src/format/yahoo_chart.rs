@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate};
 use chrono_tz::Tz;
 use market::event::Basis;
+use market::measure::currency::Currency;
 use market::symbol::Symbol;
 
 use super::day::{amount, split_shares};
@@ -18,7 +19,7 @@ use super::newest_basis::{Day, NewestBasis};
 use super::reading::{Options, ReadError, Reading};
 use super::vendor::read_documents;
 use crate::batch::accumulator::Collector;
-use crate::normalize::{Fault, parse_currency};
+use crate::normalize::Fault;
 use crate::price::parse::PriceCells;
 use crate::source::files::Encoding;
 
@@ -80,7 +81,7 @@ fn read_result(
     let zone = zone.ok_or_else(|| refused("names no time zone (exchangeTimezoneName)"))?;
     let own = said("symbol").and_then(|text| Symbol::parse(&text).ok());
     let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: say --symbol"))?;
-    let currency = said("currency").and_then(|text| parse_currency(&text));
+    let currency = said("currency").and_then(|text| Currency::parse(&text));
     let currency = currency.unwrap_or_else(|| options.currency.clone());
     let options = Options { currency, ..options.clone() };
     let mut basis = NewestBasis::new(true, Basis::SplitAdjusted, &options);

@@ -10,13 +10,14 @@ use std::sync::mpsc::sync_channel;
 use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::frame::Body;
+use market::measure::currency::Currency;
 use market::symbol::Symbol;
 use serde_json::Value;
 use telemetry::{out, outln};
 
 use crate::batch::accumulator::{Collector, Piece};
 use crate::format::{Choice, Format, Head, Map, Options, SHIPPED};
-use crate::normalize::{Currency, shown};
+use crate::normalize::shown;
 use crate::source::files::{self, FeedFile};
 use crate::source::unpack;
 

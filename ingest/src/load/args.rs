@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
 use market::event::Kind;
+use market::measure::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::format::{Choice, MapFile, Options, SymbolFrom};
-use crate::normalize::{Currency, parse_currency, parse_time};
+use crate::normalize::parse_time;
 use crate::source::standard_input;
 
 /// Loads feed files into the log.
@@ -50,7 +51,7 @@ pub struct LoadArgs {
     pub symbol_from: Option<SymbolFrom>,
     /// Currency of amounts in vendor files, which do not name it (ISO 4217, or a minor unit such as GBX)
     #[arg(long, default_value = "USD", value_parser = checked_currency)]
-    pub currency: String,
+    pub currency: Currency,
     /// Parse everything and print the summary, publish nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -97,7 +98,7 @@ impl LoadArgs {
             Some(map) => option("--map", map.name.clone()),
             None => option("--format", self.format.name().to_owned()),
         }
-        option("--currency", self.currency.clone());
+        option("--currency", self.currency.unit().to_owned());
         option("--max-reject-percent", self.max_reject_percent.to_string());
         // What is in the future of one day is not of the next, so the day is part of the command.
         option("--today", options.today.to_string());
@@ -124,7 +125,7 @@ impl LoadArgs {
             map: self.map.as_ref().map(|file| file.map.clone()),
             symbol: self.symbol.clone(),
             symbol_from: self.symbol_from.clone(),
-            currency: parse_currency(&self.currency).unwrap_or_else(Currency::dollar),
+            currency: self.currency.clone(),
             ignore_unknown: self.ignore_unknown,
             today: self.today.unwrap_or(new_york),
         }
@@ -159,10 +160,8 @@ fn parse_kind(text: &str) -> Result<Kind, String> {
     })
 }
 
-fn checked_currency(text: &str) -> Result<String, String> {
-    parse_currency(text)
-        .map(|_| text.to_owned())
-        .ok_or_else(|| "an ISO 4217 code such as USD, or GBX, ZAc, ILA".to_owned())
+fn checked_currency(text: &str) -> Result<Currency, String> {
+    Currency::parse(text).ok_or_else(|| "an ISO 4217 code such as USD, or GBX, ZAc, ILA".to_owned())
 }
 
 pub(crate) fn checked_time(text: &str) -> Result<DateTime<Utc>, String> {

@@ -5,12 +5,12 @@ use std::cell::Cell;
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use market::measure::currency::Currency;
 use market::reference::{Country, Exchange, Sector};
 use market::symbol::Symbol;
 use market::value::{NumberError, Parsed, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
 
-use super::currency::{Currency, parse_currency};
 use super::date::{bad_date, parse_day, parse_time};
 use super::fault::Fault;
 use super::text::is_absent;
@@ -151,7 +151,7 @@ impl<'a> Cells<'a> {
     pub(crate) fn currency(&self, name: &str) -> Result<Option<Currency>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let message = format_args!("{name} {text:?} is not a currency: write its ISO 4217 code, such as USD");
-        parse_currency(text).map(Some).ok_or_else(|| Fault::new("bad_value", message))
+        Currency::parse(text).map(Some).ok_or_else(|| Fault::new("bad_value", message))
     }
 
     /// An optional point in time.

@@ -4,7 +4,6 @@
 //! column and says what is wrong with it.
 
 mod cells;
-mod currency;
 mod date;
 mod fault;
 #[cfg(test)]
@@ -12,7 +11,6 @@ mod tests;
 mod text;
 
 pub(crate) use cells::Cells;
-pub(crate) use currency::{Currency, parse_currency};
 pub(crate) use date::{parse_date, parse_duration, parse_time, session_date};
 pub(crate) use fault::{Fault, shown};
 pub(crate) use text::{is_absent, trim, web_address};

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
 
 use super::*;
 
@@ -36,23 +35,6 @@ fn a_price_row_is_one_session() {
     assert_eq!(reason("2024-W05"), Err("weekly_row"));
     assert_eq!(reason("0000-00-00"), Err("missing_field"));
     assert_eq!(reason("02/01/2024"), Err("bad_date"));
-}
-
-#[test]
-fn minor_currency_units_become_major_ones() {
-    for (text, code, divided) in [
-        ("GBX", "GBP", true),
-        ("GBp", "GBP", true),
-        ("GBP", "GBP", false),
-        ("ZAc", "ZAR", true),
-        ("ILA", "ILS", true),
-        ("usd", "USD", false),
-    ] {
-        let currency = parse_currency(text).unwrap();
-        assert_eq!((currency.code.as_str(), currency.minor.is_some()), (code, divided), "{text}");
-    }
-    assert_eq!(parse_currency("GBX").unwrap().major(Decimal::new(5, 0)).to_string(), "0.05");
-    assert!(parse_currency("US").is_none() && parse_currency("$$$").is_none());
 }
 
 #[test]

@@ -19,9 +19,7 @@ pub const PLACES_AMOUNT: u32 = 6;
 pub const PLACES_PERCENT: u32 = 4;
 /// Decimal places of adjustment factors in answers.
 pub const PLACES_FACTOR: u32 = 12;
-/// A feed's amount or price holds at most this many integer digits …
-pub const MAX_INTEGER_DIGITS: u32 = 10;
-/// … and this many fraction digits; more are rounded on entry.
+/// Maximum fraction digits of a feed's amount or price; further digits are rounded on entry.
 pub const MAX_FRACTION_DIGITS: u32 = 10;
 
 /// A decimal in text, as a regular expression.

@@ -9,8 +9,8 @@ use chrono::{Datelike, Days, TimeDelta};
 use foldhash::quality::FixedState;
 use market::bars::{Bars, MISSING, date_of, day_number};
 use market::history::{History, SourcePolicy};
-use market::measure::adjust::{step_of, steps};
-use market::measure::{Derived, Market, Measures, Rules, derive, explain, total_return_between};
+use market::measure::{Closes, Derived, Market, Measures, Rules, derive, explain, total_return};
+use market::price::{Basis, CumulativeFactors, Multiplier};
 use market::value::Exact;
 use proptest::prelude::*;
 use reference_model::exact::{self, Rational, nearest};
@@ -57,17 +57,19 @@ proptest! {
         let policy = SourcePolicy::default();
         let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let derived = derive(&case.history(), &market);
-        let steps = steps(&derived.factors);
+        let factors = CumulativeFactors::new(&derived.factors, None);
         for (index, day) in derived.bars.day.iter().enumerate() {
-            let close = Decimal::new(derived.bars.close[index], derived.bars.scale);
-            let step = step_of(&steps, date_of(*day));
-            let split = step.map_or(close, |step| step.split_adjusted(close));
-            let adjusted = step.map_or(close, |step| step.fully_adjusted(close));
-            prop_assert_eq!(Exact::amount(split).0, nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
-            prop_assert_eq!(Exact::amount(adjusted).0, nearest(&exact::adjusted(&case, date_of(*day)), 6));
+            let factor = factors.at(factors.position(*day));
+            let served = |basis| {
+                let multiplier = Multiplier::new(factor, basis, derived.bars.scale);
+                Decimal::from_i128_with_scale(multiplier.micros(factor, derived.bars.close[index]), 6)
+            };
+            prop_assert_eq!(served(Basis::Split), nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
+            prop_assert_eq!(served(Basis::All), nearest(&exact::adjusted(&case, date_of(*day)), 6));
         }
-        let (first, last) = (case.bars[0].day, case.bars[case.bars.len() - 1].day);
-        let total = total_return_between(&case.history(), &market, first, last).map(|total| Exact::percent(total).0);
+        let close = |index: usize| Decimal::new(derived.bars.close[index], derived.bars.scale);
+        let closes = Closes { days: &derived.bars.day, close: &close, factors: &derived.factors };
+        let total = total_return(&closes, 0, derived.bars.len() - 1).map(|total| Exact::percent(total).0);
         prop_assert_eq!(total, rounded(Some(exact::total_return(&case)), 4));
         let found = decimal(derived.metrics.volatility_1y);
         prop_assert!(exact::is_volatility(&case, found), "{found:?}");

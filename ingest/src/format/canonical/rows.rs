@@ -5,13 +5,14 @@ use market::event::{
     Action, Basis, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind,
     ListingStatus, Security, SecurityType, Session, Split,
 };
+use market::measure::currency::Currency;
 use market::measure::merge::{dividend_fault, dividend_key_fault, split_fault};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::price;
 use crate::batch::accumulator::{Collector, Origin};
-use crate::normalize::{Cells, Currency, Fault, parse_date, session_date, shown, web_address};
+use crate::normalize::{Cells, Fault, parse_date, session_date, shown, web_address};
 use crate::price::parse::PriceCells;
 
 /// Reads one record into `rows`; `bytes` is the length of its text.
@@ -137,7 +138,7 @@ fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend
     let symbol = cells.required_symbol("symbol")?;
     let currency = currency_or_dollar(cells, "currency")?;
     let amount = match cells.amount("amount")? {
-        Some(amount) => currency.major(amount),
+        Some(amount) => currency.to_major(amount),
         None if retracted => Decimal::ZERO,
         None => return Err(Fault::missing("amount")),
     };
@@ -210,7 +211,7 @@ fn split(cells: &Cells<'_>, retracted: bool) -> Result<Split, Fault> {
 fn fundamentals(cells: &Cells<'_>) -> Result<Fundamentals, Fault> {
     let currency = cells.currency("reported_currency")?;
     let major = |amount: Option<Decimal>| match &currency {
-        Some(currency) => amount.map(|amount| currency.major(amount)),
+        Some(currency) => amount.map(|amount| currency.to_major(amount)),
         None => amount,
     };
     let share = |name: &str| cells.amount(name).map(major);
@@ -293,7 +294,7 @@ fn holding(cells: &Cells<'_>) -> Result<Holding, Fault> {
         symbol: cells.symbol("symbol")?,
         asset_type: cells.owned("asset_type"),
         shares: cells.figure("shares")?,
-        market_value: value.map(|value| currency.as_ref().map_or(value, |currency| currency.major(value))),
+        market_value: value.map(|value| currency.as_ref().map_or(value, |currency| currency.to_major(value))),
         currency: currency.map(|currency| currency.code),
         isin: cells.owned("isin"),
         cusip: cells.owned("cusip"),

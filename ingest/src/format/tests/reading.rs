@@ -5,10 +5,10 @@ use std::sync::mpsc::sync_channel;
 use chrono::{DateTime, NaiveDate};
 use event_log::frame::{Body, PriceSeries};
 use market::bars::{Bars, MISSING, date_of};
+use market::measure::currency::Currency;
 
 use crate::batch::accumulator::{Collector, Piece};
 use crate::format::{Choice, Format, Head, Options};
-use crate::normalize::Currency;
 use crate::source::files::FeedFile;
 
 pub(super) fn options() -> Options {
@@ -17,7 +17,7 @@ pub(super) fn options() -> Options {
         map: None,
         symbol: None,
         symbol_from: None,
-        currency: Currency { code: "USD".to_owned(), minor: None },
+        currency: Currency::dollar(),
         ignore_unknown: false,
         today: NaiveDate::from_ymd_opt(2024, 3, 15).unwrap(),
     }

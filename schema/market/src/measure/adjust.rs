@@ -15,7 +15,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::arithmetic::{bounded, settle};
+use super::arithmetic::bounded;
 use crate::row::Mark;
 
 /// `from` old shares are `to` new ones. Multiplies prices by from/to.
@@ -158,7 +158,7 @@ impl Mark for Factor {
 
 /// What to multiply into prices of a run of days: all days from the step before up to the day before `before`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub(crate) struct Step {
     /// First day that is no longer adjusted by this step.
     pub before: NaiveDate,
     /// Product of from/to of all later splits.
@@ -167,22 +167,10 @@ pub struct Step {
     pub dividend: Decimal,
 }
 
-impl Step {
-    /// A raw price of the step's days on the share basis of the factors' last day, unrounded.
-    pub fn split_adjusted(&self, price: Decimal) -> Decimal {
-        settle(self.split.apply(price))
-    }
-
-    /// The same, lowered by every later dividend (R11), unrounded.
-    pub fn fully_adjusted(&self, price: Decimal) -> Decimal {
-        settle(bounded(self.split.apply(price).checked_mul(self.dividend)))
-    }
-}
-
 /// Cumulative products of factors, oldest first: a price of a day belongs to the first step whose `before` is later.
 ///
 /// A day on or after the last step's `before` is not adjusted. Factors must be sorted by ex-date.
-pub fn steps(factors: &[Factor]) -> Vec<Step> {
+pub(crate) fn steps(factors: &[Factor]) -> Vec<Step> {
     let mut steps = Vec::with_capacity(factors.len());
     let (mut split, mut dividend) = (Ratio::ONE, Decimal::ONE);
     for factor in factors.iter().rev() {
@@ -192,11 +180,6 @@ pub fn steps(factors: &[Factor]) -> Vec<Step> {
     }
     steps.reverse();
     steps
-}
-
-/// The step a day's prices belong to; `None` when nothing came later.
-pub fn step_of(steps: &[Step], day: NaiveDate) -> Option<&Step> {
-    steps.get(steps.partition_point(|step| step.before <= day))
 }
 
 #[cfg(test)]
@@ -259,10 +242,12 @@ mod tests {
             factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)),
             factor("2024-02-10", dec!(1), dec!(2), dec!(0.5)),
         ]);
-        let at = |day| step_of(&steps, date(day)).map(|step| (step.split.factor(), step.dividend));
-        assert_eq!(at("2024-01-09"), Some((dec!(0.5), dec!(0.495))));
-        assert_eq!(at("2024-01-10"), Some((dec!(0.5), dec!(0.5))));
-        assert_eq!(at("2024-02-10"), None);
+        let found: Vec<_> =
+            steps.iter().map(|step| (step.before, step.split.factor(), step.dividend)).collect();
+        assert_eq!(
+            found,
+            [(date("2024-01-10"), dec!(0.5), dec!(0.495)), (date("2024-02-10"), dec!(0.5), dec!(0.5))]
+        );
     }
 
     #[test]
@@ -308,17 +293,8 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_adjusted_for_what_came_later() {
-        let step = Step {
-            before: date("2024-01-10"),
-            split: Ratio { from: dec!(1), to: dec!(3) },
-            dividend: dec!(0.99),
-        };
-        assert_eq!(step.split_adjusted(dec!(30)), dec!(10));
-        assert_eq!(step.fully_adjusted(dec!(30)), dec!(9.9));
-        assert_eq!(
-            splits(&[("2024-02-01", 1, 2), ("2024-01-01", 1, 3)]).events()[0].ex_date,
-            date("2024-01-01")
-        );
+    fn splits_are_sorted_by_date() {
+        let sorted = splits(&[("2024-02-01", 1, 2), ("2024-01-01", 1, 3)]);
+        assert_eq!(sorted.events()[0].ex_date, date("2024-01-01"));
     }
 }

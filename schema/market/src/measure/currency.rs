@@ -1,4 +1,4 @@
-//! Minor currency units (R4): pence, cents and agorot become the major unit on entry.
+//! Currencies and their minor units (R4): pence, cents and agorot become the major unit on entry.
 //!
 //! `GBX` and `GBp` are pence sterling, `ZAc` South African cents, `ILA` Israeli agorot: amounts are divided by 100.
 //! The case of `GBp` matters, since `GBP` is pounds. Everything else is an ISO 4217 code in upper case.
@@ -6,34 +6,52 @@
 
 use rust_decimal::Decimal;
 
-/// A currency as a feed writes it, and what its numbers are to be divided by.
+use crate::event::MINOR_UNIT_PLACES;
+use crate::value::{MAX_FRACTION_DIGITS, round};
+
+/// Currency of a feed's amounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unit {
+pub struct Currency {
     /// ISO 4217 code of the major unit.
-    pub currency: String,
-    /// Whether amounts are in hundredths of it.
-    pub minor: bool,
+    pub code: String,
+    /// Minor unit of the amounts (`GBX`, `ZAC`, `ILA`); `None` if they are in the major unit.
+    pub minor: Option<&'static str>,
 }
 
-impl Unit {
-    /// Reads a currency code; `None` unless it is three letters.
-    pub fn parse(text: &str) -> Option<Self> {
-        let code = text.trim();
-        let minor = |currency: &str| Some(Self { currency: currency.to_owned(), minor: true });
-        match code {
-            "GBp" | "GBX" | "GBx" | "gbx" => minor("GBP"),
-            "ZAc" | "ZAC" | "zac" => minor("ZAR"),
-            "ILA" | "ILa" | "ila" => minor("ILS"),
-            _ if code.len() == 3 && code.bytes().all(|b| b.is_ascii_alphabetic()) => {
-                Some(Self { currency: code.to_ascii_uppercase(), minor: false })
-            }
-            _ => None,
-        }
+impl Currency {
+    /// US dollar, the default of feeds that name no currency.
+    pub fn dollar() -> Self {
+        Self { code: "USD".to_owned(), minor: None }
     }
 
-    /// An amount in the major unit.
+    /// Code of the unit that amounts are in: the minor unit, else the major one.
+    pub fn unit(&self) -> &str {
+        self.minor.unwrap_or(&self.code)
+    }
+
+    /// Parses a currency code; `None` unless it is three letters.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (code, minor) = match text {
+            "GBX" | "GBx" | "gbx" | "GBp" => ("GBP", Some("GBX")),
+            "ZAc" | "ZAC" | "zac" => ("ZAR", Some("ZAC")),
+            "ILA" | "ila" | "ILa" => ("ILS", Some("ILA")),
+            _ => (text, None),
+        };
+        let is_code = code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_alphabetic());
+        is_code.then(|| Self { code: code.to_ascii_uppercase(), minor })
+    }
+
+    /// Converts an amount to the major unit, rounded to `MAX_FRACTION_DIGITS` like any amount on entry.
     pub fn to_major(&self, amount: Decimal) -> Decimal {
-        if self.minor { amount * Decimal::new(1, 2) } else { amount }
+        if self.minor.is_none() {
+            return amount;
+        }
+        let mut major = amount;
+        // Moving the decimal point is exact.
+        match major.set_scale(amount.scale() + MINOR_UNIT_PLACES) {
+            Ok(()) => round(major, MAX_FRACTION_DIGITS),
+            Err(_) => round(amount / Decimal::ONE_HUNDRED, MAX_FRACTION_DIGITS),
+        }
     }
 }
 
@@ -51,23 +69,27 @@ mod tests {
             ("ILA", "ILS", dec!(2.5)),
             ("usd", "USD", dec!(250)),
         ] {
-            let unit = Unit::parse(code).unwrap();
-            assert_eq!((unit.currency.as_str(), unit.to_major(dec!(250))), (currency, value), "{code}");
+            let unit = Currency::parse(code).unwrap();
+            assert_eq!((unit.code.as_str(), unit.to_major(dec!(250))), (currency, value), "{code}");
         }
-        assert_eq!(Unit::parse("dollars"), None);
+        assert_eq!(Currency::parse("GBX").unwrap().to_major(dec!(5)).to_string(), "0.05");
     }
 
     #[test]
-    fn what_is_no_currency() {
-        for text in ["", "US", "DOLLAR", "U5D", "US$", "12", "€UR"] {
-            assert_eq!(Unit::parse(text), None, "{text}");
+    fn only_three_letters_are_a_currency() {
+        for text in ["", "US", "DOLLAR", "U5D", "US$", "$$$", "12", "€UR", " eur "] {
+            assert_eq!(Currency::parse(text), None, "{text}");
         }
-        assert_eq!(
-            Unit::parse(" eur ").map(|unit| (unit.currency, unit.minor)),
-            Some(("EUR".to_owned(), false))
-        );
         for code in ["GBx", "gbx", "ZAC", "zac", "ILa", "ila"] {
-            assert!(Unit::parse(code).is_some_and(|unit| unit.minor), "{code}");
+            assert!(Currency::parse(code).is_some_and(|unit| unit.minor.is_some()), "{code}");
         }
+    }
+
+    #[test]
+    fn digits_past_the_tenth_place_are_rounded_once() {
+        let pence = Currency::parse("GBX").unwrap();
+        assert_eq!(pence.to_major(dec!(0.123456785)), dec!(0.0012345679));
+        let longest = Decimal::from_i128_with_scale(12_345_678_901_234_567_890_123_456_789, 28);
+        assert_eq!(pence.to_major(longest), dec!(0.0123456789));
     }
 }

@@ -55,7 +55,6 @@ pub mod yields;
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
 
 pub use adjust::Factor;
 pub use derived::Derived;
@@ -85,20 +84,6 @@ pub fn held(history: &History, market: &Market<'_>) -> Vec<(Quarantined, Decided
 /// The newest decision about each row of a security, taken back or not.
 pub fn decisions(history: &History) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
     merge::newest_decisions(&history.decisions)
-}
-
-/// Total return (R12) in percent from the newest bar on or before `from` to the newest one on or before `to`.
-pub fn total_return_between(
-    history: &History,
-    market: &Market<'_>,
-    from: NaiveDate,
-    to: NaiveDate,
-) -> Option<Decimal> {
-    let measured = measured::measure(history, market);
-    let series = measured.basis.series();
-    let factors: Vec<Factor> = measured.basis.ex_days.iter().map(Factor::from).collect();
-    let closes = Closes { days: &series.bars.day, close: &|index| series.close(index), factors: &factors };
-    total_return(&closes, series.at_or_before(from)?, series.at_or_before(to)?)
 }
 
 /// The month ends other securities' beta is measured against.

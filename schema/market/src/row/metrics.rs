@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::column::Json;
 use super::quarantine::Quarantined;
-use crate::event::{Frequency, Kind};
+use crate::event::Frequency;
 use crate::value::Exact;
 use crate::{table_row, text_enum};
 
@@ -191,13 +191,5 @@ table_row! {
         "quarantined" quarantined: Json<Vec<Quarantined>>,
         /// Version of the rules.
         "method_version" method_version: String,
-    }
-}
-
-impl Metrics {
-    /// Dividend rows held back: how many payments the figures and the dividends served do not contain.
-    pub fn held_dividends(&self) -> usize {
-        let dividend = Kind::Dividend.as_str();
-        self.quarantined.0.iter().filter(|row| row.kind == dividend).count()
     }
 }

@@ -9,7 +9,7 @@ use market::event::{
     SecurityType, Split,
 };
 use market::history::{History, Observation, SourceBars};
-use market::measure::currency::Unit;
+use market::measure::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -42,7 +42,7 @@ impl Inputs {
         let profile = inputs["profile"].as_object().cloned().unwrap_or_default();
         let as_of = date(&case["as_of"]);
         let rows = |key: &str| inputs[key].as_array().cloned().unwrap_or_default();
-        let unit = Unit::parse(text(&profile, "currency").unwrap_or("USD")).expect("a currency");
+        let unit = Currency::parse(text(&profile, "currency").unwrap_or("USD")).expect("a currency");
         let symbol = Symbol::parse(text(&profile, "symbol").unwrap_or("TEST")).expect("a symbol");
         let dividends: Vec<Value> = rows("dividends");
         let lines = dividends.iter().enumerate().map(|(index, row)| (line(row, index), index)).collect();
@@ -68,11 +68,7 @@ impl Inputs {
             etf: Vec::new(),
             holdings: Vec::new(),
             decisions: Vec::new(),
-            prices: vec![SourceBars {
-                source: "case".into(),
-                bars: bars(&prices, &unit),
-                closes_only: Vec::new(),
-            }],
+            prices: vec![SourceBars { source: "case".into(), bars: bars(&prices), closes_only: Vec::new() }],
         };
         let benchmark = ["benchmark_prices", "benchmark"]
             .iter()
@@ -81,11 +77,7 @@ impl Inputs {
         let benchmark = benchmark.and_then(Value::as_array).map(|rows| History {
             dividends: Vec::new(),
             splits: Vec::new(),
-            prices: vec![SourceBars {
-                source: "case".into(),
-                bars: bars(rows, &unit),
-                closes_only: Vec::new(),
-            }],
+            prices: vec![SourceBars { source: "case".into(), bars: bars(rows), closes_only: Vec::new() }],
             ..history.clone()
         });
         let first_bar = prices.iter().filter_map(|row| date(&row["date"])).min();
@@ -128,7 +120,7 @@ pub(crate) fn security_type(word: &str) -> SecurityType {
     }
 }
 
-fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Unit) -> Security {
+fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Currency) -> Security {
     let status = text(profile, "status").or(text(profile, "listing_status"));
     let seed = profile.get("streak_seed");
     let year = |key: &str| seed.and_then(|seed| seed[key].as_i64()).and_then(|year| i32::try_from(year).ok());
@@ -141,7 +133,7 @@ fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Unit) -> Secur
         symbol: symbol.clone(),
         name: symbol.to_string(),
         r#type: security_type(text(profile, "asset_type").unwrap_or("stock")),
-        currency: unit.currency.clone(),
+        currency: unit.code.clone(),
         status: if status == Some("delisted") || delisted_on.is_some() {
             ListingStatus::Delisted
         } else {
@@ -171,7 +163,7 @@ fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Unit) -> Secur
         dividend_suspended_on: suspended.and_then(notice_date),
         streak_seed_years: year("years"),
         streak_seed_through: year("through_year"),
-        quote_unit: None,
+        quote_unit: unit.minor.map(str::to_owned),
     }
 }
 
@@ -198,8 +190,8 @@ fn former_symbols(profile: &Map<String, Value>) -> Vec<FormerSymbol> {
     rows.iter().filter_map(former).collect()
 }
 
-fn dividend(row: &Value, index: usize, symbol: &Symbol, prices: &Unit) -> Observation<Dividend> {
-    let unit = row["currency"].as_str().and_then(Unit::parse).unwrap_or_else(|| prices.clone());
+fn dividend(row: &Value, index: usize, symbol: &Symbol, prices: &Currency) -> Observation<Dividend> {
+    let unit = row["currency"].as_str().and_then(Currency::parse).unwrap_or_else(|| prices.clone());
     let kind = match row["type"].as_str().unwrap_or("regular") {
         "spinoff" => DividendType::SpinOff,
         "recurring" | "CD" => DividendType::Regular,
@@ -221,7 +213,7 @@ fn dividend(row: &Value, index: usize, symbol: &Symbol, prices: &Unit) -> Observ
     let record = Dividend {
         symbol: symbol.clone(),
         amount: unit.to_major(decimal(&row["amount"]).unwrap_or_default()),
-        currency: unit.currency.into(),
+        currency: unit.code.into(),
         r#type: kind,
         amount_basis: if adjusted { Basis::SplitAdjusted } else { Basis::Raw },
         ex_date: date(&row["ex_date"]),
@@ -255,11 +247,11 @@ fn split(row: &Value, index: usize, symbol: &Symbol) -> Observation<Split> {
     )
 }
 
-fn bars(rows: &[Value], unit: &Unit) -> Bars {
+fn bars(rows: &[Value]) -> Bars {
     let scale = 6;
     let price = |value: &Value| {
         decimal(value).map_or(MISSING, |value| {
-            let scaled = unit.to_major(value) * Decimal::from(1_000_000);
+            let scaled = value * Decimal::from(1_000_000);
             i64::try_from(scaled.round()).expect("a price")
         })
     };

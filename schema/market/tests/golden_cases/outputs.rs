@@ -3,11 +3,11 @@
 use chrono::NaiveDate;
 use market::bars::date_of;
 use market::history::SourcePolicy;
-use market::measure::adjust::{Step, step_of, steps};
 use market::measure::calendar::sessions_between;
 use market::measure::{
-    Derived, Explanation, Market, Rules, benchmark, derive, explain, total_return_between,
+    Closes, Derived, Explanation, Market, Rules, benchmark, derive, explain, total_return,
 };
+use market::price::{Basis, CumulativeFactors, Multiplier};
 use market::row::DividendStatus;
 use market::value::with_decimals_as_text;
 use rust_decimal::Decimal;
@@ -77,9 +77,10 @@ impl<'a> Outputs<'a> {
             });
             rows.into_iter().filter_map(|row| row.as_object().cloned()).for_each(|row| fields.extend(row));
         }
-        let total_return = market
+        let total_return = derived
+            .as_deref()
             .zip(inputs.first_bar)
-            .and_then(|(market, from)| total_return_between(&inputs.history, &market, from, market.as_of));
+            .and_then(|((derived, _), from)| total_return_since(derived, from));
         Self { inputs, derived, fields, total_return }
     }
 
@@ -91,11 +92,12 @@ impl<'a> Outputs<'a> {
             Value::Object(days.map(|day| (day.to_string(), value(day))).collect())
         };
         Some(match key {
-            "adjusted_close" => by_date(&|day| text(adjusted_close(derived, day))),
-            "split_adjusted_close" => by_date(&|day| text(split_adjusted_close(derived, day))),
+            "adjusted_close" => by_date(&|day| text(served_close(derived, day, Basis::All))),
+            "split_adjusted_close" => by_date(&|day| text(served_close(derived, day, Basis::Split))),
             "adjusted_close_return_pct" => {
                 let (first, last) = (date_of(*derived.bars.day.first()?), date_of(*derived.bars.day.last()?));
-                let ratio = adjusted_close(derived, last) / adjusted_close(derived, first) - Decimal::ONE;
+                let close = |day| served_close(derived, day, Basis::All);
+                let ratio = close(last) / close(first) - Decimal::ONE;
                 text(ratio * Decimal::ONE_HUNDRED)
             }
             "split_adjusted_dividends" => {
@@ -151,22 +153,21 @@ fn text(value: Decimal) -> Value {
     Value::String(value.to_string())
 }
 
-fn step(derived: &Derived, day: NaiveDate) -> Option<Step> {
-    step_of(&steps(&derived.factors), day).copied()
+/// Total return in percent from the newest bar on or before a day to the newest bar.
+fn total_return_since(derived: &Derived, from: NaiveDate) -> Option<Decimal> {
+    let bars = &derived.bars;
+    let close = |index: usize| Decimal::new(bars.close[index], bars.scale);
+    let closes = Closes { days: &bars.day, close: &close, factors: &derived.factors };
+    let first = bars.day.partition_point(|day| date_of(*day) <= from).checked_sub(1)?;
+    total_return(&closes, first, bars.len().checked_sub(1)?)
 }
 
-fn close(derived: &Derived, day: NaiveDate) -> Decimal {
+/// A day's close on a basis, as the price endpoint serves it.
+fn served_close(derived: &Derived, day: NaiveDate, basis: Basis) -> Decimal {
     let wanted = market::bars::day_number(day);
     let index = derived.bars.day.binary_search(&wanted).expect("a bar of the day");
-    Decimal::new(derived.bars.close[index], derived.bars.scale)
-}
-
-fn split_adjusted_close(derived: &Derived, day: NaiveDate) -> Decimal {
-    let close = close(derived, day);
-    step(derived, day).map_or(close, |step| step.split_adjusted(close))
-}
-
-fn adjusted_close(derived: &Derived, day: NaiveDate) -> Decimal {
-    let close = close(derived, day);
-    step(derived, day).map_or(close, |step| step.fully_adjusted(close))
+    let factors = CumulativeFactors::new(&derived.factors, None);
+    let factor = factors.at(factors.position(wanted));
+    let micros = Multiplier::new(factor, basis, derived.bars.scale).micros(factor, derived.bars.close[index]);
+    Decimal::from_i128_with_scale(micros, 6).normalize()
 }

@@ -1,9 +1,11 @@
 //! What is derived and explained of a history on 28 June 2024, and how tests write it.
 
 use chrono::NaiveDate;
+use market::event::Kind;
 use market::history::{History, SourcePolicy};
 use market::measure::{Derived, Explanation, Market, Rules, derive, explain};
 use market::row::Flag;
+use market::row::Metrics;
 use market::value::Exact;
 
 /// The day that figures are of.
@@ -30,4 +32,9 @@ pub(crate) fn has(derived: &Derived, flag: Flag) -> bool {
 /// A figure, `-` where there is none.
 pub(crate) fn text(value: Option<Exact>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
+}
+
+/// Number of dividend rows in quarantine.
+pub(crate) fn held_dividends(metrics: &Metrics) -> usize {
+    metrics.quarantined.0.iter().filter(|row| row.kind == Kind::Dividend.as_str()).count()
 }

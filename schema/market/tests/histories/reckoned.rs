@@ -7,7 +7,7 @@ use market::row::{DividendStatus, Flag};
 use serde_json::json;
 
 use crate::explained::observed;
-use crate::figures::{derived, has, in_market, text};
+use crate::figures::{derived, has, held_dividends, in_market, text};
 use crate::lives::{Life, date};
 
 const TODAY: &str = "2024-06-28";
@@ -96,7 +96,7 @@ fn a_year_with_a_held_amount_was_paid() {
     let paid = |amounts: &[(&str, usize)]| Life::new("held", TODAY).every(365, "2018-05-17", amounts);
     let told = |life: Life| {
         let metrics = derived(&life.history()).metrics;
-        (metrics.held_dividends(), metrics.payment_streak_years)
+        (held_dividends(&metrics), metrics.payment_streak_years)
     };
     assert_eq!(told(paid(&[("0.5", 7)])), (0, 7));
     assert_eq!(told(paid(&[("0.5", 6), ("50", 1)])), (1, 7));

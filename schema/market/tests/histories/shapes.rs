@@ -3,6 +3,7 @@
 //! What holds for all: who pays without a pause is never `lapsed`, no status changes with the new year, and held rows stay
 //! below one in a hundred.
 
+use crate::figures::held_dividends;
 use crate::lives::{Life, date};
 use chrono::{Datelike, Days, NaiveDate};
 use market::history::SourcePolicy;
@@ -43,7 +44,7 @@ fn check(life: &Life, paused: &[(&str, &str)]) {
         }
         before = Some(status);
     }
-    let held = asked(life, life.until).metrics.held_dividends();
+    let held = held_dividends(&asked(life, life.until).metrics);
     assert!(held * 100 < life.rows.len(), "{}: {held} of {} rows are held", life.name, life.rows.len());
 }
 
@@ -65,7 +66,7 @@ fn a_dividend_resumed_after_17_years_counts_at_once() {
     assert_eq!(forward(&asked(&life, date("2012-08-31"))), None);
     let found = asked(&life, date("2012-11-30"));
     assert_eq!(forward(&found), Some(decimal("10.6")));
-    assert_eq!(found.metrics.held_dividends(), 0);
+    assert_eq!(held_dividends(&found.metrics), 0);
 }
 
 #[test]
@@ -123,7 +124,7 @@ fn a_ten_for_one_split_beside_a_raise_is_a_raise() {
         .split("2024-06-10", 1, 10);
     check(&life, &[]);
     let found = asked(&life, date("2024-06-30"));
-    assert_eq!((forward(&found), found.metrics.held_dividends()), (Some(decimal("0.04")), 0));
+    assert_eq!((forward(&found), held_dividends(&found.metrics)), (Some(decimal("0.04")), 0));
     assert_eq!(found.metrics.latest_increase_percent.map(|percent| percent.0), Some(decimal("150")));
 }
 
@@ -139,9 +140,9 @@ fn a_yearly_extra_is_a_payment_from_its_second_year_on() {
     life.rows.retain(|row| row.0 <= life.until);
     check(&life, &[]);
     let first = asked(&life, date("2011-10-31"));
-    assert_eq!(first.metrics.held_dividends(), 1);
+    assert_eq!(held_dividends(&first.metrics), 1);
     let second = asked(&life, date("2011-12-31"));
-    assert_eq!((second.metrics.held_dividends(), forward(&second)), (0, Some(decimal("0.24"))));
+    assert_eq!((held_dividends(&second.metrics), forward(&second)), (0, Some(decimal("0.24"))));
     assert_eq!(second.metrics.dps_ttm.map(|amount| amount.0), Some(decimal("0.47")));
 }
 
@@ -154,7 +155,7 @@ fn pence_sent_as_pounds_are_held() {
     );
     check(&once, &[]);
     let found = asked(&once, once.until);
-    assert_eq!((found.metrics.held_dividends(), forward(&found)), (1, Some(decimal("0.1"))));
+    assert_eq!((held_dividends(&found.metrics), forward(&found)), (1, Some(decimal("0.1"))));
     // Two stay held once the old amount is back; a third in a row is a new level, and so is what follows it.
     let twice = Life::new("pence twice", "2023-12-31").every(
         91,
@@ -162,14 +163,14 @@ fn pence_sent_as_pounds_are_held() {
         &[("0.05", 204), ("5", 2), ("0.05", 10)],
     );
     check(&twice, &[]);
-    assert_eq!(asked(&twice, twice.until).metrics.held_dividends(), 2);
+    assert_eq!(held_dividends(&asked(&twice, twice.until).metrics), 2);
     let thrice = Life::new("pence thrice", "2024-03-31").every(
         91,
         "1970-03-05",
         &[("0.05", 204), ("5", 3), ("0.05", 10)],
     );
     check(&thrice, &[]);
-    assert_eq!(asked(&thrice, thrice.until).metrics.held_dividends(), 0);
+    assert_eq!(held_dividends(&asked(&thrice, thrice.until).metrics), 0);
 }
 
 #[test]
@@ -181,7 +182,7 @@ fn a_liquidation_ends_a_life_without_a_rate() {
         .close("2014-12-01", "2");
     check(&life, &[("2015-03-01", "2015-08-31")]);
     let found = asked(&life, date("2014-12-31"));
-    assert_eq!((found.metrics.held_dividends(), forward(&found)), (0, Some(decimal("1"))));
+    assert_eq!((held_dividends(&found.metrics), forward(&found)), (0, Some(decimal("1"))));
     assert_eq!(asked(&life, life.until).metrics.dividend_status, DividendState::Lapsed);
 }
 
@@ -198,7 +199,7 @@ fn a_spin_off_sent_as_a_regular_dividend_is_no_rate() {
         let found = asked(&life, date(day));
         assert_eq!(forward(&found), Some(decimal("1.8")), "{day}");
         assert!(flagged(&found, Flag::SpecialByPrice), "{day}");
-        assert_eq!(found.metrics.held_dividends(), 0, "{day}");
+        assert_eq!(held_dividends(&found.metrics), 0, "{day}");
     }
 }
 
