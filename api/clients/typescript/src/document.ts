@@ -393,7 +393,7 @@ export interface paths {
         };
         /**
          * High yield
-         * @description Stocks with `min_yield` 4 unless given, a price at most 5 sessions old, and no suspect yield (above 25 percent).
+         * @description Stocks, ADRs, REITs and MLPs: `min_yield` 4 unless given, a price at most 5 sessions old, no suspect yield (above 25 %).
          */
         get: operations["screener_high_yield"];
         put?: never;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use market::event::{Frequency, SecurityType};
-use market::measure::safety::is_fresh;
+use market::measure::safety::{HighYieldScreen, ScreenFacts};
 use market::value::Exact;
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -210,6 +210,25 @@ impl<P: Preset> Screen<P> {
             && P::admits(member, self)
     }
 
+    /// Whether a security passes the high-yield screen (R18) with the minimum yield and the types of this request.
+    pub(super) fn is_high_yield(&self, member: &Member) -> bool {
+        let Member { stock, figures } = member;
+        let yields = FIGURES.iter().zip(&self.ranges).find(|(figure, _)| figure.min == "min_yield");
+        let screen = HighYieldScreen {
+            min_yield: yields.and_then(|(_, (least, _))| *least),
+            types: self.types.as_deref(),
+        };
+        screen.passes(&ScreenFacts {
+            security_type: stock.r#type,
+            is_listed: stock.is_active,
+            is_paying: stock.pays_dividend,
+            dividend_yield: stock.dividend_yield.map(|value| value.0),
+            yield_suspect: figures.yield_suspect,
+            price_age_sessions: figures.price_age_sessions,
+            currency_mismatch: stock.dividend_currency.as_ref().is_some_and(|paid| *paid != stock.currency),
+        })
+    }
+
     /// The filters in force, defaults included, by parameter.
     pub(super) fn criteria(&self) -> BTreeMap<&'static str, Criterion> {
         let mut criteria = BTreeMap::new();
@@ -246,9 +265,4 @@ pub(super) enum Criterion {
     Text(String),
     /// Names or words, any of which a row may have.
     Words(Vec<String>),
-}
-
-/// Whether a security is one the high-yield screen may show: a fresh price, a yield that is no liquidation's (R18).
-pub(super) fn is_sound(member: &Member) -> bool {
-    !member.figures.yield_suspect && is_fresh(member.figures.price_age_sessions)
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use axum::response::Response;
-use market::event::SecurityType;
+use market::measure::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::filters::{Criterion, Preset, Screen, is_sound};
+use super::filters::{Criterion, Preset, Screen};
 use super::row::ScreenerRow;
 use crate::access::{Access, Free};
 use crate::answer::Rendered;
@@ -43,7 +43,7 @@ pub(crate) struct ScreenerMeta {
 /// The screener without thresholds.
 #[derive(Debug)]
 pub(crate) struct Generic;
-/// Yield of at least 4 percent from a fresh price, suspects left out.
+/// High-yield screen (R18).
 #[derive(Debug)]
 pub(crate) struct HighYield;
 /// Growth of at least 10 percent a year over five, yield of at least 2 percent.
@@ -62,11 +62,10 @@ impl Preset for Generic {
 
 impl Preset for HighYield {
     const NAME: &'static str = "high-yield";
-    const DEFAULTS: &'static [(&'static str, i64)] = &[("min_yield", 4)];
+    const DEFAULTS: &'static [(&'static str, i64)] = &[("min_yield", HIGH_YIELD_MINIMUM)];
 
     fn admits(member: &Member, screen: &Screen<Self>) -> bool {
-        let listed = screen.types.is_some() || member.stock.r#type == SecurityType::Stock;
-        listed && is_sound(member)
+        screen.is_high_yield(member)
     }
 }
 
@@ -130,7 +129,7 @@ pub(crate) async fn screener(access: Access<Free, Screen<Generic>>) -> Response 
 
 /// High yield
 ///
-/// Stocks with `min_yield` 4 unless given, a price at most 5 sessions old, and no suspect yield (above 25 percent).
+/// Stocks, ADRs, REITs and MLPs: `min_yield` 4 unless given, a price at most 5 sessions old, no suspect yield (above 25 %).
 #[utoipa::path(
     get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(Described<Screen<HighYield>>),

@@ -15,47 +15,63 @@ use crate::event::SecurityType;
 use crate::row::{DividendState, Safety};
 
 /// Default minimum of the high-yield screen, percent.
-pub const HIGH_YIELD_MINIMUM: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
-/// Sessions a price may be old in the high-yield screen.
-pub const FRESH_SESSIONS: i32 = 5;
+pub const HIGH_YIELD_MINIMUM: i64 = 4;
+/// Maximum age of a price in the high-yield screen, sessions.
+const FRESH_SESSIONS: i32 = 5;
 
 /// Whether a headline yield in percent is suspect.
 pub fn is_suspect(dividend_yield: Option<Decimal>, rules: &SafetyRules) -> bool {
     dividend_yield.is_some_and(|value| value > rules.suspect_yield)
 }
 
-/// Whether a price of this age, in sessions, is fresh enough for the high-yield screen; one of unknown age is not.
-pub fn is_fresh(price_age_sessions: Option<i32>) -> bool {
+/// Whether a price of this age, in sessions, is fresh enough for the high-yield screen. An unknown age is not.
+fn is_fresh(price_age_sessions: Option<i32>) -> bool {
     price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
 }
 
-/// What the high-yield screen looks at.
+/// Facts of one security for the high-yield screen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScreenFacts {
-    /// What kind of security it is.
+    /// Security type.
     pub security_type: SecurityType,
     /// Whether the security still trades.
     pub is_listed: bool,
-    /// Whether it pays at present.
-    pub status: DividendState,
-    /// Headline, percent; null when currencies differ.
+    /// Whether the dividend status is active.
+    pub is_paying: bool,
+    /// Headline yield, percent; null when currencies differ.
     pub dividend_yield: Option<Decimal>,
-    /// Sessions since its latest price.
+    /// Whether that yield is suspect ([`is_suspect`]).
+    pub yield_suspect: bool,
+    /// Sessions since the latest price.
     pub price_age_sessions: Option<i32>,
     /// Whether dividends and prices are in different currencies.
     pub currency_mismatch: bool,
 }
 
-/// Whether a security passes the high-yield screen with a minimum yield in percent.
-pub fn passes_high_yield(facts: &ScreenFacts, min_yield: Decimal, rules: &SafetyRules) -> bool {
-    let in_range =
-        facts.dividend_yield.is_some_and(|value| min_yield <= value && !is_suspect(Some(value), rules));
-    facts.security_type.is_stock()
-        && facts.is_listed
-        && facts.status == DividendState::Active
-        && in_range
-        && is_fresh(facts.price_age_sessions)
-        && !facts.currency_mismatch
+/// High-yield screen (R18).
+#[derive(Debug, Clone, Copy)]
+pub struct HighYieldScreen<'a> {
+    /// Minimum headline yield, percent; `None` for no minimum.
+    pub min_yield: Option<Decimal>,
+    /// Security types to include; `None` for stocks.
+    pub types: Option<&'a [SecurityType]>,
+}
+
+impl HighYieldScreen<'_> {
+    /// Whether a security passes the screen.
+    pub fn passes(&self, facts: &ScreenFacts) -> bool {
+        let has_type = match self.types {
+            Some(types) => types.contains(&facts.security_type),
+            None => facts.security_type.is_stock(),
+        };
+        has_type
+            && facts.is_listed
+            && facts.is_paying
+            && facts.dividend_yield.is_some_and(|value| self.min_yield.is_none_or(|least| least <= value))
+            && !facts.yield_suspect
+            && is_fresh(facts.price_age_sessions)
+            && !facts.currency_mismatch
+    }
 }
 
 /// What traps and safety rest on; percents in points.
@@ -132,29 +148,32 @@ mod tests {
         let row = ScreenFacts {
             security_type: SecurityType::Stock,
             is_listed: true,
-            status: DividendState::Active,
+            is_paying: true,
             dividend_yield: Some(dec!(4)),
+            yield_suspect: false,
             price_age_sessions: Some(5),
             currency_mismatch: false,
         };
-        assert!(passes_high_yield(&row, HIGH_YIELD_MINIMUM, &RULES));
-        assert!(passes_high_yield(
-            &ScreenFacts { dividend_yield: Some(dec!(25)), ..row },
-            HIGH_YIELD_MINIMUM,
-            &RULES
-        ));
+        let screen = HighYieldScreen { min_yield: Some(HIGH_YIELD_MINIMUM.into()), types: None };
+        assert!(screen.passes(&row));
+        assert!(screen.passes(&ScreenFacts { security_type: SecurityType::Reit, ..row }));
         for other in [
             ScreenFacts { security_type: SecurityType::Etf, ..row },
             ScreenFacts { is_listed: false, ..row },
-            ScreenFacts { status: DividendState::Lapsed, ..row },
+            ScreenFacts { is_paying: false, ..row },
             ScreenFacts { dividend_yield: Some(dec!(3.9999)), ..row },
-            ScreenFacts { dividend_yield: Some(dec!(25.0001)), ..row },
             ScreenFacts { dividend_yield: None, ..row },
+            ScreenFacts { yield_suspect: true, ..row },
             ScreenFacts { price_age_sessions: Some(6), ..row },
+            ScreenFacts { price_age_sessions: None, ..row },
             ScreenFacts { currency_mismatch: true, ..row },
         ] {
-            assert!(!passes_high_yield(&other, HIGH_YIELD_MINIMUM, &RULES), "{other:?}");
+            assert!(!screen.passes(&other), "{other:?}");
         }
+        let funds = HighYieldScreen { min_yield: None, types: Some(&[SecurityType::Etf]) };
+        let fund = ScreenFacts { security_type: SecurityType::Etf, dividend_yield: Some(dec!(1)), ..row };
+        assert!(funds.passes(&fund));
+        assert!(!funds.passes(&row));
     }
 
     #[test]

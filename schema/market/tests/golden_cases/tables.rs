@@ -9,7 +9,7 @@ use market::measure::calendar::new_york_date;
 use market::measure::chowder::chowder;
 use market::measure::ex_date::{from_record_date, of_distribution};
 use market::measure::resolve::resolve;
-use market::measure::safety::{HIGH_YIELD_MINIMUM, ScreenFacts, passes_high_yield};
+use market::measure::safety::{HIGH_YIELD_MINIMUM, HighYieldScreen, ScreenFacts, is_suspect};
 use market::measure::sector::{Member, sector_row, top_payers};
 use market::row::DividendState;
 use market::symbol::Symbol;
@@ -106,15 +106,18 @@ fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
         let aged = ages.iter().find_map(|key| row[*key].as_i64());
         let dated = ["price_date", "price_as_of"].iter().find_map(|key| date(&row[*key])).zip(inputs.as_of);
         let sessions = dated.map(|(day, as_of)| market::measure::calendar::sessions_between(day, as_of));
+        let dividend_yield = number(row, &YIELDS);
         let facts = ScreenFacts {
             security_type: kind(row),
             is_listed,
-            status,
-            dividend_yield: number(row, &YIELDS),
+            is_paying: status == DividendState::Active,
+            dividend_yield,
+            yield_suspect: is_suspect(dividend_yield, &Rules::DEFAULT.safety),
             price_age_sessions: aged.and_then(|age| i32::try_from(age).ok()).or(sessions).or(Some(0)),
             currency_mismatch: flag(row, "currency_mismatch") || differs,
         };
-        passes_high_yield(&facts, minimum.unwrap_or(HIGH_YIELD_MINIMUM), &Rules::DEFAULT.safety)
+        let min_yield = minimum.unwrap_or(HIGH_YIELD_MINIMUM.into());
+        HighYieldScreen { min_yield: Some(min_yield), types: None }.passes(&facts)
     };
     let known = ["survivors", "symbols", "passing", "screen", "results", "high_yield", "passed"];
     known.contains(&key).then(|| rows.iter().filter(survives).map(|row| row["symbol"].clone()).collect())
