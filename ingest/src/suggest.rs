@@ -1,28 +1,13 @@
-//! The known name that a mistyped one is nearest to, for messages.
+//! Suggestions for mistyped names, for error messages.
 
-/// The known name with the fewest letters added, left out or exchanged, when that is at most a third of them.
+/// Known name with the smallest Levenshtein distance, if the distance is at most a third of the name's length.
 pub(crate) fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = wanted.chars().count();
     let most = (length / 3).max(1);
     // The distance is at least the difference in length, which costs less to find.
     let alike = known.into_iter().filter(|name| name.chars().count().abs_diff(length) <= most);
-    let near = alike.map(|name| (distance(wanted, name), name));
+    let near = alike.map(|name| (strsim::levenshtein(wanted, name), name));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
-}
-
-/// Letters to add, leave out or exchange (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let exchanged = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = exchanged.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

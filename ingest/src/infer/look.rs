@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use encoding_rs::WINDOWS_1252;
+
 use super::cells::{Signs, date_formats, is_number, is_ticker};
 use crate::normalize::is_absent;
 use crate::source::records::Records;
@@ -62,7 +64,7 @@ impl Look {
     pub(super) fn at(bytes: &[u8]) -> Result<Self, String> {
         let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
         let text: Cow<'_, str> = match windows_1252 {
-            true => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
+            true => WINDOWS_1252.decode_without_bom_handling(bytes).0,
             false => String::from_utf8_lossy(bytes),
         };
         if let Some(tag) = ["<!doctype", "<html", "<?xml"].iter().find(|tag| starts_with(&text, tag)) {

@@ -1,17 +1,13 @@
-//! Windows-1252, the one-byte encoding of Western Europe's older programs, as UTF-8.
+//! Windows-1252 decoder: reads the one-byte encoding of older Western European programs as UTF-8.
 
 use std::io::{self, Read};
 
-/// What the bytes 0x80 to 0x9f are; five of them are nothing.
-const UPPER: [char; 32] = [
-    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}',
-    '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
-];
+use encoding_rs::WINDOWS_1252;
 
 /// Text in Windows-1252, read as UTF-8.
 pub(super) struct Windows1252<R> {
     inner: R,
-    /// What was recoded and not yet taken.
+    /// Decoded text that was not read yet.
     text: io::Cursor<Vec<u8>>,
 }
 
@@ -30,16 +26,10 @@ impl<R: Read> Read for Windows1252<R> {
         }
         let mut bytes = [0; 64 * 1024];
         let read = self.inner.read(&mut bytes)?;
-        let text: String = bytes[..read].iter().map(|byte| decoded(*byte)).collect();
-        self.text = io::Cursor::new(text.into_bytes());
+        // Each byte is a character, so a chunk never ends within one.
+        let (text, _) = WINDOWS_1252.decode_without_bom_handling(&bytes[..read]);
+        self.text = io::Cursor::new(text.into_owned().into_bytes());
         self.text.read(buffer)
-    }
-}
-
-fn decoded(byte: u8) -> char {
-    match byte {
-        0x80..=0x9f => UPPER[usize::from(byte - 0x80)],
-        _ => char::from(byte),
     }
 }
 
@@ -52,5 +42,14 @@ mod tests {
         let mut text = String::new();
         Windows1252::new(&b"Er\xf6ffnung;\x80;A"[..]).read_to_string(&mut text).unwrap();
         assert_eq!(text, "Eröffnung;€;A");
+    }
+
+    #[test]
+    fn every_byte_is_a_character() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let mut text = String::new();
+        Windows1252::new(&bytes[..]).read_to_string(&mut text).unwrap();
+        assert_eq!(text.chars().count(), 256);
+        assert!(!text.contains('\u{fffd}'), "{text}");
     }
 }
