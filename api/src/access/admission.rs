@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use tokio_postgres::Config;
 use tracing::Instrument;
 
+use super::account_cache::AccountCache;
 use super::caller::{Caller, Charge};
 use super::connection::Connection;
 use super::counts::Counts;
 use super::decision::{AdmissionError, Admitted, Call, Outcome, Verdict};
-use super::memory::Memory;
 use crate::metrics::AdmissionMetrics;
 use crate::tasks::Tasks;
 
@@ -146,13 +146,13 @@ async fn decide_queues(
     mut waiting: mpsc::Receiver<Waiting>,
     metrics: AdmissionMetrics,
 ) {
-    let (mut queue, mut memory) = (Vec::with_capacity(BATCH), Memory::new());
+    let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
     // The first calls find the connection open; a server that does not answer keeps none of them waiting.
     let _ = timeout(connection.patience, connection.store()).await;
     // Calls that are left over wait for no others.
     while !queue.is_empty() || next(&mut connection, &mut waiting, &mut queue).await {
         gather(&mut waiting, &mut queue).await;
-        settle(&mut connection, &mut memory, &mut queue, &metrics).await;
+        settle(&mut connection, &mut cache, &mut queue, &metrics).await;
     }
 }
 
@@ -193,7 +193,7 @@ async fn next(
 /// Decides on what can be decided on; the rest stays in the queue.
 async fn settle(
     connection: &mut Connection,
-    memory: &mut Memory,
+    cache: &mut AccountCache,
     queue: &mut Vec<Waiting>,
     metrics: &AdmissionMetrics,
 ) {
@@ -201,7 +201,7 @@ async fn settle(
     queue.retain(|waiting| !waiting.decision.is_closed());
     let calls: Vec<Call> = queue.iter().map(|waiting| waiting.call).collect();
     let patience = connection.patience;
-    let (round, deciding) = (Instant::now(), decide(connection, memory, &calls));
+    let (round, deciding) = (Instant::now(), decide(connection, cache, &calls));
     let span = tracing::info_span!(target: SPAN_TARGET, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
     let decided = timeout(patience, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
     metrics.statement.observe(round.elapsed().as_secs_f64());
@@ -230,14 +230,14 @@ fn count(calls: usize) -> f64 {
 /// One round with the store; a second one where the connection turns out to have been lost before.
 async fn decide(
     connection: &mut Connection,
-    memory: &mut Memory,
+    cache: &mut AccountCache,
     calls: &[Call],
 ) -> Result<Vec<Outcome>, AdmissionError> {
     let was_open = connection.is_open();
-    match connection.store().await?.decide(memory, calls).await {
+    match connection.store().await?.decide(cache, calls).await {
         Err(AdmissionError::ConnectionLost(_)) if was_open => {
             connection.close();
-            connection.store().await?.decide(memory, calls).await
+            connection.store().await?.decide(cache, calls).await
         }
         decided => decided,
     }

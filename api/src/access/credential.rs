@@ -68,6 +68,12 @@ impl Presented {
         Some(Self { tag: u128::from_le_bytes(*tag), secret })
     }
 
+    /// Key with a chosen tag, for tests that need no valid one.
+    #[cfg(test)]
+    pub(super) fn with_tag(tag: u128) -> Self {
+        Self { tag, secret: [b'0'; LENGTH] }
+    }
+
     /// What the store knows it by.
     pub(super) fn hash(&self) -> [u8; 32] {
         hash(&self.secret)

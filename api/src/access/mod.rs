@@ -3,6 +3,7 @@
 //! Invariants: [`Access`] in a handler's signature is the only way to data; parameters are read before anything is
 //! charged and reported after; when the store does not decide, the answer is 503, never data.
 
+mod account_cache;
 mod accounts;
 mod admission;
 mod bucket;
@@ -17,7 +18,6 @@ mod extractor;
 mod gate;
 pub(crate) mod headers;
 mod limiter;
-mod memory;
 mod row_version;
 mod store;
 pub(crate) mod throttle;

@@ -9,6 +9,13 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowVersion(u32);
 
+#[cfg(test)]
+impl From<u32> for RowVersion {
+    fn from(version: u32) -> Self {
+        Self(version)
+    }
+}
+
 impl ToSql for RowVersion {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         // As an object's number is sent, which is of the same form.

@@ -13,11 +13,11 @@ use futures::future;
 use store::tls::MakeRustlsConnect;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
-use super::accounts::{Account, Accounts, OwnBucket, Way};
+use super::account_cache::AccountCache;
+use super::accounts::{Account, Accounts, Key, OwnBucket, Way};
 use super::counter::{Counter, Sum};
 use super::credential::Presented;
 use super::decision::{AdmissionError, Admitted, Call, Outcome};
-use super::memory::Memory;
 use crate::tasks::Tasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
@@ -53,16 +53,16 @@ impl Store {
         !self.client.is_closed()
     }
 
-    /// Decides on calls in their order. What is wanted of remembered accounts is taken from their rows, or they are charged
+    /// Decides on calls in their order. What is wanted of cached accounts is taken from their rows, or they are charged
     /// if their rows are unchanged; the others are read, and their calls are decided on in the next round. After an error
     /// the caller drops the connection.
     pub(super) async fn decide(
         &self,
-        memory: &mut Memory,
+        cache: &mut AccountCache,
         calls: &[Call],
     ) -> Result<Vec<Outcome>, AdmissionError> {
         let (keys, places) = distinct(calls);
-        let mut accounts = memory.take(&keys);
+        let mut accounts = cache.checkout(&keys);
         let placed = || calls.iter().zip(places.iter().copied());
         placed().for_each(|(call, place)| accounts.want(call, place));
         accounts.plan();
@@ -82,7 +82,7 @@ impl Store {
         )
         .await?;
         if let Some(row) = taken.as_ref().or(charged.first()).or(rows.first()) {
-            memory.clock.learn(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
+            cache.clock.learn(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
         }
         for row in &charged {
             accounts.note(row.try_get("account_id")?, row.try_get("version")?);
@@ -101,9 +101,12 @@ impl Store {
                 Some(false) | None => Outcome::Open,
             };
         let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();
-        memory.put_back(&keys, accounts);
+        cache.checkin(&keys, accounts);
         for (key, row) in keys.iter().zip(found) {
-            row.map_or(Ok(()), |row| memory.learn(key, row))?;
+            let Some(row) = row else { continue };
+            let now = row.try_get("now")?;
+            let account = Account::read(row, now)?;
+            cache.insert(key, Key::read(row, now, &account)?, account);
         }
         Ok(outcomes)
     }
