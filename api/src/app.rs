@@ -9,12 +9,12 @@ use crate::access::throttle::Throttle;
 use crate::cache::Answers;
 use crate::cursor::Signer;
 use crate::dashboard::state::Dashboard;
+use crate::fair_queue::FairQueue;
 use crate::metrics::Metrics;
 use crate::read::lag::Lag;
 use crate::read::projection::Projection;
 use crate::read::universe::Universes;
 use crate::settings::ServeSettings;
-use crate::turns::Turns;
 use crate::vocabulary::Vocabulary;
 
 /// The state of the server.
@@ -25,7 +25,7 @@ pub struct Shared {
     pub(crate) throttle: Throttle,
     pub(crate) admission: Admission,
     pub(crate) answers: Answers,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) fair_queue: Arc<FairQueue>,
     pub(crate) universes: Universes,
     pub(crate) signer: Signer,
     pub(crate) lag: Lag,

@@ -7,16 +7,16 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
-use tokio::task::JoinError;
 
 use crate::access::{AdmissionError, scrub};
+use crate::cpu_pool::CpuPoolError;
+use crate::fair_queue::QueueError;
 use crate::parameters::{Mistakes, ParameterError};
 use crate::pipe::Gone;
 use crate::read::ReadError;
 use crate::render::RenderError;
 use crate::request_id::request_id;
 use crate::tier::Tier;
-use crate::turns::TurnError;
 
 /// Where a refused client can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";
@@ -248,8 +248,8 @@ impl From<ReadError> for ApiError {
     }
 }
 
-impl From<TurnError> for ApiError {
-    fn from(error: TurnError) -> Self {
+impl From<QueueError> for ApiError {
+    fn from(error: QueueError) -> Self {
         Self::Unavailable(error.to_string())
     }
 }
@@ -260,8 +260,8 @@ impl From<RenderError> for ApiError {
     }
 }
 
-impl From<JoinError> for ApiError {
-    fn from(error: JoinError) -> Self {
+impl From<CpuPoolError> for ApiError {
+    fn from(error: CpuPoolError) -> Self {
         Self::Internal(error.into())
     }
 }

@@ -6,8 +6,9 @@ use std::fmt;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::access::scrub;
-use crate::head::REQUEST_ID_HEADER;
 
+/// Header of the request id, in requests and responses.
+pub(crate) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 tokio::task_local! {

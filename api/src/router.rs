@@ -1,4 +1,4 @@
-//! Every route. What surrounds all of them is in [`crate::layers`].
+//! Router of every endpoint. The middleware around it is in [`crate::middleware`].
 //!
 //! Invariant: a route is registered with its documentation in one step, so the two cannot drift.
 

@@ -30,9 +30,9 @@ use crate::connection::{Guarded, Registry, Tracked};
 use crate::cursor::Signer;
 use crate::dashboard::settings::Switch;
 use crate::dashboard::state::Dashboard;
-use crate::layers::{self, Arrival};
-use crate::malformed;
+use crate::fair_queue::FairQueue;
 use crate::metrics::Metrics;
+use crate::middleware::{self, ConnectionInfo};
 use crate::read::lag::Lag;
 use crate::read::projection::{self, Connecting, Projection};
 use crate::read::universe::Universes;
@@ -40,7 +40,6 @@ use crate::router;
 use crate::seen::Seen;
 use crate::settings::{HEAD_BYTES, ServeSettings};
 use crate::tasks::Tasks;
-use crate::turns::Turns;
 
 /// Connections that may wait to be accepted, or fewer where the system allows fewer (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
@@ -165,7 +164,7 @@ fn start(settings: ServeSettings, database: &DatabaseSettings, tasks: &Tasks) ->
             tasks,
             metrics.admission.clone(),
         ),
-        turns: Turns::new(settings.costly_connections, settings.turn_timeout()),
+        fair_queue: FairQueue::new(settings.costly_connections, settings.turn_timeout()),
         answers: Answers::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
         universes: Universes::default(),
         signer: Signer::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
@@ -225,13 +224,14 @@ impl Clients {
         // What is in the kernel's hands already counts too, where it can be told so.
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
         let connection = Arc::clone(&registered.connection);
-        let stream =
-            Guarded::new(stream, Arc::clone(&connection), malformed::answers(app.clone(), peer.ip()));
+        let refusing = app.clone();
+        let on_protocol_error = Box::new(move |status| middleware::refuse(&refusing, peer.ip(), status));
+        let stream = Guarded::new(stream, Arc::clone(&connection), on_protocol_error);
         let (app, router) = (app.clone(), router.clone());
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let working = connection.working();
-            let arrival = Arrival { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
-            let answered = layers::around(app.clone(), router.clone(), arrival, request.map(Body::new));
+            let info = ConnectionInfo { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
+            let answered = middleware::handle(app.clone(), router.clone(), info, request.map(Body::new));
             async { Ok::<_, Infallible>(answered.await.map(|body| Tracked::new(body, working))) }
         });
         let serving = hyper::server::conn::http1::Builder::new()

@@ -12,8 +12,8 @@ use secrecy::SecretString;
 use telemetry::listener::MetricsSettings;
 
 use crate::access::throttle::Allowance;
-use crate::beside::cores;
 use crate::connection::{Caps, Patience};
+use crate::cpu_pool::cores;
 use crate::dashboard::settings::DashboardSettings;
 use crate::tier::Tier;
 

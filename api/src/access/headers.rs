@@ -1,17 +1,13 @@
 //! The numbers a client sees about its limits.
 
-use std::array;
-use std::cell::RefCell;
-
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use smallvec::SmallVec;
 
-use super::bucket::{Bucket, Usage};
+use super::bucket::Bucket;
 use super::caller::Charge;
 use super::throttle::Left;
-use crate::head;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -21,33 +17,13 @@ const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining")
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
-/// What a response for an account has, in this order.
-pub(crate) static OF_ACCOUNT: [HeaderName; 8] =
+/// Headers of a response to an account.
+static OF_ACCOUNT: [HeaderName; 8] =
     [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
-/// What a response for an address has.
+/// Headers of a response without an account.
 static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
-/// What a response for an address has not.
-const OF_ACCOUNT_ALONE: [HeaderName; 5] = [QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
 /// Bytes of all values together, seldom more.
 const ROOM: usize = 256;
-/// Limits whose values a thread remembers; there are few tiers, and a month is long.
-const REMEMBERED: usize = 16;
-
-/// What does not change from call to call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Limits {
-    rate_per_minute: i32,
-    burst: i32,
-    quota: i64,
-    quota_reset: i64,
-}
-
-/// The values of the rate, of the quota, of when that begins anew, and of the policy.
-type OfLimits = [HeaderValue; 4];
-
-thread_local! {
-    static OF_LIMITS: RefCell<Vec<(Limits, OfLimits)>> = const { RefCell::new(Vec::new()) };
-}
 
 /// Writes what an account has left.
 pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
@@ -58,41 +34,21 @@ pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
         false => (bucket.remaining(), usage.reset()),
     };
     let left = usage.quota_left();
+    let Bucket { rate_per_minute, burst, .. } = *bucket;
     let mut values = Values::default();
+    values.number(rate_per_minute.into());
     values.number(remaining);
     values.number(reset);
+    values.number(usage.quota);
     values.number(left);
+    values.number(usage.quota_reset());
+    values.pair([("\"rate\";q=", burst.into()), (";w=", bucket.window())]);
+    values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month())]);
+    values.end();
     values.pair([("\"rate\";r=", bucket.whole()), (";t=", bucket.until_full())]);
     values.pair([(", \"month\";r=", left), (";t=", usage.until_quota_reset())]);
     values.end();
-    let [limit, quota, quota_reset, policy] = of_limits(usage);
-    let [remaining, reset, left, state] = values.all();
-    let all = [limit, remaining, reset, quota, left, quota_reset, policy, state];
-    head::fill(headers, &OF_ACCOUNT, all);
-}
-
-/// The values that an account's limits have in every answer, written when they are first needed.
-fn of_limits(usage: &Usage) -> OfLimits {
-    let Bucket { rate_per_minute, burst, .. } = usage.bucket;
-    let limits = Limits { rate_per_minute, burst, quota: usage.quota, quota_reset: usage.quota_reset() };
-    OF_LIMITS.with_borrow_mut(|remembered| {
-        if let Some((_, values)) = remembered.iter().find(|(of, _)| *of == limits) {
-            return values.clone();
-        }
-        let mut values = Values::default();
-        values.number(i64::from(rate_per_minute));
-        values.number(limits.quota);
-        values.number(limits.quota_reset);
-        values.pair([("\"rate\";q=", i64::from(burst)), (";w=", usage.bucket.window())]);
-        values.pair([(", \"month\";q=", limits.quota), (";w=", usage.month())]);
-        values.end();
-        let values = values.all();
-        if remembered.len() >= REMEMBERED {
-            remembered.clear();
-        }
-        remembered.push((limits, values.clone()));
-        values
-    })
+    values.insert(headers, &OF_ACCOUNT);
 }
 
 /// Writes what an address has left, for responses without an account.
@@ -105,17 +61,14 @@ pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<U
     values.number(limit);
     values.number(remaining);
     values.number(reset.max(now.timestamp() + 1));
-    head::fill(headers, &OF_ADDRESS, values.all());
-    for name in OF_ACCOUNT_ALONE {
-        headers.remove(name);
-    }
+    values.insert(headers, &OF_ADDRESS);
 }
 
 /// Values of headers in their order, which share one piece of memory.
 struct Values {
     text: Vec<u8>,
     /// Where each ends.
-    ends: SmallVec<[usize; 4]>,
+    ends: SmallVec<[usize; 8]>,
     digits: itoa::Buffer,
 }
 
@@ -145,20 +98,23 @@ impl Values {
         self.ends.push(self.text.len());
     }
 
-    /// The values, of which there are so many.
-    fn all<const N: usize>(self) -> [HeaderValue; N] {
+    /// Inserts the values under these names, in their order.
+    fn insert(self, headers: &mut HeaderMap, names: &[HeaderName]) {
+        debug_assert_eq!(self.ends.len(), names.len(), "a value for each name");
         let (text, mut start) = (Bytes::from(self.text), 0);
-        array::from_fn(|place| {
-            let end = self.ends.get(place).copied().unwrap_or(start);
-            let value = HeaderValue::from_maybe_shared(text.slice(start..end));
+        for (name, end) in names.iter().zip(self.ends) {
+            // Digits and ASCII letters are always a valid value.
+            if let Ok(value) = HeaderValue::from_maybe_shared(text.slice(start..end)) {
+                headers.insert(name, value);
+            }
             start = end;
-            value.unwrap_or(HeaderValue::from_static(""))
-        })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::bucket::Usage;
     use super::*;
 
     #[test]

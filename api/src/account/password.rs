@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Transaction};
 use super::error::AccountError;
 use super::party::{Locked, Party};
 use super::ways_in;
-use crate::beside::give_way;
+use crate::cpu_pool::{CpuPoolError, run_low_priority};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
@@ -32,16 +32,22 @@ const COMMON: &str = include_str!("common_passwords.txt");
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Passwords that may wait or be hashed; another is refused at once.
 const QUEUE: usize = 64;
-/// What an unknown address is compared with.
-static NOBODYS: LazyLock<String> = LazyLock::new(|| hash_now("no one's password").unwrap_or_default());
+/// Hash that the password of an unknown address is compared with, so that it takes as long as a known one.
+static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
 /// Why a password was not hashed or compared.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasswordError {
     #[error("too many passwords are being checked")]
     Busy,
-    #[error("passwords cannot be hashed: {0}")]
-    Broken(String),
+    #[error("cannot hash a password: {0}")]
+    Parameters(#[source] argon2::Error),
+    #[error("cannot hash a password: {0}")]
+    Hash(#[source] argon2::password_hash::Error),
+    #[error("cannot hash a password: {0}")]
+    Pool(#[from] CpuPoolError),
+    #[error("cannot hash the placeholder password: {0}")]
+    Placeholder(#[source] &'static PasswordError),
 }
 
 /// Hashes passwords, a few at a time.
@@ -77,10 +83,11 @@ impl Hashing {
     ) -> Result<bool, PasswordError> {
         let hash = known.map(|known| known.hash.clone());
         self.work(move || {
-            let right = compare(password.expose_secret(), hash.as_deref().unwrap_or(&NOBODYS));
-            right && hash.is_some()
+            let placeholder = PLACEHOLDER.as_ref().map_err(PasswordError::Placeholder)?;
+            let right = compare(password.expose_secret(), hash.as_deref().unwrap_or(placeholder));
+            Ok(right && hash.is_some())
         })
-        .await
+        .await?
     }
 
     async fn work<T: Send + 'static>(
@@ -90,13 +97,12 @@ impl Hashing {
         let _queued = self.queue.try_acquire().map_err(|_| PasswordError::Busy)?;
         let place = timeout(PATIENCE, Arc::clone(&self.at_once).acquire_owned()).await;
         let place = place.map_err(|_| PasswordError::Busy)?.map_err(|_| PasswordError::Busy)?;
-        let worked = tokio::task::spawn_blocking(move || {
-            // The place is taken until the work ends, even when nobody waits for it any more.
+        let worked = run_low_priority(move || {
+            // The permit is kept until the work ends, even if the caller has left.
             let _place = place;
-            give_way();
             work()
         });
-        worked.await.map_err(|error| PasswordError::Broken(error.to_string()))
+        Ok(worked.await?)
     }
 }
 
@@ -163,16 +169,16 @@ pub(crate) fn check(password: &SecretString, email: &str) -> Result<(), AccountE
     Ok(())
 }
 
-fn argon2() -> Result<Argon2<'static>, String> {
+fn argon2() -> Result<Argon2<'static>, argon2::Error> {
     let (memory, passes, lanes) = COST;
-    let parameters = Params::new(memory, passes, lanes, None).map_err(|error| error.to_string())?;
+    let parameters = Params::new(memory, passes, lanes, None)?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, parameters))
 }
 
 fn hash_now(password: &str) -> Result<String, PasswordError> {
-    let hasher = argon2().map_err(PasswordError::Broken)?;
+    let hasher = argon2().map_err(PasswordError::Parameters)?;
     let hash = hasher.hash_password(password.as_bytes());
-    Ok(hash.map_err(|error| PasswordError::Broken(error.to_string()))?.to_string())
+    Ok(hash.map_err(PasswordError::Hash)?.to_string())
 }
 
 fn compare(password: &str, hash: &str) -> bool {

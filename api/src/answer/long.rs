@@ -1,4 +1,5 @@
-//! Answers that cost much: written on a thread of their own, each account in its turn, and sent as they are written.
+//! Streamed responses to expensive requests: each is rendered on its own thread once the fair queue grants a permit, and
+//! sent while it is rendered.
 
 use std::sync::Arc;
 use std::{io, thread};
@@ -11,12 +12,12 @@ use tokio::sync::oneshot;
 use super::named::{Asked, Named};
 use super::outlet::{Outlet, Written};
 use crate::app::App;
-use crate::beside::give_way;
+use crate::cpu_pool::lower_thread_priority;
 use crate::error::ApiError;
+use crate::fair_queue::{AccountSlot, Permit, RenderPermit};
 use crate::pipe::{Reader, pipe};
 use crate::read::projection::Generation;
 use crate::request_id::request_id;
-use crate::turns::{Place, Rendering, Turn};
 
 type Outcome = Result<Written, ApiError>;
 
@@ -28,7 +29,7 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
     if let Some(kept) = asked.kept() {
         return Ok(kept);
     }
-    let Turn { rendering, place } = asked.app.turns.wait(asked.account).await?;
+    let Permit { render, slot } = asked.app.fair_queue.acquire(asked.account).await?;
     // Others may have asked for the same meanwhile.
     if let Some(kept) = asked.kept() {
         return Ok(kept);
@@ -36,14 +37,14 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
     let Asked { named, app, generation, takes_parts, .. } = asked;
     let apart = generation.apart();
     let (is_long, mut told) = oneshot::channel();
-    let (writer, reader) = pipe(Arc::clone(&place));
+    let (writer, reader) = pipe(Arc::clone(&slot));
     let outlet = Outlet::new(writer, takes_parts.then_some(is_long));
     let limit = app.settings.request_timeout();
     let writing = async move || {
         let late = |_| ApiError::Unavailable("the request took too long".to_owned());
         tokio::time::timeout(limit, write(apart, outlet)).await.map_err(late)?
     };
-    let mut finished = on_own_thread(writing, rendering, place)
+    let mut finished = on_own_thread(writing, render, slot)
         .map_err(|error| ApiError::Unavailable(format!("no thread for a costly answer: {error}")))?;
     let outcome = tokio::select! {
         biased;
@@ -59,19 +60,19 @@ pub(super) async fn answer(asked: Asked, write: Write) -> Result<Response, ApiEr
     Ok(whole(&app, &named, &written, reader))
 }
 
-/// Runs a handler on a thread of its own, so that those that answer everybody else stay free, and come first where there is no
-/// core for all. It renders until it is done there, whether the client still waits or not.
+/// Runs a handler on its own low-priority thread. The runtime's worker threads stay free for other requests. The handler
+/// runs to its end, even if the client disconnects.
 fn on_own_thread<F: Future<Output = Outcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
-    rendering: Rendering,
-    place: Arc<Place>,
+    render: RenderPermit,
+    slot: Arc<AccountSlot>,
 ) -> io::Result<oneshot::Receiver<Outcome>> {
     let (finish, finished) = oneshot::channel();
     let (runtime, id) = (tokio::runtime::Handle::current(), request_id());
     thread::Builder::new().name("costly answer".to_owned()).spawn(move || {
-        give_way();
+        lower_thread_priority();
         let outcome = runtime.block_on(writing());
-        drop((rendering, place));
+        drop((render, slot));
         // Nobody waits for the outcome of an answer whose head is sent.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::Gone(_))) => {}
@@ -82,7 +83,7 @@ fn on_own_thread<F: Future<Output = Outcome>>(
 }
 
 /// The response with an answer that was written to its end; a short one is kept.
-fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<Place>>) -> Response {
+fn whole(app: &App, named: &Named, written: &Written, reader: Reader<Arc<AccountSlot>>) -> Response {
     let Written { version, next_cursor } = written;
     if let Some(body) = reader.whole() {
         app.answers.keep(named.key.clone(), named.answer(body, version, next_cursor.as_deref()));

@@ -1,17 +1,15 @@
 //! The response around a body: entity tag, 304, media type, the next page.
 
-use std::sync::LazyLock;
-
 use axum::body::{Body, HttpBody};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::Response;
 
-use crate::access::headers;
-use crate::head;
 use crate::parameters::Format;
 
 /// How long a client may use an answer without asking again, seconds.
 const MAX_AGE: &str = "private, max-age=60";
+/// Headers of a response to an account, with those that middleware adds.
+const HEADERS: usize = 16;
 
 /// Whether the client names this entity tag, compared weakly; `*` names any that exists.
 pub(super) fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
@@ -32,37 +30,23 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
     response
 }
 
-/// What differs from answer to answer, in this order.
-static OWN: [HeaderName; 2] = [header::ETAG, header::CONTENT_LENGTH];
-/// The heads of an account's answers, of which [`head::fill`] puts in what is empty: here, and where every response leaves.
-static JSON: LazyLock<HeaderMap> = LazyLock::new(|| begun("application/json"));
-static CSV: LazyLock<HeaderMap> = LazyLock::new(|| begun("text/csv; charset=utf-8; header=present"));
-
-fn begun(content_type: &'static str) -> HeaderMap {
-    let known = [(header::CONTENT_TYPE, content_type), (header::CACHE_CONTROL, MAX_AGE)];
-    let known = known.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    let empty = |name: &HeaderName| (name.clone(), HeaderValue::from_static(""));
-    let (own, left) = (OWN.iter().map(empty), head::OF_EVERY.iter().chain(&headers::OF_ACCOUNT).map(empty));
-    own.chain(known).chain(left).collect()
-}
-
 /// The answer with this body.
 pub(super) fn ok(body: Body, format: Format, etag: &HeaderValue, link: Option<&HeaderValue>) -> Response {
     let length = body.size_hint().exact();
     let mut response = Response::new(body);
     let headers = response.headers_mut();
-    headers.clone_from(match format {
-        Format::Json => &JSON,
-        Format::Csv => &CSV,
-    });
-    match length {
-        Some(length) => head::fill(headers, &OWN, [etag.clone(), length.into()]),
-        // A body that is written as it is read has no length yet.
-        None => {
-            headers.insert(header::ETAG, etag.clone());
-            headers.remove(header::CONTENT_LENGTH);
-        }
+    headers.reserve(HEADERS);
+    headers.insert(header::ETAG, etag.clone());
+    // A streamed body has no length yet.
+    if let Some(length) = length {
+        headers.insert(header::CONTENT_LENGTH, length.into());
     }
+    let content_type = match format {
+        Format::Json => "application/json",
+        Format::Csv => "text/csv; charset=utf-8; header=present",
+    };
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
     if let Some(link) = link {
         headers.insert(header::LINK, link.clone());
     }

@@ -8,29 +8,34 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Connection;
-use super::refusal::{self, Refusal, Refusals};
+use super::protocol_error::{ErrorReply, ProtocolErrorHandler, hyper_reply_status};
 
 /// A stream whose progress is noted.
 pub(crate) struct Guarded<S> {
     stream: S,
     connection: Arc<Connection>,
-    refusals: Refusals,
-    /// The answer to what was no request, once there was such.
-    refusal: Option<Refusal>,
+    on_protocol_error: ProtocolErrorHandler,
+    /// Reply to a protocol error, once there was one.
+    reply: Option<ErrorReply>,
 }
 
 impl<S> Guarded<S> {
     /// Notes the stream's progress in this connection.
-    pub(crate) fn new(stream: S, connection: Arc<Connection>, refusals: Refusals) -> Self {
-        Self { stream, connection, refusals, refusal: None }
+    pub(crate) fn new(
+        stream: S,
+        connection: Arc<Connection>,
+        on_protocol_error: ProtocolErrorHandler,
+    ) -> Self {
+        Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// Whether these bytes are the library's own refusal, which ours takes the place of.
-    fn refuses(&mut self, bytes: &[u8]) -> bool {
-        if self.refusal.is_none() {
-            self.refusal = refusal::status(bytes).map(|status| Refusal::new((self.refusals)(status)));
+    /// Whether the service's reply takes the place of these bytes, because they are hyper's reply to a protocol error.
+    fn is_replaced(&mut self, bytes: &[u8]) -> bool {
+        if self.reply.is_none() {
+            let status = hyper_reply_status(bytes);
+            self.reply = status.map(|status| ErrorReply::new((self.on_protocol_error)(status)));
         }
-        self.refusal.is_some()
+        self.reply.is_some()
     }
 
     fn noted(&self, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
@@ -44,9 +49,9 @@ impl<S> Guarded<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Guarded<S> {
-    fn poll_refuse(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        match &mut self.refusal {
-            Some(refusal) => refusal.poll_write(&mut self.stream, cx),
+    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match &mut self.reply {
+            Some(reply) => reply.poll_write(&mut self.stream, cx),
             None => Poll::Ready(Ok(())),
         }
     }
@@ -70,8 +75,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        let written = match self.refuses(bytes) {
-            true => self.poll_refuse(cx).map_ok(|()| bytes.len()),
+        let written = match self.is_replaced(bytes) {
+            true => self.poll_reply(cx).map_ok(|()| bytes.len()),
             false => Pin::new(&mut self.stream).poll_write(cx, bytes),
         };
         self.noted(written)
@@ -100,10 +105,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let Self { stream, refusal, .. } = self.get_mut();
+        let Self { stream, reply, .. } = self.get_mut();
         ready!(Pin::new(&mut *stream).poll_shutdown(cx))?;
-        match refusal {
-            Some(refusal) => refusal.poll_linger(stream, cx),
+        match reply {
+            Some(reply) => reply.poll_linger(stream, cx),
             None => Poll::Ready(Ok(())),
         }
     }

@@ -4,12 +4,11 @@
 
 mod guarded;
 mod progress;
-mod refusal;
+mod protocol_error;
 mod registry;
 mod tracked;
 
 pub(crate) use guarded::Guarded;
 pub(crate) use progress::{Connection, Patience};
-pub(crate) use refusal::Refusals;
 pub(crate) use registry::{Caps, Registry};
 pub(crate) use tracked::Tracked;

@@ -142,7 +142,10 @@ impl From<PasswordError> for PageError {
     fn from(error: PasswordError) -> Self {
         match error {
             PasswordError::Busy => Self::Busy,
-            PasswordError::Broken(_) => Self::Unavailable(error.to_string()),
+            PasswordError::Parameters(_)
+            | PasswordError::Hash(_)
+            | PasswordError::Pool(_)
+            | PasswordError::Placeholder(_) => Self::Unavailable(error.to_string()),
         }
     }
 }

@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::access::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::beside::compute;
+use crate::cpu_pool::run_low_priority;
 use crate::cursor::Signer;
 use crate::envelope::{List, ListMeta};
 use crate::error::ApiError;
@@ -191,7 +191,7 @@ pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
 async fn page(context: Context<SearchParameters>) -> Result<Rendered, ApiError> {
     let universe = context.app.universes.stocks(&context.generation).await?;
     let names = context.app.universes.names(&context.generation, &universe).await?;
-    compute(move || found(&context.parameters, &universe, &names, &context.app.signer)).await?
+    run_low_priority(move || found(&context.parameters, &universe, &names, &context.app.signer)).await?
 }
 
 fn found(

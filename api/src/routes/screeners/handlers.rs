@@ -11,7 +11,7 @@ use super::filters::{Criterion, Preset, Screen};
 use super::row::ScreenerRow;
 use crate::access::{Access, Free};
 use crate::answer::Rendered;
-use crate::beside::compute;
+use crate::cpu_pool::run_low_priority;
 use crate::cursor::Signer;
 use crate::envelope::ListMeta;
 use crate::error::ApiError;
@@ -97,7 +97,7 @@ async fn page<P: Preset>(access: Access<Free, Screen<P>>) -> Response {
     access
         .answer(async |context| {
             let universe = context.app.universes.stocks(&context.generation).await?;
-            compute(move || screened(&context.parameters, &universe, &context.app.signer)).await?
+            run_low_priority(move || screened(&context.parameters, &universe, &context.app.signer)).await?
         })
         .await
 }

@@ -11,7 +11,7 @@ use rust_decimal::Decimal;
 use utoipa::IntoParams;
 
 use crate::access::{Access, Free};
-use crate::beside::compute;
+use crate::cpu_pool::run_low_priority;
 use crate::envelope::List;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
@@ -185,7 +185,7 @@ pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
                     }
                 })
             };
-            compute(page).await?
+            run_low_priority(page).await?
         })
         .await
 }

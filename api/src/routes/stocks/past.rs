@@ -10,7 +10,7 @@ use market::row::{Json, Metrics};
 use store::history::load_histories;
 use tokio_postgres::Row;
 
-use crate::beside::compute;
+use crate::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::PathSymbol;
 use crate::read::lookup;
@@ -37,7 +37,7 @@ pub(super) async fn metrics(
 ) -> Result<(Version, Metrics, Option<Explanation>), ApiError> {
     let facts = read(generation, symbol).await?;
     let version = facts.version;
-    let (metrics, explanation) = compute(move || derive(&facts, as_of, explain)).await?;
+    let (metrics, explanation) = run_low_priority(move || derive(&facts, as_of, explain)).await?;
     Ok((version, metrics, explanation))
 }
 

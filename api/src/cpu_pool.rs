@@ -1,0 +1,115 @@
+//! Thread pool for long computations: one thread per core, at low priority.
+//!
+//! Invariant: only threads of this pool, and threads started for one response, have a lowered priority. tokio's blocking
+//! threads, which resolve names and read files for the whole process, keep the normal one.
+
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+use std::thread::available_parallelism;
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use tokio::sync::oneshot;
+
+/// Niceness of a low-priority thread: about a tenth of the CPU time of a normal one.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
+static POOL: LazyLock<Result<ThreadPool, ThreadPoolBuildError>> = LazyLock::new(|| {
+    let builder = ThreadPoolBuilder::new().num_threads(cores()).thread_name(|number| format!("cpu-{number}"));
+    builder.start_handler(|_| lower_thread_priority()).build()
+});
+
+/// Reason why a computation has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CpuPoolError {
+    #[error("cannot start the threads for long computations")]
+    Start(#[source] &'static ThreadPoolBuildError),
+    #[error("a long computation panicked")]
+    Panicked,
+}
+
+/// Runs a computation on a low-priority thread. A computation whose caller has left is not started.
+pub(crate) async fn run_low_priority<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CpuPoolError> {
+    let pool = POOL.as_ref().map_err(CpuPoolError::Start)?;
+    let (sender, receiver) = oneshot::channel();
+    pool.spawn_fifo(move || {
+        if sender.is_closed() {
+            return;
+        }
+        // Dropped by a panic, the sender would say the same; rayon aborts the process on one that reaches it.
+        if let Ok(result) = catch_unwind(AssertUnwindSafe(work)) {
+            let _ = sender.send(result);
+        }
+    });
+    receiver.await.map_err(|_| CpuPoolError::Panicked)
+}
+
+/// Number of cores the process may use.
+pub(crate) fn cores() -> usize {
+    available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Lowers the priority of the current thread. Threads that it starts inherit the priority.
+pub(crate) fn lower_thread_priority() {
+    // On Linux the priority belongs to the thread, elsewhere to the process. A refusal leaves the priority unchanged.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, NICENESS);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn at_most_one_computation_runs_per_core() {
+        static NOW: AtomicUsize = AtomicUsize::new(0);
+        let work = || {
+            let now = NOW.fetch_add(1, Ordering::SeqCst) + 1;
+            std::thread::sleep(Duration::from_millis(5));
+            NOW.fetch_sub(1, Ordering::SeqCst);
+            now
+        };
+        let done = join_all((0..cores() * 4).map(|_| run_low_priority(work))).await;
+        let most = done.into_iter().map(|now| now.expect("a result")).max();
+        assert!(most.is_some_and(|most| most <= cores()), "{most:?} at once");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_and_leaves_the_pool_usable() {
+        for _ in 0..cores() * 2 {
+            let outcome = run_low_priority(|| panic!("of the test")).await;
+            assert!(matches!(outcome, Err::<(), _>(CpuPoolError::Panicked)));
+        }
+        run_low_priority(|| ()).await.expect("a result");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn tokios_blocking_threads_keep_their_priority() {
+        let niceness = || rustix::process::getpriority_process(None).expect("a priority");
+        let normal = niceness();
+        for lowered in join_all((0..cores() * 4).map(|_| run_low_priority(niceness))).await {
+            assert_eq!(lowered.expect("a result"), NICENESS.max(normal));
+        }
+        let (barrier, threads) = (std::sync::Arc::new(std::sync::Barrier::new(8)), 0..8);
+        let blocking = threads.map(|_| {
+            let barrier = std::sync::Arc::clone(&barrier);
+            // Eight at once, so that no thread runs two of them.
+            tokio::task::spawn_blocking(move || {
+                barrier.wait();
+                niceness()
+            })
+        });
+        for found in join_all(blocking).await {
+            assert_eq!(found.expect("a result"), normal);
+        }
+    }
+}

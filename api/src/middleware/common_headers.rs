@@ -1,0 +1,32 @@
+//! Headers of every response: request id, content sniffing, caching, limits.
+
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+
+use crate::access::throttle::Left;
+use crate::access::{Entry, headers};
+use crate::app::App;
+use crate::request_id::{REQUEST_ID_HEADER, RequestId};
+
+const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
+const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
+
+/// Adds the common headers. A header of the same name is replaced.
+pub(super) fn add_common_headers(
+    app: &App,
+    response: &mut Response,
+    entry: Option<&Entry>,
+    left: Left,
+    id: &RequestId,
+) {
+    let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
+    let target = response.headers_mut();
+    target.insert(REQUEST_ID_HEADER, id.header());
+    target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    target.insert(header::VARY, HeaderValue::from_static(vary));
+    match entry {
+        Some(Entry::Account(charge)) => headers::write(target, charge),
+        Some(Entry::Failures(left)) => headers::write_address(target, *left, chrono::Utc::now()),
+        None => headers::write_address(target, left, chrono::Utc::now()),
+    }
+}

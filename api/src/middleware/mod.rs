@@ -1,0 +1,137 @@
+//! Middleware of every request: request id, throttle, compression, deadline, common headers, metrics, log line.
+//!
+//! Invariants: every response passes through here, so every response has the common headers; a panic is a 500, not a
+//! dropped connection.
+
+mod common_headers;
+mod timeout;
+mod trace;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use tower::Service;
+use tower_http::CompressionLevel;
+use tower_http::compression::Compression;
+use tracing::Instrument;
+
+use crate::access::{Caller, scrub};
+use crate::address;
+use crate::app::App;
+use crate::connection::Connection;
+use crate::error::ApiError;
+use crate::request_id::{self, RequestId};
+use crate::settings::HEAD_BYTES;
+use common_headers::add_common_headers;
+
+/// Connection that a request came in on.
+pub(crate) struct ConnectionInfo {
+    pub(crate) peer: SocketAddr,
+    /// Whether the peer is a trusted proxy.
+    pub(crate) is_proxied: bool,
+    pub(crate) connection: Arc<Connection>,
+}
+
+/// Handles a request: routes it, with all middleware around the route.
+pub(crate) async fn handle(
+    app: App,
+    router: Router,
+    connection: ConnectionInfo,
+    mut request: Request,
+) -> Response {
+    let started = Instant::now();
+    let id = RequestId::of(request.headers());
+    let client = address::client(connection.peer, request.headers(), &app.settings.trusted_proxies);
+    let caller = Caller::new(client, connection.is_proxied, connection.connection);
+    // Only the debug log needs a copy of the path.
+    let path = tracing::enabled!(tracing::Level::DEBUG).then(|| scrub(request.uri().path()).into_owned());
+    let (method, span) = (request.method().clone(), trace::request_span(&request, &id));
+    request.extensions_mut().insert(Arc::clone(&caller));
+    let (mut response, left) = match app.throttle.call(client) {
+        Ok(left) => {
+            let routed = routed(&app, router, request);
+            (request_id::scope(id.clone(), routed).instrument(span.clone()).await, left)
+        }
+        Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
+    };
+    // A request that turned out wrong only when its rows were read costs no more than one that was wrong from the start.
+    if response.status().is_server_error() || response.status() == StatusCode::BAD_REQUEST {
+        app.admission.refund_failed(&caller);
+    }
+    add_common_headers(&app, &mut response, caller.entry(), left, &id);
+    app.admission.count(&caller, response.status());
+    let elapsed = started.elapsed();
+    app.metrics.answered(caller.endpoint(), &method, response.status(), elapsed.as_secs_f64());
+    trace::record_response(&span, &method, caller.endpoint(), response.status());
+    if let Some(path) = path {
+        let (status, elapsed) = (response.status().as_u16(), elapsed.as_micros());
+        tracing::debug!(request_id = id.as_str(), %method, path, status, elapsed_us = elapsed, "answered");
+    }
+    response
+}
+
+/// Calls the router within the deadline, and compresses the response as the request allows.
+async fn routed(app: &App, mut router: Router, request: Request) -> Response {
+    // Responses have a deadline of their own, which begins after the wait for a permit.
+    let deadline = app.settings.turn_timeout() + app.settings.request_timeout() * 2;
+    let route = tower::service_fn(move |request: Request| {
+        let handler = router.call(request);
+        async move { Ok::<_, std::convert::Infallible>(timeout::with_deadline(deadline, handler).await) }
+    });
+    let Ok(response) = Compression::new(route).quality(CompressionLevel::Fastest).call(request).await;
+    response.map(Body::new)
+}
+
+/// Responds to bytes that are not a request, with hyper's status for them. The client's address is charged as for a
+/// request.
+pub(crate) fn refuse(app: &App, client: IpAddr, status: StatusCode) -> Response {
+    let (error, left) = match app.throttle.call(client) {
+        Ok(left) => (protocol_error(status), left),
+        Err(refused) => (throttled(app, refused.retry_after), refused.left),
+    };
+    let mut response = error.into_response();
+    app.metrics.refused(response.status());
+    add_common_headers(app, &mut response, None, left, &RequestId::draw());
+    response
+}
+
+fn protocol_error(status: StatusCode) -> ApiError {
+    match status {
+        // An address of more than 64 KiB is a head that is too large.
+        StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::Refused {
+            status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            message: format!(
+                "The request's head may have {} KiB, its address 64; give fewer symbols a call",
+                HEAD_BYTES / 1024
+            ),
+        },
+        _ => ApiError::Refused {
+            status: StatusCode::BAD_REQUEST,
+            message: "This is not an HTTP/1.1 request".to_owned(),
+        },
+    }
+}
+
+fn throttled(app: &App, retry_after: u64) -> ApiError {
+    app.metrics.throttled.inc();
+    ApiError::RateLimited { retry_after }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_address_is_a_head_that_is_too_large() {
+        for (of_hyper, expected) in [(414, 431), (431, 431), (400, 400), (405, 400)] {
+            let status = StatusCode::from_u16(of_hyper).expect("a status");
+            assert_eq!(protocol_error(status).into_response().status().as_u16(), expected, "{of_hyper}");
+        }
+    }
+}

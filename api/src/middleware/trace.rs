@@ -1,0 +1,42 @@
+//! Tracing span of a request (OpenTelemetry HTTP server conventions).
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{Method, StatusCode};
+use telemetry::spans::{SPAN_TARGET, continue_from, rename};
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::request_id::RequestId;
+
+/// Creates the span of a request, as a child of the caller's span if the request names one.
+pub(super) fn request_span(request: &Request, id: &RequestId) -> Span {
+    if !tracing::enabled!(target: SPAN_TARGET, tracing::Level::INFO) {
+        return Span::none();
+    }
+    let span = tracing::info_span!(
+        target: SPAN_TARGET,
+        "request",
+        otel.kind = "server",
+        otel.status_code = Empty,
+        http.request.method = request.method().as_str(),
+        http.route = Empty,
+        http.response.status_code = Empty,
+        request_id = id.as_str(),
+    );
+    continue_from(&span, request.headers());
+    span
+}
+
+/// Records the response in the span. The path is the route's template, so nothing that a client writes is in a trace.
+pub(super) fn record_response(span: &Span, method: &Method, route: Option<&MatchedPath>, status: StatusCode) {
+    if span.is_disabled() {
+        return;
+    }
+    let route = route.map(MatchedPath::as_str);
+    rename(span, format!("{method} {}", route.unwrap_or_default()).trim_end().to_owned());
+    span.record("http.route", route);
+    span.record("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.record("otel.status_code", "ERROR");
+    }
+}
