@@ -21,7 +21,7 @@ pub(crate) enum RenderError {
     #[error("cannot write CSV: {0}")]
     Csv(#[from] csv::Error),
     #[error("cannot write CSV: {0}")]
-    Flush(String),
+    Flush(#[source] std::io::Error),
     #[error("cannot read a row: {0}")]
     Row(#[from] tokio_postgres::Error),
     #[error("the row has no column {0}")]
@@ -171,7 +171,7 @@ fn sheet(
 ) -> Result<Vec<u8>, RenderError> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     write(&mut writer)?;
-    writer.into_inner().map_err(|error| RenderError::Flush(error.to_string()))
+    writer.into_inner().map_err(|error| RenderError::Flush(error.into_error()))
 }
 
 /// Empty for null, text unquoted and made escape_formula for spreadsheets, anything nested as JSON.

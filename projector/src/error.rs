@@ -10,6 +10,7 @@ use market::symbol::Symbol;
 use store::copy::EncodeError;
 use store::db::{DbError, error_chain};
 use store::facts::FactsError;
+use tokio::task::JoinError;
 use tokio_postgres::error::SqlState;
 
 /// Why the projector ended.
@@ -50,7 +51,7 @@ pub struct LeaseLost {
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumeError {
     #[error("the log cannot be read: {0}")]
-    Consumer(String),
+    Consumer(#[source] async_nats::Error),
     #[error(
         "the log jumps from sequence {after} to {found}: messages are missing; nothing was skipped. Restore the stream (ingest verify says what is missing), then start again"
     )]
@@ -80,7 +81,7 @@ pub enum ApplyError {
     #[error("prices of {symbol}: {source}")]
     Bars { symbol: String, source: BarsError },
     #[error("merging ended unexpectedly: {0}")]
-    Ended(String),
+    Ended(#[source] JoinError),
     #[error(transparent)]
     Facts(#[from] FactsError),
     #[error(transparent)]
@@ -100,7 +101,7 @@ pub enum DeriveError {
     #[error("the prices of {symbol} in {year} changed while it was derived")]
     Moved { symbol: Symbol, year: i32 },
     #[error("deriving ended unexpectedly: {0}")]
-    Ended(String),
+    Ended(#[source] JoinError),
     #[error("the benchmark {0:?} is not a ticker symbol")]
     Benchmark(String),
     #[error("the generation's rules are not this program's: {0}")]

@@ -103,7 +103,7 @@ impl Retractions {
         // Among very many ids the nearest takes its time.
         let retractions = self.clone();
         let compared = tokio::task::spawn_blocking(move || retractions.compared(&said));
-        compared.await.map_err(|error| LogError::Read(error.to_string()))
+        compared.await.map_err(LogError::Task)
     }
 
     /// Those that touch nothing of what was said; the nearest is looked for only where a person is told.

@@ -23,6 +23,8 @@ pub enum LoadError {
     /// Any other reason, told whole by the text.
     #[error("{0}")]
     Failed(String),
+    #[error("a task of the load ended unexpectedly: {0}")]
+    Task(#[source] tokio::task::JoinError),
     #[error("a frame cannot be encoded: {0}")]
     Encode(#[from] FrameError),
 }
@@ -33,7 +35,7 @@ impl LoadError {
         match self {
             Self::Log(_) | Self::Publish(_) => 3,
             Self::Interrupted => 130,
-            Self::TakenBack { .. } | Self::Failed(_) | Self::Encode(_) => 2,
+            Self::TakenBack { .. } | Self::Failed(_) | Self::Task(_) | Self::Encode(_) => 2,
         }
     }
 }

@@ -45,7 +45,7 @@ pub async fn load(
         let input = standard_input.clone();
         let surveyed =
             tokio::task::spawn_blocking(move || find_inputs(&args, input.as_deref(), &options, &progress));
-        surveyed.await.map_err(|error| LoadError::Failed(error.to_string()))?
+        surveyed.await.map_err(LoadError::Task)?
     };
     if !inputs.is_empty() {
         let run = Run::new(args, inputs, options, progress.clone(), shutdown.clone());

@@ -35,7 +35,7 @@ pub enum PublishFailure {
     #[error("a frame of {0} bytes is larger than the server takes: raise max_payload in its configuration")]
     TooLarge(usize),
     #[error("publishing stopped unexpectedly: {0}")]
-    Internal(String),
+    Internal(#[source] tokio::task::JoinError),
 }
 
 /// One message to publish.
@@ -89,7 +89,7 @@ impl Publisher {
 fn outcome(
     settled: Result<Result<(), PublishFailure>, tokio::task::JoinError>,
 ) -> Result<(), PublishFailure> {
-    settled.map_err(|error| PublishFailure::Internal(error.to_string()))?
+    settled.map_err(PublishFailure::Internal)?
 }
 
 async fn publish(context: &Context, message: &Outgoing) -> Result<PublishAckFuture, PublishError> {

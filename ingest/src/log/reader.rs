@@ -109,10 +109,10 @@ impl Log {
         self.scan(vec![self.subject(Kind::Run)], from, false, |sequence, message| {
             for frame in decode(sequence, message)? {
                 let Body::Run(run) = frame.body else { continue };
-                let info = message.info().map_err(|error| LogError::Read(error.to_string()))?;
+                let info = message.info().map_err(LogError::Read)?;
                 let taken =
                     DateTime::from_timestamp(info.published.unix_timestamp(), 0).ok_or_else(|| {
-                        LogError::Read(format!("message {sequence} is dated beyond the calendar"))
+                        LogError::Read(format!("message {sequence} is dated beyond the calendar").into())
                     })?;
                 each(sequence, taken, *run);
             }
@@ -212,7 +212,7 @@ impl Log {
         let message =
             self.stream.get_raw_message(sequence).await.map_err(|_| LogError::NoMessage(sequence))?;
         Frame::decode(Some(&message.headers), &message.payload)
-            .map_err(|error| LogError::Frame { sequence, error })
+            .map_err(|source| LogError::Frame { sequence, source })
     }
 
     /// Reads the present messages of some subjects from a sequence on. If the server goes away, reading continues from the
@@ -235,7 +235,7 @@ impl Log {
                 Ok(Some(readable)) => next = readable,
                 Err(LogError::Read(reason)) if failures + 1 < ATTEMPTS => {
                     failures += 1;
-                    tracing::debug!(reason, next, "reading the log is tried again");
+                    tracing::debug!(%reason, next, "reading the log is tried again");
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(error) => return Err(error),
@@ -256,7 +256,7 @@ impl Log {
                 }
                 Ok(message) => undelivered |= subjects.contains(&message.subject.to_string()),
                 Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => unreadable += 1,
-                Err(error) => return Err(LogError::Read(error.to_string())),
+                Err(error) => return Err(LogError::Read(error.into())),
             }
         }
         Ok(undelivered.then_some(from))
@@ -270,7 +270,6 @@ impl Log {
         headers_only: bool,
         mut each: impl FnMut(u64, &Message) -> Result<(), LogError>,
     ) -> Result<Option<u64>, LogError> {
-        let failed = |error: &dyn std::fmt::Display| LogError::Read(error.to_string());
         let config = pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: from.max(1) },
             ack_policy: AckPolicy::None,
@@ -281,7 +280,8 @@ impl Log {
             inactive_threshold: Duration::from_secs(60),
             ..pull::Config::default()
         };
-        let consumer = self.stream.create_consumer(config).await.map_err(|error| failed(&error))?;
+        let consumer =
+            self.stream.create_consumer(config).await.map_err(|error| LogError::Read(error.into()))?;
         let mut pending = consumer.cached_info().num_pending;
         let batch = if headers_only { 4096 } else { 64 };
         let mut messages = consumer
@@ -289,7 +289,7 @@ impl Log {
             .max_messages_per_batch(batch)
             .messages()
             .await
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| LogError::Read(error.into()))?;
         let mut next = from;
         while pending > 0 {
             // A server that has not read for minutes first looks through all of a large log, and does deliver then.
@@ -299,8 +299,8 @@ impl Log {
                 beyond = self.beyond_the_unreadable(next, subjects) => return beyond,
             };
             let Some(message) = message else { break };
-            let message = message.map_err(|error| failed(&error))?;
-            let info = message.info().map_err(|error| failed(&error))?;
+            let message = message.map_err(|error| LogError::Read(error.into()))?;
+            let info = message.info().map_err(LogError::Read)?;
             let sequence = info.stream_sequence;
             (pending, next) = ((pending - 1).min(info.pending), sequence + 1);
             each(sequence, &message)?;
@@ -310,12 +310,12 @@ impl Log {
 }
 
 fn envelopes(sequence: u64, message: &Message) -> Result<Vec<Envelope>, LogError> {
-    Envelope::read_all(message.headers.as_ref()).map_err(|error| LogError::Frame { sequence, error })
+    Envelope::read_all(message.headers.as_ref()).map_err(|source| LogError::Frame { sequence, source })
 }
 
 fn decode(sequence: u64, message: &Message) -> Result<Vec<Frame>, LogError> {
     Frame::decode(message.headers.as_ref(), &message.payload)
-        .map_err(|error| LogError::Frame { sequence, error })
+        .map_err(|source| LogError::Frame { sequence, source })
 }
 
 /// What the log has of some runs.

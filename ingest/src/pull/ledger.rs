@@ -88,15 +88,14 @@ impl Ledger {
                     late += usize::from(self.held.is_some_and(|held| held.until <= ended));
                     if late >= MOST_LATE {
                         // Each further charge would spend the budget without a call.
-                        return Err(LogError::Read(
-                            "the log is too slow to charge calls: try again".to_owned(),
-                        )
-                        .into());
+                        return Err(
+                            LogError::Read("the log is too slow to charge calls: try again".into()).into()
+                        );
                     }
                 }
             }
         }
-        Err(LogError::Read("other loads come before every charge of the budget: try again".to_owned()).into())
+        Err(LogError::Read("other loads come before every charge of the budget: try again".into()).into())
     }
 
     /// Notes how far requests came whose rows are in the log.

@@ -84,7 +84,7 @@ pub async fn export(args: &ExportArgs, settings: &StreamSettings) -> Result<Copi
         next = sequence + 1;
         bar.set_position(sequence);
         let written = archive.message(sequence, &message.subject, message.headers.as_ref(), &message.payload);
-        written.map_err(|error| LogError::Read(format!("the file cannot be written: {error}")))
+        written.map_err(LogError::Archive)
     })
     .await?;
     bar.finish_and_clear();

@@ -63,7 +63,7 @@ pub async fn show(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogE
     let frames = Log::open(settings).await?.frames_at(args.sequence).await?;
     let shown: Result<Vec<Value>, FrameError> =
         frames.iter().map(|frame| frame_json(args.sequence, frame)).collect();
-    let mut shown = shown.map_err(|error| LogError::Frame { sequence: args.sequence, error })?;
+    let mut shown = shown.map_err(|source| LogError::Frame { sequence: args.sequence, source })?;
     // A frame alone is one object, as it was before frames shared messages.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");

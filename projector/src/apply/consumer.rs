@@ -78,8 +78,8 @@ impl LogReader {
             ..Default::default()
         };
         let consumer =
-            stream.create_consumer(config).await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
-        let messages = consumer.messages().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+            stream.create_consumer(config).await.map_err(|error| ConsumeError::Consumer(error.into()))?;
+        let messages = consumer.messages().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
         let (held, loads) = (Batch::default(), OpenLoads::default());
         Ok(Self { messages, after, batch_bytes, held, bytes: 0, loads, moved: Instant::now() })
     }
@@ -121,7 +121,7 @@ impl LogReader {
             return Ok(());
         }
         self.moved = Instant::now();
-        let state = stream.get_info().await.map_err(|e| ConsumeError::Consumer(e.to_string()))?.state;
+        let state = stream.get_info().await.map_err(|error| ConsumeError::Consumer(error.into()))?.state;
         let next = self.after.number() + 1;
         if state.last_sequence < next {
             return Ok(());
@@ -154,9 +154,9 @@ impl LogReader {
 
     async fn next_message(&mut self) -> Result<(Message, u64), ConsumeError> {
         let message = self.messages.next().await.ok_or(ConsumeError::Ended)?;
-        let message = message.map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+        let message = message.map_err(|error| ConsumeError::Consumer(error.into()))?;
         let (found, pending) = {
-            let info = message.info().map_err(|e| ConsumeError::Consumer(e.to_string()))?;
+            let info = message.info().map_err(ConsumeError::Consumer)?;
             (info.stream_sequence, info.pending)
         };
         let after = self.after.number();

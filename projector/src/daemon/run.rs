@@ -329,7 +329,7 @@ async fn check_position(stream: &Stream, sequence: Sequence, message: Option<&st
         ))),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(()),
-        Err(error) => Err(ConsumeError::Consumer(error.to_string()).into()),
+        Err(error) => Err(ConsumeError::Consumer(error.into()).into()),
     }
 }
 

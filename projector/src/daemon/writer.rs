@@ -103,6 +103,12 @@ impl<'a> Writer<'a> {
         batch: &Batch,
         sequence: Sequence,
     ) -> Result<(), RunError> {
+        debug_assert!(sequence >= self.lease.checkpoint, "the checkpoint never moves back");
+        debug_assert!(
+            batch.messages.is_sorted_by(|a, b| a.sequence < b.sequence)
+                && batch.messages.last().is_none_or(|last| last.sequence == sequence),
+            "the checkpoint is the last message of the batch"
+        );
         let started = Instant::now();
         let mut transaction = client.transaction().await?;
         lease::confirm(&transaction, &self.lease).await?;
@@ -111,7 +117,8 @@ impl<'a> Writer<'a> {
         let (length, message) = (self.length.as_secs_f64(), batch.last_id());
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
             [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &length, &message];
-        transaction.execute(ADVANCE, &values).await?;
+        let advanced = transaction.execute(ADVANCE, &values).await?;
+        debug_assert_eq!(advanced, 1, "the lease names a fact set");
         let applying = started.elapsed();
         self.metrics.apply.observe(applying.as_secs_f64());
         failpoint!("projector.applied");

@@ -217,9 +217,7 @@ async fn on_all_cores(chunk: Chunk, market: &Arc<MarketNow>) -> Result<(Derived,
         });
         Ok::<_, DeriveError>((derived.collect::<Result<Vec<_>, DeriveError>>()?, facts))
     };
-    let (outcomes, facts) = tokio::task::spawn_blocking(derive)
-        .await
-        .map_err(|error| DeriveError::Ended(error.to_string()))??;
+    let (outcomes, facts) = tokio::task::spawn_blocking(derive).await.map_err(DeriveError::Ended)??;
     let (mut built, mut unclear) = (Vec::with_capacity(outcomes.len()), Vec::new());
     for (subject, outcome) in outcomes {
         match outcome {

@@ -118,7 +118,7 @@ async fn merge_all(work: Vec<Work>) -> Result<Merged, ApplyError> {
         let (years, rows) = merged.into_iter().unzip();
         Ok(Merged { years, rows })
     };
-    tokio::task::spawn_blocking(merge_all).await.map_err(|error| ApplyError::Ended(error.to_string()))?
+    tokio::task::spawn_blocking(merge_all).await.map_err(ApplyError::Ended)?
 }
 
 /// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.

@@ -1,5 +1,6 @@
 //! Why the log could not be read.
 
+use event_log::archive::ArchiveError;
 use event_log::frame::FrameError;
 use event_log::stream::StreamError;
 
@@ -10,9 +11,13 @@ pub enum LogError {
     #[error(transparent)]
     Stream(#[from] StreamError),
     #[error("the log cannot be read: {0}")]
-    Read(String),
-    #[error("message {sequence} of the log cannot be read: {error}")]
-    Frame { sequence: u64, error: FrameError },
+    Read(#[source] async_nats::Error),
+    #[error("message {sequence} of the log cannot be read: {source}")]
+    Frame { sequence: u64, source: FrameError },
+    #[error("cannot write the log to the file: {0}")]
+    Archive(#[source] ArchiveError),
+    #[error("a task that reads the log ended unexpectedly: {0}")]
+    Task(#[source] tokio::task::JoinError),
     #[error("the log has no message {0}")]
     NoMessage(u64),
 }
