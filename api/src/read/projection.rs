@@ -72,7 +72,16 @@ pub(crate) struct Generation {
 impl Generation {
     /// A connection whose tables are this generation's.
     pub(crate) async fn client(&self) -> Result<Object, ReadError> {
-        Ok(self.pool.get().await?)
+        if self.apart.is_some() {
+            return Ok(self.pool.get().await?);
+        }
+        // Expensive requests run on low-priority threads. tokio's blocking threads, which resolve the server's name, would
+        // inherit the priority of the thread that starts them, so a worker thread connects.
+        let pool = self.pool.clone();
+        tokio::spawn(async move { pool.get().await })
+            .await
+            .map_err(|_| ReadError::GivenUp)?
+            .map_err(ReadError::from)
     }
 
     /// The row of one symbol, looked up together with others'.
