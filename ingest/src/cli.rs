@@ -3,6 +3,7 @@
 //! It stands in the library, and not beside `main`, because the code of an `async fn` is generated where it is awaited:
 //! beside `main` the whole program would be compiled a second time.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use clap::{Parser, Subcommand};
 use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
 use telemetry::Shutdown;
-use telemetry::listener::MetricsSettings;
+use telemetry::listener::{MetricsSettings, parse_address};
 
 use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, propose};
@@ -56,12 +57,22 @@ enum Command {
     Freshness(FreshnessArgs),
     Watch(WatchArgs),
     Pull(Box<PullArgs>),
-    /// Ask the watch or pull that runs here how it is, at its METRICS_LISTEN; for containers' health checks
+    /// Report the health of the watch or pull on this machine, for containers' health checks
     ///
-    /// Exits with 0 when it is well, with 1 when it is not, with 3 when nobody answers.
-    Health(MetricsSettings),
+    /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
+    Health(HealthArgs),
     Show(ShowArgs),
     Generate(GenerateArgs),
+}
+
+/// Address of the metrics listener of the running watch or pull.
+#[derive(Debug, clap::Args)]
+struct HealthArgs {
+    /// Metrics address of the running watch or pull, where METRICS_LISTEN is another program's
+    #[arg(long, env = "INGEST_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_address)]
+    address: Option<SocketAddr>,
+    #[command(flatten)]
+    metrics: MetricsSettings,
 }
 
 /// Runs the program.
@@ -91,7 +102,7 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
         Command::Runs(args) => read(inspect::runs(&args, &stream).await),
         Command::Rejects(args) => listed(rejects(&args, &stream).await),
         Command::Freshness(args) => judged(freshness(&args, &stream).await, args.json),
-        Command::Health(told_at) => run_health(told_at).await,
+        Command::Health(args) => run_health(args).await,
         Command::Show(args) => read(inspect::show(&args, &stream).await),
         Command::Generate(args) => match generate::run(&args) {
             Ok(()) => ExitCode::SUCCESS,
@@ -167,12 +178,13 @@ async fn telling<T>(
     }
 }
 
-async fn run_health(told_at: MetricsSettings) -> ExitCode {
-    match told_at.metrics_listen {
+async fn run_health(args: HealthArgs) -> ExitCode {
+    match args.address.or(args.metrics.metrics_listen) {
         Some(address) => ExitCode::from(telemetry::health_check::check(address, "/health").await),
         None => failed(
             format_args!(
-                "METRICS_LISTEN is not set: it names where the running watch or pull tells its health, for example 127.0.0.1:9466"
+                "cannot ask for health: no address is set\n\
+                 set METRICS_LISTEN or --address to the metrics address of the running watch or pull, such as 127.0.0.1:9466"
             ),
             2,
         ),

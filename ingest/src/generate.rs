@@ -1,10 +1,11 @@
 //! `ingest generate`: a synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
 //!
-//! Invariants: the bytes follow from `(symbols, years, seed, until)` alone, on every platform and with any number of
-//! threads, so nothing here uses a float or an unordered map; nothing in it imitates a listed company but the
-//! ticker `SPY`, which the service needs as its benchmark; only sessions have rows.
+//! Invariants: the bytes follow from the arguments alone, on every platform and with any number of threads, so nothing
+//! here uses a float or an unordered map. Every price and dividend is synthetic. A real ticker occurs only as the
+//! benchmark `SPY`, and in a market that asks for familiar tickers. Only trading days have rows.
 
 mod dues;
+mod familiar;
 mod figures;
 mod funds;
 mod naming;
@@ -54,6 +55,9 @@ pub struct GenerateArgs {
     /// Last day of the history (YYYY-MM-DD); default: today in New York.
     #[arg(long)]
     pub until: Option<NaiveDate>,
+    /// Well-known tickers (KO, MSFT, SCHD) for some of the first 60 securities; the figures stay synthetic.
+    #[arg(long)]
+    pub familiar_tickers: bool,
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
@@ -62,7 +66,8 @@ pub struct GenerateArgs {
 /// Writes the market and prints a summary to standard output.
 pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let until = args.until.unwrap_or_else(|| new_york_date(Utc::now()));
-    let market = Market::new(u64::from(args.symbols), args.years, args.seed, until)?;
+    let market = Market::new(u64::from(args.symbols), args.years, args.seed, until)?
+        .with_familiar_tickers(args.familiar_tickers);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = progress(market.symbols);
     let started = Instant::now();

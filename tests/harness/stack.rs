@@ -95,7 +95,7 @@ async fn live(
     running.projector = Some(services.start_projector(&figures)?);
     let api = &*running.api.insert(services.start_api(port, &figures).await?);
     let keys = keys::obtain(&services, api, folder).await?;
-    let environment = report::environment(&endpoints, api, &figures, &keys)?;
+    let environment = report::environment(&endpoints, api, &figures, &keys, &binaries)?;
     folder.remember_environment(&environment)?;
     report::print(api, &keys).await?;
     running.watch(progress).await

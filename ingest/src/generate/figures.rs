@@ -29,7 +29,10 @@ pub(super) fn write_security(plan: &Plan, market: &Market, out: &mut Vec<u8>) {
         .text(if fund { "" } else { SECTORS[plan.sector].0 })
         .text(if fund { "" } else { plan.industry() })
         .text(plan.country())
-        .text("Synthetic security made by a generator: no real company and no real price.")
+        .text(match plan.familiar {
+            None => "Synthetic security made by a generator: no real company and no real price.",
+            Some(_) => "Synthetic figures under a well-known ticker: no real price and no real dividend.",
+        })
         .text(&format!("https://{}.example", plan.symbol.to_lowercase().replace('.', "-")))
         .integer(employer.then_some(plan.shares / 20_000))
         .date(sessions.day(plan.start))

@@ -4,6 +4,7 @@ use chrono::{Datelike, NaiveDate};
 use market::event::{FormerSymbol, SecurityType};
 use market::symbol::Symbol;
 
+use super::familiar::{Familiar, familiar_at};
 use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
 use super::random::SplitMix64;
 use super::shape::{Life, Shape, Stop, shape_of};
@@ -24,6 +25,8 @@ pub(super) struct Plan {
     pub(super) symbol: String,
     /// The ticker before a rename, and the position of the last session it was used on.
     pub(super) former: Option<(String, usize)>,
+    /// The well-known company or fund whose ticker it has.
+    pub(super) familiar: Option<&'static Familiar>,
     pub(super) sector: usize,
     /// Positions of the first and last session with a price.
     pub(super) start: usize,
@@ -43,6 +46,7 @@ impl Plan {
     /// Plans the security at `index`; the result depends on nothing but the index and the market.
     pub(super) fn new(index: u64, market: &Market) -> Self {
         let shape = shape_of(index);
+        let familiar = market.familiar_tickers.then(|| familiar_at(index)).flatten();
         let mut random = SplitMix64::new(market.seed, index);
         let (start, end) = life(shape, market);
         let streak =
@@ -51,9 +55,10 @@ impl Plan {
         let mut plan = Self {
             index,
             shape,
-            symbol: symbol(index, shape),
+            symbol: symbol(index, shape, market),
             former: (shape.life == Life::Renamed).then(|| (former_ticker(index), middle(start, end))),
-            sector: sector_of(index),
+            familiar,
+            sector: familiar.map_or(sector_of(index), |familiar| familiar.sector),
             start,
             end,
             shares: random.between(40_000_000, 120_000_000) * scale,
@@ -132,6 +137,9 @@ impl Plan {
 
     pub(super) fn name(&self) -> String {
         let number = self.index;
+        if let Some(familiar) = self.familiar {
+            return format!("Synthetic {}", familiar.name);
+        }
         match (self.shape.label, self.shape.kind) {
             _ if number == 0 => "Synthetic Benchmark Fund".to_owned(),
             (label @ ("Class A" | "Class B"), _) => {
@@ -144,7 +152,8 @@ impl Plan {
     }
 
     pub(super) fn industry(&self) -> &'static str {
-        SECTORS[self.sector].1[(self.index / 11 % 3) as usize]
+        let industry = self.familiar.map_or((self.index / 11 % 3) as usize, |familiar| familiar.industry);
+        SECTORS[self.sector].1[industry]
     }
 
     pub(super) fn country(&self) -> &'static str {
@@ -166,12 +175,16 @@ pub(super) fn sector_of(index: u64) -> usize {
     shape.sector.unwrap_or(((issuer + issuer / 60) % 11) as usize)
 }
 
-fn symbol(index: u64, shape: &Shape) -> String {
+fn symbol(index: u64, shape: &Shape, market: &Market) -> String {
+    let root = |index| match familiar_at(index) {
+        Some(familiar) if market.familiar_tickers => familiar.ticker.to_owned(),
+        _ => ticker(index),
+    };
     match shape.class {
         _ if index == 0 => "SPY".to_owned(),
-        Some((suffix, back)) => ticker(index - back) + suffix,
+        Some((suffix, back)) => root(index - back) + suffix,
         None if shape.life == Life::TakesFormerTicker => former_ticker(index - 1),
-        None => ticker(index),
+        None => root(index),
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Market {
     /// First and last calendar year that lie within the history as a whole.
     pub(super) first_complete_year: i32,
     pub(super) last_complete_year: i32,
+    /// Some securities have well-known tickers.
+    pub(super) familiar_tickers: bool,
 }
 
 /// Standard deviation of the market's daily return, in millionths.
@@ -47,7 +49,13 @@ impl Market {
             dates,
             first_complete_year: start.year() + i32::from(!starts_a_year),
             last_complete_year: until.year() - 1,
+            familiar_tickers: false,
             sessions,
         })
+    }
+
+    /// The same market with or without well-known tickers.
+    pub(super) fn with_familiar_tickers(self, familiar_tickers: bool) -> Self {
+        Self { familiar_tickers, ..self }
     }
 }

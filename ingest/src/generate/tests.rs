@@ -108,6 +108,33 @@ fn sixty_securities_show_every_kind() {
 }
 
 #[test]
+fn familiar_tickers_change_names_and_no_figure() {
+    let (plain, familiar) = (Folder::new("plain"), Folder::new("familiar"));
+    let market = || Market::new(60, 3, 7, date(UNTIL)).unwrap();
+    output::write_market(&market(), &plain.0, 2, &ProgressBar::hidden()).unwrap();
+    let known = market().with_familiar_tickers(true);
+    output::write_market(&known, &familiar.0, 2, &ProgressBar::hidden()).unwrap();
+    let (plain, familiar) = (plain.bytes(), familiar.bytes());
+
+    let securities = rows(&familiar, "securities");
+    let symbols = words(&securities, "symbol");
+    let expected = ["SPY", "KO", "PEP", "JNJ", "MSFT", "AAPL", "O", "SCHD", "JPM", "JPM.PRA", "BF.A", "BF.B"];
+    assert!(expected.iter().all(|symbol| symbols.contains(*symbol)), "{symbols:?}");
+    assert_eq!(symbols.len(), 60, "no ticker is given twice");
+    assert!(securities.iter().all(|row| row["name"].starts_with("Synthetic ")));
+    let coca_cola = securities.iter().find(|row| row["symbol"] == "KO").unwrap();
+    assert_eq!(
+        (coca_cola["sector"].as_str(), coca_cola["industry"].as_str()),
+        ("Consumer Staples", "Beverages")
+    );
+    for (kind, figure) in [("prices", "close"), ("dividends", "amount"), ("splits", "to")] {
+        let figures =
+            |files| -> Vec<String> { rows(files, kind).iter().map(|row| row[figure].clone()).collect() };
+        assert_eq!(figures(&plain), figures(&familiar), "{kind}");
+    }
+}
+
+#[test]
 fn sixty_securities_show_every_distribution() {
     let files = market("distributions", 60, 12);
     let dividends = rows(&files, "dividends");

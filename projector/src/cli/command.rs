@@ -1,5 +1,7 @@
 //! What the projector can be asked to do: its commands and their help.
 
+use std::net::SocketAddr;
+
 use crate::backup::{BackupArgs, RestoreArgs};
 use crate::generations::promote::PromoteArgs;
 use crate::generations::rebuild::RebuildArgs;
@@ -11,7 +13,7 @@ use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
-use telemetry::listener::MetricsSettings;
+use telemetry::listener::{MetricsSettings, parse_address};
 
 /// Folds the market log into facts and read tables.
 ///
@@ -24,6 +26,16 @@ pub(crate) struct Arguments {
     pub(crate) database: DatabaseArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Address of the metrics listener of the running projector.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HealthArgs {
+    /// Metrics address of the running projector, where METRICS_LISTEN is another program's
+    #[arg(long, env = "PROJECTOR_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_address)]
+    pub(crate) address: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsSettings,
 }
 
 #[derive(Debug, Subcommand)]
@@ -40,10 +52,10 @@ pub(crate) enum Command {
         #[command(flatten)]
         metrics: MetricsSettings,
     },
-    /// Ask the projector that runs here how it is, at its METRICS_LISTEN; for containers' health checks
+    /// Report the health of the projector on this machine, for containers' health checks
     ///
-    /// Exits with 0 when it is well, with 1 when it is not, with 3 when nobody answers.
-    Health(MetricsSettings),
+    /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
+    Health(HealthArgs),
     /// Write everything that cannot be made again into a folder, at one position of the log (needs DATABASE_URL)
     ///
     /// It holds the log, accounts with their keys' hashes, plans and audit, the source policy and decisions on dead letters,

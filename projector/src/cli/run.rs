@@ -15,7 +15,7 @@ use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
 use crate::backup::{self, KeepError, RestoreArgs};
-use crate::cli::command::{Arguments, Command, DeadLetterCommand, Output, PolicyCommand};
+use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, Output, PolicyCommand};
 use crate::cli::status::status;
 use crate::daemon::run::run;
 use crate::error::RunError;
@@ -66,7 +66,7 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let settings = ProjectorSettings::new(database, applying);
             follow(&settings, until_caught_up, metrics).await?;
         }
-        Command::Health(metrics) => return health(metrics).await,
+        Command::Health(args) => return health(args).await,
         Command::Status { stream, output } => status(&database, &stream, output.json).await?,
         Command::Rebuild { args, applying } => {
             let settings = ProjectorSettings::new(database, applying);
@@ -117,9 +117,10 @@ async fn follow(
     }
 }
 
-async fn health(metrics: MetricsSettings) -> anyhow::Result<ExitCode> {
-    let address = metrics.metrics_listen.context(
-        "METRICS_LISTEN is not set: it names where the running projector tells its health, for example 127.0.0.1:9465",
+async fn health(args: HealthArgs) -> anyhow::Result<ExitCode> {
+    let address = args.address.or(args.metrics.metrics_listen).context(
+        "cannot ask for health: no address is set\n\
+         set METRICS_LISTEN or --address to the metrics address of the running projector, such as 127.0.0.1:9465",
     )?;
     Ok(ExitCode::from(telemetry::health_check::check(address, "/health").await))
 }

@@ -119,7 +119,7 @@ fn respond(path: &str, source: &impl MetricsSource) -> Response<String> {
 }
 
 /// Parses `ADDRESS:PORT`, or a port on loopback.
-fn parse_address(text: &str) -> Result<SocketAddr, String> {
+pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }

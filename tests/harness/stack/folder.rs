@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
+use super::report::program_name;
 use crate::binaries::workspace;
 use crate::environment;
 use crate::folder;
@@ -115,10 +116,10 @@ impl StackFolder {
 pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     let path = location()?;
     let Ok(lock) = File::open(path.join(LOCK)) else {
-        bail!("no stack runs here; start one with `cargo stack`");
+        bail!("no stack runs here; start one with `{}`", program_name());
     };
     match lock.try_lock_shared() {
-        Ok(()) => bail!("no stack runs here; start one with `cargo stack`"),
+        Ok(()) => bail!("no stack runs here; start one with `{}`", program_name()),
         Err(TryLockError::Error(error)) => Err(error).context("asking for the stack's lock"),
         Err(TryLockError::WouldBlock) => read_json(&path.join(ENVIRONMENT))
             .context("the stack is still starting; wait for its line `ready:`"),

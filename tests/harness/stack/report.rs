@@ -12,30 +12,52 @@ use store::db::ANALYST_ROLE;
 use super::folder::environment_of_running_stack;
 use super::keys::{Keys, TIERS};
 use crate::api::Api;
+use crate::binaries::Binaries;
 use crate::endpoints::Endpoints;
+use crate::environment;
 use crate::port;
 
 /// How many symbols are tried for one that pays dividends.
 const CANDIDATES: usize = 10;
+/// Name under which the folder of the programs is kept; shells get it as a part of PATH.
+const PROGRAMS: &str = "STACK_PROGRAMS";
 
 /// Prints shell lines that export the running stack's addresses and keys.
 pub fn print_environment() -> Result<()> {
     for (name, value) in environment_of_running_stack()? {
-        println!("export {name}='{}'", value.replace('\'', r"'\''"));
+        let value = quoted(&value);
+        match name.as_str() {
+            PROGRAMS => {
+                println!("case \":$PATH:\" in *:{value}:*) ;; *) export PATH={value}:\"$PATH\" ;; esac")
+            }
+            _ => println!("export {name}={value}"),
+        }
     }
     Ok(())
 }
 
-/// The ports on which the programs tell their figures.
+/// A word of a shell that stays as it is.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', r"'\''"))
+}
+
+/// How this program was called: by `cargo stack`, or as a program of its own.
+pub(super) fn program_name() -> &'static str {
+    if environment::given("CARGO").is_some() { "cargo stack" } else { "stack" }
+}
+
+/// Ports of the programs' metrics listeners.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Figures {
     pub(super) api: u16,
     pub(super) projector: u16,
+    /// Free, for the user's own `ingest watch` or `ingest pull`.
+    pub(super) ingest: u16,
 }
 
 impl Figures {
     pub(super) fn on_free_ports() -> Result<Figures> {
-        Ok(Figures { api: port::free()?, projector: port::free()? })
+        Ok(Figures { api: port::free()?, projector: port::free()?, ingest: port::free()? })
     }
 }
 
@@ -44,11 +66,23 @@ pub(super) fn environment(
     api: &Api,
     figures: &Figures,
     keys: &Keys,
+    binaries: &Binaries,
 ) -> Result<Vec<(String, String)>> {
     let mut environment = endpoints.environment();
+    if let Some(folder) = binaries.api.parent() {
+        environment.push((PROGRAMS.to_owned(), folder.display().to_string()));
+    }
+    let listen = api.base_url.trim_start_matches("http://");
+    environment.push(("API_LISTEN".to_owned(), listen.to_owned()));
+    environment.push(("PUBLIC_URL".to_owned(), api.base_url.clone()));
     environment.push(("ANALYST_DATABASE_URL".to_owned(), endpoints.database_url_of(ANALYST_ROLE)?));
     environment.push(("API_URL".to_owned(), api.base_url.clone()));
-    for (name, port) in [("API_METRICS", figures.api), ("PROJECTOR_METRICS", figures.projector)] {
+    let ports = [
+        ("API_METRICS", figures.api),
+        ("PROJECTOR_METRICS", figures.projector),
+        ("INGEST_METRICS", figures.ingest),
+    ];
+    for (name, port) in ports {
         environment.push((name.to_owned(), format!("127.0.0.1:{port}")));
     }
     for (tier, secret) in keys {
@@ -70,7 +104,8 @@ pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     for path in calls {
         println!("  curl -s -H 'Authorization: Bearer {key}' '{}{path}'", api.base_url);
     }
-    println!("\n`cargo stack env` prints these for a shell; Ctrl-C stops everything.");
+    println!("\n`eval \"$({} env)\"` gives a shell these keys, addresses and programs.", program_name());
+    println!("Ctrl-C stops everything; the data stays.");
     println!("ready: {}", api.base_url);
     std::io::stdout().flush()?;
     Ok(())

@@ -14,11 +14,12 @@ use super::report::Figures;
 use crate::api::Api;
 use crate::binaries::{Binaries, Program};
 use crate::endpoints::Endpoints;
+use crate::environment;
 use crate::process::{Daemon, Output, leashed, output};
 use crate::servers::Servers;
 
 /// The demo market: large enough to look like one, small enough to be there in a minute.
-const DEMO: [&str; 6] = ["--symbols", "300", "--years", "30", "--seed", "7"];
+const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--familiar-tickers"];
 
 #[derive(Debug)]
 pub(super) struct Services<'a> {
@@ -81,6 +82,10 @@ impl<'a> Services<'a> {
         // Whoever runs the stack is its operator and its visitors.
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         command.env("METRICS_LISTEN", figures.api.to_string());
+        // A shell that evaluated `stack env` has the address of the last run, whose port may have been another.
+        if environment::text("PUBLIC_URL").is_some_and(|url| self.folder.last_environment_has(&url)) {
+            command.env_remove("PUBLIC_URL");
+        }
         let process = Daemon::start("the API", command, &self.folder.log("api"))?;
         Api::ready(format!("http://{address}"), process).await
     }

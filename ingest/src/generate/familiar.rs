@@ -1,0 +1,53 @@
+//! Well-known tickers for the demo market, each at a shape that resembles the company or fund.
+
+use super::naming::{
+    CONSUMER_DISCRETIONARY, CONSUMER_STAPLES, ENERGY, FINANCIALS, HEALTH_CARE, INFORMATION_TECHNOLOGY,
+    REAL_ESTATE,
+};
+
+/// A company or fund that readers know by its ticker.
+#[derive(Debug)]
+pub(super) struct Familiar {
+    index: u64,
+    pub(super) ticker: &'static str,
+    pub(super) name: &'static str,
+    /// Positions in [`super::naming::SECTORS`] and among the sector's industries.
+    pub(super) sector: usize,
+    pub(super) industry: usize,
+}
+
+const fn familiar(
+    index: u64,
+    ticker: &'static str,
+    name: &'static str,
+    sector: usize,
+    industry: usize,
+) -> Familiar {
+    Familiar { index, ticker, name, sector, industry }
+}
+
+const FAMILIAR: [Familiar; 18] = [
+    familiar(1, "KO", "Coca-Cola", CONSUMER_STAPLES, 1),
+    familiar(2, "PEP", "PepsiCo", CONSUMER_STAPLES, 1),
+    familiar(3, "XOM", "Exxon Mobil", ENERGY, 1),
+    familiar(7, "MSFT", "Microsoft", INFORMATION_TECHNOLOGY, 1),
+    familiar(15, "AMZN", "Amazon.com", CONSUMER_DISCRETIONARY, 0),
+    familiar(17, "AAPL", "Apple", INFORMATION_TECHNOLOGY, 2),
+    familiar(20, "COST", "Costco Wholesale", CONSUMER_STAPLES, 2),
+    familiar(22, "JNJ", "Johnson & Johnson", HEALTH_CARE, 0),
+    familiar(29, "O", "Realty Income", REAL_ESTATE, 0),
+    familiar(31, "EPD", "Enterprise Products Partners", ENERGY, 0),
+    familiar(35, "JPM", "JPMorgan Chase", FINANCIALS, 0),
+    familiar(37, "BF", "Brown-Forman", CONSUMER_STAPLES, 1),
+    familiar(47, "BND", "Total Bond Market Fund", FINANCIALS, 2),
+    familiar(48, "SCHD", "US Dividend Equity Fund", FINANCIALS, 2),
+    familiar(50, "VXUS", "International Stock Fund", FINANCIALS, 2),
+    familiar(57, "HD", "Home Depot", CONSUMER_DISCRETIONARY, 0),
+    familiar(58, "V", "Visa", FINANCIALS, 2),
+    familiar(59, "VYM", "High Dividend Yield Fund", FINANCIALS, 2),
+];
+
+/// The familiar company or fund at an index, if any.
+pub(super) fn familiar_at(index: u64) -> Option<&'static Familiar> {
+    FAMILIAR.iter().find(|familiar| familiar.index == index)
+}
