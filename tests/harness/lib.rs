@@ -25,6 +25,7 @@ mod server_user;
 mod servers;
 mod small_disk;
 pub mod stack;
+mod stack_process;
 mod system_calls;
 
 pub use api::{Api, Reply, client};
@@ -42,6 +43,7 @@ pub use process::{Daemon, Output, Signal};
 pub use servers::Servers;
 pub use skipped::Requirement;
 pub use small_disk::SmallDisk;
+pub use stack_process::StackProcess;
 pub use system_calls::SystemCalls;
 
 /// The path of a hand-written file or folder under `tests/fixtures`.

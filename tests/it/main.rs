@@ -18,6 +18,7 @@ mod daily;
 mod dashboard;
 mod depth;
 mod differences;
+mod documented_commands;
 mod doors;
 mod exact;
 mod explained;

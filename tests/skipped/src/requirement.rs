@@ -13,6 +13,8 @@ pub enum Requirement {
     Npm,
     /// The command-line HTTP client, which runs the calls that the dashboard shows.
     Curl,
+    /// The command-line client of Postgres, which runs the statements of the documentation.
+    Psql,
     /// The command-line tool that makes certificates.
     OpenSsl,
     /// The right to mount a file system of some megabytes.
@@ -25,12 +27,13 @@ pub enum Requirement {
 
 impl Requirement {
     /// Every requirement, in the order of the report.
-    pub const ALL: [Requirement; 9] = [
+    pub const ALL: [Requirement; 10] = [
         Requirement::SampleData,
         Requirement::WorkedCases,
         Requirement::Browser,
         Requirement::Npm,
         Requirement::Curl,
+        Requirement::Psql,
         Requirement::OpenSsl,
         Requirement::SmallFileSystem,
         Requirement::Strace,
@@ -45,6 +48,7 @@ impl Requirement {
             Requirement::Browser => "chromium and chromedriver",
             Requirement::Npm => "npm",
             Requirement::Curl => "curl",
+            Requirement::Psql => "psql",
             Requirement::OpenSsl => "openssl",
             Requirement::SmallFileSystem => "a small file system",
             Requirement::Strace => "a record of system calls",
@@ -60,6 +64,7 @@ impl Requirement {
             Requirement::Browser => "apt-get install chromium chromium-driver",
             Requirement::Npm => "apt-get install npm",
             Requirement::Curl => "apt-get install curl",
+            Requirement::Psql => "apt-get install postgresql-client",
             Requirement::OpenSsl => "apt-get install openssl",
             Requirement::SmallFileSystem => "run the tests as root, where mount is allowed",
             Requirement::Strace => "apt-get install strace, and allow ptrace",

@@ -1,0 +1,104 @@
+//! The program `stack` as a user runs it, and shells that evaluated its `env`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::binaries::{Binaries, Program};
+use crate::eventually::eventually;
+use crate::folder;
+use crate::process::{Daemon, Output, Signal, leashed, output};
+
+const READY_WITHIN: Duration = Duration::from_secs(240);
+const STOP_WITHIN: Duration = Duration::from_secs(30);
+/// Variables of the developer that the stack and its shells keep.
+const INHERITED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"];
+
+/// A running stack with servers, data and a working folder of its own.
+#[derive(Debug)]
+pub struct StackProcess {
+    program: PathBuf,
+    folder: PathBuf,
+    daemon: Daemon,
+}
+
+impl StackProcess {
+    /// Starts a stack with the demo market's tickers on a smaller market, and waits for its line `ready:`.
+    pub async fn start() -> Result<StackProcess> {
+        let binaries = Binaries::shared().await?;
+        let program = binaries.path(Program::Ingest).with_file_name("stack");
+        ensure!(program.is_file(), "cannot start the stack: no program at {}", program.display());
+        let folder = folder::ephemeral("stack")?;
+        let market = folder.join("market");
+        let mut generate = leashed(binaries.path(Program::Ingest), "KILL");
+        generate
+            .args([
+                "generate",
+                "--symbols",
+                "60",
+                "--years",
+                "12",
+                "--seed",
+                "7",
+                "--familiar-tickers",
+                "--out",
+            ])
+            .arg(&market);
+        output(generate).await?.success()?;
+
+        let mut command = in_private_environment(&program, &folder);
+        command.args(["--source", "demo"]).arg(&market);
+        let mut daemon = Daemon::start("the stack", command, &folder.join("stack.log"))?;
+        let ready = eventually(READY_WITHIN, async || {
+            if let Some(status) = daemon.exited()? {
+                return Ok(Err(anyhow::anyhow!("the stack ended ({status}):\n{}", daemon.log_tail(20))));
+            }
+            ensure!(daemon.log().contains("\nready: "), "not ready:\n{}", daemon.log_tail(20));
+            Ok(Ok(()))
+        });
+        ready.await??;
+        Ok(StackProcess { program, folder, daemon })
+    }
+
+    /// Working folder of the shells.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Runs a command line in a shell that evaluated `stack env`.
+    pub async fn shell(&self, line: &str) -> Result<Output> {
+        output(self.shell_command(line)).await
+    }
+
+    /// Starts a command line that runs until the returned process is dropped.
+    pub fn background(&self, line: &str) -> Result<Daemon> {
+        Daemon::start(line, self.shell_command(line), &self.folder.join("background.log"))
+    }
+
+    /// Stops the stack in order, as Ctrl-C does.
+    pub async fn stop(mut self) -> Result<()> {
+        let status = self.daemon.stop(Signal::TERM, STOP_WITHIN).await?;
+        ensure!(status.success(), "the stack ended ({status}):\n{}", self.daemon.log_tail(20));
+        Ok(())
+    }
+
+    fn shell_command(&self, line: &str) -> Command {
+        let mut command = in_private_environment(Path::new("bash"), &self.folder);
+        let script = format!("set -euo pipefail\neval \"$(\"$STACK_PROGRAM\" env)\"\n{line}\n");
+        command.env("STACK_PROGRAM", &self.program).args(["-c", &script]).current_dir(&self.folder);
+        command
+    }
+}
+
+fn in_private_environment(program: &Path, folder: &Path) -> Command {
+    let mut command = leashed(program, "TERM");
+    command.env_clear().env("STACK_DIR", folder.join("data"));
+    for name in INHERITED {
+        if let Some(value) = crate::environment::given(name) {
+            command.env(name, value);
+        }
+    }
+    command
+}
