@@ -107,8 +107,8 @@ async fn run(stack: &StackProcess, line: &CommandLine) -> Result<()> {
 async fn last_load(stack: &StackProcess) -> Result<String> {
     let runs = stack.shell("ingest runs --json").await?.success()?;
     let manifests = runs.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let loads = manifests.filter(|run| run["source"] == "desk" && run["undo"].is_null());
-    let last = loads.last().with_context(|| format!("no load in {}", runs.stdout))?;
+    let mut loads = manifests.filter(|run| run["source"] == "desk" && run["undo"].is_null());
+    let last = loads.next_back().with_context(|| format!("no load in {}", runs.stdout))?;
     Ok(last["run"].as_str().context("a manifest without a run")?.to_owned())
 }
 
