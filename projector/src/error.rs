@@ -60,6 +60,10 @@ pub enum ConsumeError {
         "message {0} of the log cannot be read: the server has lost it, or its file is damaged; nothing was skipped. Stop the server and bring the log back from its second copy (ingest import)"
     )]
     Unreadable(u64),
+    #[error(
+        "cannot read message {next} of the log: the server has it and did not deliver it for {seconds} s; a new consumer is created"
+    )]
+    Stalled { next: u64, seconds: u64 },
     #[error("the log's delivery ended")]
     Ended,
     #[error(transparent)]
@@ -198,5 +202,6 @@ mod tests {
     fn a_gap_in_the_log_halts_and_a_lost_connection_does_not() {
         assert!(RunError::Consume(ConsumeError::Gap { after: 1, found: 3 }).halt_reason().is_some());
         assert!(RunError::Consume(ConsumeError::Ended).halt_reason().is_none());
+        assert!(RunError::Consume(ConsumeError::Stalled { next: 3, seconds: 15 }).halt_reason().is_none());
     }
 }

@@ -18,6 +18,8 @@ const MAX_MESSAGES: usize = 2_000;
 const LINGER: Duration = Duration::from_millis(250);
 /// How long nothing has to be delivered before the server is asked for the next message.
 const STALLED: Duration = Duration::from_secs(5);
+/// How long the server may have a message without delivering it before a new consumer is created.
+const STALL_LIMIT: Duration = Duration::from_secs(15);
 
 /// Consecutive messages, and how many more the log holds.
 #[derive(Debug, Default)]
@@ -67,6 +69,30 @@ pub struct LogReader {
     loads: OpenLoads,
     /// When something was delivered, or the delivery was last checked.
     moved: Instant,
+    delivery: Delivery,
+}
+
+/// State of the consumer's delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    /// Nothing was delivered yet, although the log has a next message.
+    Pending,
+    /// The last message was delivered, or the reader is at the log's end.
+    Current,
+    /// The log has a next message that the server does not deliver.
+    Stalled { since: Instant },
+}
+
+impl Delivery {
+    /// The state after a check that found the next message in the log, undelivered; an error beyond the limit.
+    fn stalled(self, next: u64, now: Instant) -> Result<Self, ConsumeError> {
+        let since = if let Self::Stalled { since } = self { since } else { now };
+        let stalled_for = now.duration_since(since);
+        if stalled_for >= STALL_LIMIT {
+            return Err(ConsumeError::Stalled { next, seconds: stalled_for.as_secs() });
+        }
+        Ok(Self::Stalled { since })
+    }
 }
 
 impl LogReader {
@@ -80,8 +106,10 @@ impl LogReader {
         let consumer =
             stream.create_consumer(config).await.map_err(|error| ConsumeError::Consumer(error.into()))?;
         let messages = consumer.messages().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
-        let (held, loads) = (Batch::default(), OpenLoads::default());
-        Ok(Self { messages, after, batch_bytes, held, bytes: 0, loads, moved: Instant::now() })
+        let (held, loads, moved) = (Batch::default(), OpenLoads::default(), Instant::now());
+        let is_at_end = after.number() >= stream.cached_info().state.last_sequence;
+        let delivery = if is_at_end { Delivery::Current } else { Delivery::Pending };
+        Ok(Self { messages, after, batch_bytes, held, bytes: 0, loads, moved, delivery })
     }
 
     /// Waits for the next batch: what is there, up to the size limit, and the rest of a load that is under way.
@@ -115,22 +143,42 @@ impl LogReader {
         std::future::pending().await
     }
 
-    /// Fails when the next message is damaged: the server stops before it and says nothing.
+    /// Whether the server delivers the log: the last message arrived, or there is none to deliver.
+    pub fn is_delivering(&self) -> bool {
+        self.delivery == Delivery::Current
+    }
+
+    /// Number of the next message.
+    pub fn next_number(&self) -> u64 {
+        self.after.number() + 1
+    }
+
+    /// Restarts the time limit of delivery, while nothing is read on purpose.
+    pub fn rest(&mut self) {
+        (self.moved, self.delivery) = (Instant::now(), Delivery::Current);
+    }
+
+    /// Fails when the next message is damaged: the server stops before it and says nothing. Fails also when the message is
+    /// readable and the server does not deliver it for [`STALL_LIMIT`], as with a damaged replica.
     pub async fn check_delivery(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
         if self.moved.elapsed() < STALLED {
             return Ok(());
         }
         self.moved = Instant::now();
         let state = stream.get_info().await.map_err(|error| ConsumeError::Consumer(error.into()))?.state;
-        let next = self.after.number() + 1;
+        let next = self.next_number();
         if state.last_sequence < next {
+            self.delivery = Delivery::Current;
             return Ok(());
         }
         match stream.get_raw_message(next).await {
             Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => {
                 Err(ConsumeError::Unreadable(next))
             }
-            _ => Ok(()),
+            _ => {
+                self.delivery = self.delivery.stalled(next, Instant::now())?;
+                Ok(())
+            }
         }
     }
 
@@ -164,9 +212,27 @@ impl LogReader {
             return Err(ConsumeError::Gap { after, found });
         }
         let sequence = Sequence::try_from(found)?;
-        (self.after, self.moved) = (sequence, Instant::now());
+        (self.after, self.moved, self.delivery) = (sequence, Instant::now(), Delivery::Current);
         let (message, _) = message.split();
         let async_nats::Message { subject, payload, headers, .. } = message;
         Ok((Message { sequence, subject: subject.to_string(), headers, payload }, pending))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_an_error_from_the_limit_on_and_counts_from_its_first_check() -> Result<(), ConsumeError> {
+        let first = Instant::now();
+        let seconds = |count| first + Duration::from_secs(count);
+        let stalled = Delivery::Current.stalled(7, first)?;
+        assert_eq!(stalled, Delivery::Stalled { since: first });
+        assert_eq!(stalled.stalled(7, seconds(14))?, stalled);
+        let failed = stalled.stalled(7, seconds(15));
+        assert!(matches!(failed, Err(ConsumeError::Stalled { next: 7, seconds: 15 })), "{failed:?}");
+        assert_eq!(Delivery::Pending.stalled(7, seconds(15))?, Delivery::Stalled { since: seconds(15) });
+        Ok(())
     }
 }

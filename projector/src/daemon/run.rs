@@ -236,13 +236,25 @@ async fn work(
         if end.is_some_and(|end| sequence >= end) {
             return Ok(());
         }
-        metrics.well(&lease.fact_set);
         let paused = writer.follow_requests(client, sequence).await?;
+        if paused || reader.is_delivering() {
+            metrics.well(&lease.fact_set);
+        } else {
+            let next = reader.next_number();
+            metrics.unwell(&lease.fact_set, format!("message {next} of the log is not delivered"));
+        }
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
-            () = tokio::time::sleep(CHECK_EVERY) => reader.check_delivery(&stream).await?,
+            () = tokio::time::sleep(CHECK_EVERY) => {
+                if paused {
+                    reader.rest();
+                } else {
+                    reader.check_delivery(&stream).await?;
+                }
+            }
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.until(end);
+                metrics.well(&lease.fact_set);
                 // A server that came back may have lost the log's end and numbered new messages the same.
                 if std::mem::replace(&mut connects, connected(&context)) != connects {
                     check_position(&stream, sequence, message.as_deref()).await?;
