@@ -39,6 +39,8 @@ mod limits;
 mod lists;
 mod lists_by_rule;
 mod log_copies;
+mod log_kills;
+mod log_storage;
 mod long_answers;
 mod mapped;
 mod market_prices;

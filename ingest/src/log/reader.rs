@@ -12,7 +12,8 @@ use async_nats::jetstream::{Context, Message};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use event_log::frame::{Body, Envelope, Frame, FrameId};
-use event_log::stream::{StreamSettings, genesis};
+use event_log::replica::{LaggingReplica, lagging};
+use event_log::stream::{StreamSettings, genesis, is_compressed};
 use futures::StreamExt;
 use market::event::{Kind, Reject, Run, RunState};
 
@@ -196,6 +197,30 @@ impl Log {
     /// The stream's identity.
     pub fn genesis(&self) -> Result<String, LogError> {
         Ok(genesis(&self.stream)?)
+    }
+
+    /// Whether nats-server compresses the stream.
+    pub fn is_compressed(&self) -> bool {
+        is_compressed(&self.stream)
+    }
+
+    /// Replicas that are not current, and do not become current within a few attempts.
+    pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
+        let mut attempt = 1;
+        loop {
+            match self.stream.get_info().await {
+                Ok(info) => {
+                    let found = lagging(&info);
+                    if found.is_empty() || attempt == ATTEMPTS {
+                        return Ok(found);
+                    }
+                }
+                Err(error) if attempt == ATTEMPTS => return Err(LogError::Read(error.into())),
+                Err(_) => {}
+            }
+            attempt += 1;
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Every message there is now, in order, as it is stored.

@@ -7,7 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use clap::Args;
 use event_log::frame::{Frame, FrameId, schema_name};
-use event_log::stream::StreamSettings;
+use event_log::replica::LaggingReplica;
+use event_log::stream::{COPY_HINT, StreamSettings};
 use market::event::{Kind, Run, RunState};
 use serde::Serialize;
 use telemetry::Shutdown;
@@ -23,8 +24,10 @@ use crate::runs::undo::{UndoArgs, Undone, undo};
 ///
 /// Every message is read and decoded, so that damage shows. Missing frames are cut again from the files the run was
 /// loaded from, when those are where they were. Runs that were interrupted are named; `ingest resume` ends them.
+/// Messages are read from the stream's leader. Replicas on other servers are named when they are not current.
 ///
-/// Exit codes: 0 the log is whole, or is again; 1 something is missing or damaged, or there is no log; 3 NATS unreachable.
+/// Exit codes: 0 the log is whole, or is again; 1 something is missing or damaged, a replica is not current, or there is
+/// no log; 3 NATS unreachable.
 #[derive(Debug, Clone, Args)]
 pub struct VerifyArgs {
     /// Only report, publish nothing
@@ -62,7 +65,11 @@ pub struct Findings {
     pub interrupted: Vec<String>,
     /// Lost messages that belong to no known frame: perhaps whole runs whose manifests are lost too.
     pub unaccounted: u64,
-    /// Nothing is missing now; gaps in the numbering stay.
+    /// Replicas of the stream that are not current.
+    pub lagging_replicas: Vec<LaggingReplica>,
+    /// Whether nats-server compresses the stream, which a kill can damage.
+    pub compressed: bool,
+    /// Nothing is missing now, on any replica; gaps in the numbering stay.
     pub whole: bool,
 }
 
@@ -217,7 +224,8 @@ pub async fn verify(
     settings: &StreamSettings,
     shutdown: &Shutdown,
 ) -> Result<Findings, LogError> {
-    let mut findings = examine(&Log::existing(settings).await?).await?;
+    let log = Log::existing(settings).await?;
+    let mut findings = examine(&log).await?;
     if !args.check_only {
         for incomplete in &mut findings.incomplete {
             match again(&incomplete.command, settings, shutdown, true).await {
@@ -230,10 +238,13 @@ pub async fn verify(
             }
         }
     }
+    findings.compressed = log.is_compressed();
+    findings.lagging_replicas = log.lagging_replicas().await?;
     let restored = |run: &Incomplete| run.published_again >= run.missing as u64;
     findings.whole = findings.damaged.is_empty()
         && findings.interrupted.is_empty()
         && findings.unaccounted == 0
+        && findings.lagging_replicas.is_empty()
         && findings.incomplete.iter().all(restored);
     Ok(findings)
 }
@@ -294,6 +305,16 @@ impl Findings {
             lines.push(format!(
                 "{} lost messages belong to no run that is named here: load the feeds of that time again, or import the second copy",
                 self.unaccounted
+            ));
+        }
+        lines.extend(
+            self.lagging_replicas
+                .iter()
+                .map(|replica| format!("{replica}: start its server, or see its log; then verify again")),
+        );
+        if self.compressed {
+            lines.push(format!(
+                "the stream is compressed, and a kill of its server can damage it: {COPY_HINT}"
             ));
         }
         lines.push(if self.whole { "the log is whole" } else { "the log is not whole" }.to_owned());

@@ -1,6 +1,8 @@
 //! `projector status`: where the projector stands, for people and scripts.
 
+use async_nats::jetstream::stream::Info;
 use chrono::NaiveDate;
+use event_log::replica::{LaggingReplica, lagging};
 use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use serde::Serialize;
@@ -19,6 +21,8 @@ struct Status {
     checkpoint: i64,
     log_last_sequence: Option<u64>,
     lag_events: Option<u64>,
+    /// Replicas of the log that are not current; none when the log does not answer.
+    lagging_replicas: Option<Vec<LaggingReplica>>,
     holder: Option<String>,
     halted: Option<String>,
     dead_letters: i64,
@@ -45,8 +49,8 @@ pub async fn status(database: &DatabaseArgs, stream: &StreamSettings, json: bool
     let row = client.query_one(STATUS, &[]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
     let applied = Sequence::try_from(checkpoint)?;
-    let last = match log_end(stream).await {
-        Ok(last) => Some(last),
+    let log = match log_info(stream).await {
+        Ok(info) => Some(info),
         Err(error) => {
             tracing::warn!(error = %error_chain(error.as_ref()), "the log does not answer");
             None
@@ -55,8 +59,9 @@ pub async fn status(database: &DatabaseArgs, stream: &StreamSettings, json: bool
     let mut status = Status {
         fact_set: row.try_get("name")?,
         checkpoint,
-        log_last_sequence: last,
-        lag_events: last.map(|last| last.saturating_sub(applied.number())),
+        log_last_sequence: log.as_ref().map(|log| log.state.last_sequence),
+        lag_events: log.as_ref().map(|log| log.state.last_sequence.saturating_sub(applied.number())),
+        lagging_replicas: log.as_ref().map(lagging),
         holder: row.try_get("holder")?,
         halted: row.try_get("halted")?,
         dead_letters: row.try_get("dead_letters")?,
@@ -90,10 +95,10 @@ async fn schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64> {
     Ok(client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?)
 }
 
-async fn log_end(settings: &StreamSettings) -> anyhow::Result<u64> {
+async fn log_info(settings: &StreamSettings) -> anyhow::Result<Info> {
     let context = settings.connect("projector-status").await?;
     let stream = settings.existing(&context).await?;
-    Ok(stream.cached_info().state.last_sequence)
+    Ok(stream.cached_info().clone())
 }
 
 fn print(status: &Status) {
@@ -105,6 +110,9 @@ fn print(status: &Status) {
     outln!("projector    {}", status.holder.as_deref().unwrap_or("none running"));
     if let Some(reason) = &status.halted {
         outln!("HALTED       {reason}");
+    }
+    for replica in status.lagging_replicas.iter().flatten() {
+        outln!("log          {replica}");
     }
     outln!("dead letters {}", status.dead_letters);
     for generation in &status.generations {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::Info;
 use chrono::{DateTime, NaiveDate, Utc};
+use event_log::replica::lagging;
 use market::measure::calendar::{new_york_date, previous_session};
 use market::row::HoldReason;
 use store::db::{self, DbError, error_chain};
@@ -203,9 +204,8 @@ fn log_levels(levels: &Levels, info: &Info, level_at: &mut Instant) {
     levels.lag.set(if pending == 0 { 0 } else { gauge(level_at.elapsed().as_secs()) });
     levels.log_bytes.set(gauge(info.state.bytes));
     levels.log_messages.set(gauge(info.state.messages));
-    let replicas = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
-    let behind = replicas.clone().filter(|replica| !replica.current || replica.offline).count();
-    let copies = replicas.count() + 1;
+    let behind = lagging(info).len();
+    let copies = info.config.num_replicas.max(1);
     levels.log_replicas.with_label_values(&["behind"]).set(gauge(behind as u64));
-    levels.log_replicas.with_label_values(&["current"]).set(gauge((copies - behind) as u64));
+    levels.log_replicas.with_label_values(&["current"]).set(gauge(copies.saturating_sub(behind) as u64));
 }

@@ -1,8 +1,9 @@
 //! The log's names and its connection: one JetStream stream, one subject per kind.
 //!
-//! Invariants: file storage, no age or size limit, new messages refused rather than old ones dropped, deletes and
-//! purges denied; a server that does not know `sync_interval` is refused.
+//! Invariants: file storage without compression, no age or size limit, new messages refused rather than old ones dropped,
+//! deletes and purges denied; a server that does not know `sync_interval` is refused.
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -36,6 +37,9 @@ pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// The same while an exported log is written back.
 pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
+/// Hint for the owner of a compressed stream.
+pub const COPY_HINT: &str = "copy the log into an uncompressed stream with ingest export, then ingest import \
+     --nats-stream OTHER --nats-subject-prefix other";
 /// Metadata key under which the stream's identity is kept.
 pub const GENESIS: &str = "genesis_id";
 
@@ -105,13 +109,17 @@ impl StreamSettings {
     /// A request that no server answers is made again for a while: a cluster that lost a node elects another leader.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
-        (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await
+        let opened = (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await?;
+        warn_of_compression(&opened);
+        Ok(opened)
     }
 
     /// The stream, which has to exist already.
     pub async fn existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
-        (|| self.existing_once(context)).retry(retries).when(StreamError::is_transient).await
+        let found = (|| self.existing_once(context)).retry(retries).when(StreamError::is_transient).await?;
+        warn_of_compression(&found);
+        Ok(found)
     }
 
     async fn existing_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
@@ -157,6 +165,10 @@ impl StreamSettings {
                     "it holds messages of another log; import into a stream that is empty or does not exist yet: --nats-stream OTHER --nats-subject-prefix other",
                 ))
             }
+            // nats-server goes on compressing after an update of the setting.
+            Ok(stream) if is_compressed(&stream) => Err(self.unavailable(
+                "it is compressed; import into a stream that does not exist yet: --nats-stream OTHER --nats-subject-prefix other",
+            )),
             Ok(_) => {
                 context.update_stream(&config).await.map_err(|error| self.unavailable(error))?;
                 context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))
@@ -191,7 +203,8 @@ impl StreamSettings {
             discard: stream::DiscardPolicy::New,
             deny_delete: true,
             deny_purge: true,
-            compression: Some(stream::Compression::S2),
+            // A kill of nats-server while it packs or truncates a compressed block damages the block.
+            compression: Some(stream::Compression::None),
             num_replicas: self.nats_replicas,
             duplicate_window: DUPLICATE_WINDOW,
             metadata: [(GENESIS.to_owned(), genesis), ("layout".to_owned(), "1".to_owned())].into(),
@@ -204,6 +217,26 @@ impl StreamSettings {
 pub fn genesis(stream: &stream::Stream) -> Result<String, StreamError> {
     let config = &stream.cached_info().config;
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
+}
+
+/// Whether nats-server compresses the stream's block files.
+pub fn is_compressed(stream: &stream::Stream) -> bool {
+    stream.cached_info().config.compression == Some(stream::Compression::S2)
+}
+
+/// Warns once per process.
+fn warn_of_compression(stream: &stream::Stream) {
+    static WARNED: Once = Once::new();
+    if is_compressed(stream) {
+        let name = &stream.cached_info().config.name;
+        WARNED.call_once(|| {
+            tracing::warn!(
+                stream = name,
+                hint = COPY_HINT,
+                "the stream is compressed; a kill of a NATS server can damage it"
+            );
+        });
+    }
 }
 
 /// Says at once that the server is lost, and when it is back.

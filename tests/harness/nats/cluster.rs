@@ -4,13 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use async_nats::jetstream;
+use event_log::replica::lagging;
 
 use super::{find, launch};
 use crate::process::Daemon;
 use crate::{eventually, folder, port};
 
+/// Servers of a cluster, and replicas of its streams.
 const NODES: usize = 3;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
@@ -58,6 +60,42 @@ impl NatsCluster {
         let info = self.connect().await?.get_stream(stream).await?.cached_info().clone();
         let leader = info.cluster.and_then(|cluster| cluster.leader).context("the stream has no leader")?;
         leader.strip_prefix("node-").and_then(|node| node.parse().ok()).context("a node's name")
+    }
+
+    /// Makes a node the leader of a stream, so that reads are answered from its replica.
+    pub async fn lead(&self, stream: &str, node: usize) -> Result<()> {
+        eventually(READY_WITHIN, async || {
+            if self.leader(stream).await? == node {
+                return Ok(());
+            }
+            let subject = format!("$JS.API.STREAM.LEADER.STEPDOWN.{stream}");
+            let request = format!("{{\"placement\":{{\"preferred\":\"node-{node}\"}}}}");
+            let client = self.connect().await?.client();
+            let response = client.request(subject, request.into()).await?;
+            bail!("node {node} does not lead yet: {}", String::from_utf8_lossy(&response.payload))
+        })
+        .await
+    }
+
+    /// Waits until every replica of a stream is current.
+    pub async fn current(&self, stream: &str, limit: Duration) -> Result<()> {
+        eventually(limit, async || {
+            let stream = self.connect().await?.get_stream(stream).await?;
+            let lagging = lagging(stream.cached_info());
+            ensure!(lagging.is_empty(), "{lagging:?}");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Everything that a node logged, over all its restarts.
+    pub fn log(&self, node: usize) -> String {
+        self.nodes[node].log()
+    }
+
+    /// Number of servers.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Ends a node as a power cut would.

@@ -1,0 +1,87 @@
+//! Replicas of the stream that are not current.
+
+use std::fmt;
+
+use async_nats::jetstream::stream::Info;
+use serde::Serialize;
+
+/// A replica that does not have every message of the stream, or cannot say so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LaggingReplica {
+    /// Name of its server; none when no server keeps the replica.
+    pub node: Option<String>,
+    /// Whether the leader has lost contact with the server.
+    pub offline: bool,
+    /// Operations of the leader that the replica has not applied.
+    pub lag: u64,
+}
+
+impl fmt::Display for LaggingReplica {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Some(node) if self.offline => write!(f, "the replica on {node} is offline"),
+            Some(node) => write!(f, "the replica on {node} is not current, {} operations behind", self.lag),
+            None => f.write_str("a replica has no server"),
+        }
+    }
+}
+
+/// The replicas that are not current, as the leader sees them.
+pub fn lagging(info: &Info) -> Vec<LaggingReplica> {
+    let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
+    let mut lagging: Vec<LaggingReplica> = peers
+        .clone()
+        .filter(|peer| !peer.current || peer.offline)
+        .map(|peer| LaggingReplica {
+            node: Some(peer.name.clone()),
+            offline: peer.offline,
+            lag: peer.lag.unwrap_or_default(),
+        })
+        .collect();
+    let leader = 1;
+    for _ in peers.count() + leader..info.config.num_replicas {
+        lagging.push(LaggingReplica { node: None, offline: true, lag: info.state.last_sequence });
+    }
+    lagging
+}
+
+#[cfg(test)]
+mod tests {
+    use async_nats::jetstream::stream::Info;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn info(replicas: usize, peers: &Value) -> Info {
+        serde_json::from_value(json!({
+            "config": { "name": "MARKET", "num_replicas": replicas },
+            "created": "2024-06-28T00:00:00Z",
+            "ts": "2024-06-28T00:00:00Z",
+            "state": {
+                "messages": 9, "bytes": 9, "first_seq": 1, "first_ts": "2024-06-28T00:00:00Z",
+                "last_seq": 9, "last_ts": "2024-06-28T00:00:00Z", "consumer_count": 0,
+            },
+            "cluster": { "name": "c", "leader": "node-0", "replicas": peers },
+        }))
+        .unwrap()
+    }
+
+    fn peer(name: &str, current: bool, offline: bool, lag: u64) -> Value {
+        json!({ "name": name, "current": current, "offline": offline, "active": 1, "lag": lag })
+    }
+
+    #[test]
+    fn a_replica_that_is_offline_behind_or_missing_is_named() {
+        let shown = |replicas, peers: Value| {
+            lagging(&info(replicas, &peers)).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(shown(1, json!([])).is_empty());
+        let (current, behind) = (peer("node-1", true, false, 0), peer("node-2", false, false, 7));
+        assert!(shown(3, json!([current, peer("node-2", true, false, 0)])).is_empty());
+        let expected = ["the replica on node-2 is not current, 7 operations behind"];
+        assert_eq!(shown(3, json!([current, behind])), expected);
+        let expected = ["the replica on node-2 is offline"];
+        assert_eq!(shown(3, json!([current, peer("node-2", true, true, 0)])), expected);
+        assert_eq!(shown(3, json!([current])), ["a replica has no server"]);
+    }
+}
