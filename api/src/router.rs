@@ -81,9 +81,10 @@ pub fn document() -> serde_json::Value {
 pub(crate) fn router(app: App) -> Router {
     let (routes, document) = documented().split_for_parts();
     let data = routes.clone().with_state(app.clone());
+    let document = document::complete(&document);
     let others = mcp::routes(&app, data.clone())
-        .merge(dashboard::routes(&app, data))
-        .merge(docs::routes(&document::complete(&document)))
+        .merge(dashboard::routes(&app, data, &document))
+        .merge(docs::routes(&document))
         .route_layer(map_request(reached));
     let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
     let routes = match cors(&app.settings.cors_allowed_origins) {
@@ -131,6 +132,9 @@ fn needs_key(path: &str) -> bool {
 }
 
 async fn unrouted(State(app): State<App>, uri: Uri, request: Request) -> Response {
+    if !needs_key(uri.path()) && is_browser(&request) {
+        return dashboard::nothing_at(&app, &request, &shown(uri.path()));
+    }
     match admitted(&app, uri.path(), request).await {
         Ok(()) => ApiError::NotFound(nothing_at(uri.path())).into_response(),
         Err(error) => error.into_response(),
@@ -145,6 +149,12 @@ async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) 
         }
         Err(error) => error.into_response(),
     }
+}
+
+/// Whether a request asks for a page, as browsers do and programs do not.
+fn is_browser(request: &Request) -> bool {
+    let accepted = request.headers().get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
 }
 
 /// Unknown routes and methods under `/v1` need a key like known ones.

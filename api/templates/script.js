@@ -1,3 +1,5 @@
+const REFERENCE_KEY = "reference-key";
+
 // Copies a secret or a call. Without it they are marked and copied by hand.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   const source = document.getElementById(button.dataset.copy);
@@ -9,4 +11,17 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = title; }, 2000);
   });
+}
+
+// Takes a secret along to the reference, for this tab alone.
+for (const link of document.querySelectorAll("a[data-use]")) {
+  link.hidden = false;
+  link.addEventListener("click", () => {
+    sessionStorage.setItem(REFERENCE_KEY, document.getElementById(link.dataset.use).textContent);
+  });
+}
+
+// The key of the reference ends with the session.
+for (const form of document.querySelectorAll("form[action='/sign-out'], form[action^='/dashboard/delete']")) {
+  form.addEventListener("submit", () => sessionStorage.removeItem(REFERENCE_KEY));
 }

@@ -58,15 +58,15 @@ fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
         section.panel aria-labelledby="sessions" {
             h2 id="sessions" { "Sessions" }
             div.scroll tabindex="0" role="region" aria-label="Table of sessions" {
-                table {
+                table.stack {
                     thead { tr { th scope="col" { "Browser" } th scope="col" { "Address" } th scope="col" { "Since" } th scope="col" { "Last seen" } th scope="col" { "Change" } } }
                     tbody {
                         @for session in open {
                             tr {
                                 th scope="row" { (browser(&session.agent)) @if session.id == this { " " span.tag { "this one" } } }
-                                td { (session.address) }
-                                td { (moment(session.created_at)) }
-                                td { (moment(session.seen_at)) }
+                                td data-label="Address" { (session.address) }
+                                td data-label="Since" { (moment(session.created_at)) }
+                                td data-label="Last seen" { (moment(session.seen_at)) }
                                 td {
                                     @if session.id != this {
                                         form method="post" action="/dashboard/sessions/end" {
@@ -104,9 +104,9 @@ fn password_form(holder: &Holder, message: Option<&str>) -> Markup {
         section.panel aria-labelledby="password" {
             h2 id="password" { "Password" }
             (alert(message))
-            form method="post" action="/dashboard/password" {
+            form method="post" action="/dashboard/password#password" {
                 (holder.token())
-                (present_field("present-1"))
+                (present_field("present-1", message))
                 (new_password_field("New password"))
                 button type="submit" { "Change password" }
             }
@@ -121,9 +121,9 @@ fn address_form(holder: &Holder, message: Option<&str>) -> Markup {
             h2 id="address" { "Address" }
             (alert(message))
             p { "You sign in as " strong { (holder.email()) } "." }
-            form method="post" action="/dashboard/address" {
+            form method="post" action="/dashboard/address#address" {
                 (holder.token())
-                (present_field("present-2"))
+                (present_field("present-2", message))
                 label for="email" { "New email address" }
                 input type="email" id="email" name="email" required maxlength="254" autocomplete="off";
                 button type="submit" { "Change address" }
@@ -138,19 +138,21 @@ fn end_form(holder: &Holder, message: Option<&str>) -> Markup {
             h2 id="end" { "Delete the account" }
             (alert(message))
             p { "All keys are refused from the next call on, every session ends, and a paid plan is lost. This cannot be undone. What was used of this month stays with the address." }
-            form method="post" action="/dashboard/delete" {
+            form method="post" action="/dashboard/delete#end" {
                 (holder.token())
-                (present_field("present-3"))
+                (present_field("present-3", message))
                 button.danger type="submit" { "Delete the account" }
             }
         }
     }
 }
 
-fn present_field(id: &str) -> Markup {
+/// The field of the present password, marked where it was wrong.
+fn present_field(id: &str, message: Option<&str>) -> Markup {
+    let is_wrong = message == Some(WRONG);
     html! {
         label for=(id) { "Present password" }
-        input type="password" id=(id) name="present" required autocomplete="current-password" maxlength="128";
+        input type="password" id=(id) name="present" required autocomplete="current-password" maxlength="128" aria-invalid=[is_wrong.then_some("true")];
     }
 }
 

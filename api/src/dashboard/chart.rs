@@ -1,4 +1,4 @@
-//! Calls a day as a picture, with the same numbers in a table beside it.
+//! Bar chart of calls a day, with an axis in calls and the same numbers in a table.
 
 use std::collections::BTreeMap;
 
@@ -36,25 +36,29 @@ pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
             counts[kind(row.outcome)] += row.calls;
         }
     }
-    let most = by_day.values().map(|counts| counts.iter().sum::<i64>()).max().unwrap_or(0).max(1);
+    let busiest = by_day.values().map(|counts| counts.iter().sum::<i64>()).max().unwrap_or(0);
+    let top = top_of_axis(busiest);
     let all: i64 = by_day.values().flatten().sum();
     let label = format!(
-        "{} in {}, at most {} a day",
+        "{} in {}, {} on the busiest day",
         counted(all, "call", "calls"),
         counted(days, "day", "days"),
-        grouped(most)
+        grouped(busiest)
     );
     html! {
         figure.chart {
             ul.legend aria-hidden="true" { @for (class, title) in KINDS { li { span class={ "dot " (class) } {} (title) } } }
-            svg role="img" aria-label=(label) viewBox={ "0 0 " (days * STEP) " " (HEIGHT + 1) } preserveAspectRatio="none" {
-                line.axis x1="0" x2=(days * STEP) y1=(HEIGHT) y2=(HEIGHT) {}
-                @for (number, counts) in (0..).zip(by_day.values()) { (bar(number * STEP + (STEP - BAR) / 2, counts, most)) }
-            }
-            div.ends aria-hidden="true" {
-                span { (since.format("%-d %b")) }
-                span { "at most " (grouped(most)) " a day" }
-                span { ((since + TimeDelta::days(days - 1)).format("%-d %b")) }
+            p.unit aria-hidden="true" { "Calls a day" }
+            div.plot {
+                ol.scale aria-hidden="true" { @for value in [top, top / 2, 0] { li { (grouped(value)) } } }
+                svg role="img" aria-label=(label) viewBox={ "0 0 " (days * STEP) " " (HEIGHT) } preserveAspectRatio="none" {
+                    @for y in [0, HEIGHT / 2] { line.grid x1="0" x2=(days * STEP) y1=(y) y2=(y) {} }
+                    @for (number, counts) in (0..).zip(by_day.values()) { (bar(number * STEP + (STEP - BAR) / 2, counts, top)) }
+                    line.axis x1="0" x2=(days * STEP) y1=(HEIGHT) y2=(HEIGHT) {}
+                }
+                div.ends aria-hidden="true" {
+                    @for day in [0, days / 2, days - 1] { span { ((since + TimeDelta::days(day)).format("%-d %b")) } }
+                }
             }
         }
         details { summary { "The same as a table" } (table(&by_day)) }
@@ -62,13 +66,13 @@ pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
 }
 
 /// A day's kinds, stacked.
-fn bar(x: i64, counts: &Counts, most: i64) -> Markup {
+fn bar(x: i64, counts: &Counts, top: i64) -> Markup {
     let mut below = 0;
     let mut parts = Vec::new();
     for ((class, _), count) in KINDS.iter().zip(counts) {
-        let (bottom, top) = (height(below, most), height(below + count, most));
+        let (bottom, upper) = (height(below, top), height(below + count, top));
         // What was counted is seen, however little it is.
-        let tall = if *count > 0 { (top - bottom).max(2) } else { 0 };
+        let tall = if *count > 0 { (upper - bottom).max(2) } else { 0 };
         below += count;
         if tall > 0 {
             parts.push((class, HEIGHT - bottom - tall, tall));
@@ -77,8 +81,19 @@ fn bar(x: i64, counts: &Counts, most: i64) -> Markup {
     html! { @for (class, y, tall) in parts { rect class=(class) x=(x) y=(y) width=(BAR) height=(tall) {} } }
 }
 
-fn height(calls: i64, most: i64) -> i64 {
-    calls * (HEIGHT - 8) / most
+fn height(calls: i64, top: i64) -> i64 {
+    calls * HEIGHT / top
+}
+
+/// The axis ends at the next of 2, 4, 6, 10 (times a power of ten), so that its half is a whole number.
+fn top_of_axis(busiest: i64) -> i64 {
+    let mut power = 1;
+    loop {
+        if let Some(top) = [2, 4, 6, 10].into_iter().map(|step| step * power).find(|top| *top >= busiest) {
+            return top;
+        }
+        power *= 10;
+    }
 }
 
 fn table(by_day: &BTreeMap<NaiveDate, Counts>) -> Markup {
@@ -103,6 +118,24 @@ mod tests {
     #[test]
     fn bars_stack_to_the_height_and_small_ones_are_seen() {
         let drawn = bar(4, &[99_999, 1, 0, 0], 100_000).into_string();
-        assert!(drawn.contains("height=\"151\"") && drawn.contains("height=\"2\""), "{drawn}");
+        assert!(drawn.contains("height=\"159\"") && drawn.contains("height=\"2\""), "{drawn}");
+    }
+
+    #[test]
+    fn the_axis_ends_at_a_round_number_with_a_whole_half() {
+        for (busiest, top) in [(0, 2), (2, 2), (3, 4), (5, 6), (7, 10), (27, 40), (180, 200), (601, 1_000), (1_001, 2_000)] {
+            assert_eq!(top_of_axis(busiest), top, "{busiest}");
+        }
+    }
+
+    #[test]
+    fn the_axis_has_its_unit_and_no_sentence_reads_like_a_limit() {
+        let since = NaiveDate::from_ymd_opt(2024, 6, 1).expect("a date");
+        let calls = [OfDay { day: since, outcome: Outcome::Answered, calls: 27 }];
+        let drawn = of_days(&calls, since, 14).into_string();
+        for part in ["Calls a day", "<li>40</li><li>20</li><li>0</li>", "27 on the busiest day"] {
+            assert!(drawn.contains(part), "{part}: {drawn}");
+        }
+        assert!(!drawn.contains("at most"), "{drawn}");
     }
 }

@@ -10,9 +10,11 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::{Client, Transaction};
 
 use super::cookie;
+use super::deadline::{DEADLINE, within};
 use super::error::{PageError, mistake};
 use super::form::{Form, Open, Sent};
 use super::layout::{Section, alert};
+use super::reference_key;
 use super::settings::SignUp;
 use super::visitor::Visitor;
 use crate::account::password::{self, Hashing, Known};
@@ -21,7 +23,7 @@ use crate::account::{AccountError, Locked, accounts, email};
 use crate::tier::Tier;
 
 /// Where somebody who signed in may be led on to.
-const ONWARD: [&str; 7] = [
+const ONWARD: [&str; 8] = [
     "/dashboard",
     "/dashboard/keys",
     "/dashboard/usage",
@@ -29,6 +31,7 @@ const ONWARD: [&str; 7] = [
     "/dashboard/account",
     "/dashboard/log",
     "/plans",
+    "/docs",
 ];
 const WRONG: &str = "The address or the password is wrong.";
 
@@ -95,7 +98,7 @@ pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, Pa
     let (given, next) = (form.text("email"), form.text("next"));
     visitor.dashboard.attempts.of_account(given, visitor.client).await?;
     let begun = match check(&visitor, &visitor.dashboard.hashing, given, form.secret("password")).await? {
-        Some(known) => begin(&visitor, &known).await?,
+        Some(known) => within(DEADLINE, begin(&visitor, &known)).await?,
         None => None,
     };
     match begun {
@@ -120,8 +123,11 @@ pub(crate) async fn check(
 ) -> Result<Option<Known>, PageError> {
     let known = match email(given) {
         Ok(address) => {
-            let client = visitor.dashboard.client().await?;
-            password::find(&client, &address).await?
+            let find = async {
+                let client = visitor.dashboard.client().await?;
+                Ok::<_, PageError>(password::find(&client, &address).await?)
+            };
+            within(DEADLINE, find).await?
         }
         Err(_) => None,
     };
@@ -168,6 +174,7 @@ pub(crate) fn enter(visitor: &Visitor, session: &SecretString, next: &str) -> Re
 /// Ends the session in the store, whatever the browser does with its cookie.
 pub(crate) async fn sign_out(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
     let mut client = holder.client().await?;
+    reference_key::delete(&mut client, &holder).await?;
     sessions::end_of_cookie(&mut client, &holder.signed.secret).await?;
     let mut response = Redirect::to("/").into_response();
     if let Some(cookie) = cookie::set(None, holder.visitor.site.is_local) {

@@ -6,7 +6,7 @@ use deadpool_postgres::PoolError;
 use maud::html;
 
 use super::attempts::TooMany;
-use super::layout::{self, Section};
+use super::layout::{self, Section, Viewer};
 use crate::account::AccountError;
 use crate::account::password::PasswordError;
 use crate::request_id::request_id;
@@ -104,7 +104,7 @@ impl IntoResponse for PageError {
             p { (text) }
             p { a.button href="/dashboard" { "To the dashboard" } }
         };
-        let mut response = (self.status(), layout::page(title, None, Section::Other, &body)).into_response();
+        let mut response = (self.status(), layout::page(title, Viewer::Visitor, Section::Other, &body)).into_response();
         let wait = match self {
             Self::TooMany(seconds) => Some(seconds),
             Self::Busy => Some(BUSY),

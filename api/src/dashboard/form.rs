@@ -1,7 +1,8 @@
 //! What a form sends.
 
-use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
 use secrecy::SecretString;
 
 use super::cookie;
@@ -50,8 +51,9 @@ impl FromRequest<App> for Open {
     type Rejection = PageError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
-        let (visitor, body) = split::<Visitor>(request, app).await?;
-        Ok(Self { visitor, form: Form::read(&body) })
+        let (parts, body) = request.into_parts();
+        let visitor = Visitor::certain(&parts, app).await?;
+        Ok(Self { visitor, form: read(parts, body, app).await? })
     }
 }
 
@@ -59,8 +61,9 @@ impl FromRequest<App> for Sent {
     type Rejection = PageError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
-        let (holder, body) = split::<Holder>(request, app).await?;
-        let form = Form::read(&body);
+        let (mut parts, body) = request.into_parts();
+        let holder = Holder::from_request_parts(&mut parts, app).await?;
+        let form = read(parts, body, app).await?;
         match cookie::is_token(&holder.signed.secret, form.text("token")) {
             true => Ok(Self { holder, form }),
             false => Err(PageError::Forged),
@@ -68,12 +71,7 @@ impl FromRequest<App> for Sent {
     }
 }
 
-async fn split<P>(request: Request, app: &App) -> Result<(P, Bytes), PageError>
-where
-    P: axum::extract::FromRequestParts<App, Rejection = PageError>,
-{
-    let (mut parts, body) = request.into_parts();
-    let sender = P::from_request_parts(&mut parts, app).await?;
+async fn read(parts: Parts, body: Body, app: &App) -> Result<Form, PageError> {
     let body = Bytes::from_request(Request::from_parts(parts, body), app).await;
-    Ok((sender, body.map_err(|_| PageError::TooLong)?))
+    Ok(Form::read(&body.map_err(|_| PageError::TooLong)?))
 }

@@ -60,7 +60,10 @@ pub(crate) async fn once(
             h2 id="secret-title" { "Secret" }
             div.copy {
                 pre tabindex="0" aria-labelledby="secret-title" { code id="secret" { (secret) } }
-                (copy_button("secret", "Copy secret"))
+                div.row {
+                    (copy_button("secret", "Copy secret"))
+                    a.button.second href="/docs" data-use="secret" hidden { "Use it in the reference" }
+                }
             }
             h2 id="call-title" { "Try it" }
             div.copy {

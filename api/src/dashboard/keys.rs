@@ -68,7 +68,7 @@ pub(crate) fn form(holder: &Holder, message: Option<&str>, typed: Typed<'_>) -> 
     let tomorrow = (Utc::now() + TimeDelta::days(1)).format("%F");
     html! {
         (alert(message))
-        form method="post" action="/dashboard/keys" {
+        form method="post" action="/dashboard/keys#new" {
             (holder.token())
             label for="name" { "Name" }
             input id="name" name="name" required maxlength="64" autocomplete="off" value=(typed.name) aria-describedby="name-hint";
@@ -128,7 +128,7 @@ pub(crate) fn table(keys: &[&Key], with_actions: bool) -> Markup {
     };
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table of keys" {
-            table {
+            table.stack {
                 thead {
                     tr {
                         th scope="col" { "Name" } th scope="col" { "Key" } th scope="col" { "Status" }
@@ -146,7 +146,7 @@ fn row(key: &Key, with_actions: bool, is_replaced: bool) -> Markup {
     html! {
         tr {
             th scope="row" { (key.name) }
-            td {
+            td data-label="Key" {
                 code { "dds_live_…" (key.last_four) }
                 @if with_actions && is_active {
                     div.actions {
@@ -157,10 +157,10 @@ fn row(key: &Key, with_actions: bool, is_replaced: bool) -> Markup {
                     }
                 }
             }
-            td { span.tag.off[!is_active] { (key.status) } }
-            td { (day(key.created_at)) }
-            td { @match key.expires_at { Some(at) => (moment(at)), None => "never" } }
-            td { (last_used(key)) }
+            td data-label="Status" { span.tag.off[!is_active] { (key.status) } }
+            td data-label="Created" { (day(key.created_at)) }
+            td data-label="Expires" { @match key.expires_at { Some(at) => (moment(at)), None => "never" } }
+            td data-label="Last used" { (last_used(key)) }
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) async fn show(visitor: Visitor) -> Response {
         section aria-labelledby="plans" {
             h2 id="plans" { "Plans" }
             (plans::table(&visitor.app.projection.tiers(), None))
-            p { a href="/plans" { "What the plans differ in" } }
+            p { a href="/plans" { "Endpoints by plan" } }
         }
     };
     visitor.page("Dividends, exact to the last digit", Section::Other, &body)
@@ -65,13 +65,14 @@ fn example(visitor: &Visitor, shown: Option<&Shown>) -> Markup {
         figure.example {
             @match shown {
                 Some(shown) => {
-                    figcaption { "A live answer, asked just now" }
+                    figcaption { "A live answer of this service" }
                     pre tabindex="0" aria-label="Call" { code { "curl " (origin) (shown.call) " \\\n  -H 'Authorization: Bearer " span.muted { "your key" } "'" } }
                     pre.answer tabindex="0" aria-label="Answer" { code { (shown.answer) } }
                 },
                 None => {
-                    figcaption { "A live answer stands here once data is loaded" }
-                    pre tabindex="0" aria-label="Command" { code { "ingest load your-feed.csv --source yours" } }
+                    figcaption { "A call" }
+                    pre tabindex="0" aria-label="Call" { code { "curl " (origin) "/v1/stocks?limit=3 \\\n  -H 'Authorization: Bearer " span.muted { "your key" } "'" } }
+                    p.note { "The live answer is missing: no data is loaded, or the database does not reply. See " a href="/status" { "the status" } "." }
                 },
             }
         }

@@ -6,7 +6,18 @@ use maud::{Markup, PreEscaped, html};
 
 use super::cookie;
 
-/// Who is signed in, as pages show it.
+/// The reader of a page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Viewer<'a> {
+    /// Signed in.
+    Holder(Name<'a>),
+    /// Not signed in.
+    Visitor,
+    /// Of a service without a dashboard, where nobody can sign in.
+    Reader,
+}
+
+/// The signed-in holder, as pages show it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Name<'a> {
     pub(crate) email: &'a str,
@@ -36,8 +47,8 @@ const MENU: [(Section, &str, &str); 6] = [
     (Section::Log, "/dashboard/log", "Log"),
 ];
 
-/// A whole page. `name`: who is signed in.
-pub(crate) fn page(title: &str, name: Option<&Name<'_>>, section: Section, body: &Markup) -> Html<String> {
+/// A whole page.
+pub(crate) fn page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
     let page = html! {
         (PreEscaped("<!doctype html>"))
         html lang="en" {
@@ -46,6 +57,7 @@ pub(crate) fn page(title: &str, name: Option<&Name<'_>>, section: Section, body:
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " – Dividend Data Service" }
+                link rel="icon" sizes="32x32" href="/favicon.ico";
                 link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
                 link rel="stylesheet" href="/assets/style.css";
                 script src="/assets/script.js" defer {}
@@ -55,9 +67,9 @@ pub(crate) fn page(title: &str, name: Option<&Name<'_>>, section: Section, body:
                 header {
                     div.bar {
                         a.brand href="/" { (mark()) span { "Dividend Data" } }
-                        (links(name))
+                        (links(viewer))
                     }
-                    @if name.is_some() { (menu(section)) }
+                    @if matches!(viewer, Viewer::Holder(_)) { (menu(section)) }
                 }
                 main id="main" { (body) }
                 footer {
@@ -67,7 +79,7 @@ pub(crate) fn page(title: &str, name: Option<&Name<'_>>, section: Section, body:
                             a href="/plans" { "Plans" }
                             a href="/docs" { "Reference" }
                             a href="/openapi.json" { "OpenAPI" }
-                            a href="/v1/health" { "Status" }
+                            a href="/status" { "Status" }
                         }
                     }
                 }
@@ -77,23 +89,24 @@ pub(crate) fn page(title: &str, name: Option<&Name<'_>>, section: Section, body:
     Html(page.into_string())
 }
 
-fn links(name: Option<&Name<'_>>) -> Markup {
+fn links(viewer: Viewer<'_>) -> Markup {
     html! {
         nav.links aria-label="Site" {
             a.more href="/plans" { "Plans" }
             a.more href="/docs" { "Reference" }
-            @match name {
-                Some(name) => {
+            @match viewer {
+                Viewer::Holder(name) => {
                     a.who href="/dashboard" title=(name.email) { (name.email) }
                     form method="post" action="/sign-out" {
                         (token(name.secret))
                         button.quiet type="submit" { "Sign out" }
                     }
                 },
-                None => {
+                Viewer::Visitor => {
                     a href="/sign-in" { "Sign in" }
                     a.button.small href="/sign-up" { "Sign up" }
                 },
+                Viewer::Reader => {},
             }
         }
     }

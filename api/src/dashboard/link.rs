@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
+use super::deadline::{DEADLINE, within};
 use super::entry;
 use super::error::{PageError, mistake};
 use super::form::Open;
@@ -59,7 +60,11 @@ pub(crate) async fn spend(secret: Secret, Open { visitor, form }: Open) -> Resul
 /// The link while it can be used; invitations only where people are invited.
 async fn usable(visitor: &Visitor, secret: &Secret) -> Result<Option<Link>, PageError> {
     visitor.dashboard.attempts.of_address(visitor.client).await?;
-    let link = links::find(&*visitor.dashboard.client().await?, &secret.0).await?;
+    let find = async {
+        let client = visitor.dashboard.client().await?;
+        Ok::<_, PageError>(links::find(&client, &secret.0).await?)
+    };
+    let link = within(DEADLINE, find).await?;
     let is_closed = visitor.dashboard.settings.sign_up == SignUp::Closed;
     Ok(link.filter(|link| !(is_closed && link.purpose == Purpose::Invitation)))
 }

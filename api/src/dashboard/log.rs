@@ -15,8 +15,8 @@ pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
         h1 { "Log" }
         p.lead { "What was done to this account, its keys and its plan. Nobody can change it." }
         div.scroll tabindex="0" role="region" aria-label="Log" {
-            table {
-                thead { tr { th scope="col" { "When" } th scope="col" { "What" } th scope="col" { "By" } th scope="col" { "Details" } } }
+            table.stack {
+                thead { tr { th scope="col" { "What" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Details" } } }
                 tbody { @for entry in &entries { (row(entry)) } }
             }
         }
@@ -29,10 +29,10 @@ fn row(entry: &Entry) -> Markup {
     let by = if entry.actor == "account" { "you" } else { "the operator" };
     html! {
         tr {
-            td { (moment(entry.at)) }
             th scope="row" { (said(&entry.action)) }
-            td { (by) }
-            td { (details(&entry.details)) }
+            td data-label="When" { (moment(entry.at)) }
+            td data-label="By" { (by) }
+            td data-label="Details" { (details(&entry.details)) }
         }
     }
 }

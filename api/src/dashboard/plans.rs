@@ -4,27 +4,43 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
+use super::deadline::{GLANCE, within};
 use super::error::PageError;
-use super::layout::{self, Section, grouped};
+use super::layout::{self, Section, Viewer, grouped};
 use super::settings::Billing;
 use super::visitor::Visitor;
 use crate::account::accounts;
 use crate::app::App;
 use crate::tier::{Plan, Tier, Tiers};
 
+/// Features that a plan above Free adds, with the call.
+const GATED: [(Tier, &str, &str); 8] = [
+    (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
+    (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),
+    (Tier::Starter, "Explained metrics", "/v1/stocks/{symbol}/metrics?explain=true"),
+    (Tier::Professional, "Bulk quotes", "/v1/bulk/quotes"),
+    (Tier::Professional, "Bulk metrics", "/v1/bulk/metrics"),
+    (Tier::Professional, "Bulk dividends", "/v1/bulk/dividends"),
+    (Tier::Professional, "Bulk prices", "/v1/bulk/prices"),
+    (Tier::Professional, "Changed dividends of the market", "/v1/dividends/history?updated_since=…"),
+];
+
 /// The page where there is a dashboard.
-pub(crate) async fn show(visitor: Visitor) -> Result<Response, PageError> {
+pub(crate) async fn show(visitor: Visitor) -> Response {
     let tiers = visitor.app.projection.tiers();
     let current = match &visitor.signed {
         Some(signed) => {
-            let client = visitor.dashboard.client().await?;
-            Some(accounts::show(&client, &signed.session.email).await?.effective_tier)
+            let show = async {
+                let client = visitor.dashboard.client().await?;
+                Ok::<_, PageError>(accounts::show(&client, &signed.session.email).await?.effective_tier)
+            };
+            within(GLANCE, show).await.ok()
         }
         None => None,
     };
     let how = html! {
         h2 { "Take another plan" }
-        @match (current, visitor.dashboard.settings.billing) {
+        @match (&visitor.signed, visitor.dashboard.settings.billing) {
             (Some(_), _) => p { a.button href="/dashboard/plan" { "Change your plan" } },
             (None, _) => p { a.button href="/sign-in?next=%2Fdashboard%2Fplan" { "Sign in to change your plan" } },
         }
@@ -33,7 +49,7 @@ pub(crate) async fn show(visitor: Visitor) -> Result<Response, PageError> {
             Billing::Off => p { "The operator of this service changes plans. Signed in, you can ask for one." },
         }
     };
-    Ok(visitor.page("Plans", Section::Other, &body(&tiers, current, &how)))
+    visitor.page("Plans", Section::Other, &body(&tiers, current, &how))
 }
 
 /// The page where there is none.
@@ -45,44 +61,79 @@ pub(crate) async fn show_alone(State(app): State<App>) -> Response {
              month stays used. After a cancellation the paid plan holds until the end of its period."
         }
     };
-    layout::page("Plans", None, Section::Other, &body(&app.projection.tiers(), None, &how)).into_response()
+    layout::page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how)).into_response()
 }
 
 fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
     html! {
         h1 { "Plans" }
-        p.lead { "Every plan has the same data with the same digits. They differ in how much you may ask, and how far back." }
+        p.lead { "Plans differ in rate, monthly calls, depth of history and endpoints. Values have the same digits in every plan." }
         (table(tiers, current))
-        p {
-            "Fundamentals and dividend history need Starter or higher, bulk endpoints Professional. Months are calendar \
-             months, UTC."
+        ul.hint {
+            li { "Burst: calls that may come at once after a pause. Afterwards the rate per minute applies." }
+            li { "Months are calendar months, UTC. A bulk call counts as one call." }
+            li { "History: how far back a requested day may be." }
+        }
+        section aria-labelledby="gated" {
+            h2 id="gated" { "Endpoints that need a plan" }
+            div.scroll tabindex="0" role="region" aria-label="Endpoints that need a plan" {
+                table.stack {
+                    thead { tr { th scope="col" { "Feature" } th scope="col" { "Call" } th scope="col" { "Plan" } } }
+                    tbody {
+                        @for (tier, feature, call) in GATED {
+                            tr { th scope="row" { (feature) } td data-label="Call" { code { (call) } } td data-label="Plan" { (and_higher(tier)) } }
+                        }
+                    }
+                }
+            }
+            p.hint { "Every other endpoint of the " a href="/docs" { "reference" } " is in every plan." }
         }
         (how)
     }
 }
 
-/// The plans side by side.
+/// The plans in a table.
 pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table of plans" {
-            table {
+            table.stack {
                 thead {
-                    tr { th scope="col" { "Plan" } th.number scope="col" { "Calls a minute" } th.number scope="col" { "At once" } th.number scope="col" { "Calls a month" } th.number scope="col" { "History" } }
+                    tr {
+                        th scope="col" { "Plan" } th.number scope="col" { "Calls a minute" } th.number scope="col" { "Burst" }
+                        th.number scope="col" { "Calls a month" } th.number scope="col" { "History" }
+                        th scope="col" { "Endpoints" } th scope="col" { "Bulk" }
+                    }
                 }
                 tbody {
                     @for plan in &tiers.0 {
                         tr {
                             th scope="row" { (title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }
-                            td.number { (plan.rate_per_minute) }
-                            td.number { (plan.burst) }
-                            td.number { (grouped(plan.monthly_quota)) }
-                            td.number { (years(plan)) }
+                            td.number data-label="Calls a minute" { (plan.rate_per_minute) }
+                            td.number data-label="Burst" { (plan.burst) }
+                            td.number data-label="Calls a month" { (grouped(plan.monthly_quota)) }
+                            td.number data-label="History" { (years(plan)) }
+                            td data-label="Endpoints" { (endpoints(plan.tier)) }
+                            td data-label="Bulk" { @if plan.tier == Tier::Professional { "yes" } @else { "no" } }
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// The endpoints that a plan adds, in words.
+fn endpoints(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Free => "Quotes, metrics, calendars, dividend history, screeners, ETFs, prices, search, sectors",
+        Tier::Starter => "also fundamentals, dividend records, explained metrics",
+        Tier::Premium => "as Starter",
+        Tier::Professional => "all",
+    }
+}
+
+fn and_higher(tier: Tier) -> Markup {
+    html! { (title(tier)) @if tier < Tier::Professional { " or higher" } }
 }
 
 fn years(plan: &Plan) -> String {

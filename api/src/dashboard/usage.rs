@@ -72,16 +72,16 @@ pub(crate) fn month(used: &Usage) -> Markup {
 fn by_endpoint(rows: &[OfEndpoint]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Calls by endpoint and key" {
-            table {
+            table.stack {
                 thead { tr { th scope="col" { "Endpoint" } th scope="col" { "Key" } th.number scope="col" { "Calls" } th.number scope="col" { "Answered" } th scope="col" { "Last" } } }
                 tbody {
                     @for row in rows {
                         tr {
                             th scope="row" { code { (row.endpoint) } }
-                            td.label { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
-                            td.number { (grouped(row.calls)) }
-                            td.number { (grouped(row.answered)) }
-                            td { (moment(row.last_at)) }
+                            td.label data-label="Key" { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
+                            td.number data-label="Calls" { (grouped(row.calls)) }
+                            td.number data-label="Answered" { (grouped(row.answered)) }
+                            td data-label="Last" { (moment(row.last_at)) }
                         }
                     }
                 }
@@ -96,16 +96,16 @@ fn refused(rows: &[Refusal]) -> Markup {
             section.panel aria-labelledby="refused" {
                 h2 id="refused" { "Refused calls, and what to do" }
                 div.scroll tabindex="0" role="region" aria-label="Refused calls" {
-                    table {
+                    table.stack {
                         thead { tr { th scope="col" { "What happened" } th scope="col" { "Endpoint" } th.number scope="col" { "Calls" } th scope="col" { "Last" } th scope="col" { "What to do" } } }
                         tbody {
                             @for row in rows {
                                 tr {
                                     th scope="row" { (happened(row.outcome)) }
-                                    td { code { (row.endpoint) } }
-                                    td.number { (grouped(row.calls)) }
-                                    td { (moment(row.last_at)) }
-                                    td.words { (advice(row.outcome)) }
+                                    td data-label="Endpoint" { code { (row.endpoint) } }
+                                    td.number data-label="Calls" { (grouped(row.calls)) }
+                                    td data-label="Last" { (moment(row.last_at)) }
+                                    td.words data-label="What to do" { (advice(row.outcome)) }
                                 }
                             }
                         }

@@ -11,9 +11,10 @@ use deadpool_postgres::Object;
 use maud::Markup;
 
 use super::cookie;
+use super::deadline::{DEADLINE, GLANCE, within};
 use super::error::PageError;
 use super::example::Example;
-use super::layout::{self, Name, Section};
+use super::layout::{self, Name, Section, Viewer};
 use super::site::Site;
 use super::state::Dashboard;
 use crate::access::Caller;
@@ -52,23 +53,51 @@ pub(crate) struct Holder {
 impl FromRequestParts<App> for Visitor {
     type Rejection = PageError;
 
+    /// A visitor of a public page. While the database does not reply, the page appears without the session.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+        let mut visitor = Self::unknown(parts, app)?;
+        if let Ok(signed) = within(GLANCE, visitor.session(parts)).await {
+            visitor.signed = signed;
+        }
+        Ok(visitor)
+    }
+}
+
+impl Visitor {
+    /// A visitor whose session is known for certain.
+    pub(crate) async fn certain(parts: &Parts, app: &App) -> Result<Self, PageError> {
+        let mut visitor = Self::unknown(parts, app)?;
+        visitor.signed = within(DEADLINE, visitor.session(parts)).await?;
+        Ok(visitor)
+    }
+
+    /// A visitor before the look-up of the session.
+    fn unknown(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let caller = Caller::of(&parts.extensions).ok_or(PageError::NotFound)?;
         let (client, is_proxied) = (caller.client, caller.is_proxied);
         let dashboard = app.dashboard.clone().ok_or(PageError::NotFound)?;
         let example = parts.extensions.get::<Example>().cloned().ok_or(PageError::NotFound)?;
         let site = Site::of(&parts.headers, client, is_proxied, dashboard.settings.public_url.as_ref());
-        let signed = match cookie::read(&parts.headers, site.is_local) {
-            Some(secret) => {
-                let session = sessions::find(&*dashboard.client().await?, &secret).await?;
-                session.map(|session| Signed { session, secret })
-            }
-            None => None,
-        };
         let agent = parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
         let origin = Origin { address: client.to_string(), agent: agent.unwrap_or_default().to_owned() };
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        Ok(Self { app: app.clone(), dashboard, signed, site, example, client, origin, query })
+        Ok(Self { app: app.clone(), dashboard, signed: None, site, example, client, origin, query })
+    }
+
+    async fn session(&self, parts: &Parts) -> Result<Option<Signed>, PageError> {
+        let Some(secret) = cookie::read(&parts.headers, self.site.is_local) else { return Ok(None) };
+        let session = sessions::find(&*self.dashboard.client().await?, &secret).await?;
+        Ok(session.map(|session| Signed { session, secret }))
+    }
+
+    /// The reader as pages show it.
+    pub(crate) fn viewer(&self) -> Viewer<'_> {
+        self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.name()))
+    }
+
+    /// A page of the site.
+    pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
+        layout::page(title, self.viewer(), section, body).into_response()
     }
 }
 
@@ -76,7 +105,7 @@ impl FromRequestParts<App> for Holder {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
-        let visitor = Visitor::from_request_parts(parts, app).await?;
+        let visitor = Visitor::certain(parts, app).await?;
         match visitor.signed.clone() {
             Some(signed) => Ok(Self { visitor, signed }),
             None => Err(PageError::SignIn(parts.uri.path().to_owned())),
@@ -88,14 +117,6 @@ impl Signed {
     /// As pages show it.
     pub(crate) fn name(&self) -> Name<'_> {
         Name { email: &self.session.email, secret: &self.secret }
-    }
-}
-
-impl Visitor {
-    /// A page of the site.
-    pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
-        let name = self.signed.as_ref().map(Signed::name);
-        layout::page(title, name.as_ref(), section, body).into_response()
     }
 }
 

@@ -31,35 +31,35 @@ pub(crate) struct HealthAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
     /// Whether reads are served.
-    status: Status,
+    pub(crate) status: Status,
     /// Version of the service.
-    version: &'static str,
+    pub(crate) version: &'static str,
     /// The state of each part.
-    components: Components,
+    pub(crate) components: Components,
 }
 
 /// Health of the parts.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
     /// The database reads are served from.
-    postgres: ComponentStatus,
+    pub(crate) postgres: ComponentStatus,
     /// The log, which only the lag is measured against.
-    nats: ComponentStatus,
+    pub(crate) nats: ComponentStatus,
     /// How far the served data is behind the log.
-    projection: ProjectionHealth,
+    pub(crate) projection: ProjectionHealth,
 }
 
 /// How far the served data is behind the log.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProjectionHealth {
     /// Generation and log sequence served.
-    data_version: Option<String>,
+    pub(crate) data_version: Option<String>,
     /// Newest session applied.
-    as_of: Option<NaiveDate>,
+    pub(crate) as_of: Option<NaiveDate>,
     /// Messages in the log that are not applied yet; null when the log cannot be asked.
-    lag_events: Option<u64>,
+    pub(crate) lag_events: Option<u64>,
     /// Seconds since the served data was level with the log; null when the log cannot be asked.
-    lag_seconds: Option<u64>,
+    pub(crate) lag_seconds: Option<u64>,
 }
 
 /// Service health
@@ -85,7 +85,8 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
 }
 
 impl Health {
-    fn of(app: &App) -> Self {
+    /// The state now, without I/O.
+    pub(crate) fn of(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
         let postgres = if app.projection.reachable() { ComponentStatus::Ok } else { ComponentStatus::Down };
         let level = app.lag.read();

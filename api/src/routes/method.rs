@@ -43,12 +43,13 @@ impl Document {
 fn mark(mut document: Value, method: &Method) -> Value {
     let info = &mut document["info"];
     let introduction = info["description"].as_str().unwrap_or_default();
-    info["description"] = format!("{introduction}\n\n{}", told(method)).into();
+    info["description"] = format!("{introduction}\n\n{}", deviation(method)).into();
     info["x-method"] = json!(method);
     document
 }
 
-fn told(method: &Method) -> String {
+/// The deviation as a paragraph of Markdown.
+pub(crate) fn deviation(method: &Method) -> String {
     let rules: Vec<String> =
         method.rules.iter().map(|(name, value)| format!("`{name}` is {value}")).collect();
     let mut told = vec![format!("**Method {}.**", method.version)];

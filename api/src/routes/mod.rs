@@ -10,7 +10,7 @@ pub(crate) mod etfs;
 mod examples;
 mod failures;
 pub(crate) mod health;
-mod method;
+pub(crate) mod method;
 pub(crate) mod prices;
 pub(crate) mod screeners;
 pub(crate) mod search;

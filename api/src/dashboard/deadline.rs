@@ -1,0 +1,51 @@
+//! Deadlines of pages: a database that accepts requests and never replies must not keep a browser waiting.
+//!
+//! Statement timeouts are the server's own, so a frozen server enforces none of them. These are the client's.
+
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::error::PageError;
+
+/// Longest time of a page's work in the database.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(4);
+/// Longest wait of a public page for what it shows of the reader's account. Without a reply the page shows nobody.
+pub(crate) const GLANCE: Duration = Duration::from_millis(300);
+/// Longest time of a request with a password: the sign-in throttle delays it by up to 20 s.
+const WITH_PASSWORD: Duration = Duration::from_secs(30);
+
+/// Runs work in the database within a limit.
+pub(crate) async fn within<T, E>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, PageError>
+where
+    PageError: From<E>,
+{
+    match tokio::time::timeout(limit, work).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(too_slow(limit)),
+    }
+}
+
+/// Middleware: [`DEADLINE`] for a page.
+pub(crate) async fn of_page(request: Request, next: Next) -> Response {
+    bounded(DEADLINE, request, next).await
+}
+
+/// Middleware: the deadline of a request that may wait for the sign-in throttle.
+pub(crate) async fn with_password(request: Request, next: Next) -> Response {
+    bounded(WITH_PASSWORD, request, next).await
+}
+
+async fn bounded(limit: Duration, request: Request, next: Next) -> Response {
+    let response = tokio::time::timeout(limit, next.run(request)).await;
+    response.unwrap_or_else(|_| too_slow(limit).into_response())
+}
+
+fn too_slow(limit: Duration) -> PageError {
+    PageError::Unavailable(format!("the database did not reply within {} ms", limit.as_millis()))
+}
