@@ -22,6 +22,6 @@ for (const link of document.querySelectorAll("a[data-use]")) {
 }
 
 // The key of the reference ends with the session.
-for (const form of document.querySelectorAll("form[action='/sign-out'], form[action^='/dashboard/delete']")) {
+for (const form of document.querySelectorAll("form[action='/sign-out'], form[action='/dashboard/delete']")) {
   form.addEventListener("submit", () => sessionStorage.removeItem(REFERENCE_KEY));
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use reqwest::Url;
+use rustix::process::{Pid, kill_process};
 use tokio::sync::Mutex;
 use tokio_postgres::{Client, NoTls};
 
@@ -138,6 +139,26 @@ impl PostgresServer {
         self.own()?.lock().await.process.signal(signal)
     }
 
+    /// Stops every process of our own server, which then accepts connections and replies to nothing.
+    pub async fn freeze(&self) -> Result<()> {
+        self.signal_all(Signal::STOP).await
+    }
+
+    /// Lets a frozen server go on.
+    pub async fn thaw(&self) -> Result<()> {
+        self.signal_all(Signal::CONT).await
+    }
+
+    async fn signal_all(&self, signal: Signal) -> Result<()> {
+        let mut own = self.own()?.lock().await;
+        own.process.signal(signal)?;
+        for child in children(own.process.pid())? {
+            // A session may end before its signal arrives.
+            let _ = kill_process(child, signal);
+        }
+        Ok(())
+    }
+
     /// Has our own server refuse the service's roles unless they come by TLS and with their password.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         self.own()?.lock().await.cluster.demand_tls(certificate)?;
@@ -193,6 +214,21 @@ async fn connect(url: &Url) -> Result<Client> {
     // The task ends with the client; its error is seen by whoever uses the client next.
     tokio::spawn(connection);
     Ok(client)
+}
+
+/// The processes whose parent this is.
+fn children(parent: u32) -> Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let path = entry?.path();
+        // The fields after the name in parentheses: state, parent.
+        let Ok(status) = std::fs::read_to_string(path.join("stat")) else { continue };
+        let fields = status.rsplit_once(')').map_or("", |(_, fields)| fields);
+        let is_child = fields.split_whitespace().nth(1).is_some_and(|id| id.parse() == Ok(parent));
+        let id = path.file_name().and_then(|name| name.to_str()?.parse().ok()).and_then(Pid::from_raw);
+        found.extend(id.filter(|_| is_child));
+    }
+    Ok(found)
 }
 
 async fn launch(cluster: &Cluster) -> Result<(Url, Daemon)> {

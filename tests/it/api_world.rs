@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use chrono::{Datelike, NaiveDate, Weekday};
-use harness::{Api, Reply, TestApp};
+use harness::{Api, Reply, TestApp, TestAppBuilder};
 use serde_json::{Value, json};
 
 pub(crate) const TODAY: &str = "2024-06-17";
@@ -91,7 +91,12 @@ impl World {
     }
 
     pub(crate) async fn start_with(env: &[(&str, &str)]) -> Result<World> {
-        let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
+        World::start_in(TestApp::builder(), env).await
+    }
+
+    /// The same in an app that differs from the usual one.
+    pub(crate) async fn start_in(builder: TestAppBuilder, env: &[(&str, &str)]) -> Result<World> {
+        let app = builder.env("SERVICE_DATE", TODAY).start().await?;
         let lines: Vec<String> = records().iter().map(ToString::to_string).collect();
         let feed = app.folder().join("market.ndjson");
         std::fs::write(&feed, lines.join("\n"))?;

@@ -5,6 +5,8 @@
 
 mod journey;
 mod pages;
+mod phone;
+mod reference;
 
 use anyhow::Result;
 use harness::{Browser, BrowserOptions};

@@ -7,6 +7,7 @@ mod person;
 mod plans;
 mod security;
 mod sign_in;
+mod site;
 
 use anyhow::Result;
 use harness::{Api, TestApp};

@@ -104,7 +104,7 @@ fn password_form(holder: &Holder, message: Option<&str>) -> Markup {
         section.panel aria-labelledby="password" {
             h2 id="password" { "Password" }
             (alert(message))
-            form method="post" action="/dashboard/password#password" {
+            form method="post" action="/dashboard/password" {
                 (holder.token())
                 (present_field("present-1", message))
                 (new_password_field("New password"))
@@ -119,9 +119,9 @@ fn address_form(holder: &Holder, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="address" {
             h2 id="address" { "Address" }
-            (alert(message))
             p { "You sign in as " strong { (holder.email()) } "." }
-            form method="post" action="/dashboard/address#address" {
+            (alert(message))
+            form method="post" action="/dashboard/address" {
                 (holder.token())
                 (present_field("present-2", message))
                 label for="email" { "New email address" }
@@ -136,9 +136,9 @@ fn end_form(holder: &Holder, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="end" {
             h2 id="end" { "Delete the account" }
-            (alert(message))
             p { "All keys are refused from the next call on, every session ends, and a paid plan is lost. This cannot be undone. What was used of this month stays with the address." }
-            form method="post" action="/dashboard/delete#end" {
+            (alert(message))
+            form method="post" action="/dashboard/delete" {
                 (holder.token())
                 (present_field("present-3", message))
                 button.danger type="submit" { "Delete the account" }
@@ -147,12 +147,12 @@ fn end_form(holder: &Holder, message: Option<&str>) -> Markup {
     }
 }
 
-/// The field of the present password, marked where it was wrong.
+/// The field of the present password. After a mistake it has the focus, so the browser scrolls to it.
 fn present_field(id: &str, message: Option<&str>) -> Markup {
     let is_wrong = message == Some(WRONG);
     html! {
         label for=(id) { "Present password" }
-        input type="password" id=(id) name="present" required autocomplete="current-password" maxlength="128" aria-invalid=[is_wrong.then_some("true")];
+        input type="password" id=(id) name="present" required autocomplete="current-password" maxlength="128" aria-invalid=[is_wrong.then_some("true")] autofocus[message.is_some()];
     }
 }
 

@@ -123,7 +123,9 @@ mod tests {
 
     #[test]
     fn the_axis_ends_at_a_round_number_with_a_whole_half() {
-        for (busiest, top) in [(0, 2), (2, 2), (3, 4), (5, 6), (7, 10), (27, 40), (180, 200), (601, 1_000), (1_001, 2_000)] {
+        for (busiest, top) in
+            [(0, 2), (2, 2), (3, 4), (5, 6), (7, 10), (27, 40), (180, 200), (601, 1_000), (1_001, 2_000)]
+        {
             assert_eq!(top_of_axis(busiest), top, "{busiest}");
         }
     }

@@ -104,7 +104,8 @@ impl IntoResponse for PageError {
             p { (text) }
             p { a.button href="/dashboard" { "To the dashboard" } }
         };
-        let mut response = (self.status(), layout::page(title, Viewer::Visitor, Section::Other, &body)).into_response();
+        let mut response =
+            (self.status(), layout::page(title, Viewer::Visitor, Section::Other, &body)).into_response();
         let wait = match self {
             Self::TooMany(seconds) => Some(seconds),
             Self::Busy => Some(BUSY),

@@ -177,7 +177,10 @@ impl Example {
 fn is_clean(metrics: &Value) -> bool {
     let number = |name: &str| metrics[name].as_f64();
     let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {
-        flags.iter().filter_map(Value::as_str).any(|flag| SUSPECT.contains(&flag) || flag.starts_with("cancelled:"))
+        flags
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|flag| SUSPECT.contains(&flag) || flag.starts_with("cancelled:"))
     });
     let held_rows = metrics["quarantined"].as_array().map_or(0, Vec::len);
     let is_forward_high = match (number("dps_forward"), number("dps_ttm")) {

@@ -68,10 +68,10 @@ pub(crate) fn form(holder: &Holder, message: Option<&str>, typed: Typed<'_>) -> 
     let tomorrow = (Utc::now() + TimeDelta::days(1)).format("%F");
     html! {
         (alert(message))
-        form method="post" action="/dashboard/keys#new" {
+        form method="post" action="/dashboard/keys" {
             (holder.token())
             label for="name" { "Name" }
-            input id="name" name="name" required maxlength="64" autocomplete="off" value=(typed.name) aria-describedby="name-hint";
+            input id="name" name="name" required maxlength="64" autocomplete="off" value=(typed.name) aria-describedby="name-hint" autofocus[message.is_some()];
             p.hint id="name-hint" { "For you alone: what will use the key, like “laptop” or “nightly report”." }
             fieldset.choices {
                 legend { "Ends after" }

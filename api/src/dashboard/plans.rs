@@ -61,7 +61,8 @@ pub(crate) async fn show_alone(State(app): State<App>) -> Response {
              month stays used. After a cancellation the paid plan holds until the end of its period."
         }
     };
-    layout::page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how)).into_response()
+    layout::page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how))
+        .into_response()
 }
 
 fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
@@ -125,7 +126,9 @@ pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
 /// The endpoints that a plan adds, in words.
 fn endpoints(tier: Tier) -> &'static str {
     match tier {
-        Tier::Free => "Quotes, metrics, calendars, dividend history, screeners, ETFs, prices, search, sectors",
+        Tier::Free => {
+            "Quotes, metrics, calendars, dividend history, screeners, ETFs, prices, search, sectors"
+        }
         Tier::Starter => "also fundamentals, dividend records, explained metrics",
         Tier::Premium => "as Starter",
         Tier::Professional => "all",

@@ -15,7 +15,11 @@ pub(crate) fn inline(text: &str) -> Markup {
     let found = match mark {
         "[" => link(inner),
         _ => inner.split_once(mark).map(|(content, after)| {
-            let shown = if mark == "`" { html! { code { (content) } } } else { html! { strong { (inline(content)) } } };
+            let shown = if mark == "`" {
+                html! { code { (content) } }
+            } else {
+                html! { strong { (inline(content)) } }
+            };
             (shown, after)
         }),
     };

@@ -12,12 +12,12 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
+use super::example::Shown;
 use super::guard::CALLING_POLICY;
 use super::layout::{self, Section, Viewer, alert, token};
 use super::prose;
 use super::visitor::Visitor;
 use crate::app::App;
-use super::example::Shown;
 use crate::routes::method::deviation;
 
 const TITLE: &str = "Reference";
@@ -267,13 +267,19 @@ fn plain(value: &Value) -> String {
 
 /// Range, words and default of a parameter.
 fn limits(schema: &Value) -> Option<String> {
-    let words = schema["items"]["enum"].as_array().map(|words| words.iter().map(plain).collect::<Vec<_>>().join(", "));
+    let words = schema["items"]["enum"]
+        .as_array()
+        .map(|words| words.iter().map(plain).collect::<Vec<_>>().join(", "));
     let range = match (&schema["minimum"], &schema["maximum"]) {
         (Value::Null, _) | (_, Value::Null) => None,
         (least, greatest) => Some(format!("{least} to {greatest}.")),
     };
     let default = Some(plain(&schema["default"])).filter(|value| !value.is_empty());
-    let said = [words.map(|words| format!("One or more of {words}.")), range, default.map(|value| format!("Default {value}."))];
+    let said = [
+        words.map(|words| format!("One or more of {words}.")),
+        range,
+        default.map(|value| format!("Default {value}.")),
+    ];
     let said: Vec<String> = said.into_iter().flatten().collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
@@ -304,7 +310,13 @@ fn fields(document: &Value, operation: &str, schema: &Value) -> Markup {
 }
 
 /// Name, type and meaning of every field of a schema, nested ones with their parent's name before them.
-fn collect(document: &Value, schema: &Value, parent: &str, levels: usize, rows: &mut Vec<(String, String, String)>) {
+fn collect(
+    document: &Value,
+    schema: &Value,
+    parent: &str,
+    levels: usize,
+    rows: &mut Vec<(String, String, String)>,
+) {
     let schema = resolve(document, schema);
     for part in schema["allOf"].as_array().into_iter().flatten() {
         collect(document, part, parent, levels, rows);
@@ -349,7 +361,11 @@ fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
         return document.pointer(pointer).map_or(schema, |target| resolve(document, target));
     }
     let choices = schema["anyOf"].as_array().into_iter().flatten();
-    choices.filter(|choice| choice["type"] != "null").map(|choice| resolve(document, choice)).next().unwrap_or(schema)
+    choices
+        .filter(|choice| choice["type"] != "null")
+        .map(|choice| resolve(document, choice))
+        .next()
+        .unwrap_or(schema)
 }
 
 #[cfg(test)]

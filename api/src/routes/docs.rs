@@ -16,7 +16,8 @@ use crate::app::App;
 pub(crate) fn routes(document: &Value) -> Router<App> {
     let document = Arc::new(Document::new(document));
     // A promotion changes it at most.
-    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
+    let headers =
+        [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
     let openapi = async move |State(app): State<App>| {
         (headers, document.under(&app.projection.method())).into_response()
     };

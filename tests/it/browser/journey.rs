@@ -16,7 +16,13 @@ const WHO: &str = "person@example.com";
 async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let browser = &stage.browser;
-    stage.open("/").await?;
+    // The first page does not wait for its example.
+    harness::eventually(Duration::from_secs(20), async || {
+        stage.open("/").await?;
+        ensure!(browser.has(".example .answer").await?, "no example yet");
+        Ok(())
+    })
+    .await?;
     let page = browser.text("main").await?;
     for said in
         ["Dividends, exact to the last digit", "What it serves", "A live answer", "Plans", "1,000,000"]

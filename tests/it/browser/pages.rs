@@ -8,8 +8,15 @@ use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
 /// A page's name and path; the second list is of those who are signed in.
-const PUBLIC: [(&str, &str); 4] =
-    [("landing", "/"), ("plans", "/plans"), ("sign-up", "/sign-up"), ("sign-in", "/sign-in")];
+const PUBLIC: [(&str, &str); 7] = [
+    ("landing", "/"),
+    ("plans", "/plans"),
+    ("sign-up", "/sign-up"),
+    ("sign-in", "/sign-in"),
+    ("docs", "/docs"),
+    ("status", "/status"),
+    ("not-found", "/nowhere"),
+];
 const OWN: [(&str, &str); 8] = [
     ("overview", "/dashboard"),
     ("keys", "/dashboard/keys"),
@@ -78,6 +85,9 @@ async fn every_page_is_accessible_on_every_screen() -> Result<()> {
         stage.open(path).await?;
         found.extend(look(&stage, &rules, name).await?);
     }
+    stage.open("/docs").await?;
+    try_quote(&stage).await?;
+    found.extend(look(&stage, &rules, "docs-tried").await?);
     stage.sign_up(WHO).await?;
     found.extend(look(&stage, &rules, "empty").await?);
     stage.create_key("laptop").await?;
@@ -122,21 +132,9 @@ async fn the_keyboard_is_enough() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn the_reference_works_under_its_policy() -> Result<()> {
-    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
-    stage.open("/docs").await?;
-    harness::eventually(std::time::Duration::from_secs(20), async || {
-        let shown = stage.browser.run("return document.querySelectorAll('.opblock').length").await?;
-        ensure!(shown.as_i64().is_some_and(|shown| shown >= 30), "{shown} endpoints");
-        Ok(())
-    })
-    .await?;
-    // Opening an endpoint shows its parameters.
-    stage.browser.click(".opblock-summary-control").await?;
-    harness::eventually(std::time::Duration::from_secs(10), async || {
-        ensure!(stage.browser.has(".opblock.is-open .responses-wrapper").await?);
-        Ok(())
-    })
-    .await
+/// Enters a key in the reference and tries a quote.
+async fn try_quote(stage: &Stage) -> Result<()> {
+    stage.browser.fill("#key", &stage.world.professional).await?;
+    super::reference::press(stage, "stocks_by_symbol_quote").await?;
+    super::reference::answered(stage, "stocks_by_symbol_quote").await
 }

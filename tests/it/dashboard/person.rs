@@ -70,7 +70,8 @@ impl Person {
     }
 
     pub(crate) async fn get(&mut self, path: &str) -> Result<Page> {
-        self.send(self.client.get(format!("{}{path}", self.base))).await
+        let request = self.client.get(format!("{}{path}", self.base));
+        self.send(request.header("accept", "text/html,application/xhtml+xml")).await
     }
 
     /// Sends a form as it is given.

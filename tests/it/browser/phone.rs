@@ -1,0 +1,62 @@
+//! Pages at a phone's width: the selected tab and every error are in view, and tables are cards.
+
+use anyhow::{Result, ensure};
+use harness::{BrowserOptions, Screen};
+
+use super::Stage;
+
+const WHO: &str = "phone@example.com";
+const PHONE: Screen = Screen { width: 360, height: 740, dark: false };
+
+/// Whether all of an element is on the screen.
+async fn is_in_view(stage: &Stage, selector: &str) -> Result<bool> {
+    let script = format!(
+        "const box = document.querySelector(\"{selector}\").getBoundingClientRect();
+         return box.height > 0 && box.left >= 0 && box.right <= innerWidth && box.top >= 0 && box.bottom <= innerHeight"
+    );
+    Ok(stage.browser.run(&script).await? == true)
+}
+
+#[tokio::test]
+async fn the_selected_tab_is_in_view_and_tables_are_cards() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    stage.browser.show_on(PHONE).await?;
+    stage.sign_up(WHO).await?;
+    stage.create_key("A nightly report with a rather long name for a key").await?;
+    let tabs = ["", "/keys", "/usage", "/plan", "/account", "/log"].map(|page| format!("/dashboard{page}"));
+    for path in tabs.iter().map(String::as_str).chain(["/plans"]) {
+        stage.open(path).await?;
+        ensure!(
+            path == "/plans" || is_in_view(&stage, ".menu a[aria-current]").await?,
+            "{path}: the selected tab"
+        );
+        let wide = "return [...document.querySelectorAll('.scroll')].filter(box => box.offsetParent && box.scrollWidth > box.clientWidth).length";
+        assert_eq!(stage.browser.run(wide).await?, 0, "{path}: a table scrolls sideways");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_said_where_it_was_typed() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    stage.browser.show_on(PHONE).await?;
+    stage.sign_up(WHO).await?;
+    for (form, field) in [("delete", "#present-3"), ("address", "#present-2")] {
+        stage.open("/dashboard/account").await?;
+        stage.browser.fill(field, "not the password").await?;
+        if field == "#present-2" {
+            stage.browser.fill("#email", "other@example.com").await?;
+        }
+        stage.browser.click(&format!("form[action='/dashboard/{form}'] button")).await?;
+        assert_eq!(stage.browser.text("[role=alert]").await?, "That is not your present password.");
+        ensure!(is_in_view(&stage, "[role=alert]").await?, "{form}: the error is out of view");
+        ensure!(is_in_view(&stage, field).await?, "{form}: the field is out of view");
+    }
+    // A name that is taken is said at the form, below the table of keys.
+    stage.open("/dashboard/keys").await?;
+    stage.create_key("laptop").await?;
+    stage.open("/dashboard/keys").await?;
+    stage.create_key("laptop").await.expect_err("the name is taken");
+    ensure!(is_in_view(&stage, "[role=alert]").await?, "the error is out of view");
+    Ok(())
+}
