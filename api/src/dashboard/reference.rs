@@ -135,17 +135,31 @@ fn key_panel(viewer: Viewer<'_>, key: KeyBox<'_>) -> Markup {
     }
 }
 
-/// The endpoints of the document by tag, in the order of its tags.
-fn by_tag(document: &Value) -> Vec<(&str, &str, Vec<(&str, &Value)>)> {
+/// The endpoints of a tag: path and operation.
+struct Group<'a> {
+    tag: &'a str,
+    meaning: &'a str,
+    operations: Vec<(&'a str, &'a Value)>,
+}
+
+impl Group<'_> {
+    /// The id of its heading.
+    fn id(&self) -> String {
+        format!("tag-{}", self.tag.to_lowercase())
+    }
+}
+
+/// The groups in the order of the document's tags.
+fn groups(document: &Value) -> Vec<Group<'_>> {
     let tags = document["tags"].as_array().into_iter().flatten();
     let paths = document["paths"].as_object();
     tags.map(|tag| {
-        let name = tag["name"].as_str().unwrap_or_default();
+        let name = text(tag, "name");
         let of_tag = paths.into_iter().flatten().filter_map(|(path, item)| {
             let operation = &item["get"];
             (operation["tags"][0] == name).then_some((path.as_str(), operation))
         });
-        (name, tag["description"].as_str().unwrap_or_default(), of_tag.collect())
+        Group { tag: name, meaning: text(tag, "description"), operations: of_tag.collect() }
     })
     .collect()
 }
@@ -157,18 +171,18 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 fn contents(document: &Value) -> Markup {
     html! {
         nav.contents aria-label="Groups of endpoints" {
-            @for (tag, _, _) in by_tag(document) { a href={ "#tag-" (tag.to_lowercase()) } { (tag) } }
+            @for group in groups(document) { a href={ "#" (group.id()) } { (group.tag) } }
         }
     }
 }
 
 fn endpoints(document: &Value) -> Markup {
     html! {
-        @for (tag, meaning, operations) in by_tag(document) {
-            section.tag-group aria-labelledby={ "tag-" (tag.to_lowercase()) } {
-                h2 id={ "tag-" (tag.to_lowercase()) } { (tag) }
-                p.muted { (meaning) }
-                @for (path, operation) in operations { (endpoint(document, path, operation)) }
+        @for group in groups(document) {
+            section.tag-group aria-labelledby=(group.id()) {
+                h2 id=(group.id()) { (group.tag) }
+                p.muted { (group.meaning) }
+                @for (path, operation) in group.operations { (endpoint(document, path, operation)) }
             }
         }
     }
