@@ -131,8 +131,8 @@ pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
         screener("/v1/screener", "", &[], 1_000),
         screener(
             "/v1/screener/high-yield",
-            "and not yield_suspect and price_age_sessions <= 5",
-            &[("type", "stock"), ("min_yield", "4")],
+            "and not yield_suspect and price_age_sessions <= 5 and pays_dividend and dividend_currency = currency",
+            &[("type", "stock,adr,reit,mlp"), ("min_yield", "4")],
             1_000,
         ),
         screener("/v1/screener/dividend-growth", "", &[("min_growth_5y", "10"), ("min_yield", "2")], 1_000),
