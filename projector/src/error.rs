@@ -161,9 +161,9 @@ impl RunError {
 
 impl ApplyError {
     /// The stable code of a refusal that will be the same next time; anything else is worth a retry.
-    pub fn deterministic(&self) -> Option<String> {
+    pub fn dead_letter_code(&self) -> Option<String> {
         let code = match self {
-            Self::Db(DbError::Statement(error)) => return refused_data(error),
+            Self::Db(DbError::Statement(error)) => return data_error_code(error),
             Self::Db(DbError::Encode(_)) | Self::Record(_) | Self::Packed { .. } => "not_storable",
             Self::Bars { .. } => "bad_columns",
             Self::Unstorable { code, .. } => code,
@@ -174,7 +174,7 @@ impl ApplyError {
 }
 
 /// The code when Postgres refused what a statement said, in contrast to being unable to answer.
-fn refused_data(error: &tokio_postgres::Error) -> Option<String> {
+fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {
     // Errors without a server's answer come from encoding a parameter, or from a broken connection.
     let Some(code) = error.code() else {
         return (!error.is_closed()).then(|| "not_storable".to_owned());
@@ -192,10 +192,10 @@ mod tests {
     fn a_row_that_cannot_be_stored_is_set_aside_and_damaged_facts_are_not_its_fault() {
         let unstorable =
             ApplyError::Unstorable { symbol: "AAA".to_owned(), code: "nul_character", reason: "because" };
-        assert_eq!(unstorable.deterministic().as_deref(), Some("nul_character"));
+        assert_eq!(unstorable.dead_letter_code().as_deref(), Some("nul_character"));
         let source = PackedRecordsError::UnknownVersion(9);
         let damaged = FactsError::Packed { symbol: "AAA".to_owned(), source };
-        assert_eq!(ApplyError::Facts(damaged).deterministic(), None);
+        assert_eq!(ApplyError::Facts(damaged).dead_letter_code(), None);
     }
 
     #[test]

@@ -52,7 +52,10 @@ impl Generation {
     }
 
     /// The generations that follow a fact set under this program's rules, but for those with a rule that it does not know.
-    pub async fn tailing(transaction: &Transaction<'_>, fact_set: &str) -> Result<Vec<Self>, DeriveError> {
+    pub async fn load_tailing(
+        transaction: &Transaction<'_>,
+        fact_set: &str,
+    ) -> Result<Vec<Self>, DeriveError> {
         let rows = transaction.query(TAILING, &[&fact_set, &market::measure::METHOD_VERSION]).await?;
         let mut tailing = Vec::new();
         for row in &rows {
@@ -69,13 +72,13 @@ impl Generation {
     }
 
     /// Makes unqualified names mean this generation, then its facts, for the rest of the transaction.
-    pub async fn enter(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
+    pub async fn set_local_search_path(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
         transaction.execute("select set_config('search_path', $1, true)", &[&self.search_path()]).await?;
         Ok(())
     }
 
     /// Makes unqualified names mean the same on a connection, until it enters another generation.
-    pub async fn read_with(&self, client: &Client) -> Result<(), DeriveError> {
+    pub async fn set_session_search_path(&self, client: &Client) -> Result<(), DeriveError> {
         client.execute("select set_config('search_path', $1, false)", &[&self.search_path()]).await?;
         Ok(())
     }
@@ -85,7 +88,10 @@ impl Generation {
     }
 
     /// The policy it is derived with: its own, else the one it goes on with while a change waits, else the live one.
-    pub async fn source_policy(&self, transaction: &Transaction<'_>) -> Result<SourcePolicy, DeriveError> {
+    pub async fn load_source_policy(
+        &self,
+        transaction: &Transaction<'_>,
+    ) -> Result<SourcePolicy, DeriveError> {
         let policy: Option<Json<SourcePolicy>> =
             transaction.query_one(POLICY, &[&self.id]).await?.try_get("policy")?;
         Ok(match policy {
@@ -95,7 +101,10 @@ impl Generation {
     }
 
     /// The market's date: its own, else the newest session of the log.
-    pub async fn market_date(&self, transaction: &Transaction<'_>) -> Result<Option<NaiveDate>, DeriveError> {
+    pub async fn load_market_date(
+        &self,
+        transaction: &Transaction<'_>,
+    ) -> Result<Option<NaiveDate>, DeriveError> {
         if self.as_of.is_some() {
             return Ok(self.as_of);
         }

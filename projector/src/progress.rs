@@ -6,29 +6,29 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Time between two plain lines.
-const SAY_EVERY: Duration = Duration::from_secs(5);
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A count that rises to a known total.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressReport {
     /// What is done, as a participle: `derived`.
-    what: &'static str,
+    action: &'static str,
     /// What is counted: `securities`.
     unit: &'static str,
     done: u64,
     total: u64,
     started: Instant,
-    said: Instant,
+    logged: Instant,
     /// On a terminal.
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
+impl ProgressReport {
     /// Nothing is done yet.
-    pub fn new(what: &'static str, unit: &'static str, total: u64) -> Self {
+    pub fn new(action: &'static str, unit: &'static str, total: u64) -> Self {
         let now = Instant::now();
-        let bar = std::io::stderr().is_terminal().then(|| bar(unit, total));
-        Self { what, unit, done: 0, total, started: now, said: now, bar }
+        let bar = std::io::stderr().is_terminal().then(|| new_bar(unit, total));
+        Self { action, unit, done: 0, total, started: now, logged: now, bar }
     }
 
     /// So many more are done.
@@ -36,9 +36,9 @@ impl Progress {
         self.done += count;
         match &self.bar {
             Some(bar) => bar.inc(count),
-            None if self.said.elapsed() >= SAY_EVERY => {
-                self.said = Instant::now();
-                tracing::info!("{}", self.line());
+            None if self.logged.elapsed() >= LOG_INTERVAL => {
+                self.logged = Instant::now();
+                tracing::info!("{}", self.format());
             }
             None => {}
         }
@@ -48,24 +48,24 @@ impl Progress {
     pub fn finish(self) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),
-            None => tracing::info!("{}", self.line()),
+            None => tracing::info!("{}", self.format()),
         }
     }
 
-    fn line(&self) -> String {
-        line(self.what, self.unit, self.done, self.total, self.started.elapsed())
+    fn format(&self) -> String {
+        format_progress(self.action, self.unit, self.done, self.total, self.started.elapsed())
     }
 }
 
-fn bar(unit: &str, total: u64) -> ProgressBar {
+fn new_bar(unit: &str, total: u64) -> ProgressBar {
     let template = format!("{{wide_bar}} {{pos}}/{{len}} {unit} {{per_sec}} eta {{eta}}");
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total).with_style(style)
 }
 
 /// `derived 400 of 1000 securities, 80/s, 8 s left`.
-fn line(what: &str, unit: &str, done: u64, total: u64, elapsed: Duration) -> String {
-    let begun = format!("{what} {done} of {total} {unit}");
+fn format_progress(action: &str, unit: &str, done: u64, total: u64, elapsed: Duration) -> String {
+    let begun = format!("{action} {done} of {total} {unit}");
     let millis = elapsed.as_millis().max(1);
     let rate = u128::from(done) * 1000 / millis;
     if done >= total {
@@ -85,7 +85,10 @@ mod tests {
     #[test]
     fn a_line_says_rate_and_time_left() {
         let check = |done, millis, expected: &str| {
-            assert_eq!(line("derived", "securities", done, 1000, Duration::from_millis(millis)), expected);
+            assert_eq!(
+                format_progress("derived", "securities", done, 1000, Duration::from_millis(millis)),
+                expected
+            );
         };
         check(0, 5000, "derived 0 of 1000 securities");
         check(400, 5000, "derived 400 of 1000 securities, 80/s, 7 s left");

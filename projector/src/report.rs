@@ -7,27 +7,27 @@ use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::outln;
 
-use crate::apply::dead_letters::Held;
-use crate::generations::promote::{Listed, Switched};
-use crate::policy::{self, PolicyChange, Standing};
-use crate::review::audit::{Audit, Finding};
+use crate::apply::dead_letters::DeadLetterEntry;
+use crate::generations::promote::{GenerationSummary, Switchover};
+use crate::policy::{self, PolicyChange, RuleState};
+use crate::review::audit::{AuditFinding, AuditReport};
 
 /// Securities named in a sentence.
-const NAMED: usize = 12;
+const MAX_NAMED_SECURITIES: usize = 12;
 
 /// Prints one JSON document.
-pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     outln!("{}", serde_json::to_string_pretty(value)?);
     Ok(())
 }
 
 /// Prints a sentence.
-pub fn say(text: &str) {
+pub fn print_line(text: &str) {
     outln!("{text}");
 }
 
 /// `projector list`.
-pub fn generations(listed: &[Listed]) {
+pub fn print_generations(listed: &[GenerationSummary]) {
     outln!("generation  state     rules    facts      sequence  lag  as of       ");
     for one in listed {
         let mark = if one.served {
@@ -57,7 +57,7 @@ pub fn generations(listed: &[Listed]) {
 }
 
 /// `projector rules`.
-pub fn rules(parameters: &[Parameter]) {
+pub fn print_rules(parameters: &[Parameter]) {
     outln!("{:<34} {:<6} {:>11}  {:<27} meaning", "parameter", "rule", "default", "allowed");
     for one in parameters {
         let allowed = format!("{} to {} {}", one.least, one.most, one.unit);
@@ -72,7 +72,7 @@ pub fn rules(parameters: &[Parameter]) {
 }
 
 /// `projector audit`.
-pub fn audit(audit: &Audit) {
+pub fn print_audit(audit: &AuditReport) {
     outln!(
         "generation {} as of {} at sequence {}, rules {}, {} securities",
         audit.generation,
@@ -81,7 +81,7 @@ pub fn audit(audit: &Audit) {
         audit.method_version,
         audit.securities
     );
-    let (found, nothing): (Vec<&Finding>, Vec<&Finding>) =
+    let (found, nothing): (Vec<&AuditFinding>, Vec<&AuditFinding>) =
         audit.findings.iter().partition(|finding| finding.count > 0);
     for finding in found {
         let topic = finding.topic.as_ref().map(|topic| format!(": {topic}")).unwrap_or_default();
@@ -102,7 +102,7 @@ pub fn audit(audit: &Audit) {
 }
 
 /// `projector promote` and `rollback`.
-pub fn switched(switched: &Switched) {
+pub fn print_switchover(switched: &Switchover) {
     outln!(
         "generation {} is served at sequence {}; before: {}",
         switched.served,
@@ -112,16 +112,16 @@ pub fn switched(switched: &Switched) {
 }
 
 /// `projector policy list`.
-pub fn policy(listed: &[policy::Listed]) {
+pub fn print_policy(listed: &[policy::ListedRule]) {
     if listed.is_empty() {
         outln!("no policy: the newest source wins");
     }
-    for policy::Listed { rule, standing } in listed {
+    for policy::ListedRule { rule, standing } in listed {
         let day = |date: Option<chrono::NaiveDate>| date.map_or("…".to_owned(), |date| date.to_string());
         let standing = match standing {
-            Standing::Served => "",
-            Standing::Waits => "  waits for the next generation",
-            Standing::Ends => "  taken away with the next generation",
+            RuleState::Served => "",
+            RuleState::Waits => "  waits for the next generation",
+            RuleState::Ends => "  taken away with the next generation",
         };
         outln!(
             "{:<13} {:<20} {} to {}  rank {}{standing}",
@@ -135,9 +135,9 @@ pub fn policy(listed: &[policy::Listed]) {
 }
 
 /// `projector policy set` and `remove`.
-pub fn policy_change(change: &PolicyChange) {
-    let first: Vec<&str> = change.securities.iter().take(NAMED).map(Symbol::as_str).collect();
-    let more = if change.securities.len() > NAMED { ", …" } else { "" };
+pub fn print_policy_change(change: &PolicyChange) {
+    let first: Vec<&str> = change.securities.iter().take(MAX_NAMED_SECURITIES).map(Symbol::as_str).collect();
+    let more = if change.securities.len() > MAX_NAMED_SECURITIES { ", …" } else { "" };
     match (change.securities.len(), change.applied) {
         (0, _) => tracing::warn!(
             "no served figure changes: no security has such rows of several sources that differ"
@@ -155,7 +155,7 @@ pub fn policy_change(change: &PolicyChange) {
 }
 
 /// `projector dead-letters list` and `show`.
-pub fn dead_letters(letters: &[Held], whole: bool) {
+pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool) {
     if letters.is_empty() {
         outln!("no dead letters");
     }
@@ -178,28 +178,28 @@ pub fn dead_letters(letters: &[Held], whole: bool) {
 }
 
 /// `projector explain`.
-pub fn explanation(explanation: &Explanation) {
+pub fn print_explanation(explanation: &Explanation) {
     outln!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
     for metric in &explanation.metrics {
         outln!("\n{} = {}", metric.metric, metric.value.as_deref().unwrap_or("null"));
         outln!("  {}: {}", metric.rule, metric.formula);
         outln!("  {}", metric.rounding);
-        metric.observations.iter().for_each(observation);
+        metric.observations.iter().for_each(print_observation);
     }
     // Held rows have lines of their own.
     let is_held = |row: &&ExplainedObservation| row.outcome.parse::<HoldReason>().is_ok();
     let unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
     if !unused.is_empty() {
         outln!("\nnot used:");
-        unused.into_iter().for_each(observation);
+        unused.into_iter().for_each(print_observation);
     }
     if !explanation.quarantined.is_empty() {
         outln!("\nheld:");
-        explanation.quarantined.iter().for_each(held);
+        explanation.quarantined.iter().for_each(print_quarantined);
     }
     if !explanation.decisions.is_empty() {
         outln!("\ndecided:");
-        explanation.decisions.iter().for_each(decision);
+        explanation.decisions.iter().for_each(print_decision);
     }
     if !explanation.flags.is_empty() {
         outln!("\nflags: {}", explanation.flags.join(", "));
@@ -207,7 +207,7 @@ pub fn explanation(explanation: &Explanation) {
 }
 
 /// A row that is held back.
-pub(crate) fn held(row: &Quarantined) {
+pub(crate) fn print_quarantined(row: &Quarantined) {
     let date = row.date.map(|date| date.to_string()).unwrap_or_default();
     let id = row.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
     outln!(
@@ -221,7 +221,7 @@ pub(crate) fn held(row: &Quarantined) {
     );
 }
 
-fn decision(told: &ExplainedDecision) {
+fn print_decision(told: &ExplainedDecision) {
     let date = told.date.map(|date| date.to_string()).unwrap_or_default();
     let id = told.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
     let revoked = if told.revoked { ", taken back" } else { "" };
@@ -236,7 +236,7 @@ fn decision(told: &ExplainedDecision) {
     );
 }
 
-fn observation(seen: &ExplainedObservation) {
+fn print_observation(seen: &ExplainedObservation) {
     let amount = seen.amount.as_ref().map(ToString::to_string).unwrap_or_default();
     let date = seen.date.map(|date| date.to_string()).unwrap_or_default();
     outln!(

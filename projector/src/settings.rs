@@ -8,17 +8,17 @@ use event_log::stream::StreamSettings;
 use store::db::{self, DatabaseSettings, DbError};
 use tokio_postgres::Config;
 
-use crate::facts::fact_cache::Resident;
+use crate::facts::fact_cache::FactCache;
 
 /// The fact set that the live generations are derived from.
 pub const LIVE_FACTS: &str = "facts";
 
 /// How long a command that does not follow the log may be silent within a transaction.
-const IDLE: Duration = Duration::from_secs(6);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The same for a rebuild, whose transactions are silent while it derives a chunk; one that is stopped as it ends keeps the
 /// projector waiting so long.
-const IDLE_REBUILDING: Duration = Duration::from_secs(120);
+const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Where the projector's database is.
 #[derive(Debug, Clone, Args)]
@@ -34,7 +34,7 @@ pub struct DatabaseArgs {
 impl DatabaseArgs {
     /// Connection settings of the projector's role; unqualified names are a fact set's tables and bookkeeping.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
-        self.config(fact_set, IDLE)
+        self.config(fact_set, IDLE_TIMEOUT)
     }
 
     fn config(&self, fact_set: &str, idle: Duration) -> Result<Config, DbError> {
@@ -56,7 +56,7 @@ impl DatabaseArgs {
 
 /// How the log is applied.
 #[derive(Debug, Clone, Args)]
-pub struct ApplyingArgs {
+pub struct ApplyArgs {
     /// Where the log is.
     #[command(flatten)]
     pub stream: StreamSettings,
@@ -100,8 +100,8 @@ pub struct ProjectorSettings {
 
 impl ProjectorSettings {
     /// Applies the log of these settings to this database.
-    pub fn new(database: DatabaseArgs, applying: ApplyingArgs) -> Self {
-        let ApplyingArgs { stream, lease_seconds, batch_bytes, memory } = applying;
+    pub fn new(database: DatabaseArgs, applying: ApplyArgs) -> Self {
+        let ApplyArgs { stream, lease_seconds, batch_bytes, memory } = applying;
         Self { database, stream, batch_bytes, lease_seconds, memory }
     }
 
@@ -112,12 +112,12 @@ impl ProjectorSettings {
 
     /// As [`DatabaseArgs::projector_config`]; a transaction may be silent as long as a chunk takes to derive.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
-        self.database.config(fact_set, IDLE_REBUILDING.max(self.lease()))
+        self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }
 
     /// Facts that may stay in memory.
-    pub fn resident(&self) -> Resident {
-        Resident::within(self.memory)
+    pub fn fact_cache(&self) -> FactCache {
+        FactCache::with_budget(self.memory)
     }
 
     /// How long a lease lasts without renewal.

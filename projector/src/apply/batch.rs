@@ -11,18 +11,18 @@ use store::db::error_chain;
 use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
-use crate::apply::dead_letters::{DeadLetter, printable, record};
-use crate::apply::message::Message;
-use crate::apply::run_records::{apply_bookkeeping, known_frames, record_frames};
+use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
+use crate::apply::message::LogMessage;
+use crate::apply::run_records::{insert_frames, insert_run_records, load_applied_frames};
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{WrittenRecords, WrittenYear};
-use crate::facts::fact_cache::Resident;
+use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
+use crate::facts::fact_cache::FactCache;
 use crate::facts::prices::apply_prices;
 use crate::facts::records::apply_records;
 
 /// A message's frame and where it stands in the log.
 #[derive(Debug, Clone)]
-struct Placed {
+struct SequencedBatch {
     sequence: Sequence,
     subject: String,
     /// First item's number within the message, from 1; kept while a frame is bisected.
@@ -35,32 +35,32 @@ struct Placed {
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
-    messages: &[Message],
-    resident: &mut Resident,
+    messages: &[LogMessage],
+    cache: &mut FactCache,
 ) -> Result<(), ApplyError> {
-    let (frames, mut letters) = decode(messages)?;
-    let fresh = without_known(transaction, frames).await?;
+    let (frames, mut letters) = decode_messages(messages)?;
+    let fresh = drop_applied(transaction, frames).await?;
     let pairs: Vec<(Sequence, &Frame)> =
         fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
-    record_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, fresh, resident).await?);
-    record(transaction, fact_set, &letters).await?;
+    insert_frames(transaction, &pairs).await?;
+    letters.extend(apply_frames(transaction, fact_set, fresh, cache).await?);
+    insert_dead_letters(transaction, fact_set, &letters).await?;
     Ok(())
 }
 
 /// Applies a message again, whole, for the sake of its dead letters, and gives those that still stand. Facts are a set,
 /// so what was applied the first time stays as it is.
-pub async fn apply_again(
+pub async fn reapply_message(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
-    message: &Message,
+    message: &LogMessage,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
-    let (frames, mut letters) = decode(std::slice::from_ref(message))?;
-    let missing = without_known(transaction, frames.clone()).await?;
+    let (frames, mut letters) = decode_messages(std::slice::from_ref(message))?;
+    let missing = drop_applied(transaction, frames.clone()).await?;
     let pairs: Vec<(Sequence, &Frame)> =
         missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
-    record_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, frames, &mut Resident::none()).await?);
+    insert_frames(transaction, &pairs).await?;
+    letters.extend(apply_frames(transaction, fact_set, frames, &mut FactCache::disabled()).await?);
     Ok(letters)
 }
 
@@ -68,37 +68,39 @@ pub async fn apply_again(
 async fn apply_frames(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
-    frames: Vec<Placed>,
-    resident: &mut Resident,
+    frames: Vec<SequencedBatch>,
+    cache: &mut FactCache,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
     let (mut open, mut letters) = (vec![frames], Vec::new());
     while let Some(group) = open.pop().filter(|group| !group.is_empty()) {
-        let Some((error, code)) = try_group(transaction, fact_set, &group, resident).await? else { continue };
-        match split(group) {
-            Split::Halves(left, right) => open.extend([right, left]),
-            Split::Single(placed) => letters.push(dead(&placed, code, error_chain(&error))?),
+        let Some((error, code)) = apply_or_undo(transaction, fact_set, &group, cache).await? else {
+            continue;
+        };
+        match bisect(group) {
+            BisectStep::Halves(left, right) => open.extend([right, left]),
+            BisectStep::Single(placed) => letters.push(to_dead_letter(&placed, code, error_chain(&error))?),
         }
     }
     Ok(letters)
 }
 
 /// Applies a group under a savepoint; a deterministic refusal is undone and returned.
-async fn try_group(
+async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
-    group: &[Placed],
-    resident: &mut Resident,
+    group: &[SequencedBatch],
+    cache: &mut FactCache,
 ) -> Result<Option<(ApplyError, String)>, ApplyError> {
     let savepoint = transaction.transaction().await?;
-    let outcome = apply_group(&savepoint, fact_set, group, resident).await;
+    let outcome = apply_group(&savepoint, fact_set, group, cache).await;
     match outcome {
         Ok((records, years)) => {
             savepoint.commit().await?;
-            resident.follow_records(&records);
-            resident.follow_years(years);
+            cache.update_records(&records);
+            cache.update_years(years);
             Ok(None)
         }
-        Err(error) => match error.deterministic() {
+        Err(error) => match error.dead_letter_code() {
             Some(code) => {
                 savepoint.rollback().await?;
                 failpoint!("projector.bisecting");
@@ -112,24 +114,24 @@ async fn try_group(
 async fn apply_group(
     savepoint: &Transaction<'_>,
     fact_set: &str,
-    group: &[Placed],
-    resident: &Resident,
-) -> Result<(Vec<WrittenRecords>, Vec<WrittenYear>), ApplyError> {
+    group: &[SequencedBatch],
+    cache: &FactCache,
+) -> Result<(Vec<AppliedRecords>, Vec<AppliedBars>), ApplyError> {
     let frames: Vec<&Frame> = group.iter().map(|placed| &placed.frame).collect();
     let pairs: Vec<(Sequence, &Frame)> =
         group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     let records = apply_records(savepoint, fact_set, &frames).await?;
-    let years = apply_prices(savepoint, fact_set, &frames, resident).await?;
-    apply_bookkeeping(savepoint, &pairs).await?;
+    let years = apply_prices(savepoint, fact_set, &frames, cache).await?;
+    insert_run_records(savepoint, &pairs).await?;
     // The next group of this transaction stages its own rows.
     savepoint.batch_execute("truncate staged_rejects").await?;
     Ok((records, years))
 }
 
 /// Decodes on all cores; damage becomes a dead letter, what a newer program wrote stops.
-fn decode(messages: &[Message]) -> Result<(Vec<Placed>, Vec<DeadLetter>), ApplyError> {
+fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
-    let decoded: Vec<(&Message, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
+    let decoded: Vec<(&LogMessage, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
         messages
             .par_iter()
             .map(|message| (message, Frame::decode(message.headers.as_ref(), &message.payload)))
@@ -143,20 +145,20 @@ fn decode(messages: &[Message]) -> Result<(Vec<Placed>, Vec<DeadLetter>), ApplyE
                 for frame in decoded {
                     let items = frame.body.items();
                     let (sequence, subject) = (message.sequence, message.subject.clone());
-                    frames.push(Placed { sequence, subject, first_item, frame });
+                    frames.push(SequencedBatch { sequence, subject, first_item, frame });
                     first_item += items;
                 }
             }
             Err(source) if source.stops_reader() => {
                 return Err(ApplyError::NewerVersion { sequence: message.sequence.number(), source });
             }
-            Err(error) => letters.push(undecodable(message, &error)),
+            Err(error) => letters.push(undecodable_letter(message, &error)),
         }
     }
     Ok((frames, letters))
 }
 
-fn undecodable(message: &Message, error: &FrameError) -> DeadLetter {
+fn undecodable_letter(message: &LogMessage, error: &FrameError) -> DeadLetter {
     let code = match error {
         FrameError::Header(_) => "bad_headers",
         FrameError::Json(_) => "bad_json",
@@ -165,29 +167,29 @@ fn undecodable(message: &Message, error: &FrameError) -> DeadLetter {
         FrameError::NewerVersion { .. } | FrameError::UnknownCodec(_) => "newer_version",
     };
     let header = |name: &str| {
-        message.headers.as_ref().and_then(|h| h.get(name)).map(|v| printable(v.as_str().as_bytes()))
+        message.headers.as_ref().and_then(|h| h.get(name)).map(|v| to_printable(v.as_str().as_bytes()))
     };
     DeadLetter {
         sequence: message.sequence,
         item: 0,
         code: code.to_owned(),
-        reason: printable(error_chain(error).as_bytes()),
+        reason: to_printable(error_chain(error).as_bytes()),
         subject: message.subject.clone(),
         frame: header("Nats-Msg-Id"),
         source: header("Dds-Source"),
         file: header("Dds-File"),
         line: None,
-        payload: printable(&message.payload),
+        payload: to_printable(&message.payload),
     }
 }
 
 /// Drops frames that were applied before, in an earlier batch or earlier in this one.
-async fn without_known(
+async fn drop_applied(
     transaction: &Transaction<'_>,
-    frames: Vec<Placed>,
-) -> Result<Vec<Placed>, ApplyError> {
+    frames: Vec<SequencedBatch>,
+) -> Result<Vec<SequencedBatch>, ApplyError> {
     let ids: Vec<&[u8]> = frames.iter().map(|placed| placed.frame.id.0.as_slice()).collect();
-    let known = known_frames(transaction, &ids).await?;
+    let known = load_applied_frames(transaction, &ids).await?;
     let mut seen = HashSet::new();
     Ok(frames
         .into_iter()
@@ -195,45 +197,45 @@ async fn without_known(
         .collect())
 }
 
-enum Split {
-    Halves(Vec<Placed>, Vec<Placed>),
-    Single(Box<Placed>),
+enum BisectStep {
+    Halves(Vec<SequencedBatch>, Vec<SequencedBatch>),
+    Single(Box<SequencedBatch>),
 }
 
-fn split(mut group: Vec<Placed>) -> Split {
+fn bisect(mut group: Vec<SequencedBatch>) -> BisectStep {
     if group.len() > 1 {
         let right = group.split_off(group.len() / 2);
-        return Split::Halves(group, right);
+        return BisectStep::Halves(group, right);
     }
     let placed = group.remove(0);
     match placed.frame.body.halves() {
         Some((left, right)) => {
             let middle = placed.first_item + left.items();
-            let part = |body: Body, first_item: usize| Placed {
+            let part = |body: Body, first_item: usize| SequencedBatch {
                 first_item,
                 frame: Frame { body, ..placed.frame.clone() },
                 ..placed.clone()
             };
-            Split::Halves(vec![part(left, placed.first_item)], vec![part(right, middle)])
+            BisectStep::Halves(vec![part(left, placed.first_item)], vec![part(right, middle)])
         }
-        None => Split::Single(Box::new(placed)),
+        None => BisectStep::Single(Box::new(placed)),
     }
 }
 
-fn dead(placed: &Placed, code: String, reason: String) -> Result<DeadLetter, ApplyError> {
+fn to_dead_letter(placed: &SequencedBatch, code: String, reason: String) -> Result<DeadLetter, ApplyError> {
     let frame = &placed.frame;
     let shown = frame.body.rows_json().map_or_else(|error| error_chain(&error), |rows| rows.to_string());
     Ok(DeadLetter {
         sequence: placed.sequence,
         item: item_number(placed.first_item)?,
         code,
-        reason: printable(reason.as_bytes()),
+        reason: to_printable(reason.as_bytes()),
         subject: placed.subject.clone(),
         frame: Some(frame.id.to_string()),
-        source: Some(printable(frame.source.as_bytes())),
-        file: Some(printable(frame.file.as_bytes())),
+        source: Some(to_printable(frame.source.as_bytes())),
+        file: Some(to_printable(frame.file.as_bytes())),
         line: frame.body.first_line().and_then(|line| i64::try_from(line).ok()),
-        payload: printable(shown.as_bytes()),
+        payload: to_printable(shown.as_bytes()),
     })
 }
 
@@ -254,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    fn placed(rows: u64) -> Placed {
+    fn placed(rows: u64) -> SequencedBatch {
         let reject = |line| Reject {
             file: "f".to_owned(),
             line,
@@ -272,16 +274,16 @@ mod tests {
             line: 1,
             body: Body::Rejects((1..=rows).map(reject).collect()),
         };
-        Placed { sequence: Sequence::default(), subject: "s".to_owned(), first_item: 1, frame }
+        SequencedBatch { sequence: Sequence::default(), subject: "s".to_owned(), first_item: 1, frame }
     }
 
     #[test]
     fn bisecting_names_every_row_of_a_message_once() {
         let (mut open, mut items) = (vec![vec![placed(7)]], BTreeSet::new());
         while let Some(group) = open.pop() {
-            match split(group) {
-                Split::Halves(left, right) => open.extend([left, right]),
-                Split::Single(placed) => {
+            match bisect(group) {
+                BisectStep::Halves(left, right) => open.extend([left, right]),
+                BisectStep::Single(placed) => {
                     assert_eq!(placed.frame.body.first_line(), Some(placed.first_item as u64));
                     assert!(items.insert(placed.first_item));
                 }
@@ -292,10 +294,12 @@ mod tests {
 
     #[test]
     fn frames_are_parted_before_their_rows() {
-        let Split::Halves(left, right) = split(vec![placed(2), placed(3), placed(4)]) else {
+        let BisectStep::Halves(left, right) = bisect(vec![placed(2), placed(3), placed(4)]) else {
             panic!("three frames are not one row")
         };
-        let rows = |group: &[Placed]| group.iter().map(|placed| placed.frame.body.rows()).collect::<Vec<_>>();
+        let rows = |group: &[SequencedBatch]| {
+            group.iter().map(|placed| placed.frame.body.rows()).collect::<Vec<_>>()
+        };
         assert_eq!((rows(&left), rows(&right)), (vec![2], vec![3, 4]));
     }
 }

@@ -8,8 +8,8 @@ use event_log::frame::unpacked_length;
 use event_log::sequence::Sequence;
 use futures::StreamExt;
 
-use crate::apply::in_flight_loads::OpenLoads;
-use crate::apply::message::Message;
+use crate::apply::in_flight_loads::InFlightLoads;
+use crate::apply::message::LogMessage;
 use crate::error::ConsumeError;
 
 /// Messages in one batch at most.
@@ -17,25 +17,25 @@ const MAX_MESSAGES: usize = 2_000;
 /// How long a batch waits for a further message, which the server has or a load is about to send.
 const LINGER: Duration = Duration::from_millis(250);
 /// How long nothing has to be delivered before the server is asked for the next message.
-const STALLED: Duration = Duration::from_secs(5);
+const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// How long the server may have a message without delivering it before a new consumer is created.
-const STALL_LIMIT: Duration = Duration::from_secs(15);
+const STALL_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Consecutive messages, and how many more the log holds.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct MessageBatch {
     /// In the order of the log, without a gap.
-    pub messages: Vec<Message>,
+    pub messages: Vec<LogMessage>,
     /// Messages of the log after the last of these.
     pub pending: u64,
     /// Whether a load is under way whose further messages will follow at once.
     pub unfinished: bool,
 }
 
-impl Batch {
+impl MessageBatch {
     /// Id of the last message.
     pub fn last_id(&self) -> Option<String> {
-        self.messages.last().map(Message::id)
+        self.messages.last().map(LogMessage::id)
     }
 
     /// Bytes of the messages, unpacked.
@@ -49,7 +49,7 @@ impl Batch {
     }
 
     /// Without the messages after `end`, which nothing follows.
-    pub fn until(mut self, end: Option<Sequence>) -> Self {
+    pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
             self.messages.retain(|message| message.sequence <= end);
@@ -64,17 +64,17 @@ pub struct LogReader {
     messages: pull::Ordered,
     after: Sequence,
     batch_bytes: u64,
-    held: Batch,
+    buffered: MessageBatch,
     bytes: usize,
-    loads: OpenLoads,
+    loads: InFlightLoads,
     /// When something was delivered, or the delivery was last checked.
-    moved: Instant,
-    delivery: Delivery,
+    last_progress: Instant,
+    delivery: DeliveryState,
 }
 
 /// State of the consumer's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Delivery {
+enum DeliveryState {
     /// Nothing was delivered yet, although the log has a next message.
     Pending,
     /// The last message was delivered, or the reader is at the log's end.
@@ -83,12 +83,12 @@ enum Delivery {
     Stalled { since: Instant },
 }
 
-impl Delivery {
+impl DeliveryState {
     /// The state after a check that found the next message in the log, undelivered; an error beyond the limit.
-    fn stalled(self, next: u64, now: Instant) -> Result<Self, ConsumeError> {
+    fn after_stalled_check(self, next: u64, now: Instant) -> Result<Self, ConsumeError> {
         let since = if let Self::Stalled { since } = self { since } else { now };
         let stalled_for = now.duration_since(since);
-        if stalled_for >= STALL_LIMIT {
+        if stalled_for >= STALL_TIMEOUT {
             return Err(ConsumeError::Stalled { next, seconds: stalled_for.as_secs() });
         }
         Ok(Self::Stalled { since })
@@ -106,37 +106,39 @@ impl LogReader {
         let consumer =
             stream.create_consumer(config).await.map_err(|error| ConsumeError::Consumer(error.into()))?;
         let messages = consumer.messages().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
-        let (held, loads, moved) = (Batch::default(), OpenLoads::default(), Instant::now());
+        let (buffered, loads, last_progress) =
+            (MessageBatch::default(), InFlightLoads::default(), Instant::now());
         let is_at_end = after.number() >= stream.cached_info().state.last_sequence;
-        let delivery = if is_at_end { Delivery::Current } else { Delivery::Pending };
-        Ok(Self { messages, after, batch_bytes, held, bytes: 0, loads, moved, delivery })
+        let delivery = if is_at_end { DeliveryState::Current } else { DeliveryState::Pending };
+        Ok(Self { messages, after, batch_bytes, buffered, bytes: 0, loads, last_progress, delivery })
     }
 
     /// Waits for the next batch: what is there, up to the size limit, and the rest of a load that is under way.
     ///
     /// After a batch that was cut out of a load, the next one is empty when nothing more comes of it. Safe to cancel:
     /// what was read stays held.
-    pub async fn next_batch(&mut self) -> Result<Batch, ConsumeError> {
-        while !self.is_full() {
-            if self.held.messages.is_empty() && !self.held.unfinished {
-                self.hold_next().await?;
+    pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
+        while !self.is_batch_full() {
+            if self.buffered.messages.is_empty() && !self.buffered.unfinished {
+                self.buffer_next().await?;
                 continue;
             }
-            match tokio::time::timeout(LINGER, self.hold_next()).await {
+            match tokio::time::timeout(LINGER, self.buffer_next()).await {
                 Ok(read) => read?,
                 Err(_) => break,
             }
         }
-        let unfinished = !self.has_room() && self.loads.any(Instant::now());
+        let unfinished = !self.has_room() && self.loads.has_any(Instant::now());
         self.bytes = 0;
-        let batch = std::mem::replace(&mut self.held, Batch { unfinished, ..Batch::default() });
-        Ok(Batch { unfinished, ..batch })
+        let batch =
+            std::mem::replace(&mut self.buffered, MessageBatch { unfinished, ..MessageBatch::default() });
+        Ok(MessageBatch { unfinished, ..batch })
     }
 
     /// Holds what comes, up to the size limit, for the next batch. Never ends but by an error; safe to cancel.
     pub async fn read_ahead(&mut self) -> ConsumeError {
         while self.has_room() {
-            if let Err(error) = self.hold_next().await {
+            if let Err(error) = self.buffer_next().await {
                 return error;
             }
         }
@@ -145,7 +147,7 @@ impl LogReader {
 
     /// Whether the server delivers the log: the last message arrived, or there is none to deliver.
     pub fn is_delivering(&self) -> bool {
-        self.delivery == Delivery::Current
+        self.delivery == DeliveryState::Current
     }
 
     /// Number of the next message.
@@ -154,21 +156,21 @@ impl LogReader {
     }
 
     /// Restarts the time limit of delivery, while nothing is read on purpose.
-    pub fn rest(&mut self) {
-        (self.moved, self.delivery) = (Instant::now(), Delivery::Current);
+    pub fn reset_stall_timeout(&mut self) {
+        (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
 
     /// Fails when the next message is damaged: the server stops before it and says nothing. Fails also when the message is
-    /// readable and the server does not deliver it for [`STALL_LIMIT`], as with a damaged replica.
+    /// readable and the server does not deliver it for [`STALL_TIMEOUT`], as with a damaged replica.
     pub async fn check_delivery(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
-        if self.moved.elapsed() < STALLED {
+        if self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());
         }
-        self.moved = Instant::now();
+        self.last_progress = Instant::now();
         let state = stream.get_info().await.map_err(|error| ConsumeError::Consumer(error.into()))?.state;
         let next = self.next_number();
         if state.last_sequence < next {
-            self.delivery = Delivery::Current;
+            self.delivery = DeliveryState::Current;
             return Ok(());
         }
         match stream.get_raw_message(next).await {
@@ -176,31 +178,31 @@ impl LogReader {
                 Err(ConsumeError::Unreadable(next))
             }
             _ => {
-                self.delivery = self.delivery.stalled(next, Instant::now())?;
+                self.delivery = self.delivery.after_stalled_check(next, Instant::now())?;
                 Ok(())
             }
         }
     }
 
-    fn is_full(&self) -> bool {
-        let all = self.held.pending == 0 && !self.loads.any(Instant::now());
-        !self.held.messages.is_empty() && (all || !self.has_room())
+    fn is_batch_full(&self) -> bool {
+        let all = self.buffered.pending == 0 && !self.loads.has_any(Instant::now());
+        !self.buffered.messages.is_empty() && (all || !self.has_room())
     }
 
     fn has_room(&self) -> bool {
-        (self.bytes as u64) < self.batch_bytes && self.held.messages.len() < MAX_MESSAGES
+        (self.bytes as u64) < self.batch_bytes && self.buffered.messages.len() < MAX_MESSAGES
     }
 
-    async fn hold_next(&mut self) -> Result<(), ConsumeError> {
+    async fn buffer_next(&mut self) -> Result<(), ConsumeError> {
         let (message, pending) = self.next_message().await?;
         self.bytes += unpacked_length(&message.payload);
-        self.loads.note(&message, self.moved);
-        self.held.messages.push(message);
-        self.held.pending = pending;
+        self.loads.observe(&message, self.last_progress);
+        self.buffered.messages.push(message);
+        self.buffered.pending = pending;
         Ok(())
     }
 
-    async fn next_message(&mut self) -> Result<(Message, u64), ConsumeError> {
+    async fn next_message(&mut self) -> Result<(LogMessage, u64), ConsumeError> {
         let message = self.messages.next().await.ok_or(ConsumeError::Ended)?;
         let message = message.map_err(|error| ConsumeError::Consumer(error.into()))?;
         let (found, pending) = {
@@ -212,10 +214,10 @@ impl LogReader {
             return Err(ConsumeError::Gap { after, found });
         }
         let sequence = Sequence::try_from(found)?;
-        (self.after, self.moved, self.delivery) = (sequence, Instant::now(), Delivery::Current);
+        (self.after, self.last_progress, self.delivery) = (sequence, Instant::now(), DeliveryState::Current);
         let (message, _) = message.split();
         let async_nats::Message { subject, payload, headers, .. } = message;
-        Ok((Message { sequence, subject: subject.to_string(), headers, payload }, pending))
+        Ok((LogMessage { sequence, subject: subject.to_string(), headers, payload }, pending))
     }
 }
 
@@ -227,12 +229,15 @@ mod tests {
     fn a_stall_is_an_error_from_the_limit_on_and_counts_from_its_first_check() -> Result<(), ConsumeError> {
         let first = Instant::now();
         let seconds = |count| first + Duration::from_secs(count);
-        let stalled = Delivery::Current.stalled(7, first)?;
-        assert_eq!(stalled, Delivery::Stalled { since: first });
-        assert_eq!(stalled.stalled(7, seconds(14))?, stalled);
-        let failed = stalled.stalled(7, seconds(15));
+        let stalled = DeliveryState::Current.after_stalled_check(7, first)?;
+        assert_eq!(stalled, DeliveryState::Stalled { since: first });
+        assert_eq!(stalled.after_stalled_check(7, seconds(14))?, stalled);
+        let failed = stalled.after_stalled_check(7, seconds(15));
         assert!(matches!(failed, Err(ConsumeError::Stalled { next: 7, seconds: 15 })), "{failed:?}");
-        assert_eq!(Delivery::Pending.stalled(7, seconds(15))?, Delivery::Stalled { since: seconds(15) });
+        assert_eq!(
+            DeliveryState::Pending.after_stalled_check(7, seconds(15))?,
+            DeliveryState::Stalled { since: seconds(15) }
+        );
         Ok(())
     }
 }

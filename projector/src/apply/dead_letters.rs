@@ -27,7 +27,7 @@ pub struct DeadLetter {
     pub file: Option<String>,
     /// Line of the row in its file; `None` for a whole message or where it is not known.
     pub line: Option<i64>,
-    /// What could not be applied, as [`printable`] text.
+    /// What could not be applied, as [`to_printable`] text.
     pub payload: String,
 }
 
@@ -48,7 +48,7 @@ copy_row! {
 }
 
 impl DeadLetter {
-    fn row<'a>(&'a self, fact_set: &'a str) -> DeadLetterRow<'a> {
+    fn copy_row<'a>(&'a self, fact_set: &'a str) -> DeadLetterRow<'a> {
         DeadLetterRow {
             fact_set,
             sequence: self.sequence.bigint(),
@@ -66,12 +66,12 @@ impl DeadLetter {
 }
 
 /// Bytes of a payload that are kept for people.
-const PAYLOAD_LIMIT: usize = 4096;
+const MAX_PAYLOAD_BYTES: usize = 4096;
 
 const INSERT: &str = include_str!("../../queries/dead_letters_insert.sql");
 
 /// Records the letters; one already recorded stays as it is.
-pub async fn record(
+pub async fn insert_dead_letters(
     transaction: &Transaction<'_>,
     fact_set: &str,
     letters: &[DeadLetter],
@@ -79,21 +79,21 @@ pub async fn record(
     if letters.is_empty() {
         return Ok(());
     }
-    let rows: Vec<DeadLetterRow<'_>> = letters.iter().map(|letter| letter.row(fact_set)).collect();
+    let rows: Vec<DeadLetterRow<'_>> = letters.iter().map(|letter| letter.copy_row(fact_set)).collect();
     copy_into(transaction, &rows).await?;
     transaction.execute(INSERT, &[]).await?;
     Ok(())
 }
 
 /// Bytes as text a person can read and Postgres can store, cut to a bounded length.
-pub fn printable(payload: &[u8]) -> String {
-    let cut = &payload[..payload.len().min(PAYLOAD_LIMIT)];
+pub fn to_printable(payload: &[u8]) -> String {
+    let cut = &payload[..payload.len().min(MAX_PAYLOAD_BYTES)];
     String::from_utf8_lossy(cut).replace('\0', "\u{fffd}")
 }
 
 /// A dead letter as the operator's commands show it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Held {
+pub struct DeadLetterEntry {
     /// The facts that it could not be applied to.
     pub fact_set: String,
     /// Of the message in the log.
@@ -116,7 +116,7 @@ pub struct Held {
     pub line: Option<i64>,
     /// `held`, `discarded` or `applied`.
     pub status: String,
-    /// What could not be applied, as [`printable`] text.
+    /// What could not be applied, as [`to_printable`] text.
     pub payload: String,
 }
 
@@ -124,11 +124,14 @@ const LIST: &str = include_str!("../../queries/dead_letters_list.sql");
 const DISCARD: &str = include_str!("../../queries/dead_letters_discard.sql");
 
 /// Dead letters in log order: all held ones, or those of one message.
-pub async fn list(client: &tokio_postgres::Client, sequence: Option<i64>) -> Result<Vec<Held>, DbError> {
+pub async fn list_dead_letters(
+    client: &tokio_postgres::Client,
+    sequence: Option<i64>,
+) -> Result<Vec<DeadLetterEntry>, DbError> {
     let rows = client.query(LIST, &[&sequence]).await?;
     rows.iter()
         .map(|row| {
-            Ok(Held {
+            Ok(DeadLetterEntry {
                 fact_set: row.try_get("fact_set")?,
                 sequence: row.try_get("sequence")?,
                 item: row.try_get("item")?,
@@ -147,6 +150,10 @@ pub async fn list(client: &tokio_postgres::Client, sequence: Option<i64>) -> Res
 }
 
 /// Marks a held letter as looked at and not wanted; it stays in the table.
-pub async fn discard(client: &tokio_postgres::Client, sequence: i64, item: i32) -> Result<bool, DbError> {
+pub async fn discard_dead_letter(
+    client: &tokio_postgres::Client,
+    sequence: i64,
+    item: i32,
+) -> Result<bool, DbError> {
     Ok(client.execute(DISCARD, &[&sequence, &item]).await? > 0)
 }

@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use event_log::frame::{Body, Envelope, Frame};
 use market::event::{Kind, RunState};
 
-use crate::apply::message::Message;
+use crate::apply::message::LogMessage;
 
 /// How long a load that sends nothing counts as under way: it may have been killed.
-const PATIENCE: Duration = Duration::from_millis(500);
+const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs whose start was delivered and whose end was not, with the time of their latest message.
 #[derive(Debug, Default)]
-pub(crate) struct OpenLoads(HashMap<String, Instant>);
+pub(crate) struct InFlightLoads(HashMap<String, Instant>);
 
-impl OpenLoads {
+impl InFlightLoads {
     /// Takes note of a delivered message.
-    pub(crate) fn note(&mut self, message: &Message, now: Instant) {
+    pub(crate) fn observe(&mut self, message: &LogMessage, now: Instant) {
         let Ok(envelope) = Envelope::read(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {
-            self.0.retain(|_, latest| now.saturating_duration_since(*latest) < PATIENCE);
+            self.0.retain(|_, latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT);
             let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();
             let Some(Body::Run(run)) = frames.into_iter().next().map(|frame| frame.body) else { return };
             match run.state {
@@ -33,8 +33,8 @@ impl OpenLoads {
     }
 
     /// Whether a load is under way.
-    pub(crate) fn any(&self, now: Instant) -> bool {
-        self.0.values().any(|latest| now.saturating_duration_since(*latest) < PATIENCE)
+    pub(crate) fn has_any(&self, now: Instant) -> bool {
+        self.0.values().any(|latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT)
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    fn message(body: Body) -> Message {
+    fn message(body: Body) -> LogMessage {
         let frame = Frame {
             id: FrameId::default(),
             source: "test".to_owned(),
@@ -58,32 +58,32 @@ mod tests {
             body,
         };
         let (headers, payload) = frame.encode().unwrap();
-        Message { sequence: Sequence::default(), subject: "s".to_owned(), headers: Some(headers), payload }
+        LogMessage { sequence: Sequence::default(), subject: "s".to_owned(), headers: Some(headers), payload }
     }
 
-    fn manifest(state: RunState) -> Message {
+    fn manifest(state: RunState) -> LogMessage {
         let [run, source, format] = ["run-1", "test", "canonical"].map(str::to_owned);
         message(Body::Run(Box::new(Run { state, ..Run::begun(run, source, format, DateTime::UNIX_EPOCH) })))
     }
 
     #[test]
     fn a_load_is_under_way_from_its_start_to_its_end() {
-        let (mut loads, now) = (OpenLoads::default(), Instant::now());
-        loads.note(&message(Body::Dividends(Vec::new())), now);
-        assert!(!loads.any(now), "no start was seen");
-        loads.note(&manifest(RunState::Started), now);
-        assert!(loads.any(now));
-        loads.note(&manifest(RunState::Completed), now);
-        assert!(!loads.any(now));
+        let (mut loads, now) = (InFlightLoads::default(), Instant::now());
+        loads.observe(&message(Body::Dividends(Vec::new())), now);
+        assert!(!loads.has_any(now), "no start was seen");
+        loads.observe(&manifest(RunState::Started), now);
+        assert!(loads.has_any(now));
+        loads.observe(&manifest(RunState::Completed), now);
+        assert!(!loads.has_any(now));
     }
 
     #[test]
     fn a_load_that_falls_silent_is_waited_for_no_longer() {
-        let (mut loads, now) = (OpenLoads::default(), Instant::now());
-        loads.note(&manifest(RunState::Started), now);
-        let later = now + PATIENCE / 2;
-        loads.note(&message(Body::Dividends(Vec::new())), later);
-        assert!(loads.any(later + PATIENCE / 2));
-        assert!(!loads.any(later + PATIENCE));
+        let (mut loads, now) = (InFlightLoads::default(), Instant::now());
+        loads.observe(&manifest(RunState::Started), now);
+        let later = now + IDLE_TIMEOUT / 2;
+        loads.observe(&message(Body::Dividends(Vec::new())), later);
+        assert!(loads.has_any(later + IDLE_TIMEOUT / 2));
+        assert!(!loads.has_any(later + IDLE_TIMEOUT));
     }
 }

@@ -7,7 +7,7 @@ use event_log::sequence::Sequence;
 
 /// One message of the log.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub struct LogMessage {
     /// Its place in the log.
     pub sequence: Sequence,
     /// What it was published on.
@@ -18,7 +18,7 @@ pub struct Message {
     pub payload: Bytes,
 }
 
-impl Message {
+impl LogMessage {
     /// Its id in the log; empty when it has none.
     pub fn id(&self) -> String {
         message_id(self.headers.as_ref())

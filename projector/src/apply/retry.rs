@@ -10,21 +10,25 @@ use event_log::stream::StreamSettings;
 use serde_json::{Map, Value};
 use store::db;
 
-use crate::apply::batch::apply_again;
-use crate::apply::dead_letters::Held;
-use crate::apply::message::Message;
+use crate::apply::batch::reapply_message;
+use crate::apply::dead_letters::DeadLetterEntry;
+use crate::apply::message::LogMessage;
 use crate::settings::DatabaseArgs;
 
 const STAGING: &str = include_str!("../../queries/staging.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
-const TAKE: &str = include_str!("../../queries/lease_take.sql");
+const TAKE_LEASE: &str = include_str!("../../queries/lease_take.sql");
 const APPLIED: &str = include_str!("../../queries/dead_letters_applied.sql");
 const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 
 /// Applies the messages of these letters again and gives how many letters were applied. The projector that follows the
 /// log derives what they touch.
-pub async fn retry(database: &DatabaseArgs, log: &StreamSettings, letters: &[Held]) -> anyhow::Result<u64> {
-    let stream = open(log).await?;
+pub async fn retry_dead_letters(
+    database: &DatabaseArgs,
+    log: &StreamSettings,
+    letters: &[DeadLetterEntry],
+) -> anyhow::Result<u64> {
+    let stream = open_stream(log).await?;
     let messages: BTreeSet<(&str, i64)> =
         letters.iter().map(|letter| (letter.fact_set.as_str(), letter.sequence)).collect();
     let mut applied = 0;
@@ -34,8 +38,9 @@ pub async fn retry(database: &DatabaseArgs, log: &StreamSettings, letters: &[Hel
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;
         // This changes facts that a running projector holds in memory: without its lease it begins anew.
-        transaction.execute(TAKE, &[&fact_set]).await?;
-        let failed = apply_again(&mut transaction, fact_set, &message(&stream, sequence).await?).await?;
+        transaction.execute(TAKE_LEASE, &[&fact_set]).await?;
+        let failed =
+            reapply_message(&mut transaction, fact_set, &fetch_message(&stream, sequence).await?).await?;
         let failed: Vec<i32> = failed.iter().map(|letter| letter.item).collect();
         applied += transaction.execute(APPLIED, &[&fact_set, &sequence, &failed]).await?;
         transaction.execute(RECOMPUTE, &[]).await?;
@@ -46,18 +51,18 @@ pub async fn retry(database: &DatabaseArgs, log: &StreamSettings, letters: &[Hel
 
 /// The rows of these letters as canonical NDJSON records, to be mended and loaded; whole messages that cannot be read
 /// have no rows and are given apart.
-pub async fn export<'a>(
+pub async fn export_rows<'a>(
     log: &StreamSettings,
-    letters: &'a [Held],
-) -> anyhow::Result<(Vec<Value>, Vec<&'a Held>)> {
-    let stream = open(log).await?;
+    letters: &'a [DeadLetterEntry],
+) -> anyhow::Result<(Vec<Value>, Vec<&'a DeadLetterEntry>)> {
+    let stream = open_stream(log).await?;
     let (mut records, mut unreadable) = (Vec::new(), Vec::new());
     for letter in letters {
-        let message = message(&stream, letter.sequence).await?;
+        let message = fetch_message(&stream, letter.sequence).await?;
         let frames = Frame::decode(message.headers.as_ref(), &message.payload).unwrap_or_default();
         let item = usize::try_from(letter.item).ok().and_then(|item| item.checked_sub(1));
-        match item.and_then(|item| place(&frames, item)) {
-            Some((body, item)) => records.extend(rows(body, item)?),
+        match item.and_then(|item| locate_item(&frames, item)) {
+            Some((body, item)) => records.extend(item_rows(body, item)?),
             None => unreadable.push(letter),
         }
     }
@@ -65,7 +70,7 @@ pub async fn export<'a>(
 }
 
 /// The frame an item of a message stands in, and its number there, both from 0.
-fn place(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
+fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     frames.iter().find_map(|frame| {
         let here = item.checked_sub(before).filter(|here| *here < frame.body.items());
@@ -75,17 +80,17 @@ fn place(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
 }
 
 /// What the item of a message stands for: a row, or all bars of one symbol.
-fn rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
+fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
     let kind = body.kind();
     let rows = match body {
         Body::Prices(series) => Body::Prices(series.get(item).cloned().into_iter().collect()).rows_json()?,
         _ => body.rows_json()?.get(item).cloned().into_iter().collect(),
     };
-    Ok(rows.as_array().into_iter().flatten().map(|row| canonical(kind.as_str(), row)).collect())
+    Ok(rows.as_array().into_iter().flatten().map(|row| canonical_record(kind.as_str(), row)).collect())
 }
 
 /// A row as a feed would write it: the record's fields beside the common ones.
-fn canonical(kind: &str, row: &Value) -> Value {
+fn canonical_record(kind: &str, row: &Value) -> Value {
     let mut record = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
     for (name, value) in row.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
         match (name.as_str(), value) {
@@ -99,16 +104,16 @@ fn canonical(kind: &str, row: &Value) -> Value {
     Value::Object(record)
 }
 
-async fn open(log: &StreamSettings) -> anyhow::Result<Stream> {
+async fn open_stream(log: &StreamSettings) -> anyhow::Result<Stream> {
     let context = log.connect("projector-dead-letters").await?;
     Ok(log.open(&context).await?)
 }
 
-async fn message(stream: &Stream, sequence: i64) -> anyhow::Result<Message> {
+async fn fetch_message(stream: &Stream, sequence: i64) -> anyhow::Result<LogMessage> {
     let wanted = u64::try_from(sequence)?;
     let found = stream.get_raw_message(wanted).await;
     let found = found.with_context(|| format!("the log does not give message {sequence}"))?;
-    Ok(Message {
+    Ok(LogMessage {
         sequence: Sequence::try_from(found.sequence)?,
         subject: found.subject.to_string(),
         headers: Some(found.headers),

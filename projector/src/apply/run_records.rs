@@ -46,13 +46,16 @@ copy_row! {
 }
 
 /// Ids of frames that were applied before.
-pub async fn known_frames(transaction: &Transaction<'_>, ids: &[&[u8]]) -> Result<HashSet<Vec<u8>>, DbError> {
+pub async fn load_applied_frames(
+    transaction: &Transaction<'_>,
+    ids: &[&[u8]],
+) -> Result<HashSet<Vec<u8>>, DbError> {
     let rows = transaction.query(KNOWN_FRAMES, &[&ids]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Remembers that frames were applied, where each came from.
-pub async fn record_frames(
+pub async fn insert_frames(
     transaction: &Transaction<'_>,
     frames: &[(Sequence, &Frame)],
 ) -> Result<(), ApplyError> {
@@ -70,14 +73,14 @@ fn frame_row<'a>((sequence, frame): &(Sequence, &'a Frame)) -> Result<FrameRow<'
         source: &frame.source,
         run: &frame.run,
         file: &frame.file,
-        line: line(frame.line)?,
+        line: line_number(frame.line)?,
         rows: i32::try_from(frame.body.rows())
-            .map_err(|_| too_large("it has more rows than can be counted"))?,
+            .map_err(|_| too_large_error("it has more rows than can be counted"))?,
     })
 }
 
 /// Projects rejects and manifests, for the operator's lists.
-pub async fn apply_bookkeeping(
+pub async fn insert_run_records(
     transaction: &Transaction<'_>,
     frames: &[(Sequence, &Frame)],
 ) -> Result<(), ApplyError> {
@@ -108,7 +111,7 @@ fn reject_rows(frame: &Frame) -> Result<Vec<RejectRow<'_>>, ApplyError> {
             run: &frame.run,
             source: &frame.source,
             file: &reject.file,
-            line: line(reject.line)?,
+            line: line_number(reject.line)?,
             reason: &reject.reason,
             message: &reject.message,
             row: &reject.row,
@@ -117,10 +120,10 @@ fn reject_rows(frame: &Frame) -> Result<Vec<RejectRow<'_>>, ApplyError> {
     rows.collect()
 }
 
-fn line(line: u64) -> Result<i64, ApplyError> {
-    i64::try_from(line).map_err(|_| too_large("a line number is beyond what Postgres can store"))
+fn line_number(line: u64) -> Result<i64, ApplyError> {
+    i64::try_from(line).map_err(|_| too_large_error("a line number is beyond what Postgres can store"))
 }
 
-fn too_large(reason: &'static str) -> ApplyError {
+fn too_large_error(reason: &'static str) -> ApplyError {
     ApplyError::Unstorable { symbol: "a frame".to_owned(), code: "too_large", reason }
 }

@@ -10,17 +10,17 @@ const READ_TABLES: &str = include_str!("../../queries/keep/read_tables.sql");
 
 /// A table's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Checksum {
+pub(super) struct TableChecksum {
     pub rows: i64,
     /// Sums of the two halves of each row's MD5, which here guards against accidents only.
     pub sum: String,
 }
 
 /// The sums of a generation's tables, by name.
-pub(super) async fn checksums(
+pub(super) async fn compute_checksums(
     client: &impl GenericClient,
     generation: i32,
-) -> Result<BTreeMap<String, Checksum>, DbError> {
+) -> Result<BTreeMap<String, TableChecksum>, DbError> {
     let schema = generation_schema(generation);
     let mut sums = BTreeMap::new();
     for row in client.query(READ_TABLES, &[&schema]).await? {
@@ -32,7 +32,7 @@ pub(super) async fn checksums(
              from (select md5(t::text) as digest from {schema}.{name} t) d"
         );
         let row = client.query_one(&statement, &[]).await?;
-        sums.insert(name, Checksum { rows: row.try_get("rows")?, sum: row.try_get("sum")? });
+        sums.insert(name, TableChecksum { rows: row.try_get("rows")?, sum: row.try_get("sum")? });
     }
     Ok(sums)
 }

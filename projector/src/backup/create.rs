@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
 use super::args::BackupArgs;
-use super::checksums::checksums;
-use super::error::KeepError;
-use super::manifest::Manifest;
+use super::checksums::compute_checksums;
+use super::error::BackupError;
+use super::manifest::BackupManifest;
 use super::{folder, tables};
 use crate::apply::consumer::LogReader;
 use crate::settings::ProjectorSettings;
@@ -22,11 +22,11 @@ use crate::settings::ProjectorSettings;
 const POSITION: &str = include_str!("../../queries/keep/position.sql");
 const DISCARDED: &str = include_str!("../../queries/keep/discarded.sql");
 /// How long the served tables may take to be level with the facts.
-const LEVEL_WITHIN: Duration = Duration::from_secs(60);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a backup holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct BackupReport {
     /// Path of the backup.
     pub folder: String,
     /// Last message of the log in it.
@@ -37,35 +37,38 @@ pub struct Kept {
     pub rows: u64,
 }
 
-impl Kept {
+impl BackupReport {
     /// The figures for people.
-    pub fn text(&self) -> String {
+    pub fn summary(&self) -> String {
         format!("{}: the log up to {}, {} rows beside it", self.folder, self.sequence, self.rows)
     }
 }
 
 /// Writes a backup.
-pub async fn backup(settings: &ProjectorSettings, args: &BackupArgs) -> Result<Kept, KeepError> {
+pub async fn create_backup(
+    settings: &ProjectorSettings,
+    args: &BackupArgs,
+) -> Result<BackupReport, BackupError> {
     let client = db::connect(&db::owner_config(&settings.database.owner)?).await?;
     db::refuse_newer(&client).await?;
-    let position = begin_level(&client).await?;
-    folder::make(&args.folder)?;
+    let position = begin_caught_up_snapshot(&client).await?;
+    folder::create_folder(&args.folder)?;
     let (generation, sequence): (i32, i64) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
     let fact_set: &str = position.try_get("fact_set")?;
     let genesis: Option<String> = position.try_get("genesis_id")?;
-    let tables = tables::keep(&client, &args.folder).await?;
+    let tables = tables::export_tables(&client, &args.folder).await?;
     let discarded = client.query(DISCARDED, &[&fact_set]).await?;
     let discarded = discarded.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
     let discarded = discarded.collect::<Result<_, DbError>>()?;
-    let read_tables = checksums(&client, generation).await?;
+    let read_tables = compute_checksums(&client, generation).await?;
     let (mut messages, mut log) = (0, None);
     if let Some(genesis) = &genesis {
-        messages = keep_log(settings, genesis, sequence, &folder::log(&args.folder)).await?;
-        log = Some(folder::digest(&folder::log(&args.folder))?);
+        messages = export_log(settings, genesis, sequence, &folder::log_path(&args.folder)).await?;
+        log = Some(folder::digest_file(&folder::log_path(&args.folder))?);
     }
-    let manifest = Manifest {
-        layout: Manifest::LAYOUT,
+    let manifest = BackupManifest {
+        layout: BackupManifest::LAYOUT,
         made_at: Utc::now(),
         schema: db::newest_schema(),
         sequence,
@@ -85,24 +88,24 @@ pub async fn backup(settings: &ProjectorSettings, args: &BackupArgs) -> Result<K
     };
     manifest.write(&args.folder)?;
     let rows = manifest.tables.iter().map(|table| table.rows).sum();
-    Ok(Kept { folder: args.folder.display().to_string(), sequence, messages, rows })
+    Ok(BackupReport { folder: args.folder.display().to_string(), sequence, messages, rows })
 }
 
 /// Begins a snapshot in which the served tables contain all that the facts do; gives its position.
-async fn begin_level(client: &Client) -> Result<Row, KeepError> {
+async fn begin_caught_up_snapshot(client: &Client) -> Result<Row, BackupError> {
     let begun = Instant::now();
-    while begun.elapsed() < LEVEL_WITHIN {
+    while begun.elapsed() < CATCH_UP_TIMEOUT {
         client.batch_execute("begin isolation level repeatable read read only").await?;
-        if let Some(position) = is_level(client).await? {
+        if let Some(position) = load_caught_up_position(client).await? {
             return Ok(position);
         }
         client.batch_execute("rollback").await?;
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    Err(KeepError::NotLevel(LEVEL_WITHIN.as_secs()))
+    Err(BackupError::NotCaughtUp(CATCH_UP_TIMEOUT.as_secs()))
 }
 
-async fn is_level(client: &Client) -> Result<Option<Row>, DbError> {
+async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError> {
     let position = client.query_one(POSITION, &[]).await?;
     let schema = generation_schema(position.try_get("generation")?);
     let derived = client.query_one(&format!("select sequence from {schema}.version"), &[]).await?;
@@ -112,16 +115,16 @@ async fn is_level(client: &Client) -> Result<Option<Row>, DbError> {
 }
 
 /// Writes the log up to a message, which everything else in the backup stands at; gives the count of messages.
-async fn keep_log(
+async fn export_log(
     settings: &ProjectorSettings,
     genesis: &str,
     end: i64,
     path: &Path,
-) -> Result<u64, KeepError> {
+) -> Result<u64, BackupError> {
     let context = settings.stream.connect("projector-backup").await?;
     let stream = settings.stream.existing(&context).await?;
     if event_log::stream::genesis(&stream)? != genesis {
-        return Err(KeepError::Refused(format!(
+        return Err(BackupError::Refused(format!(
             "stream {} is not the log that the tables were made from",
             settings.stream.nats_stream
         )));
@@ -130,9 +133,9 @@ async fn keep_log(
     let mut reader = LogReader::open(&stream, Sequence::default(), settings.batch_bytes).await?;
     let mut read = 0;
     while read < end {
-        let batch = tokio::time::timeout(LEVEL_WITHIN, reader.next_batch()).await;
-        let batch =
-            batch.map_err(|_| KeepError::Refused(format!("the log does not go on after message {read}")))?;
+        let batch = tokio::time::timeout(CATCH_UP_TIMEOUT, reader.next_batch()).await;
+        let batch = batch
+            .map_err(|_| BackupError::Refused(format!("the log does not go on after message {read}")))?;
         for message in batch?.messages.iter().filter(|message| message.sequence.bigint() <= end) {
             let (sequence, headers) = (message.sequence, message.headers.as_ref());
             archive.message(sequence.number(), &message.subject, headers, &message.payload)?;

@@ -11,17 +11,17 @@ use crate::error::{ConsumeError, RunError};
 /// Why a backup was not made, or not brought back.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
-pub enum KeepError {
+pub enum BackupError {
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
     #[error("{} is no whole backup: {reason}", path.display())]
-    NotWhole { path: PathBuf, reason: String },
+    Incomplete { path: PathBuf, reason: String },
     #[error("{0}")]
     Refused(String),
     #[error(
         "the served tables were not level with the log within {0} s: a backup is of one position. Make it when projector status tells no lag"
     )]
-    NotLevel(u64),
+    NotCaughtUp(u64),
     #[error(transparent)]
     Db(#[from] DbError),
     #[error(transparent)]
@@ -34,13 +34,13 @@ pub enum KeepError {
     Run(#[from] RunError),
 }
 
-impl From<tokio_postgres::Error> for KeepError {
+impl From<tokio_postgres::Error> for BackupError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Db(error.into())
     }
 }
 
-impl KeepError {
+impl BackupError {
     /// Whether a server could not be reached.
     pub fn is_unreachable(&self) -> bool {
         match self {

@@ -5,39 +5,39 @@ use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::error::KeepError;
+use super::error::BackupError;
 
 /// The log's file.
-pub(super) fn log(folder: &Path) -> PathBuf {
+pub(super) fn log_path(folder: &Path) -> PathBuf {
     folder.join("log.export")
 }
 
 /// The file of a table, by its name with its schema.
-pub(super) fn table(folder: &Path, name: &str) -> PathBuf {
+pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.copy", name.replace('"', "")))
 }
 
 /// Makes the folder, which must not hold anything yet.
-pub(super) fn make(folder: &Path) -> Result<(), KeepError> {
+pub(super) fn create_folder(folder: &Path) -> Result<(), BackupError> {
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(KeepError::Refused(format!(
+        return Err(BackupError::Refused(format!(
             "{} is not empty: a backup goes into a folder of its own",
             folder.display()
         )));
     }
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|source| KeepError::File { path: folder.to_owned(), source })
+    made.map_err(|source| BackupError::File { path: folder.to_owned(), source })
 }
 
 /// Makes a file that only its owner can read.
-pub(super) fn create(path: &Path) -> Result<File, KeepError> {
+pub(super) fn create_file(path: &Path) -> Result<File, BackupError> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.map_err(|source| KeepError::File { path: path.to_owned(), source })
+    made.map_err(|source| BackupError::File { path: path.to_owned(), source })
 }
 
 /// The BLAKE3 digest of a file, in hexadecimal.
-pub(super) fn digest(path: &Path) -> Result<String, KeepError> {
-    let failed = |source| KeepError::File { path: path.to_owned(), source };
+pub(super) fn digest_file(path: &Path) -> Result<String, BackupError> {
+    let failed = |source| BackupError::File { path: path.to_owned(), source };
     let (mut file, mut hasher) = (File::open(path).map_err(failed)?, blake3::Hasher::new());
     let mut buffer = vec![0; 1 << 20];
     loop {

@@ -14,6 +14,6 @@ mod restore;
 mod tables;
 
 pub use args::{BackupArgs, RestoreArgs};
-pub use create::{Kept, backup};
-pub use error::KeepError;
-pub use restore::{Restored, restore};
+pub use create::{BackupReport, create_backup};
+pub use error::BackupError;
+pub use restore::{RestoreReport, restore_backup};

@@ -13,28 +13,28 @@ use telemetry::Shutdown;
 use tokio_postgres::Client;
 
 use super::args::RestoreArgs;
-use super::checksums::{Checksum, checksums};
-use super::error::KeepError;
-use super::manifest::Manifest;
+use super::checksums::{TableChecksum, compute_checksums};
+use super::error::BackupError;
+use super::manifest::BackupManifest;
 use super::{folder, tables};
-use crate::daemon::run::run;
+use crate::daemon::run::run_projector;
 use crate::error::RunError;
-use crate::monitoring::metrics::Metrics;
+use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const HOLDS: &str = include_str!("../../queries/keep/holds.sql");
 const STUDIED: &str = include_str!("../../queries/keep/studied.sql");
 const DISCARD: &str = include_str!("../../queries/keep/discard.sql");
 /// The generation that a migration makes.
-const FIRST: i32 = 1;
+const FIRST_GENERATION: i32 = 1;
 
 /// What came of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Last message of the log.
     pub sequence: i64,
     /// Tables that are not what they were; none when all are.
-    pub differing: Vec<Differing>,
+    pub differing: Vec<DifferingTable>,
     /// The rules of the backup, when this program has others, so that its figures may differ by right.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
@@ -42,28 +42,28 @@ pub struct Restored {
 
 /// A read table that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Differing {
+pub struct DifferingTable {
     pub table: String,
     pub rows: i64,
     pub rows_in_backup: i64,
 }
 
-impl Restored {
+impl RestoreReport {
     /// Whether every table is what it was.
-    pub fn is_same(&self) -> bool {
+    pub fn is_identical(&self) -> bool {
         self.differing.is_empty()
     }
 
     /// The outcome for people.
-    pub fn text(&self) -> String {
+    pub fn summary(&self) -> String {
         let mut text = format!("the log is applied up to {}", self.sequence);
         if let Some(rules) = &self.other_rules {
             text.push_str(&format!("; the backup was made by rules {rules}, these are {METHOD_VERSION}"));
         }
-        if self.is_same() {
+        if self.is_identical() {
             text.push_str("; every read table is as it was");
         }
-        for Differing { table, rows, rows_in_backup } in &self.differing {
+        for DifferingTable { table, rows, rows_in_backup } in &self.differing {
             text.push_str(&format!("\n{table} differs: {rows} rows, {rows_in_backup} in the backup"));
         }
         text
@@ -71,14 +71,14 @@ impl Restored {
 }
 
 /// Brings a backup back.
-pub async fn restore(
+pub async fn restore_backup(
     settings: &ProjectorSettings,
     args: &RestoreArgs,
     shutdown: Shutdown,
-) -> Result<Restored, KeepError> {
-    let manifest = Manifest::read(&args.folder)?;
+) -> Result<RestoreReport, BackupError> {
+    let manifest = BackupManifest::read(&args.folder)?;
     if manifest.schema > db::newest_schema() {
-        return Err(KeepError::Refused(format!(
+        return Err(BackupError::Refused(format!(
             "the backup is of schema {}, this program knows {}: restore it with the program that made it, or a newer one",
             manifest.schema,
             db::newest_schema()
@@ -89,24 +89,25 @@ pub async fn restore(
     refuse_full_database(&client).await?;
     refuse_full_log(settings, &manifest).await?;
     db::migrate(&owner, METHOD_VERSION, &manifest.benchmark).await?;
-    if manifest.generation != FIRST {
-        number(&mut client, &manifest).await?;
+    if manifest.generation != FIRST_GENERATION {
+        renumber_generation(&mut client, &manifest).await?;
     }
     if manifest.log.is_some() {
-        import(&folder::log(&args.folder), &settings.stream).await?;
+        import(&folder::log_path(&args.folder), &settings.stream).await?;
     }
-    bring_back(&mut client, &args.folder, &manifest).await?;
-    let metrics = Arc::new(Metrics::new().map_err(RunError::from)?);
-    run(settings, true, &metrics, shutdown).await?;
+    import_state(&mut client, &args.folder, &manifest).await?;
+    let metrics = Arc::new(ProjectorMetrics::new().map_err(RunError::from)?);
+    run_projector(settings, true, &metrics, shutdown).await?;
     for (sequence, item) in &manifest.discarded {
         client.execute(DISCARD, &[sequence, item]).await?;
     }
-    let differing = compare(&manifest.read_tables, &checksums(&client, manifest.generation).await?);
+    let differing =
+        compare_checksums(&manifest.read_tables, &compute_checksums(&client, manifest.generation).await?);
     let other_rules = (manifest.method_version != METHOD_VERSION).then_some(manifest.method_version);
-    Ok(Restored { sequence: manifest.sequence, differing, other_rules })
+    Ok(RestoreReport { sequence: manifest.sequence, differing, other_rules })
 }
 
-async fn refuse_full_database(client: &Client) -> Result<(), KeepError> {
+async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
     let migrated = client.query_one("select to_regclass('accounts.accounts') is not null", &[]).await?;
     if !migrated.try_get::<_, bool>(0)? {
         return Ok(());
@@ -117,13 +118,13 @@ async fn refuse_full_database(client: &Client) -> Result<(), KeepError> {
     if checkpoint == 0 && accounts == 0 && policy == 0 {
         return Ok(());
     }
-    Err(KeepError::Refused(format!(
+    Err(BackupError::Refused(format!(
         "the database is not empty: {accounts} accounts, {policy} lines of policy, the log applied up to {checkpoint}. A restore overwrites nothing: make a new database (createdb) and name it in DATABASE_URL"
     )))
 }
 
 /// A log with messages is refused, but for what an interrupted restore of the same one wrote.
-async fn refuse_full_log(settings: &ProjectorSettings, manifest: &Manifest) -> Result<(), KeepError> {
+async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
     let context = settings.stream.connect("projector-restore").await?;
     let stream = match settings.stream.existing(&context).await {
         Err(StreamError::Absent { .. }) => return Ok(()),
@@ -133,41 +134,50 @@ async fn refuse_full_log(settings: &ProjectorSettings, manifest: &Manifest) -> R
     if last == 0 || Some(event_log::stream::genesis(&stream)?) == manifest.genesis {
         return Ok(());
     }
-    Err(KeepError::Refused(format!(
+    Err(BackupError::Refused(format!(
         "stream {} holds {last} messages of another log. A restore overwrites nothing: name a stream that does not exist yet (NATS_STREAM, NATS_SUBJECT_PREFIX)",
         settings.stream.nats_stream
     )))
 }
 
 /// Gives the served generation the number it had, which answers name.
-async fn number(client: &mut Client, manifest: &Manifest) -> Result<(), KeepError> {
+async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> Result<(), BackupError> {
     let transaction = client.transaction().await?;
     transaction.batch_execute("set local role dds_projector").await?;
     let (id, benchmark) = (manifest.generation, &manifest.benchmark);
     db::create_generation(&transaction, id, LIVE_FACTS, "tailing", METHOD_VERSION, benchmark).await?;
     transaction.execute("update control.active set generation = $1, previous = null", &[&id]).await?;
     analysts::point(&transaction).await?;
-    let (views, tables) = (analysts::analyst_schema(FIRST), db::generation_schema(FIRST));
+    let (views, tables) =
+        (analysts::analyst_schema(FIRST_GENERATION), db::generation_schema(FIRST_GENERATION));
     transaction.batch_execute(&format!("drop schema {views} cascade; drop schema {tables} cascade")).await?;
-    transaction.execute("delete from control.generations where id = $1", &[&FIRST]).await?;
+    transaction.execute("delete from control.generations where id = $1", &[&FIRST_GENERATION]).await?;
     Ok(transaction.commit().await?)
 }
 
-async fn bring_back(client: &mut Client, folder: &Path, manifest: &Manifest) -> Result<(), KeepError> {
+async fn import_state(
+    client: &mut Client,
+    folder: &Path,
+    manifest: &BackupManifest,
+) -> Result<(), BackupError> {
     let transaction = client.transaction().await?;
-    tables::bring_back(&transaction, folder, &manifest.tables).await?;
-    let Manifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
+    tables::import_tables(&transaction, folder, &manifest.tables).await?;
+    let BackupManifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
     transaction.execute(STUDIED, &[generation, own_policy, held_policy, as_of, rules, note]).await?;
     Ok(transaction.commit().await?)
 }
 
 /// Tables whose sums are not those of the backup.
-fn compare(before: &BTreeMap<String, Checksum>, now: &BTreeMap<String, Checksum>) -> Vec<Differing> {
+fn compare_checksums(
+    before: &BTreeMap<String, TableChecksum>,
+    now: &BTreeMap<String, TableChecksum>,
+) -> Vec<DifferingTable> {
     let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
-    let rows = |sums: &BTreeMap<String, Checksum>, name: &String| sums.get(name).map_or(0, |sum| sum.rows);
+    let rows =
+        |sums: &BTreeMap<String, TableChecksum>, name: &String| sums.get(name).map_or(0, |sum| sum.rows);
     names
         .filter(|name| before.get(*name) != now.get(*name))
-        .map(|name| Differing {
+        .map(|name| DifferingTable {
             table: name.clone(),
             rows: rows(now, name),
             rows_in_backup: rows(before, name),
@@ -179,9 +189,9 @@ fn compare(before: &BTreeMap<String, Checksum>, now: &BTreeMap<String, Checksum>
 mod tests {
     use super::*;
 
-    fn sums(tables: &[(&str, i64, &str)]) -> BTreeMap<String, Checksum> {
+    fn sums(tables: &[(&str, i64, &str)]) -> BTreeMap<String, TableChecksum> {
         let sum = |(name, rows, sum): &(&str, i64, &str)| {
-            ((*name).to_owned(), Checksum { rows: *rows, sum: (*sum).to_owned() })
+            ((*name).to_owned(), TableChecksum { rows: *rows, sum: (*sum).to_owned() })
         };
         tables.iter().map(sum).collect()
     }
@@ -191,8 +201,8 @@ mod tests {
         let before = sums(&[("metrics", 3, "1.2"), ("quotes", 3, "5.6"), ("stocks", 3, "7.8")]);
         let now =
             sums(&[("metrics", 3, "1.2"), ("quotes", 3, "5.7"), ("stocks", 2, "7.8"), ("newer", 1, "0.0")]);
-        let named: Vec<String> = compare(&before, &now).into_iter().map(|one| one.table).collect();
+        let named: Vec<String> = compare_checksums(&before, &now).into_iter().map(|one| one.table).collect();
         assert_eq!(named, ["quotes", "stocks", "newer"]);
-        assert!(compare(&before, &before).is_empty());
+        assert!(compare_checksums(&before, &before).is_empty());
     }
 }

@@ -8,21 +8,21 @@ use futures::{SinkExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_postgres::{Client, Transaction};
 
-use super::error::KeepError;
+use super::error::BackupError;
 use super::folder;
-use super::manifest::KeptTable;
+use super::manifest::BackupTable;
 
 const TABLES: &str = include_str!("../../queries/keep/tables.sql");
 const COUNTERS: &str = include_str!("../../queries/keep/counters.sql");
 
 /// Writes every kept table into a file of its own.
-pub(super) async fn keep(snapshot: &Client, folder: &Path) -> Result<Vec<KeptTable>, KeepError> {
-    let mut kept = Vec::new();
+pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Vec<BackupTable>, BackupError> {
+    let mut exported = Vec::new();
     for row in snapshot.query(TABLES, &[]).await? {
         let (name, columns): (String, Vec<String>) = (row.try_get("name")?, row.try_get("columns")?);
-        let path = folder::table(folder, &name);
-        let failed = |source| KeepError::File { path: path.clone(), source };
-        let mut file = tokio::fs::File::from_std(folder::create(&path)?);
+        let path = folder::table_path(folder, &name);
+        let failed = |source| BackupError::File { path: path.clone(), source };
+        let mut file = tokio::fs::File::from_std(folder::create_file(&path)?);
         let statement = format!("copy (select {} from {name}) to stdout", columns.join(", "));
         let mut copied = pin!(snapshot.copy_out(&statement).await?);
         let mut rows = 0;
@@ -34,27 +34,27 @@ pub(super) async fn keep(snapshot: &Client, folder: &Path) -> Result<Vec<KeptTab
         }
         file.flush().await.map_err(failed)?;
         file.sync_all().await.map_err(failed)?;
-        kept.push(KeptTable { digest: folder::digest(&path)?, name, columns, rows });
+        exported.push(BackupTable { digest: folder::digest_file(&path)?, name, columns, rows });
     }
-    Ok(kept)
+    Ok(exported)
 }
 
 /// Brings the tables back into a migrated database that holds no accounts. Triggers are silent meanwhile: what they would
 /// make of a row is kept beside it.
-pub(super) async fn bring_back(
+pub(super) async fn import_tables(
     transaction: &Transaction<'_>,
     folder: &Path,
-    tables: &[KeptTable],
-) -> Result<(), KeepError> {
-    for KeptTable { name, .. } in tables {
+    tables: &[BackupTable],
+) -> Result<(), BackupError> {
+    for BackupTable { name, .. } in tables {
         transaction.batch_execute(&format!("alter table {name} disable trigger user")).await?;
     }
     // What the migration filled, plans for example, is kept as it was changed.
-    for KeptTable { name, .. } in tables.iter().rev() {
+    for BackupTable { name, .. } in tables.iter().rev() {
         transaction.batch_execute(&format!("delete from {name}")).await?;
     }
     for table in tables {
-        fill(transaction, folder, table).await?;
+        import_table(transaction, folder, table).await?;
     }
     for row in transaction.query(COUNTERS, &[]).await? {
         let (name, column): (&str, &str) = (row.try_get("name")?, row.try_get("column_name")?);
@@ -63,15 +63,19 @@ pub(super) async fn bring_back(
             format!("select setval($1::text::regclass, coalesce(max({column}), 0) + 1, false) from {name}");
         transaction.execute(&statement, &[&counter]).await?;
     }
-    for KeptTable { name, .. } in tables {
+    for BackupTable { name, .. } in tables {
         transaction.batch_execute(&format!("alter table {name} enable trigger user")).await?;
     }
     Ok(())
 }
 
-async fn fill(transaction: &Transaction<'_>, folder: &Path, table: &KeptTable) -> Result<(), KeepError> {
-    let path = folder::table(folder, &table.name);
-    let failed = |source| KeepError::File { path: path.clone(), source };
+async fn import_table(
+    transaction: &Transaction<'_>,
+    folder: &Path,
+    table: &BackupTable,
+) -> Result<(), BackupError> {
+    let path = folder::table_path(folder, &table.name);
+    let failed = |source| BackupError::File { path: path.clone(), source };
     let mut file = tokio::fs::File::open(&path).await.map_err(failed)?;
     let statement = format!("copy {} ({}) from stdin", table.name, table.columns.join(", "));
     let mut sink = pin!(transaction.copy_in::<_, Bytes>(&statement).await?);
@@ -85,7 +89,7 @@ async fn fill(transaction: &Transaction<'_>, folder: &Path, table: &KeptTable) -
     let rows = sink.as_mut().finish().await?;
     if rows != table.rows {
         let reason = format!("{} has {rows} rows, not {}", path.display(), table.rows);
-        return Err(KeepError::NotWhole { path: folder.to_owned(), reason });
+        return Err(BackupError::Incomplete { path: folder.to_owned(), reason });
     }
     Ok(())
 }

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use crate::backup::{BackupArgs, RestoreArgs};
 use crate::generations::promote::PromoteArgs;
 use crate::generations::rebuild::RebuildArgs;
-use crate::policy::{PolicyLine, Taking};
+use crate::policy::{ApplyMode, PolicyRuleArgs};
 use crate::quarantine::QuarantineCommand;
 use crate::review::diff::DiffArgs;
-use crate::settings::{ApplyingArgs, BenchmarkArgs, DatabaseArgs};
+use crate::settings::{ApplyArgs, BenchmarkArgs, DatabaseArgs};
 use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::stream::StreamSettings;
@@ -48,7 +48,7 @@ pub(crate) enum Command {
         #[arg(long)]
         until_caught_up: bool,
         #[command(flatten)]
-        applying: ApplyingArgs,
+        applying: ApplyArgs,
         #[command(flatten)]
         metrics: MetricsSettings,
     },
@@ -65,7 +65,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         args: BackupArgs,
         #[command(flatten)]
-        applying: ApplyingArgs,
+        applying: ApplyArgs,
     },
     /// Bring a backup back onto empty servers, make the read tables anew and compare them (needs DATABASE_URL)
     ///
@@ -75,24 +75,24 @@ pub(crate) enum Command {
         #[command(flatten)]
         args: RestoreArgs,
         #[command(flatten)]
-        applying: ApplyingArgs,
+        applying: ApplyArgs,
     },
     /// Say where the projector stands
     Status {
         #[command(flatten)]
         stream: StreamSettings,
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
     /// Build a generation of read tables beside the served one; an interrupted one is resumed
     Rebuild {
         #[command(flatten)]
         args: Box<RebuildArgs>,
         #[command(flatten)]
-        applying: ApplyingArgs,
+        applying: ApplyArgs,
     },
     /// List the generations
-    List(Output),
+    List(OutputArgs),
     /// Show what differs between two generations, and why
     ///
     /// The summary ranks what matters: securities, statuses, list memberships, streaks and yields, the greatest change
@@ -114,20 +114,20 @@ pub(crate) enum Command {
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
     /// Say what looks wrong with the served market: what to look at, and what to do next
     ///
     /// Exits with 0 when nothing does, with 4 when something does.
-    Audit(Output),
+    Audit(OutputArgs),
     /// List the numbers in the rules that `rebuild --rule` can change: name, default, range, meaning
-    Rules(Output),
+    Rules(OutputArgs),
     /// Serve a generation, once its differences were looked at
     Promote {
         #[command(flatten)]
         args: PromoteArgs,
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
     /// Serve the generation that was served before
     Rollback {
@@ -135,7 +135,7 @@ pub(crate) enum Command {
         #[arg(long)]
         stale_ok: bool,
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
     /// Remove a generation that is not served
     Drop { generation: i32 },
@@ -155,7 +155,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Output {
+pub(crate) struct OutputArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -164,40 +164,40 @@ pub(crate) struct Output {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// Show the policy
-    List(Output),
+    List(OutputArgs),
     /// Rank a source for a kind and date range; the lower rank wins
     ///
     /// Says which securities change. The served tables stay as they are: the next generation follows the change
     /// (projector rebuild, diff, promote), unless it is asked for now.
     Set {
         #[command(flatten)]
-        line: PolicyLine,
+        line: PolicyRuleArgs,
         #[arg(long)]
         rank: i32,
         /// Take a source of which nothing was loaded yet
         #[arg(long)]
         unknown_ok: bool,
         #[command(flatten)]
-        taking: Taking,
+        taking: ApplyMode,
     },
     /// Remove a line; like a new one, that waits for the next generation unless it is asked for now
     Remove {
         #[command(flatten)]
-        line: PolicyLine,
+        line: PolicyRuleArgs,
         #[command(flatten)]
-        taking: Taking,
+        taking: ApplyMode,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetterCommand {
     /// List what is held
-    List(Output),
+    List(OutputArgs),
     /// Show the letters of one message, whole
     Show {
         sequence: i64,
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
     /// Apply held letters again, of one message or all of them
     Retry {

@@ -14,25 +14,25 @@ use telemetry::listener::MetricsSettings;
 use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
-use crate::backup::{self, KeepError, RestoreArgs};
-use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, Output, PolicyCommand};
-use crate::cli::status::status;
-use crate::daemon::run::run;
+use crate::backup::{self, BackupError, RestoreArgs};
+use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, OutputArgs, PolicyCommand};
+use crate::cli::status::print_status;
+use crate::daemon::run::run_projector;
 use crate::error::RunError;
 use crate::generations::promote;
-use crate::generations::rebuild::rebuild;
-use crate::monitoring::metrics::Metrics;
-use crate::monitoring::poller::look;
+use crate::generations::rebuild::rebuild_generation;
+use crate::monitoring::metrics::ProjectorMetrics;
+use crate::monitoring::poller::poll_gauges;
 use crate::policy::PolicyChange;
-use crate::quarantine::quarantine;
-use crate::review::audit::audit;
+use crate::quarantine::run_quarantine;
+use crate::review::audit::audit_served;
 use crate::review::diff;
-use crate::review::explain::{Asked, explain};
+use crate::review::explain::{ExplainRequest, explain_security};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
 /// Exit code of an audit, or a restore, that found something to look at.
-const LOOK: u8 = 4;
+const EXIT_FINDINGS: u8 = 4;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(execute(arguments)) {
+    match runtime.block_on(run_command(arguments)) {
         Ok(code) => code,
         Err(error) => {
             tracing::error!("{error:#}");
@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
+async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let database = arguments.database;
     match arguments.command {
         Command::Migrate(benchmark) => {
@@ -64,60 +64,69 @@ async fn execute(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Run { until_caught_up, applying, metrics } => {
             let settings = ProjectorSettings::new(database, applying);
-            follow(&settings, until_caught_up, metrics).await?;
+            run_daemon(&settings, until_caught_up, metrics).await?;
         }
-        Command::Health(args) => return health(args).await,
-        Command::Status { stream, output } => status(&database, &stream, output.json).await?,
+        Command::Health(args) => return check_health(args).await,
+        Command::Status { stream, output } => print_status(&database, &stream, output.json).await?,
         Command::Rebuild { args, applying } => {
             let settings = ProjectorSettings::new(database, applying);
-            let generation = rebuild(&settings, &args, Shutdown::listen()?).await?;
+            let generation = rebuild_generation(&settings, &args, Shutdown::listen()?).await?;
             if args.json {
-                report::json(&serde_json::json!({ "generation": generation }))?;
+                report::print_json(&serde_json::json!({ "generation": generation }))?;
             }
         }
         Command::Diff(args) => {
-            let found = diff::diff(&database, &args, Shutdown::listen()?).await?;
-            if args.json { report::json(&found)? } else { diff::print(&found, &args) }
+            let found = diff::compare_generations(&database, &args, Shutdown::listen()?).await?;
+            if args.json { report::print_json(&found)? } else { diff::print_diff(&found, &args) }
         }
         Command::Backup { args, applying } => {
-            let kept = backup::backup(&ProjectorSettings::new(database, applying), &args).await?;
-            if args.json { report::json(&kept)? } else { report::say(&kept.text()) }
+            let report_of_backup =
+                backup::create_backup(&ProjectorSettings::new(database, applying), &args).await?;
+            if args.json {
+                report::print_json(&report_of_backup)?
+            } else {
+                report::print_line(&report_of_backup.summary())
+            }
         }
         Command::Restore { args, applying } => {
-            return restored(&ProjectorSettings::new(database, applying), &args).await;
+            return run_restore(&ProjectorSettings::new(database, applying), &args).await;
         }
         #[cfg(feature = "parquet")]
         Command::Export(args) => {
-            let manifest = crate::export::export(&database, &args, Shutdown::listen()?).await?;
-            if args.json { report::json(&manifest)? } else { crate::export::print(&manifest, &args.parquet) }
+            let manifest = crate::export::export_generation(&database, &args, Shutdown::listen()?).await?;
+            if args.json {
+                report::print_json(&manifest)?
+            } else {
+                crate::export::print_manifest(&manifest, &args.parquet)
+            }
         }
-        Command::Audit(output) => return audited(&database, &output).await,
+        Command::Audit(output) => return run_audit(&database, &output).await,
         Command::Rules(output) => {
             let parameters = market::measure::Rules::PARAMETERS;
-            if output.json { report::json(&parameters)? } else { report::rules(parameters) }
+            if output.json { report::print_json(&parameters)? } else { report::print_rules(parameters) }
         }
-        command => steer(&database, command).await?,
+        command => run_database_command(&database, command).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Follows the log, and tells about it where somebody may ask.
-async fn follow(
+async fn run_daemon(
     settings: &ProjectorSettings,
     until_caught_up: bool,
-    told_at: MetricsSettings,
+    metrics_settings: MetricsSettings,
 ) -> anyhow::Result<()> {
-    let (metrics, shutdown) = (Arc::new(Metrics::new()?), Shutdown::listen()?);
-    let following = run(settings, until_caught_up, &metrics, shutdown);
-    let Some(listener) = told_at.bind().await? else { return Ok(following.await?) };
+    let (metrics, shutdown) = (Arc::new(ProjectorMetrics::new()?), Shutdown::listen()?);
+    let following = run_projector(settings, until_caught_up, &metrics, shutdown);
+    let Some(listener) = metrics_settings.bind().await? else { return Ok(following.await?) };
     tokio::select! {
         ended = following => Ok(ended?),
         never = listener.serve(Arc::clone(&metrics)) => match never {},
-        never = look(settings, &metrics) => match never {},
+        never = poll_gauges(settings, &metrics) => match never {},
     }
 }
 
-async fn health(args: HealthArgs) -> anyhow::Result<ExitCode> {
+async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
     let address = args.address.or(args.metrics.metrics_listen).context(
         "cannot ask for health: no address is set\n\
          set METRICS_LISTEN or --address to the metrics address of the running projector, such as 127.0.0.1:9465",
@@ -125,34 +134,34 @@ async fn health(args: HealthArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(telemetry::health_check::check(address, "/health").await))
 }
 
-async fn restored(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {
-    let restored = backup::restore(settings, args, Shutdown::listen()?).await?;
+async fn run_restore(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {
+    let restored = backup::restore_backup(settings, args, Shutdown::listen()?).await?;
     if args.json {
-        report::json(&restored)?
+        report::print_json(&restored)?
     } else {
-        report::say(&restored.text())
+        report::print_line(&restored.summary())
     }
-    Ok(if restored.is_same() { ExitCode::SUCCESS } else { ExitCode::from(LOOK) })
+    Ok(if restored.is_identical() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
-async fn audited(database: &DatabaseArgs, output: &Output) -> anyhow::Result<ExitCode> {
+async fn run_audit(database: &DatabaseArgs, output: &OutputArgs) -> anyhow::Result<ExitCode> {
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    let found = audit(&mut client).await?;
+    let found = audit_served(&mut client).await?;
     if output.json {
-        report::json(&found)?
+        report::print_json(&found)?
     } else {
-        report::audit(&found)
+        report::print_audit(&found)
     }
-    Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(LOOK) })
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
 /// The commands that need nothing but one connection.
-async fn steer(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> {
+async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> {
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     match command {
         Command::List(output) => {
-            let listed = promote::list(&client).await?;
-            if output.json { report::json(&listed)? } else { report::generations(&listed) }
+            let listed = promote::list_generations(&client).await?;
+            if output.json { report::print_json(&listed)? } else { report::print_generations(&listed) }
         }
         Command::Explain { symbol, metric, generation, date, output } => {
             let metric = metric.as_deref();
@@ -160,26 +169,28 @@ async fn steer(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> 
                 date.is_none() || metric == Some("price"),
                 "--date tells of a price: projector explain {symbol} price --date DATE"
             );
-            let found = explain(&mut client, &symbol, &Asked { metric, session: date, generation }).await?;
-            if output.json { report::json(&found)? } else { report::explanation(&found) }
+            let found =
+                explain_security(&mut client, &symbol, &ExplainRequest { metric, session: date, generation })
+                    .await?;
+            if output.json { report::print_json(&found)? } else { report::print_explanation(&found) }
         }
         Command::Promote { args, output } => {
-            let switched = promote::promote(&mut client, &args).await?;
-            if output.json { report::json(&switched)? } else { report::switched(&switched) }
+            let switched = promote::promote_generation(&mut client, &args).await?;
+            if output.json { report::print_json(&switched)? } else { report::print_switchover(&switched) }
         }
         Command::Rollback { stale_ok, output } => {
-            let switched = promote::rollback(&mut client, stale_ok).await?;
-            if output.json { report::json(&switched)? } else { report::switched(&switched) }
+            let switched = promote::rollback_generation(&mut client, stale_ok).await?;
+            if output.json { report::print_json(&switched)? } else { report::print_switchover(&switched) }
         }
         Command::Drop { generation } => {
             promote::drop_generation(&mut client, generation).await?;
-            report::say(&format!("generation {generation} is gone"));
+            report::print_line(&format!("generation {generation} is gone"));
         }
-        Command::Pause => promote::pause(&client, true).await?,
-        Command::Resume => promote::pause(&client, false).await?,
-        Command::Policy(command) => policy_command(&mut client, command).await?,
-        Command::Quarantine(command) => quarantine(&mut client, command).await?,
-        Command::DeadLetters(command) => dead_letter_command(database, &client, command).await?,
+        Command::Pause => promote::set_paused(&client, true).await?,
+        Command::Resume => promote::set_paused(&client, false).await?,
+        Command::Policy(command) => run_policy_command(&mut client, command).await?,
+        Command::Quarantine(command) => run_quarantine(&mut client, command).await?,
+        Command::DeadLetters(command) => run_dead_letter_command(database, &client, command).await?,
         Command::Migrate(_)
         | Command::Run { .. }
         | Command::Health(_)
@@ -196,62 +207,64 @@ async fn steer(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::Result<()> {
+async fn run_policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::Result<()> {
     match command {
         PolicyCommand::List(output) => {
-            let found = policy::list(client).await?;
+            let found = policy::list_rules(client).await?;
             if output.json {
-                return report::json(&found);
+                return report::print_json(&found);
             }
-            report::policy(&found);
+            report::print_policy(&found);
             Ok(())
         }
         PolicyCommand::Set { line, rank, unknown_ok, taking } => {
-            let change = policy::set(client, &line, rank, unknown_ok, &taking).await?;
-            policy_changed(&change, taking.json)
+            let change = policy::set_rank(client, &line, rank, unknown_ok, &taking).await?;
+            print_policy_change(&change, taking.json)
         }
         PolicyCommand::Remove { line, taking } => {
-            let change = policy::remove(client, &line, &taking).await?;
-            policy_changed(&change, taking.json)
+            let change = policy::remove_rule(client, &line, &taking).await?;
+            print_policy_change(&change, taking.json)
         }
     }
 }
 
-fn policy_changed(change: &PolicyChange, json: bool) -> anyhow::Result<()> {
+fn print_policy_change(change: &PolicyChange, json: bool) -> anyhow::Result<()> {
     if json {
-        report::json(change)?
+        report::print_json(change)?
     } else {
-        report::policy_change(change)
+        report::print_policy_change(change)
     }
     Ok(())
 }
 
-async fn dead_letter_command(
+async fn run_dead_letter_command(
     database: &DatabaseArgs,
     client: &Client,
     command: DeadLetterCommand,
 ) -> anyhow::Result<()> {
     let (letters, whole, json) = match command {
-        DeadLetterCommand::List(output) => (dead_letters::list(client, None).await?, false, output.json),
+        DeadLetterCommand::List(output) => {
+            (dead_letters::list_dead_letters(client, None).await?, false, output.json)
+        }
         DeadLetterCommand::Show { sequence, output } => {
-            (dead_letters::list(client, Some(sequence)).await?, true, output.json)
+            (dead_letters::list_dead_letters(client, Some(sequence)).await?, true, output.json)
         }
         DeadLetterCommand::Discard { sequence, item } => {
-            let found = dead_letters::discard(client, sequence, item).await?;
+            let found = dead_letters::discard_dead_letter(client, sequence, item).await?;
             anyhow::ensure!(found, "no letter {sequence}/{item} is held; see: projector dead-letters list");
             return Ok(());
         }
         DeadLetterCommand::Retry { sequence, stream } => {
-            let mut held = dead_letters::list(client, sequence).await?;
+            let mut held = dead_letters::list_dead_letters(client, sequence).await?;
             held.retain(|letter| letter.status == "held");
-            let applied = retry::retry(database, &stream, &held).await?;
-            report::say(&format!("{applied} of {} letters were applied", held.len()));
+            let applied = retry::retry_dead_letters(database, &stream, &held).await?;
+            report::print_line(&format!("{applied} of {} letters were applied", held.len()));
             return Ok(());
         }
         DeadLetterCommand::Export { stream } => {
-            let held = dead_letters::list(client, None).await?;
-            let (records, unreadable) = retry::export(&stream, &held).await?;
-            records.iter().for_each(|record| report::say(&record.to_string()));
+            let held = dead_letters::list_dead_letters(client, None).await?;
+            let (records, unreadable) = retry::export_rows(&stream, &held).await?;
+            records.iter().for_each(|record| report::print_line(&record.to_string()));
             for letter in unreadable {
                 tracing::warn!(
                     sequence = letter.sequence,
@@ -263,14 +276,14 @@ async fn dead_letter_command(
         }
     };
     if json {
-        return report::json(&letters);
+        return report::print_json(&letters);
     }
-    report::dead_letters(&letters, whole);
+    report::print_dead_letters(&letters, whole);
     Ok(())
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    if error.downcast_ref::<KeepError>().is_some_and(KeepError::is_unreachable) {
+    if error.downcast_ref::<BackupError>().is_some_and(BackupError::is_unreachable) {
         return 3;
     }
     match (error.downcast_ref::<RunError>(), error.downcast_ref::<DbError>()) {

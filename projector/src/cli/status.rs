@@ -16,7 +16,7 @@ const STATUS: &str = include_str!("../../queries/status.sql");
 const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 
 #[derive(Debug, Serialize)]
-struct Status {
+struct StatusReport {
     fact_set: String,
     checkpoint: i64,
     log_last_sequence: Option<u64>,
@@ -29,11 +29,11 @@ struct Status {
     /// What the facts take on disk, indexes included.
     facts_bytes: i64,
     active_generation: i32,
-    generations: Vec<Generation>,
+    generations: Vec<GenerationStatus>,
 }
 
 #[derive(Debug, Serialize)]
-struct Generation {
+struct GenerationStatus {
     id: i32,
     state: String,
     method_version: String,
@@ -44,19 +44,23 @@ struct Generation {
 }
 
 /// Prints the status.
-pub async fn status(database: &DatabaseArgs, stream: &StreamSettings, json: bool) -> anyhow::Result<()> {
+pub async fn print_status(
+    database: &DatabaseArgs,
+    stream: &StreamSettings,
+    json: bool,
+) -> anyhow::Result<()> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_one(STATUS, &[]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
     let applied = Sequence::try_from(checkpoint)?;
-    let log = match log_info(stream).await {
+    let log = match load_stream_info(stream).await {
         Ok(info) => Some(info),
         Err(error) => {
             tracing::warn!(error = %error_chain(error.as_ref()), "the log does not answer");
             None
         }
     };
-    let mut status = Status {
+    let mut status = StatusReport {
         fact_set: row.try_get("name")?,
         checkpoint,
         log_last_sequence: log.as_ref().map(|log| log.state.last_sequence),
@@ -65,7 +69,7 @@ pub async fn status(database: &DatabaseArgs, stream: &StreamSettings, json: bool
         holder: row.try_get("holder")?,
         halted: row.try_get("halted")?,
         dead_letters: row.try_get("dead_letters")?,
-        facts_bytes: schema_bytes(&client, row.try_get("name")?).await?,
+        facts_bytes: load_schema_bytes(&client, row.try_get("name")?).await?,
         active_generation: row.try_get("active")?,
         generations: Vec::new(),
     };
@@ -74,34 +78,34 @@ pub async fn status(database: &DatabaseArgs, stream: &StreamSettings, json: bool
         let version = client
             .query_one(&format!("select sequence, as_of from {}.version", db::generation_schema(id)), &[])
             .await?;
-        status.generations.push(Generation {
+        status.generations.push(GenerationStatus {
             id,
             state: row.try_get("state")?,
             method_version: row.try_get("method_version")?,
             sequence: version.try_get("sequence")?,
             as_of: version.try_get("as_of")?,
-            bytes: schema_bytes(&client, &db::generation_schema(id)).await?,
+            bytes: load_schema_bytes(&client, &db::generation_schema(id)).await?,
         });
     }
     if json {
         outln!("{}", serde_json::to_string_pretty(&status)?);
     } else {
-        print(&status);
+        print_text(&status);
     }
     Ok(())
 }
 
-async fn schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64> {
+async fn load_schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64> {
     Ok(client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?)
 }
 
-async fn log_info(settings: &StreamSettings) -> anyhow::Result<Info> {
+async fn load_stream_info(settings: &StreamSettings) -> anyhow::Result<Info> {
     let context = settings.connect("projector-status").await?;
     let stream = settings.existing(&context).await?;
     Ok(stream.cached_info().clone())
 }
 
-fn print(status: &Status) {
+fn print_text(status: &StatusReport) {
     let lag =
         status.lag_events.map_or("unknown (NATS does not answer)".to_owned(), |lag| format!("{lag} events"));
     let size = |bytes: i64| format!("{:.1} MB", bytes as f64 / 1e6);

@@ -33,7 +33,7 @@ pub struct Lease {
 }
 
 /// Tries to take the lease; `None` while another instance holds it.
-pub async fn acquire(
+pub async fn acquire_lease(
     client: &Client,
     fact_set: &str,
     holder: &str,
@@ -53,7 +53,7 @@ pub async fn acquire(
 }
 
 /// Locks the fact set for the transaction; [`RunError::Lost`] when the epoch is no longer the lease's.
-pub async fn confirm(transaction: &Transaction<'_>, lease: &Lease) -> Result<(), RunError> {
+pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Result<(), RunError> {
     let row = transaction.query_one(CONFIRM, &[&lease.fact_set]).await?;
     let epoch: i64 = row.try_get(0)?;
     if epoch != lease.epoch {
@@ -63,13 +63,13 @@ pub async fn confirm(transaction: &Transaction<'_>, lease: &Lease) -> Result<(),
 }
 
 /// Gives the lease back, so that a stand-by need not wait for its end.
-pub async fn release(client: &Client, lease: &Lease) -> Result<(), DbError> {
+pub async fn release_lease(client: &Client, lease: &Lease) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch]).await?;
     Ok(())
 }
 
 /// Renews the lease on its own connection until `stop`; cancels `lost` when it is gone.
-pub async fn keep(
+pub async fn renew_lease(
     config: Config,
     lease: Lease,
     length: Duration,

@@ -1,5 +1,5 @@
 //! The projector daemon: lease, consumer loop and transaction writer.
 
+pub(crate) mod batch_writer;
 pub mod lease;
 pub mod run;
-pub(crate) mod writer;

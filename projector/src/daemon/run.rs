@@ -24,12 +24,12 @@ use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-use crate::apply::consumer::{Batch, LogReader};
+use crate::apply::consumer::{LogReader, MessageBatch};
 use crate::apply::message::message_id;
+use crate::daemon::batch_writer::BatchWriter;
 use crate::daemon::lease::{self, Lease};
-use crate::daemon::writer::Writer;
 use crate::error::{ConsumeError, LeaseLost, RunError};
-use crate::monitoring::metrics::Metrics;
+use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const STAGING: &str = include_str!("../../queries/staging.sql");
@@ -38,31 +38,33 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-const LOST_FOOTING: &str = "the projector lost its footing; it goes on from the checkpoint";
-const NO_ROOM: &str =
+const RETRYING: &str = "the projector lost its footing; it goes on from the checkpoint";
+const DISK_FULL: &str =
     "Postgres has no room: make room where its data is; the projector goes on from the checkpoint by itself";
 /// How often pauses and policy changes are looked for while the log is quiet.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Follows the log for every fact set that a generation of these rules is derived from, until asked to stop; with
 /// `until_caught_up`, until the log's end at start is served.
-pub async fn run(
+pub async fn run_projector(
     settings: &ProjectorSettings,
     until_caught_up: bool,
-    metrics: &Arc<Metrics>,
+    metrics: &Arc<ProjectorMetrics>,
     shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let mut sessions = FuturesUnordered::new();
     let mut followed: HashSet<String> = HashSet::new();
-    let goal = if until_caught_up { Goal::CaughtUp } else { Goal::Follow };
+    let mode = if until_caught_up { RunMode::CatchUp } else { RunMode::Follow };
     if let Err(error) = warn_of_older_method(settings).await {
         tracing::warn!("what is served cannot be looked up: {error}");
     }
     loop {
-        for fact_set in fact_sets(settings).await.unwrap_or_else(|_| vec![LIVE_FACTS.to_owned()]) {
+        for fact_set in load_fact_sets(settings).await.unwrap_or_else(|_| vec![LIVE_FACTS.to_owned()]) {
             if followed.insert(fact_set.clone()) {
                 let (settings, shutdown, metrics) = (settings.clone(), shutdown.clone(), Arc::clone(metrics));
-                sessions.push(async move { follow(&settings, &fact_set, goal, &metrics, shutdown).await });
+                sessions.push(async move {
+                    follow_fact_set(&settings, &fact_set, mode, &metrics, shutdown).await
+                });
             }
         }
         tokio::select! {
@@ -78,18 +80,22 @@ pub async fn run(
 }
 
 /// Applies the log to a fact set of its own up to its end (or the fact set's own end); nothing is derived.
-pub async fn fold(settings: &ProjectorSettings, fact_set: &str, shutdown: Shutdown) -> Result<(), RunError> {
-    follow(settings, fact_set, Goal::CaughtUp, &Metrics::new()?, shutdown).await
+pub async fn apply_log(
+    settings: &ProjectorSettings,
+    fact_set: &str,
+    shutdown: Shutdown,
+) -> Result<(), RunError> {
+    follow_fact_set(settings, fact_set, RunMode::CatchUp, &ProjectorMetrics::new()?, shutdown).await
 }
 
 /// When a session ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Goal {
+enum RunMode {
     Follow,
-    CaughtUp,
+    CatchUp,
 }
 
-async fn fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, RunError> {
+async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, RunError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let rows = client.query(FACT_SETS, &[&METHOD_VERSION]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
@@ -109,17 +115,17 @@ async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbErro
 }
 
 /// Sessions one after the other, with back-off after transient failures.
-async fn follow(
+async fn follow_fact_set(
     settings: &ProjectorSettings,
     fact_set: &str,
-    goal: Goal,
-    metrics: &Metrics,
+    mode: RunMode,
+    metrics: &ProjectorMetrics,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
-    let mut backoff = retries();
+    let mut backoff = retry_delays();
     loop {
         let started = tokio::time::Instant::now();
-        let error = match session(settings, fact_set, goal, metrics, shutdown.clone()).await {
+        let error = match run_session(settings, fact_set, mode, metrics, shutdown.clone()).await {
             Ok(()) => return Ok(()),
             Err(error) => error,
         };
@@ -127,18 +133,18 @@ async fn follow(
             record_halt(settings, fact_set, &reason).await;
             return Err(error);
         }
-        metrics.unwell(fact_set, error_chain(&error));
+        metrics.set_failing(fact_set, error_chain(&error));
         if started.elapsed() > Duration::from_secs(30) {
-            backoff = retries();
+            backoff = retry_delays();
         }
         let pause = backoff.next().unwrap_or(Duration::from_secs(5));
-        let advice = if db::is_for_room(&error) { NO_ROOM } else { LOST_FOOTING };
+        let advice = if db::is_for_room(&error) { DISK_FULL } else { RETRYING };
         tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "{advice}");
         tokio::select! { () = shutdown.wait() => return Ok(()), () = tokio::time::sleep(pause) => {} }
     }
 }
 
-fn retries() -> impl Iterator<Item = Duration> {
+fn retry_delays() -> impl Iterator<Item = Duration> {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(200))
         .with_max_delay(Duration::from_secs(5))
@@ -148,34 +154,34 @@ fn retries() -> impl Iterator<Item = Duration> {
 }
 
 /// One connection's worth of work under one lease.
-async fn session(
+async fn run_session(
     settings: &ProjectorSettings,
     fact_set: &str,
-    goal: Goal,
-    metrics: &Metrics,
+    mode: RunMode,
+    metrics: &ProjectorMetrics,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let config = settings.projector_config(fact_set)?;
     let mut client = db::connect(&config).await?;
     db::refuse_newer(&client).await?;
-    let holder = format!("{}@{}", std::process::id(), hostname());
-    metrics.lease(fact_set, false);
+    let holder = format!("{}@{}", std::process::id(), read_hostname());
+    metrics.set_lease_held(fact_set, false);
     let waiting = wait_for_lease(&client, fact_set, settings, &holder, metrics, &mut shutdown);
     let Some(lease) = waiting.await? else {
         return Ok(());
     };
     tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.number(), "holding the lease");
-    metrics.lease(fact_set, true);
+    metrics.set_lease_held(fact_set, true);
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
-    tokio::spawn(lease::keep(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
+    tokio::spawn(lease::renew_lease(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
     let outcome = tokio::select! {
-        outcome = work(settings, &mut client, &lease, goal, metrics, shutdown) => outcome,
+        outcome = apply_batches(settings, &mut client, &lease, mode, metrics, shutdown) => outcome,
         () = lost.cancelled() => Err(LeaseLost { fact_set: lease.fact_set.clone() }.into()),
     };
     stop.cancel();
-    metrics.lease(fact_set, false);
+    metrics.set_lease_held(fact_set, false);
     if !client.is_closed() && !lost.is_cancelled() {
-        lease::release(&client, &lease).await?;
+        lease::release_lease(&client, &lease).await?;
     }
     outcome
 }
@@ -185,15 +191,15 @@ async fn wait_for_lease(
     fact_set: &str,
     settings: &ProjectorSettings,
     holder: &str,
-    metrics: &Metrics,
+    metrics: &ProjectorMetrics,
     shutdown: &mut Shutdown,
 ) -> Result<Option<Lease>, RunError> {
     let mut announced = false;
     loop {
-        if let Some(lease) = lease::acquire(client, fact_set, holder, settings.lease()).await? {
+        if let Some(lease) = lease::acquire_lease(client, fact_set, holder, settings.lease()).await? {
             return Ok(Some(lease));
         }
-        metrics.well(fact_set);
+        metrics.set_healthy(fact_set);
         if !std::mem::replace(&mut announced, true) {
             tracing::info!("another projector holds the lease; standing by");
         }
@@ -201,12 +207,12 @@ async fn wait_for_lease(
     }
 }
 
-async fn work(
+async fn apply_batches(
     settings: &ProjectorSettings,
     client: &mut Client,
     lease: &Lease,
-    goal: Goal,
-    metrics: &Metrics,
+    mode: RunMode,
+    metrics: &ProjectorMetrics,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
@@ -217,68 +223,68 @@ async fn work(
     };
     let genesis = check_log(&stream, lease)?;
     client.batch_execute(STAGING).await?;
-    let until = until_sequence(client, &lease.fact_set).await?;
+    let until = load_end_sequence(client, &lease.fact_set).await?;
     let last = Sequence::try_from(stream.cached_info().state.last_sequence)?;
     let last = until.map_or(last, |until| until.min(last));
     // A session that follows the log has no end but its fact set's.
-    let end = if goal == Goal::CaughtUp { Some(last) } else { until };
+    let end = if mode == RunMode::CatchUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let mut writer =
-        Writer::new(lease.clone(), genesis, settings.lease(), facts, settings.resident(), metrics);
+        BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, settings.fact_cache(), metrics);
     let mut sequence = lease.checkpoint;
     // Dirty symbols of an earlier life are served before anything new.
     let pending = last.number().saturating_sub(sequence.number());
-    writer.write(client, &Batch { pending, ..Batch::default() }, sequence).await?;
+    writer.write_batch(client, &MessageBatch { pending, ..MessageBatch::default() }, sequence).await?;
     let mut reader = LogReader::open(&stream, sequence, settings.batch_bytes).await?;
-    let (mut message, mut connects) = (lease.message.clone(), connected(&context));
+    let (mut message, mut connects) = (lease.message.clone(), connect_count(&context));
     check_position(&stream, sequence, message.as_deref()).await?;
     loop {
         if end.is_some_and(|end| sequence >= end) {
             return Ok(());
         }
-        let paused = writer.follow_requests(client, sequence).await?;
+        let paused = writer.derive_on_request(client, sequence).await?;
         if paused || reader.is_delivering() {
-            metrics.well(&lease.fact_set);
+            metrics.set_healthy(&lease.fact_set);
         } else {
             let next = reader.next_number();
-            metrics.unwell(&lease.fact_set, format!("message {next} of the log is not delivered"));
+            metrics.set_failing(&lease.fact_set, format!("message {next} of the log is not delivered"));
         }
         tokio::select! {
             () = shutdown.wait() => return Ok(()),
-            () = tokio::time::sleep(CHECK_EVERY) => {
+            () = tokio::time::sleep(CHECK_INTERVAL) => {
                 if paused {
-                    reader.rest();
+                    reader.reset_stall_timeout();
                 } else {
                     reader.check_delivery(&stream).await?;
                 }
             }
             batch = reader.next_batch(), if !paused => {
-                let batch = batch?.until(end);
-                metrics.well(&lease.fact_set);
+                let batch = batch?.truncate_after(end);
+                metrics.set_healthy(&lease.fact_set);
                 // A server that came back may have lost the log's end and numbered new messages the same.
-                if std::mem::replace(&mut connects, connected(&context)) != connects {
+                if std::mem::replace(&mut connects, connect_count(&context)) != connects {
                     check_position(&stream, sequence, message.as_deref()).await?;
                 }
                 if let Some(last) = batch.messages.last() {
                     (sequence, message) = (last.sequence, Some(last.id()));
                 }
                 failpoint!("projector.read");
-                let span = span(&batch, sequence);
-                read_while(writer.write(client, &batch, sequence).instrument(span), &mut reader).await?;
+                let span = batch_span(&batch, sequence);
+                write_and_read_ahead(writer.write_batch(client, &batch, sequence).instrument(span), &mut reader).await?;
             }
         }
     }
 }
 
 /// A batch, from its facts to the commit of what was derived of them.
-fn span(batch: &Batch, sequence: Sequence) -> Span {
+fn batch_span(batch: &MessageBatch, sequence: Sequence) -> Span {
     // Collectors have no unsigned numbers.
     let (sequence, messages) = (sequence.bigint(), i64::try_from(batch.messages.len()).ok());
     tracing::info_span!(target: SPAN_TARGET, "batch", otel.kind = "consumer", sequence, messages)
 }
 
 /// Reads the next batch as far as that gets while this one is written: what comes meanwhile is one batch.
-async fn read_while(
+async fn write_and_read_ahead(
     writing: impl Future<Output = Result<(), RunError>>,
     reader: &mut LogReader,
 ) -> Result<(), RunError> {
@@ -292,7 +298,7 @@ async fn read_while(
 }
 
 /// The end of a fact set that is frozen for study; the log has no such end.
-async fn until_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
+async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
     let until: Option<i64> = client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?;
     Ok(until.map(Sequence::try_from).transpose()?)
 }
@@ -326,7 +332,7 @@ fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
 }
 
 /// How often the server was connected to.
-fn connected(context: &Context) -> u64 {
+fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
@@ -358,7 +364,7 @@ async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str)
     }
 }
 
-fn hostname() -> String {
+fn read_hostname() -> String {
     std::fs::read_to_string("/etc/hostname")
         .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
 }

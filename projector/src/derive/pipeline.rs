@@ -16,44 +16,44 @@ use telemetry::failpoint;
 use tokio::sync::mpsc;
 use tokio_postgres::GenericClient;
 
-use crate::derive::input::{Known, MarketNow, Subject};
+use crate::derive::input::{DerivationInput, GenerationCache, MarketContext};
 use crate::error::DeriveError;
-use crate::facts::fact_cache::Resident;
-use crate::write::changes::Change;
-use crate::write::encoded_security::Built;
-use crate::write::fingerprints::{HASHES, Served, load_served};
+use crate::facts::fact_cache::FactCache;
+use crate::write::encoded_security::EncodedSecurity;
+use crate::write::fingerprints::{HASHER, PublishedFingerprints, load_fingerprints};
 use crate::write::journal::Journal;
-use crate::write::prepared_statements::Statements;
+use crate::write::journal::RowChange;
+use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
 /// Securities derived and written at a time: five such chunks are in memory at most, one in each stage and between two.
-pub(crate) const CHUNK: usize = 128;
+pub(crate) const CHUNK_SECURITIES: usize = 128;
 /// Chunks that wait for a stage.
-const WAITING: usize = 1;
+const QUEUE_DEPTH: usize = 1;
 
 /// Securities about to be derived.
-struct Chunk {
-    subjects: Vec<Subject>,
+struct InputChunk {
+    subjects: Vec<DerivationInput>,
     facts: FactsBySymbol,
 }
 
 /// Securities about to be written.
-struct Derived {
-    built: Vec<(Subject, Built)>,
+struct DerivedChunk {
+    built: Vec<(DerivationInput, EncodedSecurity)>,
     facts: FactsBySymbol,
 }
 
 /// What is remembered of a generation.
-struct Remembered<'a> {
-    known: &'a mut Known,
-    resident: &'a mut Resident,
+struct Caches<'a> {
+    generation: &'a mut GenerationCache,
+    facts: &'a mut FactCache,
 }
 
 /// The same, for the stages that a chunk goes through.
-struct Shared<'a>(Mutex<Remembered<'a>>);
+struct SharedCaches<'a>(Mutex<Caches<'a>>);
 
-impl<'a> Shared<'a> {
-    fn lock(&self) -> MutexGuard<'_, Remembered<'a>> {
+impl<'a> SharedCaches<'a> {
+    fn lock(&self) -> MutexGuard<'_, Caches<'a>> {
         // Whoever panics with it takes the derivation along, and with that all that is remembered.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,21 +61,21 @@ impl<'a> Shared<'a> {
 
 /// Derives securities in the transaction; `reader` sees the same facts, and the read tables as they were.
 pub(crate) async fn derive_all(
-    statements: &Statements<'_>,
+    statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
     journal: &Journal,
     identities: &[&Identity],
-    market: &Arc<MarketNow>,
-    known: &mut Known,
-    resident: &mut Resident,
-) -> Result<Vec<Change>, DeriveError> {
-    let remembered = Shared(Mutex::new(Remembered { known, resident }));
-    let (loaded, mut to_derive) = mpsc::channel(WAITING);
-    let (derived, mut to_write) = mpsc::channel(WAITING);
+    market: &Arc<MarketContext>,
+    generation: &mut GenerationCache,
+    facts: &mut FactCache,
+) -> Result<Vec<RowChange>, DeriveError> {
+    let caches = SharedCaches(Mutex::new(Caches { generation, facts }));
+    let (loaded, mut to_derive) = mpsc::channel(QUEUE_DEPTH);
+    let (derived, mut to_write) = mpsc::channel(QUEUE_DEPTH);
     let loading = async {
         let loaded = loaded;
-        for identities in identities.chunks(CHUNK) {
-            let chunk = load(reader, identities, market, &remembered).await?;
+        for identities in identities.chunks(CHUNK_SECURITIES) {
+            let chunk = load_chunk(reader, identities, market, &caches).await?;
             // Nobody takes it where another stage has failed.
             let _ = loaded.send(chunk).await;
         }
@@ -84,8 +84,8 @@ pub(crate) async fn derive_all(
     let deriving = async {
         let derived = derived;
         while let Some(chunk) = to_derive.recv().await {
-            let (chunk, unclear) = derive_chunk(reader, chunk, market).await?;
-            remembered.lock().known.whole.extend(unclear);
+            let (chunk, incomplete) = derive_chunk(reader, chunk, market).await?;
+            caches.lock().generation.full_bars.extend(incomplete);
             let _ = derived.send(chunk).await;
         }
         Ok::<_, DeriveError>(())
@@ -93,8 +93,8 @@ pub(crate) async fn derive_all(
     let writing = async {
         let mut changes = Vec::new();
         while let Some(chunk) = to_write.recv().await {
-            changes.extend(write(statements, journal, &chunk).await?);
-            chunk.keep(&mut remembered.lock())?;
+            changes.extend(write_chunk(statements, journal, &chunk).await?);
+            chunk.update_caches(&mut caches.lock())?;
         }
         Ok(changes)
     };
@@ -102,46 +102,46 @@ pub(crate) async fn derive_all(
     Ok(changes)
 }
 
-async fn load(
+async fn load_chunk(
     reader: &impl GenericClient,
     identities: &[&Identity],
-    market: &MarketNow,
-    remembered: &Shared<'_>,
-) -> Result<Chunk, DeriveError> {
-    let is_new = remembered.lock().known.is_new;
-    let is_unknown = |symbol: &&Symbol| !is_new && !remembered.lock().known.served.contains_key(*symbol);
+    market: &MarketContext,
+    caches: &SharedCaches<'_>,
+) -> Result<InputChunk, DeriveError> {
+    let is_new = caches.lock().generation.is_new;
+    let is_unknown = |symbol: &&Symbol| !is_new && !caches.lock().generation.served.contains_key(*symbol);
     let unknown = identities.iter().map(|identity| &identity.symbol).filter(is_unknown);
     let unknown: Vec<Symbol> = unknown.cloned().collect();
     let mut read = match unknown.is_empty() {
         true => HashMap::new(),
-        false => load_served(reader, &unknown).await?,
+        false => load_fingerprints(reader, &unknown).await?,
     };
     let subjects = identities.iter().map(|identity| {
-        let known = &mut remembered.lock().known;
+        let known = &mut caches.lock().generation;
         // It comes back as what is served then; after an error nothing is remembered at all.
         let served = known.served.remove(&identity.symbol);
-        Subject {
+        DerivationInput {
             identity: (*identity).clone(),
             served: served
                 .or_else(|| read.remove(&identity.symbol))
-                .unwrap_or_else(|| Served { is_new, ..Served::default() }),
-            closes: known.closes(identity, market),
+                .unwrap_or_else(|| PublishedFingerprints { is_new, ..PublishedFingerprints::default() }),
+            closes: known.close_only_years(identity, market),
         }
     });
-    let subjects: Vec<Subject> = subjects.collect();
-    let facts = facts_of(reader, &subjects, remembered).await?;
-    Ok(Chunk { subjects, facts })
+    let subjects: Vec<DerivationInput> = subjects.collect();
+    let facts = load_facts(reader, &subjects, caches).await?;
+    Ok(InputChunk { subjects, facts })
 }
 
 /// The facts of the securities' symbols, from memory where they are held.
-async fn facts_of(
+async fn load_facts(
     reader: &impl GenericClient,
-    subjects: &[Subject],
-    remembered: &Shared<'_>,
+    subjects: &[DerivationInput],
+    caches: &SharedCaches<'_>,
 ) -> Result<FactsBySymbol, DeriveError> {
     let (mut facts, mut missing) = (FactsBySymbol::new(), Vec::new());
     for symbol in symbols_of(subjects.iter().map(|subject| &subject.identity)) {
-        match remembered.lock().resident.get(symbol) {
+        match caches.lock().facts.get(symbol) {
             Some(held) => drop(facts.insert(symbol.to_owned(), Arc::clone(held))),
             None => missing.push(symbol),
         }
@@ -150,25 +150,26 @@ async fn facts_of(
         let of_missing = subjects
             .iter()
             .filter(|subject| missing.binary_search(&subject.identity.symbol.as_str()).is_ok());
-        let closes: Vec<ServedYear<'_>> = of_missing.flat_map(Subject::closes_served).collect();
+        let closes: Vec<ServedYear<'_>> =
+            of_missing.flat_map(DerivationInput::published_close_years).collect();
         facts.extend(fetch_facts_to_derive(reader, &missing, &closes).await?);
     }
     Ok(facts)
 }
 
-impl Derived {
+impl DerivedChunk {
     /// Remembers what was written, and keeps the facts it came from in memory.
-    fn keep(self, remembered: &mut Remembered<'_>) -> Result<(), DeriveError> {
-        let Derived { built, mut facts } = self;
-        let Remembered { known, resident } = remembered;
-        resident.heed(telemetry::memory::resident_bytes());
+    fn update_caches(self, caches: &mut Caches<'_>) -> Result<(), DeriveError> {
+        let DerivedChunk { built, facts: mut by_symbol } = self;
+        let Caches { generation, facts } = caches;
+        facts.observe_rss(telemetry::memory::resident_bytes());
         for (mut subject, mut built) in built {
-            known.sectors.put(&built.symbol, built.member.take());
-            subject.served = built.into_served(&subject.served)?;
-            if !resident.is_off() {
-                subject.keep_facts(&mut facts, resident)?;
+            generation.sectors.replace_member(&built.symbol, built.member.take());
+            subject.served = built.into_fingerprints(&subject.served)?;
+            if !facts.is_disabled() {
+                subject.cache_facts(&mut by_symbol, facts)?;
             }
-            known.served.insert(subject.identity.symbol, subject.served);
+            generation.served.insert(subject.identity.symbol, subject.served);
         }
         Ok(())
     }
@@ -178,14 +179,14 @@ impl Derived {
 /// it the next time too.
 async fn derive_chunk(
     reader: &impl GenericClient,
-    chunk: Chunk,
-    market: &Arc<MarketNow>,
-) -> Result<(Derived, Vec<Symbol>), DeriveError> {
-    let (mut derived, unclear) = on_all_cores(chunk, market).await?;
+    chunk: InputChunk,
+    market: &Arc<MarketContext>,
+) -> Result<(DerivedChunk, Vec<Symbol>), DeriveError> {
+    let (mut derived, incomplete) = derive_in_parallel(chunk, market).await?;
     let (mut subjects, mut symbols) = (Vec::new(), Vec::new());
-    for Unclear { mut subject, again } in unclear {
+    for NeedsFullBars { mut subject, is_permanent } in incomplete {
         subject.closes = 0..0;
-        if again {
+        if is_permanent {
             symbols.push(subject.identity.symbol.clone());
         }
         subjects.push(subject);
@@ -193,7 +194,7 @@ async fn derive_chunk(
     if !subjects.is_empty() {
         let wanted = symbols_of(subjects.iter().map(|subject| &subject.identity));
         let facts = fetch_facts(reader, &wanted).await?;
-        let (whole, _) = on_all_cores(Chunk { subjects, facts }, market).await?;
+        let (whole, _) = derive_in_parallel(InputChunk { subjects, facts }, market).await?;
         derived.built.extend(whole.built);
         derived.facts.extend(whole.facts);
     }
@@ -201,58 +202,70 @@ async fn derive_chunk(
 }
 
 /// A security whose closes alone do not suffice.
-struct Unclear {
-    subject: Subject,
+struct NeedsFullBars {
+    subject: DerivationInput,
     /// Whether they will not suffice the next time either.
-    again: bool,
+    is_permanent: bool,
 }
 
-async fn on_all_cores(chunk: Chunk, market: &Arc<MarketNow>) -> Result<(Derived, Vec<Unclear>), DeriveError> {
+async fn derive_in_parallel(
+    chunk: InputChunk,
+    market: &Arc<MarketContext>,
+) -> Result<(DerivedChunk, Vec<NeedsFullBars>), DeriveError> {
     let market = Arc::clone(market);
     let derive = move || {
-        let Chunk { subjects, facts } = chunk;
+        let InputChunk { subjects, facts } = chunk;
         let derived = subjects.into_par_iter().map(|subject| {
-            let outcome = build(&subject, &facts, &market)?;
+            let outcome = derive_and_encode(&subject, &facts, &market)?;
             Ok((subject, outcome))
         });
         Ok::<_, DeriveError>((derived.collect::<Result<Vec<_>, DeriveError>>()?, facts))
     };
     let (outcomes, facts) = tokio::task::spawn_blocking(derive).await.map_err(DeriveError::Ended)??;
-    let (mut built, mut unclear) = (Vec::with_capacity(outcomes.len()), Vec::new());
+    let (mut built, mut incomplete) = (Vec::with_capacity(outcomes.len()), Vec::new());
     for (subject, outcome) in outcomes {
         match outcome {
-            Outcome::Built(outcome) => built.push((subject, *outcome)),
-            Outcome::Unclear { again } => unclear.push(Unclear { subject, again }),
+            EncodeOutcome::Encoded(outcome) => built.push((subject, *outcome)),
+            EncodeOutcome::NeedsFullBars { is_permanent } => {
+                incomplete.push(NeedsFullBars { subject, is_permanent })
+            }
         }
     }
-    Ok((Derived { built, facts }, unclear))
+    Ok((DerivedChunk { built, facts }, incomplete))
 }
 
-enum Outcome {
-    Built(Box<Built>),
-    Unclear { again: bool },
+enum EncodeOutcome {
+    Encoded(Box<EncodedSecurity>),
+    NeedsFullBars { is_permanent: bool },
 }
 
-fn build(subject: &Subject, facts: &FactsBySymbol, market: &MarketNow) -> Result<Outcome, DeriveError> {
-    let history = match history(&subject.identity, facts, |year, digest| subject.suffices(year, digest)) {
-        Err(FactsError::ClosesOnly { .. }) => return Ok(Outcome::Unclear { again: false }),
-        history => history?,
+fn derive_and_encode(
+    subject: &DerivationInput,
+    facts: &FactsBySymbol,
+    market: &MarketContext,
+) -> Result<EncodeOutcome, DeriveError> {
+    let history =
+        match history(&subject.identity, facts, |year, digest| subject.closes_suffice_for(year, digest)) {
+            Err(FactsError::ClosesOnly { .. }) => {
+                return Ok(EncodeOutcome::NeedsFullBars { is_permanent: false });
+            }
+            history => history?,
+        };
+    let Some(security) = derive_catching_panics(&history, market, &subject.served)? else {
+        return Ok(EncodeOutcome::NeedsFullBars { is_permanent: true });
     };
-    let Some(figures) = derive_guarded(&history, market, &subject.served)? else {
-        return Ok(Outcome::Unclear { again: true });
-    };
-    let Figures { derived, dividends, fund } = figures;
+    let DerivedSecurity { derived, dividends, fund } = security;
     if history.security.is_none() && fund.is_none() && !derived.stands() {
-        return Ok(Outcome::Built(Box::new(Built::unlisted(&subject.identity))));
+        return Ok(EncodeOutcome::Encoded(Box::new(EncodedSecurity::unlisted(&subject.identity))));
     }
     let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
     let derived = (&derived, dividends);
-    let built = Built::of(&subject.identity, derived, fund.as_ref(), kept, &subject.served)?;
-    Ok(Outcome::Built(Box::new(built)))
+    let built = EncodedSecurity::encode(&subject.identity, derived, fund.as_ref(), kept, &subject.served)?;
+    Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 
 /// What is derived of one security, with the marks of its dividends.
-struct Figures {
+struct DerivedSecurity {
     derived: measure::Derived,
     dividends: BTreeMap<i32, u64>,
     fund: Option<Fund>,
@@ -260,24 +273,24 @@ struct Figures {
 
 /// Derives one security; of its dividends no row is made where they are served. `None` where its closes do not suffice. A
 /// measure that panics names its security.
-fn derive_guarded(
+fn derive_catching_panics(
     history: &History,
-    market: &MarketNow,
-    served: &Served,
-) -> Result<Option<Figures>, DeriveError> {
+    market: &MarketContext,
+    served: &PublishedFingerprints,
+) -> Result<Option<DerivedSecurity>, DeriveError> {
     let derive = || {
-        let market = market.borrowed();
+        let market = market.as_market();
         let measures = Measures::of(history, &market);
         if !measures.closes_suffice() {
             return None;
         }
-        let dividends = measures.mark_dividends(&HASHES);
-        let derived = match served.dividends(&dividends) {
+        let dividends = measures.mark_dividends(&HASHER);
+        let derived = match served.unchanged_dividends(&dividends) {
             Some(_) => measures.rows_but_dividends(),
             None => measures.rows(),
         };
         let fund = fund(history, &market, &derived.stock, &derived.metrics);
-        Some(Figures { derived, dividends, fund })
+        Some(DerivedSecurity { derived, dividends, fund })
     };
     std::panic::catch_unwind(derive).map_err(|panic| {
         let message = panic
@@ -291,14 +304,14 @@ fn derive_guarded(
     })
 }
 
-async fn write(
-    statements: &Statements<'_>,
+async fn write_chunk(
+    statements: &PreparedStatements<'_>,
     journal: &Journal,
-    derived: &Derived,
-) -> Result<Vec<Change>, DeriveError> {
+    derived: &DerivedChunk,
+) -> Result<Vec<RowChange>, DeriveError> {
     let built = derived.built.iter().map(|(subject, built)| (&subject.served, built));
-    let built: Vec<(&Served, &Built)> = built.collect();
-    let changes = read_tables::replace(statements, journal, &built).await?;
+    let built: Vec<(&PublishedFingerprints, &EncodedSecurity)> = built.collect();
+    let changes = read_tables::replace_securities(statements, journal, &built).await?;
     failpoint!("projector.deriving");
     Ok(changes)
 }

@@ -19,7 +19,7 @@ const DELETE: &str = "delete from sectors where slug = any ($1)";
 
 /// The members of all sectors that a generation serves.
 #[derive(Debug, Default)]
-pub(crate) struct Sectors {
+pub(crate) struct SectorMembers {
     /// By slug: sources spell a sector differently, and the slug is what makes it one.
     sectors: HashMap<String, BTreeMap<String, Member>>,
     /// The slug of each member's sector.
@@ -27,36 +27,36 @@ pub(crate) struct Sectors {
     /// Slugs of the sectors whose statistics may be others now.
     touched: BTreeSet<String>,
     /// Whether those that were served before are among them.
-    is_known: bool,
+    is_loaded: bool,
 }
 
-impl Sectors {
+impl SectorMembers {
     /// Reads the members that are served, once; of a new generation there are none.
-    pub(crate) async fn know(
+    pub(crate) async fn load_members(
         &mut self,
         transaction: &Transaction<'_>,
         is_new: bool,
     ) -> Result<(), DeriveError> {
-        if !std::mem::replace(&mut self.is_known, true) && !is_new {
+        if !std::mem::replace(&mut self.is_loaded, true) && !is_new {
             for row in &transaction.query(MEMBERS, &[]).await? {
-                self.add(member(row)?);
+                self.add_member(read_member(row)?);
             }
         }
         Ok(())
     }
 
     /// Puts what was derived of a security in place of what is known of it; `None`: it has no row any more.
-    pub(crate) fn put(&mut self, symbol: &Symbol, member: Option<Member>) {
+    pub(crate) fn replace_member(&mut self, symbol: &Symbol, member: Option<Member>) {
         if let Some(slug) = self.slugs.remove(symbol.as_str()) {
             self.sectors.get_mut(&slug).and_then(|members| members.remove(symbol.as_str()));
             self.touched.insert(slug);
         }
-        let slug = member.and_then(|member| self.add(member));
+        let slug = member.and_then(|member| self.add_member(member));
         self.touched.extend(slug);
     }
 
     /// Replaces the statistics of the sectors that were touched since the last time.
-    pub(crate) async fn write(
+    pub(crate) async fn write_touched(
         &mut self,
         transaction: &Transaction<'_>,
         as_of: NaiveDate,
@@ -74,7 +74,7 @@ impl Sectors {
     }
 
     /// Adds a member to its sector, and gives the sector's slug.
-    fn add(&mut self, member: Member) -> Option<String> {
+    fn add_member(&mut self, member: Member) -> Option<String> {
         let slug = slug(member.sector.as_deref()?);
         self.slugs.insert(member.symbol.clone(), slug.clone());
         self.sectors.entry(slug.clone()).or_default().insert(member.symbol.clone(), member);
@@ -82,7 +82,7 @@ impl Sectors {
     }
 }
 
-fn member(row: &Row) -> Result<Member, tokio_postgres::Error> {
+fn read_member(row: &Row) -> Result<Member, tokio_postgres::Error> {
     let decimal = |name: &str| row.try_get::<_, Option<Exact>>(name).map(|value| value.map(|value| value.0));
     let Json(next): Json<Option<NextDividend>> = row.try_get("next")?;
     Ok(Member {

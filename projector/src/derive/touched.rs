@@ -19,14 +19,14 @@ use store::history::load_histories;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Transaction};
 
-use crate::derive::input::{Known, MarketNow};
+use crate::derive::input::{GenerationCache, MarketContext};
 use crate::derive::pipeline::derive_all;
 use crate::error::DeriveError;
-use crate::facts::fact_cache::Resident;
+use crate::facts::fact_cache::FactCache;
 use crate::generation::Generation;
-use crate::write::changes::Change;
 use crate::write::journal::Journal;
-use crate::write::prepared_statements::Statements;
+use crate::write::journal::RowChange;
+use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
@@ -49,16 +49,16 @@ pub struct Deriver {
     rules: Rules,
     /// The transaction that this deriver last wrote `version` in; when the row has another, all of this is stale.
     writer: Option<i64>,
-    rows: Known,
+    rows: GenerationCache,
 }
 
 /// What a derivation did.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct DerivationSummary {
     /// Securities that were derived.
     pub securities: usize,
     /// Served rows that are others now.
-    pub changes: Vec<Change>,
+    pub changes: Vec<RowChange>,
 }
 
 impl Deriver {
@@ -70,24 +70,24 @@ impl Deriver {
         mut self,
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
-        resident: &mut Resident,
+        cache: &mut FactCache,
         generation: &Generation,
         touched: &BTreeSet<Symbol>,
         sequence: Sequence,
-    ) -> Result<(Self, Outcome), DeriveError> {
+    ) -> Result<(Self, DerivationSummary), DeriveError> {
         let journal = Journal::open(transaction, generation.id).await?;
-        let outcome = self.derive_symbols(transaction, reader, &journal, resident, touched).await?;
-        if self.rows.is_new && outcome.securities > 0 {
+        let summary = self.derive_symbols(transaction, reader, &journal, cache, touched).await?;
+        if self.rows.is_new && summary.securities > 0 {
             db::index_generation(transaction).await?;
             self.rows.is_new = false;
         }
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
-        self.advance(transaction, &journal, sequence).await?;
-        Ok((self, outcome))
+        self.advance_version(transaction, &journal, sequence).await?;
+        Ok((self, summary))
     }
 
     /// Notes what the tables are derived with, and by which transaction.
-    async fn advance(
+    async fn advance_version(
         &mut self,
         transaction: &Transaction<'_>,
         journal: &Journal,
@@ -105,8 +105,8 @@ impl Deriver {
         generation: &Generation,
         sequence: Sequence,
     ) -> Result<(), DeriveError> {
-        let (deriver, touched) = Self::default().touched(transaction, generation).await?;
-        let mut none = Resident::none();
+        let (deriver, touched) = Self::default().find_touched(transaction, generation).await?;
+        let mut none = FactCache::disabled();
         deriver.derive(transaction, transaction, &mut none, generation, &touched, sequence).await?;
         Ok(())
     }
@@ -120,19 +120,19 @@ impl Deriver {
         generation: &Generation,
         sequence: Sequence,
     ) -> Result<(Vec<Symbol>, bool), DeriveError> {
-        self.recall(transaction).await?;
-        let policy = generation.source_policy(transaction).await?;
-        let as_of = generation.market_date(transaction).await?;
+        self.load_version(transaction).await?;
+        let policy = generation.load_source_policy(transaction).await?;
+        let as_of = generation.load_market_date(transaction).await?;
         let same = policy == self.policy && as_of == self.as_of;
         (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
         self.records = load_securities(transaction).await?;
         self.known = load_known_symbols(transaction).await?;
-        let directory = self.resolve();
-        self.benchmark = self.month_ends(transaction, &directory, &generation.benchmark).await?;
+        let directory = self.resolve_directory();
+        self.benchmark = self.load_month_ends(transaction, &directory, &generation.benchmark).await?;
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
         let journal = Journal::open(transaction, generation.id).await?;
-        self.advance(transaction, &journal, sequence).await?;
+        self.advance_version(transaction, &journal, sequence).await?;
         Ok((symbols, same))
     }
 
@@ -142,12 +142,12 @@ impl Deriver {
         transaction: &Transaction<'_>,
         reader: &impl GenericClient,
         journal: &Journal,
-        resident: &mut Resident,
+        cache: &mut FactCache,
         symbols: &BTreeSet<Symbol>,
-    ) -> Result<Outcome, DeriveError> {
+    ) -> Result<DerivationSummary, DeriveError> {
         // Without any session there is no market date and so nothing to say yet; the first one touches everything.
         let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else {
-            return Ok(Outcome::default());
+            return Ok(DerivationSummary::default());
         };
         let (mut identities, mut gone) = (Vec::new(), Vec::new());
         for symbol in symbols {
@@ -157,27 +157,27 @@ impl Deriver {
             }
         }
         let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
-        let market = Arc::new(MarketNow { as_of, benchmark, policy, rules: self.rules });
-        self.rows.sectors.know(transaction, self.rows.is_new).await?;
-        let statements = Statements::of(transaction);
+        let market = Arc::new(MarketContext { as_of, benchmark, policy, rules: self.rules });
+        self.rows.sectors.load_members(transaction, self.rows.is_new).await?;
+        let statements = PreparedStatements::new(transaction);
         let mut changes =
-            derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, resident).await?;
-        changes.extend(read_tables::remove(&statements, journal, &gone).await?);
+            derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, cache).await?;
+        changes.extend(read_tables::delete_securities(&statements, journal, &gone).await?);
         for symbol in gone {
             self.rows.served.remove(symbol);
-            self.rows.sectors.put(symbol, None);
+            self.rows.sectors.replace_member(symbol, None);
         }
         let served = &self.rows.served;
         let unlisted = |symbol: &Symbol| served.get(symbol).is_some_and(|served| !served.is_listed());
         changes
             .extend(read_tables::replace_symbols(transaction, &directory.symbols, symbols, unlisted).await?);
-        self.rows.sectors.write(transaction, as_of).await?;
-        Ok(Outcome { securities: identities.len(), changes })
+        self.rows.sectors.write_touched(transaction, as_of).await?;
+        Ok(DerivationSummary { securities: identities.len(), changes })
     }
 
     /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date. On any
     /// error the deriver is gone.
-    pub async fn touched(
+    pub async fn find_touched(
         mut self,
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -204,10 +204,10 @@ impl Deriver {
         self.known.extend(symbols.iter().cloned());
         let before = match self.directory.take() {
             Some(directory) => directory,
-            None => self.recall(transaction).await?,
+            None => self.load_version(transaction).await?,
         };
-        let policy = generation.source_policy(transaction).await?;
-        let as_of = generation.market_date(transaction).await?;
+        let policy = generation.load_source_policy(transaction).await?;
+        let as_of = generation.load_market_date(transaction).await?;
         let everything = policy != self.policy || as_of != self.as_of;
         let resolve = first
             || reference
@@ -215,8 +215,8 @@ impl Deriver {
             || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
         (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
         let (directory, mut touched) = if resolve {
-            let directory = self.resolve();
-            let touched = changed(&before.identities, &directory.identities);
+            let directory = self.resolve_directory();
+            let touched = changed_identities(&before.identities, &directory.identities);
             (directory, touched)
         } else {
             (before, BTreeSet::new())
@@ -224,7 +224,7 @@ impl Deriver {
         touched.extend(symbols.iter().flat_map(|symbol| directory.holders(symbol)).cloned());
         let moved = touched.contains(benchmark);
         if first || everything || moved {
-            let month_ends = self.month_ends(transaction, &directory, benchmark).await?;
+            let month_ends = self.load_month_ends(transaction, &directory, benchmark).await?;
             let depends = !first && month_ends != self.benchmark;
             self.benchmark = month_ends;
             if everything || depends || (first && moved) {
@@ -236,21 +236,21 @@ impl Deriver {
     }
 
     /// What the tables were last derived with, after a start.
-    async fn recall(&mut self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
+    async fn load_version(&mut self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
         let row = transaction.query_one(DERIVED_WITH, &[]).await?;
         let Json(policy) = row.try_get("policy")?;
         (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
-        let identities = read_tables::identities(transaction).await?;
+        let identities = read_tables::load_identities(transaction).await?;
         self.rows.is_new =
             identities.is_empty() && transaction.query_one(UNTOUCHED, &[]).await?.try_get("untouched")?;
         Ok(Directory::of(identities))
     }
 
-    fn resolve(&self) -> Directory {
+    fn resolve_directory(&self) -> Directory {
         Directory::resolve(&self.records, &self.known, &self.policy)
     }
 
-    async fn month_ends(
+    async fn load_month_ends(
         &self,
         transaction: &Transaction<'_>,
         directory: &Directory,
@@ -265,13 +265,16 @@ impl Deriver {
 }
 
 /// Keys whose identity appeared, disappeared or changed.
-fn changed(before: &BTreeMap<Symbol, Identity>, after: &BTreeMap<Symbol, Identity>) -> BTreeSet<Symbol> {
+fn changed_identities(
+    before: &BTreeMap<Symbol, Identity>,
+    after: &BTreeMap<Symbol, Identity>,
+) -> BTreeSet<Symbol> {
     let differs = |symbol: &&Symbol| before.get(*symbol) != after.get(*symbol);
     before.keys().chain(after.keys()).filter(differs).cloned().collect()
 }
 
 /// Derivers by generation.
-pub type Derivers = HashMap<i32, Deriver>;
+pub type DeriversByGeneration = HashMap<i32, Deriver>;
 
 #[cfg(test)]
 mod tests {
@@ -286,10 +289,10 @@ mod tests {
     fn identities_that_come_go_or_differ_have_changed() {
         let symbols = |names: &[&str]| names.iter().map(|name| Symbol::parse(name).unwrap()).collect();
         let (before, mut after) = (directory(&["AAA", "BBB", "CCC"]), directory(&["BBB", "CCC", "DDD"]));
-        assert_eq!(changed(&before, &after), symbols(&["AAA", "DDD"]));
+        assert_eq!(changed_identities(&before, &after), symbols(&["AAA", "DDD"]));
         after.values_mut().filter(|identity| identity.symbol.as_str() == "CCC").for_each(|identity| {
             identity.spans.clear();
         });
-        assert_eq!(changed(&before, &after), symbols(&["AAA", "CCC", "DDD"]));
+        assert_eq!(changed_identities(&before, &after), symbols(&["AAA", "CCC", "DDD"]));
     }
 }

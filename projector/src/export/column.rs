@@ -13,25 +13,25 @@ use rust_decimal::Decimal;
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
+use super::column_type::{ColumnType, DECIMAL_BYTES};
 use super::error::ExportError;
-use super::kind::{DECIMAL_BYTES, Kind};
 
 /// 1970-01-01 as a day number.
-const EPOCH: i32 = 719_163;
+const UNIX_EPOCH_DAY: i32 = 719_163;
 
 /// A column and its values since the last row group.
 #[derive(Debug)]
-pub(crate) struct Column {
+pub(crate) struct ParquetColumn {
     pub(super) name: String,
-    pub(super) kind: Kind,
-    values: Values,
+    pub(super) kind: ColumnType,
+    values: ColumnValues,
     /// 1 where there is a value, 0 where there is none.
     present: Vec<i16>,
 }
 
 /// The values that are there.
 #[derive(Debug)]
-enum Values {
+enum ColumnValues {
     Text(Vec<ByteArray>),
     Flags(Vec<bool>),
     Narrow(Vec<i32>),
@@ -40,14 +40,14 @@ enum Values {
     Decimals(Vec<u8>),
 }
 
-impl Column {
-    pub(crate) fn new(name: &str, kind: Kind) -> Self {
+impl ParquetColumn {
+    pub(crate) fn new(name: &str, kind: ColumnType) -> Self {
         let values = match kind {
-            Kind::Text => Values::Text(Vec::new()),
-            Kind::Flag => Values::Flags(Vec::new()),
-            Kind::Integer | Kind::Date => Values::Narrow(Vec::new()),
-            Kind::Long | Kind::Instant => Values::Wide(Vec::new()),
-            Kind::Decimal(_) => Values::Decimals(Vec::new()),
+            ColumnType::Text => ColumnValues::Text(Vec::new()),
+            ColumnType::Flag => ColumnValues::Flags(Vec::new()),
+            ColumnType::Integer | ColumnType::Date => ColumnValues::Narrow(Vec::new()),
+            ColumnType::Long | ColumnType::Instant => ColumnValues::Wide(Vec::new()),
+            ColumnType::Decimal(_) => ColumnValues::Decimals(Vec::new()),
         };
         Self { name: name.to_owned(), kind, values, present: Vec::new() }
     }
@@ -60,19 +60,19 @@ impl Column {
     /// Adds what a row has in a place.
     pub(super) fn push(&mut self, row: &Row, place: usize) -> Result<(), ExportError> {
         match self.kind {
-            Kind::Text => {
-                let text: Option<Text<'_>> = row.try_get(place)?;
-                self.push_text(text.map(|Text(text)| ByteArray::from(text)));
+            ColumnType::Text => {
+                let text: Option<TextValue<'_>> = row.try_get(place)?;
+                self.push_text(text.map(|TextValue(text)| ByteArray::from(text)));
             }
-            Kind::Flag => self.push_flag(row.try_get(place)?),
-            Kind::Integer => self.push_narrow(row.try_get(place)?),
-            Kind::Date => self.push_day(row.try_get::<_, Option<NaiveDate>>(place)?.map(day_number)),
-            Kind::Long => self.push_wide(row.try_get(place)?),
-            Kind::Instant => {
+            ColumnType::Flag => self.push_flag(row.try_get(place)?),
+            ColumnType::Integer => self.push_narrow(row.try_get(place)?),
+            ColumnType::Date => self.push_day(row.try_get::<_, Option<NaiveDate>>(place)?.map(day_number)),
+            ColumnType::Long => self.push_wide(row.try_get(place)?),
+            ColumnType::Instant => {
                 let instant: Option<DateTime<Utc>> = row.try_get(place)?;
                 self.push_wide(instant.map(|instant| instant.timestamp_micros()));
             }
-            Kind::Decimal(scale) => {
+            ColumnType::Decimal(scale) => {
                 let value: Option<Exact> = row.try_get(place)?;
                 let units = value.map(|Exact(value)| self.units(value, scale)).transpose()?;
                 self.push_units(units);
@@ -99,33 +99,33 @@ impl Column {
 
     pub(super) fn push_text(&mut self, text: Option<ByteArray>) {
         self.present.push(i16::from(text.is_some()));
-        if let Values::Text(values) = &mut self.values {
+        if let ColumnValues::Text(values) = &mut self.values {
             values.extend(text);
         }
     }
 
     fn push_flag(&mut self, flag: Option<bool>) {
         self.present.push(i16::from(flag.is_some()));
-        if let Values::Flags(values) = &mut self.values {
+        if let ColumnValues::Flags(values) = &mut self.values {
             values.extend(flag);
         }
     }
 
     fn push_narrow(&mut self, value: Option<i32>) {
         self.present.push(i16::from(value.is_some()));
-        if let Values::Narrow(values) = &mut self.values {
+        if let ColumnValues::Narrow(values) = &mut self.values {
             values.extend(value);
         }
     }
 
     /// A day number, from 0001-01-01.
     pub(super) fn push_day(&mut self, day: Option<i32>) {
-        self.push_narrow(day.map(|day| day - EPOCH));
+        self.push_narrow(day.map(|day| day - UNIX_EPOCH_DAY));
     }
 
     pub(super) fn push_wide(&mut self, value: Option<i64>) {
         self.present.push(i16::from(value.is_some()));
-        if let Values::Wide(values) = &mut self.values {
+        if let ColumnValues::Wide(values) = &mut self.values {
             values.extend(value);
         }
     }
@@ -133,7 +133,7 @@ impl Column {
     /// A decimal in units of its last place.
     pub(super) fn push_units(&mut self, units: Option<i128>) {
         self.present.push(i16::from(units.is_some()));
-        if let Values::Decimals(values) = &mut self.values {
+        if let ColumnValues::Decimals(values) = &mut self.values {
             values.extend(units.iter().flat_map(|units| units.to_be_bytes()));
         }
     }
@@ -142,23 +142,23 @@ impl Column {
     pub(super) fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let present = Some(self.present.as_slice());
         match (&mut self.values, writer) {
-            (Values::Text(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+            (ColumnValues::Text(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
                 writer.write_batch(values, present, None)?;
                 values.clear();
             }
-            (Values::Flags(values), ColumnWriter::BoolColumnWriter(writer)) => {
+            (ColumnValues::Flags(values), ColumnWriter::BoolColumnWriter(writer)) => {
                 writer.write_batch(values, present, None)?;
                 values.clear();
             }
-            (Values::Narrow(values), ColumnWriter::Int32ColumnWriter(writer)) => {
+            (ColumnValues::Narrow(values), ColumnWriter::Int32ColumnWriter(writer)) => {
                 writer.write_batch(values, present, None)?;
                 values.clear();
             }
-            (Values::Wide(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+            (ColumnValues::Wide(values), ColumnWriter::Int64ColumnWriter(writer)) => {
                 writer.write_batch(values, present, None)?;
                 values.clear();
             }
-            (Values::Decimals(values), ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
+            (ColumnValues::Decimals(values), ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
                 let bytes = Bytes::from(std::mem::take(values));
                 let cut = |start| {
                     FixedLenByteArray::from(ByteArray::from(bytes.slice(start..start + DECIMAL_BYTES)))
@@ -175,9 +175,9 @@ impl Column {
 }
 
 /// Text, also of a nested value.
-struct Text<'a>(&'a str);
+struct TextValue<'a>(&'a str);
 
-impl<'a> FromSql<'a> for Text<'a> {
+impl<'a> FromSql<'a> for TextValue<'a> {
     fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         Ok(Self(str::from_utf8(raw)?))
     }

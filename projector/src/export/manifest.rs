@@ -8,16 +8,16 @@ use std::path::Path;
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use super::column::Column;
+use super::column::ParquetColumn;
 use super::error::ExportError;
-use super::part::Part;
+use super::file_writer::ExportedFile;
 
 /// The manifest's own name.
 const NAME: &str = "manifest.json";
 
 /// What an export holds, and what it was made from.
 #[derive(Debug, Serialize)]
-pub struct Manifest {
+pub struct ExportManifest {
     /// Of this layout of files.
     pub format: u32,
     /// As the API names it.
@@ -31,44 +31,47 @@ pub struct Manifest {
     pub rules: BTreeMap<String, String>,
     /// What was said when the generation was last promoted.
     pub note: Option<String>,
-    pub tables: Vec<Exported>,
+    pub tables: Vec<TableManifest>,
 }
 
 /// A table of an export.
 #[derive(Debug, Serialize)]
-pub struct Exported {
+pub struct TableManifest {
     pub name: &'static str,
     /// What its folders `year=…` are told apart by.
     pub partitioned_by: Option<&'static str>,
-    pub columns: Vec<Described>,
+    pub columns: Vec<ColumnManifest>,
     pub rows: u64,
-    pub files: Vec<Part>,
+    pub files: Vec<ExportedFile>,
 }
 
 /// A column of an exported table.
 #[derive(Debug, Serialize)]
-pub struct Described {
+pub struct ColumnManifest {
     pub name: String,
     /// As SQL says it.
     pub r#type: String,
 }
 
-impl Exported {
+impl TableManifest {
     /// A table and its files, by path.
     pub(super) fn new(
         name: &'static str,
         partitioned_by: Option<&'static str>,
-        columns: &[Column],
-        mut files: Vec<Part>,
+        columns: &[ParquetColumn],
+        mut files: Vec<ExportedFile>,
     ) -> Self {
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        let described = |column: &Column| Described { name: column.name.clone(), r#type: column.kind.sql() };
+        let described = |column: &ParquetColumn| ColumnManifest {
+            name: column.name.clone(),
+            r#type: column.kind.sql_name(),
+        };
         let rows = files.iter().map(|part| part.rows).sum();
         Self { name, partitioned_by, columns: columns.iter().map(described).collect(), rows, files }
     }
 }
 
-impl Manifest {
+impl ExportManifest {
     /// Writes it to disk.
     pub(super) fn write(&self, folder: &Path) -> Result<(), ExportError> {
         let path = folder.join(NAME);

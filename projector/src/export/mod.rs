@@ -4,11 +4,11 @@
 //! folder of that name is a whole export of one data version.
 
 mod column;
+mod column_type;
 mod error;
-mod folder;
-mod kind;
+mod file_writer;
 mod manifest;
-mod part;
+mod partial_folder;
 mod prices;
 mod rows;
 
@@ -24,22 +24,22 @@ use telemetry::{Shutdown, outln};
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
-use crate::progress::Progress;
+use crate::progress::ProgressReport;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
-pub(crate) use column::Column;
+pub(crate) use column::ParquetColumn;
+pub(crate) use column_type::ColumnType;
 pub use error::ExportError;
-use folder::Unfinished;
-pub(crate) use kind::Kind;
-pub use manifest::{Exported, Manifest};
-use part::Part;
-pub(crate) use part::PartWriter;
+use file_writer::ExportedFile;
+pub(crate) use file_writer::ParquetFileWriter;
+pub use manifest::{ExportManifest, TableManifest};
+use partial_folder::PartialFolder;
 
 const ACTIVE: &str = "select generation from active";
 const BEGIN: &str = include_str!("../../queries/export/begin.sql");
 const GENERATION: &str = include_str!("../../queries/export/generation.sql");
 const SNAPSHOT: &str = "select pg_export_snapshot()";
-const ENTER: &str = "select set_config('search_path', $1, false)";
+const SET_SEARCH_PATH: &str = "select set_config('search_path', $1, false)";
 
 /// Arguments of `projector export`.
 #[derive(Debug, Clone, Args)]
@@ -56,15 +56,15 @@ pub struct ExportArgs {
 }
 
 /// Writes a generation; gives the manifest.
-pub async fn export(
+pub async fn export_generation(
     database: &DatabaseArgs,
     args: &ExportArgs,
     mut shutdown: Shutdown,
-) -> Result<Manifest, ExportError> {
-    let folder = Unfinished::create(&args.parquet)?;
+) -> Result<ExportManifest, ExportError> {
+    let folder = PartialFolder::create(&args.parquet)?;
     let mut readers = JoinSet::new();
     let written = tokio::select! {
-        written = write(database, args.generation, folder.path(), &mut readers) => written,
+        written = write_tables(database, args.generation, folder.path(), &mut readers) => written,
         () = shutdown.wait() => Err(ExportError::Interrupted),
     };
     // Nobody writes any more when the folder goes.
@@ -76,7 +76,7 @@ pub async fn export(
 }
 
 /// Says what was written.
-pub fn print(manifest: &Manifest, folder: &Path) {
+pub fn print_manifest(manifest: &ExportManifest, folder: &Path) {
     for table in &manifest.tables {
         let bytes: u64 = table.files.iter().map(|part| part.bytes).sum();
         outln!(
@@ -90,59 +90,59 @@ pub fn print(manifest: &Manifest, folder: &Path) {
     outln!("{} as {}, method {}", folder.display(), manifest.data_version, manifest.method_version);
 }
 
-async fn write(
+async fn write_tables(
     database: &DatabaseArgs,
     generation: Option<i32>,
     folder: &Path,
-    reading: &mut JoinSet<Result<Vec<Part>, ExportError>>,
-) -> Result<Manifest, ExportError> {
+    reading: &mut JoinSet<Result<Vec<ExportedFile>, ExportError>>,
+) -> Result<ExportManifest, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     client.batch_execute(BEGIN).await?;
     let id = match generation {
         Some(id) => id,
         None => client.query_one(ACTIVE, &[]).await?.try_get("generation")?,
     };
-    let (mut manifest, years) = describe(&client, id).await?;
+    let (mut manifest, years) = load_manifest(&client, id).await?;
     let snapshot: String = client.query_one(SNAPSHOT, &[]).await?.try_get(0)?;
-    let progress = Arc::new(Mutex::new(Progress::new("written", "years of prices", years)));
+    let progress = Arc::new(Mutex::new(ProgressReport::new("written", "years of prices", years)));
     let readers = available_parallelism().map_or(1, |cores| i32::try_from(cores.get()).unwrap_or(1));
     for reader in 0..readers {
         let (database, snapshot, progress) = (database.clone(), snapshot.clone(), Arc::clone(&progress));
         let folder = folder.to_owned();
         reading.spawn(async move {
-            let client = reader_of(&database, id, &snapshot).await?;
+            let client = connect_reader(&database, id, &snapshot).await?;
             let wrote = || progress.lock().unwrap_or_else(PoisonError::into_inner).add(1);
-            prices::write(&client, (reader, readers), &folder, wrote).await
+            prices::write_prices(&client, (reader, readers), &folder, wrote).await
         });
     }
-    client.execute(ENTER, &[&analyst_schema(id)]).await?;
+    client.execute(SET_SEARCH_PATH, &[&analyst_schema(id)]).await?;
     for table in rows::TABLES {
-        manifest.tables.push(rows::write(&client, table, folder).await?);
+        manifest.tables.push(rows::write_table(&client, table, folder).await?);
     }
-    let mut files: Vec<Part> = Vec::new();
+    let mut files: Vec<ExportedFile> = Vec::new();
     while let Some(read) = reading.join_next().await {
         files.extend(read??);
     }
     if let Some(progress) = Arc::into_inner(progress) {
         progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     }
-    manifest.tables.push(Exported::new("prices", Some("year of date"), &prices::columns(), files));
+    manifest.tables.push(TableManifest::new("prices", Some("year of date"), &prices::price_columns(), files));
     Ok(manifest)
 }
 
 /// What a generation is, without its tables, and how many years of prices it has.
-async fn describe(client: &Client, id: i32) -> Result<(Manifest, u64), ExportError> {
+async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64), ExportError> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
         return Err(ExportError::NoGeneration(id));
     }
-    client.execute(ENTER, &[&format!("{}, control", generation_schema(id))]).await?;
+    client.execute(SET_SEARCH_PATH, &[&format!("{}, control", generation_schema(id))]).await?;
     let row = client.query_one(GENERATION, &[]).await?;
     if row.try_get::<_, &str>("state")? == "building" {
         return Err(ExportError::Building(id));
     }
     let (sequence, years): (i64, i64) = (row.try_get("sequence")?, row.try_get("years")?);
     let Json(rules) = row.try_get("rules")?;
-    let manifest = Manifest {
+    let manifest = ExportManifest {
         format: 1,
         data_version: format!("g{id}.{sequence}"),
         generation: id,
@@ -157,10 +157,10 @@ async fn describe(client: &Client, id: i32) -> Result<(Manifest, u64), ExportErr
 }
 
 /// A connection that sees the same snapshot, for prices as they are packed.
-async fn reader_of(database: &DatabaseArgs, id: i32, snapshot: &str) -> Result<Client, ExportError> {
+async fn connect_reader(database: &DatabaseArgs, id: i32, snapshot: &str) -> Result<Client, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     // The name of a snapshot is Postgres's own; it cannot be a parameter.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
-    client.execute(ENTER, &[&generation_schema(id)]).await?;
+    client.execute(SET_SEARCH_PATH, &[&generation_schema(id)]).await?;
     Ok(client)
 }

@@ -10,41 +10,41 @@ use parquet::data_type::ByteArray;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-use super::column::Column;
+use super::column::ParquetColumn;
+use super::column_type::{ColumnType, SCALE};
 use super::error::ExportError;
-use super::kind::{Kind, SCALE};
-use super::part::{Part, PartWriter};
-use super::rows::path;
+use super::file_writer::{ExportedFile, ParquetFileWriter};
+use super::rows::file_path;
 
 const PRICES: &str = include_str!("../../queries/export/prices.sql");
 
 /// The columns of a file of prices.
-pub(super) fn columns() -> Vec<Column> {
+pub(super) fn price_columns() -> Vec<ParquetColumn> {
     [
-        ("symbol", Kind::Text),
-        ("date", Kind::Date),
-        ("open", Kind::Decimal(SCALE)),
-        ("high", Kind::Decimal(SCALE)),
-        ("low", Kind::Decimal(SCALE)),
-        ("close", Kind::Decimal(SCALE)),
-        ("vwap", Kind::Decimal(SCALE)),
-        ("volume", Kind::Long),
-        ("trade_count", Kind::Long),
+        ("symbol", ColumnType::Text),
+        ("date", ColumnType::Date),
+        ("open", ColumnType::Decimal(SCALE)),
+        ("high", ColumnType::Decimal(SCALE)),
+        ("low", ColumnType::Decimal(SCALE)),
+        ("close", ColumnType::Decimal(SCALE)),
+        ("vwap", ColumnType::Decimal(SCALE)),
+        ("volume", ColumnType::Long),
+        ("trade_count", ColumnType::Long),
     ]
-    .map(|(name, kind)| Column::new(name, kind))
+    .map(|(name, kind)| ParquetColumn::new(name, kind))
     .into()
 }
 
 /// Writes the years of one of so many readers; `wrote` is told of each security's year.
-pub(super) async fn write(
+pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),
     folder: &Path,
     wrote: impl Fn(),
-) -> Result<Vec<Part>, ExportError> {
+) -> Result<Vec<ExportedFile>, ExportError> {
     let parameters: [&(dyn ToSql + Sync); 2] = [&readers, &reader];
     let mut rows = pin!(client.query_raw(PRICES, parameters).await?);
-    let (mut files, mut part): (Vec<Part>, Option<(i32, PartWriter)>) = (Vec::new(), None);
+    let (mut files, mut part): (Vec<ExportedFile>, Option<(i32, ParquetFileWriter)>) = (Vec::new(), None);
     while let Some(row) = rows.try_next().await? {
         let year: i32 = row.try_get("year")?;
         tokio::task::block_in_place(|| {
@@ -53,11 +53,12 @@ pub(super) async fn write(
             }
             let (_, part) = match &mut part {
                 Some(part) => part,
-                none => {
-                    none.insert((year, PartWriter::create(folder, path("prices", Some(year)), columns())?))
-                }
+                none => none.insert((
+                    year,
+                    ParquetFileWriter::create(folder, file_path("prices", Some(year)), price_columns())?,
+                )),
             };
-            add(part, &row, year)
+            add_year(part, &row, year)
         })?;
         wrote();
     }
@@ -67,7 +68,7 @@ pub(super) async fn write(
 }
 
 /// Adds a security's year.
-fn add(part: &mut PartWriter, row: &Row, year: i32) -> Result<(), ExportError> {
+fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), ExportError> {
     let symbol: &str = row.try_get("symbol")?;
     let packed = Packed {
         days: row.try_get("days")?,
@@ -79,7 +80,7 @@ fn add(part: &mut PartWriter, row: &Row, year: i32) -> Result<(), ExportError> {
     };
     let bars =
         packed.unpack().map_err(|source| ExportError::Bars { symbol: symbol.to_owned(), year, source })?;
-    let power = power(&bars, symbol)?;
+    let factor = decimal_factor(&bars, symbol)?;
     let [symbols, days, open, high, low, close, vwap, volume, trade_count] = part.columns() else {
         return Ok(());
     };
@@ -89,20 +90,19 @@ fn add(part: &mut PartWriter, row: &Row, year: i32) -> Result<(), ExportError> {
         days.push_day(Some(*day));
     }
     let rows = bars.len();
-    for (column, values) in
-        [(open, &bars.open), (high, &bars.high), (low, &bars.low), (close, &bars.close), (vwap, &bars.vwap)]
-    {
-        present(values, rows)
-            .for_each(|price| column.push_units(price.map(|price| i128::from(price) * power)));
-    }
-    for (column, values) in [(volume, &bars.volume), (trade_count, &bars.trade_count)] {
-        present(values, rows).for_each(|count| column.push_wide(count));
-    }
-    part.gathered()
+    let scaled = |price: Option<i64>| price.map(|price| i128::from(price) * factor);
+    present_values(bars.open.iter(), rows).for_each(|price| open.push_units(scaled(price)));
+    present_values(bars.high.iter(), rows).for_each(|price| high.push_units(scaled(price)));
+    present_values(bars.low.iter(), rows).for_each(|price| low.push_units(scaled(price)));
+    present_values(bars.close.iter(), rows).for_each(|price| close.push_units(scaled(price)));
+    present_values(bars.vwap.iter(), rows).for_each(|price| vwap.push_units(scaled(price)));
+    present_values(bars.volume.iter(), rows).for_each(|count| volume.push_wide(count));
+    present_values(bars.trade_count.iter(), rows).for_each(|count| trade_count.push_wide(count));
+    part.flush_full_group()
 }
 
 /// What a price is multiplied by to be in units of a decimal's last place.
-fn power(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
+fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     let places = SCALE.checked_sub(bars.scale).ok_or_else(|| ExportError::Decimal {
         column: "close".to_owned(),
         value: format!("a price of {symbol} with {} places", bars.scale),
@@ -111,8 +111,11 @@ fn power(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     Ok(10i128.pow(places))
 }
 
-/// The values of so many bars; an empty column has none.
-fn present(values: &[i64], rows: usize) -> impl Iterator<Item = Option<i64>> {
-    let absent = std::iter::repeat_n(None, rows - values.len().min(rows));
-    values.iter().map(|value| (*value != MISSING).then_some(*value)).chain(absent)
+/// Pads a column that is shorter than `rows` with absent values.
+fn present_values<'a>(
+    values: impl Iterator<Item = &'a i64>,
+    rows: usize,
+) -> impl Iterator<Item = Option<i64>> {
+    let present = values.map(|value| (*value != MISSING).then_some(*value));
+    present.chain(std::iter::repeat(None)).take(rows)
 }

@@ -7,26 +7,26 @@ use futures::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
-use super::column::Column;
+use super::column::ParquetColumn;
+use super::column_type::ColumnType;
 use super::error::ExportError;
-use super::kind::Kind;
-use super::manifest::Exported;
-use super::part::{Part, PartWriter};
+use super::file_writer::{ExportedFile, ParquetFileWriter};
+use super::manifest::TableManifest;
 
 /// A table and the statement that reads it; where its first column is `partition`, that is the year of the files' folders.
-pub(super) struct Table {
+pub(super) struct TableQuery {
     name: &'static str,
     statement: &'static str,
 }
 
 macro_rules! tables {
     ($($name:literal),* $(,)?) => {
-        &[$(Table { name: $name, statement: include_str!(concat!("../../queries/export/", $name, ".sql")) }),*]
+        &[$(TableQuery { name: $name, statement: include_str!(concat!("../../queries/export/", $name, ".sql")) }),*]
     };
 }
 
 /// Every exported table but the prices.
-pub(super) const TABLES: &[Table] = tables![
+pub(super) const TABLES: &[TableQuery] = tables![
     "stocks",
     "quotes",
     "fundamentals",
@@ -44,11 +44,16 @@ pub(super) const TABLES: &[Table] = tables![
 const PARTITION: &str = "partition";
 
 /// Writes a table of the generation that the client's names mean.
-pub(super) async fn write(client: &Client, table: &Table, folder: &Path) -> Result<Exported, ExportError> {
+pub(super) async fn write_table(
+    client: &Client,
+    table: &TableQuery,
+    folder: &Path,
+) -> Result<TableManifest, ExportError> {
     let statement = client.prepare(table.statement).await?;
     let partitioned = statement.columns().first().is_some_and(|column| column.name() == PARTITION);
     let mut rows = pin!(client.query_raw(&statement, std::iter::empty::<&(dyn ToSql + Sync)>()).await?);
-    let (mut files, mut part): (Vec<Part>, Option<(Option<i32>, PartWriter)>) = (Vec::new(), None);
+    let (mut files, mut part): (Vec<ExportedFile>, Option<(Option<i32>, ParquetFileWriter)>) =
+        (Vec::new(), None);
     while let Some(row) = rows.try_next().await? {
         let year: Option<i32> = if partitioned { Some(row.try_get(0)?) } else { None };
         if part.as_ref().is_some_and(|(open, _)| *open != year) {
@@ -56,47 +61,55 @@ pub(super) async fn write(client: &Client, table: &Table, folder: &Path) -> Resu
         }
         let (_, part) = match &mut part {
             Some(part) => part,
-            none => none.insert((year, begin(table, &statement, partitioned, folder, year)?)),
+            none => none.insert((year, create_file(table, &statement, partitioned, folder, year)?)),
         };
-        add(part, &row, usize::from(partitioned))?;
+        add_row(part, &row, usize::from(partitioned))?;
     }
     files.extend(part.map(|(_, part)| part.finish()).transpose()?);
     if files.is_empty() {
         // A table without rows has its columns all the same.
-        files.push(begin(table, &statement, partitioned, folder, None)?.finish()?);
+        files.push(create_file(table, &statement, partitioned, folder, None)?.finish()?);
     }
-    let columns = columns(table, &statement, partitioned)?;
-    Ok(Exported::new(table.name, partitioned.then_some("year of ex_date"), &columns, files))
+    let columns = parquet_columns(table, &statement, partitioned)?;
+    Ok(TableManifest::new(table.name, partitioned.then_some("year of ex_date"), &columns, files))
 }
 
-fn add(part: &mut PartWriter, row: &Row, first: usize) -> Result<(), ExportError> {
+fn add_row(part: &mut ParquetFileWriter, row: &Row, first: usize) -> Result<(), ExportError> {
     for (place, column) in part.columns().iter_mut().enumerate() {
         column.push(row, first + place)?;
     }
-    part.gathered()
+    part.flush_full_group()
 }
 
-fn begin(
-    table: &Table,
+fn create_file(
+    table: &TableQuery,
     statement: &Statement,
     partitioned: bool,
     folder: &Path,
     year: Option<i32>,
-) -> Result<PartWriter, ExportError> {
-    PartWriter::create(folder, path(table.name, year), columns(table, statement, partitioned)?)
+) -> Result<ParquetFileWriter, ExportError> {
+    ParquetFileWriter::create(
+        folder,
+        file_path(table.name, year),
+        parquet_columns(table, statement, partitioned)?,
+    )
 }
 
 /// Where the file of a table, or of one of its years, lies.
-pub(super) fn path(table: &str, year: Option<i32>) -> PathBuf {
+pub(super) fn file_path(table: &str, year: Option<i32>) -> PathBuf {
     let folder = PathBuf::from(table);
     let folder = year.map_or(folder.clone(), |year| folder.join(format!("year={year}")));
     folder.join("part-0.parquet")
 }
 
-fn columns(table: &Table, statement: &Statement, partitioned: bool) -> Result<Vec<Column>, ExportError> {
+fn parquet_columns(
+    table: &TableQuery,
+    statement: &Statement,
+    partitioned: bool,
+) -> Result<Vec<ParquetColumn>, ExportError> {
     let columns = statement.columns().iter().skip(usize::from(partitioned));
-    let column = |column: &tokio_postgres::Column| match Kind::of(column) {
-        Some(kind) => Ok(Column::new(column.name(), kind)),
+    let column = |column: &tokio_postgres::Column| match ColumnType::from_postgres(column) {
+        Some(kind) => Ok(ParquetColumn::new(column.name(), kind)),
         None => Err(ExportError::Type {
             table: table.name,
             column: column.name().to_owned(),

@@ -16,7 +16,7 @@ pub struct RecordsKey {
 
 /// A row whose set grew.
 #[derive(Debug)]
-pub struct WrittenRecords {
+pub struct AppliedRecords {
     /// Which row of the table it is.
     pub key: RecordsKey,
     /// All observations of the row, those from before too.
@@ -26,13 +26,13 @@ pub struct WrittenRecords {
 }
 
 /// Symbol, source, year.
-pub type YearKey = (String, String, i32);
+pub type BarsKey = (String, String, i32);
 
 /// A year that is another now.
 #[derive(Debug)]
-pub struct WrittenYear {
+pub struct AppliedBars {
     /// Which row of the table it is.
-    pub key: YearKey,
+    pub key: BarsKey,
     /// 64 bits that tell the prices from others, versions aside.
     pub digest: i64,
     /// All bars of the year, those from before too.

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use store::symbol_facts::{Columns, SymbolFacts};
 
-use crate::facts::applied_facts::{WrittenRecords, WrittenYear};
+use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
 /// What the process may take in any case: for connections, what tells served rows apart, chunks that are derived.
-const LEAST: usize = 128 << 20;
+const MIN_PROCESS_BYTES: usize = 128 << 20;
 
 /// Facts of some symbols, each whole.
 #[derive(Debug, Default)]
-pub struct Resident {
+pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
     bytes: usize,
     budget: usize,
@@ -25,14 +25,14 @@ pub struct Resident {
     limit: usize,
 }
 
-impl Resident {
+impl FactCache {
     /// Holds up to so many bytes of facts, about.
-    pub fn within(budget: usize) -> Self {
+    pub fn with_budget(budget: usize) -> Self {
         Self { budget, limit: budget, ..Self::default() }
     }
 
     /// Holds nothing.
-    pub fn none() -> Self {
+    pub fn disabled() -> Self {
         Self::default()
     }
 
@@ -42,7 +42,7 @@ impl Resident {
     }
 
     /// Whether nothing may be held.
-    pub fn is_off(&self) -> bool {
+    pub fn is_disabled(&self) -> bool {
         self.budget == 0
     }
 
@@ -53,14 +53,15 @@ impl Resident {
 
     /// Takes note of the memory that the process has, where that is known: when it is nearly the budget, no more is held than
     /// there is. What is derived and merged next takes some, too.
-    pub fn heed(&mut self, taken: Option<usize>) {
-        let is_over = taken.is_some_and(|taken| taken > (self.budget - self.budget / 8).max(LEAST));
+    pub fn observe_rss(&mut self, taken: Option<usize>) {
+        let is_over =
+            taken.is_some_and(|taken| taken > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
     /// Holds the facts of a symbol, in place of those that were held, where there is room.
-    pub fn admit(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
-        self.evict(symbol);
+    pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
+        self.remove(symbol);
         let bytes = symbol.len() + facts.size();
         if self.bytes + bytes <= self.limit {
             self.bytes += bytes;
@@ -69,10 +70,10 @@ impl Resident {
     }
 
     /// Follows rows of records that were written. Of symbols that are not held nothing is known still.
-    pub fn follow_records(&mut self, written: &[WrittenRecords]) {
+    pub fn update_records(&mut self, written: &[AppliedRecords]) {
         for row in written {
             if SymbolFacts::keeps(row.key.kind) {
-                self.change(&row.key.symbol, |facts| {
+                self.update_symbol(&row.key.symbol, |facts| {
                     facts.put_records(row.key.kind, &row.key.source, &row.packed);
                     true
                 });
@@ -81,24 +82,24 @@ impl Resident {
     }
 
     /// Follows years of bars that were written. Where one is packed together with others, all of its symbol are read again.
-    pub fn follow_years(&mut self, written: Vec<WrittenYear>) {
+    pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;
             let columns = Columns::All(Box::new(row.packed));
-            self.change(&symbol, |facts| facts.put_year(&source, year, row.digest, columns));
+            self.update_symbol(&symbol, |facts| facts.put_year(&source, year, row.digest, columns));
         }
     }
 
     /// Changes a symbol's facts, or forgets them where that cannot be.
-    fn change(&mut self, symbol: &str, change: impl FnOnce(&mut SymbolFacts) -> bool) {
-        if let Some(mut facts) = self.evict(symbol)
+    fn update_symbol(&mut self, symbol: &str, change: impl FnOnce(&mut SymbolFacts) -> bool) {
+        if let Some(mut facts) = self.remove(symbol)
             && change(Arc::make_mut(&mut facts))
         {
-            self.admit(symbol, facts);
+            self.insert(symbol, facts);
         }
     }
 
-    fn evict(&mut self, symbol: &str) -> Option<Arc<SymbolFacts>> {
+    fn remove(&mut self, symbol: &str) -> Option<Arc<SymbolFacts>> {
         let facts = self.symbols.remove(symbol)?;
         self.bytes -= symbol.len() + facts.size();
         Some(facts)
@@ -118,19 +119,19 @@ mod tests {
 
     /// What happens to a symbol.
     #[derive(Debug, Clone)]
-    enum Step {
+    enum CacheStep {
         Read,
         Records { kind: Kind, packed: Vec<u8> },
         Year { year: i32, digest: i64, close: Vec<u8> },
     }
 
-    fn steps() -> impl Strategy<Value = Vec<(usize, Step)>> {
+    fn cache_steps() -> impl Strategy<Value = Vec<(usize, CacheStep)>> {
         let bytes = || prop::collection::vec(any::<u8>(), 0..400);
         let kinds = prop::sample::select(vec![Kind::Dividend, Kind::Split, Kind::Security]);
         let step = prop_oneof![
-            Just(Step::Read),
-            (kinds, bytes()).prop_map(|(kind, packed)| Step::Records { kind, packed }),
-            (2000..2004, any::<i64>(), bytes()).prop_map(|(year, digest, close)| Step::Year {
+            Just(CacheStep::Read),
+            (kinds, bytes()).prop_map(|(kind, packed)| CacheStep::Records { kind, packed }),
+            (2000..2004, any::<i64>(), bytes()).prop_map(|(year, digest, close)| CacheStep::Year {
                 year,
                 digest,
                 close
@@ -146,19 +147,19 @@ mod tests {
             facts.put_records(Kind::Dividend, "feed", &[0; 100]);
             Arc::new(facts)
         };
-        let mut resident = Resident::within(10_000);
-        let held = |resident: &Resident| SYMBOLS.map(|symbol| resident.get(symbol).is_some());
-        resident.admit("AAA", facts());
-        resident.heed(Some(LEAST + 1));
-        resident.admit("BBB", facts());
-        resident.admit("AAA", facts());
-        assert_eq!(held(&resident), [true, false, false]);
-        for enough in [Some(LEAST), None] {
-            resident.heed(Some(usize::MAX));
-            resident.heed(enough);
-            resident.admit("CCC", facts());
-            assert_eq!(held(&resident), [true, false, true]);
-            drop(resident.evict("CCC"));
+        let mut cache = FactCache::with_budget(10_000);
+        let held = |cache: &FactCache| SYMBOLS.map(|symbol| cache.get(symbol).is_some());
+        cache.insert("AAA", facts());
+        cache.observe_rss(Some(MIN_PROCESS_BYTES + 1));
+        cache.insert("BBB", facts());
+        cache.insert("AAA", facts());
+        assert_eq!(held(&cache), [true, false, false]);
+        for enough in [Some(MIN_PROCESS_BYTES), None] {
+            cache.observe_rss(Some(usize::MAX));
+            cache.observe_rss(enough);
+            cache.insert("CCC", facts());
+            assert_eq!(held(&cache), [true, false, true]);
+            drop(cache.remove("CCC"));
         }
     }
 
@@ -166,7 +167,7 @@ mod tests {
     fn a_year_that_is_packed_with_others_takes_its_symbol_along() {
         let packed = Bars::default().pack().expect("no bars");
         let columns = || Columns::All(Box::new(packed.clone()));
-        let written = |year| WrittenYear {
+        let written = |year| AppliedBars {
             key: ("AAA".to_owned(), "feed".to_owned(), year),
             digest: 7,
             packed: packed.clone(),
@@ -178,45 +179,45 @@ mod tests {
             assert!(facts.put_year("feed", year, i64::from(year), columns()));
         }
         facts.shrink(|year, _| year < 2002).expect("closes");
-        let mut resident = Resident::within(100_000);
-        resident.admit("AAA", Arc::new(facts));
-        resident.follow_years(vec![written(2003)]);
-        assert!(resident.get("AAA").is_some_and(|facts| facts.year("feed", 2003).is_some()));
-        resident.follow_years(vec![written(2001)]);
-        assert!(resident.get("AAA").is_none() && resident.bytes() == 0);
+        let mut cache = FactCache::with_budget(100_000);
+        cache.insert("AAA", Arc::new(facts));
+        cache.update_years(vec![written(2003)]);
+        assert!(cache.get("AAA").is_some_and(|facts| facts.year("feed", 2003).is_some()));
+        cache.update_years(vec![written(2001)]);
+        assert!(cache.get("AAA").is_none() && cache.bytes() == 0);
     }
 
     proptest! {
         #[test]
-        fn what_is_held_is_what_is_stored_and_fits(steps in steps(), budget in 0usize..4_000) {
+        fn what_is_held_is_what_is_stored_and_fits(steps in cache_steps(), budget in 0usize..4_000) {
             let mut stored: HashMap<&str, SymbolFacts> = HashMap::new();
-            let mut resident = Resident::within(budget);
+            let mut cache = FactCache::with_budget(budget);
             for (symbol, step) in steps {
                 let symbol = SYMBOLS[symbol];
                 let facts = stored.entry(symbol).or_default();
                 match step {
-                    Step::Read => resident.admit(symbol, Arc::new(facts.clone())),
-                    Step::Records { kind, packed } => {
+                    CacheStep::Read => cache.insert(symbol, Arc::new(facts.clone())),
+                    CacheStep::Records { kind, packed } => {
                         if SymbolFacts::keeps(kind) {
                             facts.put_records(kind, "feed", &packed);
                         }
                         let key = RecordsKey { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
-                        resident.follow_records(&[WrittenRecords { key, packed, replaces: false }]);
+                        cache.update_records(&[AppliedRecords { key, packed, replaces: false }]);
                     }
-                    Step::Year { year, digest, close } => {
+                    CacheStep::Year { year, digest, close } => {
                         let packed = Packed { close, ..Packed::default() };
                         let columns = Columns::All(Box::new(packed.clone()));
                         assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
-                        let written = WrittenYear { key, digest, packed, replaces: false, last_day: None };
-                        resident.follow_years(vec![written]);
+                        let written = AppliedBars { key, digest, packed, replaces: false, last_day: None };
+                        cache.update_years(vec![written]);
                     }
                 }
-                for (symbol, held) in &resident.symbols {
+                for (symbol, held) in &cache.symbols {
                     prop_assert_eq!(held.as_ref(), &stored[symbol.as_str()]);
                 }
-                let bytes: usize = resident.symbols.iter().map(|(symbol, held)| symbol.len() + held.size()).sum();
-                prop_assert!(bytes == resident.bytes && bytes <= budget, "{} of {}", bytes, budget);
+                let bytes: usize = cache.symbols.iter().map(|(symbol, held)| symbol.len() + held.size()).sum();
+                prop_assert!(bytes == cache.bytes && bytes <= budget, "{} of {}", bytes, budget);
             }
         }
     }

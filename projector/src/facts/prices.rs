@@ -15,40 +15,40 @@ use store::years::BarsRow;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{WrittenYear, YearKey};
-use crate::facts::fact_cache::Resident;
+use crate::facts::applied_facts::{AppliedBars, BarsKey};
+use crate::facts::fact_cache::FactCache;
 
 const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
 /// Years merged at a time: unpacked and packed once more, they are many times as large.
-const TOGETHER: usize = 1_000;
+const YEARS_PER_BATCH: usize = 1_000;
 
 /// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
     frames: &[&Frame],
-    resident: &Resident,
-) -> Result<Vec<WrittenYear>, ApplyError> {
-    let years = by_year(frames);
+    cache: &FactCache,
+) -> Result<Vec<AppliedBars>, ApplyError> {
+    let years = bars_by_year(frames);
     if years.is_empty() {
         return Ok(Vec::new());
     }
     // In the key's order, a symbol's years lie together, where they are read together.
-    let mut years: Vec<(YearKey, Vec<Bars>)> = years.into_iter().collect();
+    let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
     years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    let (mut written, mut merged) = (Vec::with_capacity(years.len()), Merged::default());
+    let (mut written, mut merged) = (Vec::with_capacity(years.len()), MergedYears::default());
     let mut years = years.into_iter();
     while years.len() > 0 {
-        let work = with_stored(transaction, years.by_ref().take(TOGETHER), resident).await?;
+        let work = load_stored_years(transaction, years.by_ref().take(YEARS_PER_BATCH), cache).await?;
         // Postgres takes what was merged before meanwhile.
-        let (next, ()) = futures::try_join!(merge_all(work), write(transaction, &merged))?;
+        let (next, ()) = futures::try_join!(merge_years(work), write_years(transaction, &merged))?;
         written.append(&mut merged.years);
         merged = next;
     }
-    write(transaction, &merged).await?;
+    write_years(transaction, &merged).await?;
     written.append(&mut merged.years);
     let mut symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
     symbols.dedup();
@@ -57,73 +57,74 @@ pub async fn apply_prices(
 }
 
 /// A year, the bars that are said of it, and those that are stored.
-type Work = (YearKey, Vec<Bars>, Stored);
+type YearMerge = (BarsKey, Vec<Bars>, StoredYear);
 
 /// What is stored of a year.
-enum Stored {
+enum StoredYear {
     Nothing,
     Read(Packed),
     /// All facts of the symbol, which the year is among.
-    Held(Arc<SymbolFacts>),
+    Cached(Arc<SymbolFacts>),
 }
 
 /// Years that are others now, and their rows, encoded.
 #[derive(Default)]
-struct Merged {
-    years: Vec<WrittenYear>,
+struct MergedYears {
+    years: Vec<AppliedBars>,
     rows: Vec<Bytes>,
 }
 
 /// Finds what is stored of some years: in memory where it is held.
-async fn with_stored(
+async fn load_stored_years(
     transaction: &Transaction<'_>,
-    years: impl Iterator<Item = (YearKey, Vec<Bars>)>,
-    resident: &Resident,
-) -> Result<Vec<Work>, ApplyError> {
-    let (mut work, mut missing): (Vec<Work>, Vec<YearKey>) = Default::default();
+    years: impl Iterator<Item = (BarsKey, Vec<Bars>)>,
+    cache: &FactCache,
+) -> Result<Vec<YearMerge>, ApplyError> {
+    let (mut work, mut missing): (Vec<YearMerge>, Vec<BarsKey>) = Default::default();
     for (key, parts) in years {
-        let facts = resident.get(&key.0);
+        let facts = cache.get(&key.0);
         let held = facts.map(|facts| facts.year(&key.1, key.2).map(Years::columns));
         let stored = match (held, facts) {
-            (Some(Some(Columns::All(_))), Some(facts)) => Stored::Held(Arc::clone(facts)),
+            (Some(Some(Columns::All(_))), Some(facts)) => StoredYear::Cached(Arc::clone(facts)),
             (Some(Some(Columns::Closes { .. })) | None, _) => {
                 missing.push(key.clone());
-                Stored::Nothing
+                StoredYear::Nothing
             }
             // What is held of a symbol is everything that it has.
-            (Some(_), _) => Stored::Nothing,
+            (Some(_), _) => StoredYear::Nothing,
         };
         work.push((key, parts, stored));
     }
     if missing.is_empty() {
         return Ok(work);
     }
-    let mut read = existing(transaction, &missing).await?;
+    let mut read = load_existing(transaction, &missing).await?;
     for (key, _, stored) in &mut work {
         if let Some(packed) = read.remove(key) {
-            *stored = Stored::Read(packed);
+            *stored = StoredYear::Read(packed);
         }
     }
     Ok(work)
 }
 
 /// Merges bars into the stored years on all cores, and gives those that are others now.
-async fn merge_all(work: Vec<Work>) -> Result<Merged, ApplyError> {
+async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
     let merge_all = || {
         let merged = work.into_par_iter().filter_map(|(key, parts, stored)| {
-            let merged = merge(key, parts, &stored).and_then(|merged| merged.map(encode).transpose());
+            let merged =
+                merge_year(key, parts, &stored).and_then(|merged| merged.map(encode_year).transpose());
             merged.transpose()
         });
-        let merged = merged.collect::<Result<Vec<(WrittenYear, Bytes)>, ApplyError>>()?;
+        let merged = merged.collect::<Result<Vec<(AppliedBars, Bytes)>, ApplyError>>()?;
         let (years, rows) = merged.into_iter().unzip();
-        Ok(Merged { years, rows })
+        Ok(MergedYears { years, rows })
     };
     tokio::task::spawn_blocking(merge_all).await.map_err(ApplyError::Ended)?
 }
 
 /// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.
-async fn write(transaction: &Transaction<'_>, merged: &Merged) -> Result<(), ApplyError> {
-    let replaced: Vec<&YearKey> = merged.years.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
+async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Result<(), ApplyError> {
+    let replaced: Vec<&BarsKey> = merged.years.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
     if !replaced.is_empty() {
         let symbols: Vec<&str> = replaced.iter().map(|key| key.0.as_str()).collect();
         let sources: Vec<&str> = replaced.iter().map(|key| key.1.as_str()).collect();
@@ -136,7 +137,7 @@ async fn write(transaction: &Transaction<'_>, merged: &Merged) -> Result<(), App
     Ok(())
 }
 
-fn encode(written: WrittenYear) -> Result<(WrittenYear, Bytes), ApplyError> {
+fn encode_year(written: AppliedBars) -> Result<(AppliedBars, Bytes), ApplyError> {
     let (symbol, source, year) = &written.key;
     let row = BarsRow::of(symbol, source, *year, written.last_day, written.digest, &written.packed);
     let mut out = BytesMut::new();
@@ -144,8 +145,8 @@ fn encode(written: WrittenYear) -> Result<(WrittenYear, Bytes), ApplyError> {
     Ok((written, out.freeze()))
 }
 
-fn by_year(frames: &[&Frame]) -> HashMap<YearKey, Vec<Bars>> {
-    let pieces: Vec<(YearKey, Bars)> = tokio::task::block_in_place(|| {
+fn bars_by_year(frames: &[&Frame]) -> HashMap<BarsKey, Vec<Bars>> {
+    let pieces: Vec<(BarsKey, Bars)> = tokio::task::block_in_place(|| {
         frames
             .par_iter()
             .flat_map_iter(|frame| match &frame.body {
@@ -162,7 +163,7 @@ fn by_year(frames: &[&Frame]) -> HashMap<YearKey, Vec<Bars>> {
             })
             .collect()
     });
-    let mut years: HashMap<YearKey, Vec<Bars>> = HashMap::new();
+    let mut years: HashMap<BarsKey, Vec<Bars>> = HashMap::new();
     for (key, bars) in pieces {
         years.entry(key).or_default().push(bars);
     }
@@ -170,10 +171,10 @@ fn by_year(frames: &[&Frame]) -> HashMap<YearKey, Vec<Bars>> {
 }
 
 /// The stored years.
-async fn existing(
+async fn load_existing(
     transaction: &Transaction<'_>,
-    keys: &[YearKey],
-) -> Result<HashMap<YearKey, Packed>, ApplyError> {
+    keys: &[BarsKey],
+) -> Result<HashMap<BarsKey, Packed>, ApplyError> {
     let mut existing = HashMap::new();
     let symbols: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
     let sources: Vec<&str> = keys.iter().map(|key| key.1.as_str()).collect();
@@ -186,11 +187,15 @@ async fn existing(
 }
 
 /// The merged year, or `None` when it is what was stored.
-fn merge(key: YearKey, mut parts: Vec<Bars>, stored: &Stored) -> Result<Option<WrittenYear>, ApplyError> {
+fn merge_year(
+    key: BarsKey,
+    mut parts: Vec<Bars>,
+    stored: &StoredYear,
+) -> Result<Option<AppliedBars>, ApplyError> {
     let stored = match stored {
-        Stored::Nothing => None,
-        Stored::Read(packed) => Some(packed),
-        Stored::Held(facts) => facts.year(&key.1, key.2).and_then(|years| match years.columns() {
+        StoredYear::Nothing => None,
+        StoredYear::Read(packed) => Some(packed),
+        StoredYear::Cached(facts) => facts.year(&key.1, key.2).and_then(|years| match years.columns() {
             Columns::All(packed) => Some(packed.as_ref()),
             Columns::Closes { .. } => None,
         }),
@@ -207,5 +212,5 @@ fn merge(key: YearKey, mut parts: Vec<Bars>, stored: &Stored) -> Result<Option<W
     }
     packed.shrink_to_fit();
     let (last_day, digest) = (bars.last_live_day(), packed.digest());
-    Ok(Some(WrittenYear { key, replaces: stored.is_some(), last_day, digest, packed }))
+    Ok(Some(AppliedBars { key, replaces: stored.is_some(), last_day, digest, packed }))
 }

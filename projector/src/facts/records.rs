@@ -15,7 +15,7 @@ use store::records::{RecordsRow, id_digest, note_ids};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{RecordsKey, WrittenRecords};
+use crate::facts::applied_facts::{AppliedRecords, RecordsKey};
 
 const STORED: &str = include_str!("../../queries/records_stored.sql");
 const DELETE: &str = include_str!("../../queries/records_delete.sql");
@@ -23,23 +23,23 @@ const MOVED: &str = include_str!("../../queries/record_ids_moved.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
 
 /// Longest id of a vendor's record, in bytes: read tables have it in their keys, which Postgres bounds.
-const LONGEST_ID: usize = 2048;
+const MAX_ID_BYTES: usize = 2048;
 
 /// Observations by the row that they belong to.
-type Said = BTreeMap<RecordsKey, Vec<RawObservation>>;
+type ObservationsByRow = BTreeMap<RecordsKey, Vec<RawObservation>>;
 
 /// Merges the frames' records into the stored ones, marks the symbols of those that grew dirty, and gives them.
 pub async fn apply_records(
     transaction: &Transaction<'_>,
     fact_set: &str,
     frames: &[&Frame],
-) -> Result<Vec<WrittenRecords>, ApplyError> {
-    let mut said = tokio::task::block_in_place(|| gather(frames))?;
+) -> Result<Vec<AppliedRecords>, ApplyError> {
+    let mut said = tokio::task::block_in_place(|| collect_observations(frames))?;
     if said.is_empty() {
         return Ok(Vec::new());
     }
-    spread(transaction, &mut said).await?;
-    let mut stored = stored(transaction, said.keys()).await?;
+    copy_to_moved_symbols(transaction, &mut said).await?;
+    let mut stored = load_stored(transaction, said.keys()).await?;
     let work: Vec<_> = said
         .into_iter()
         .map(|(key, observations)| {
@@ -47,11 +47,12 @@ pub async fn apply_records(
             (key, observations, stored)
         })
         .collect();
-    let grown: Vec<WrittenRecords> = tokio::task::block_in_place(|| {
-        let merged = work.into_par_iter().map(|(key, observations, stored)| merge(key, observations, stored));
+    let grown: Vec<AppliedRecords> = tokio::task::block_in_place(|| {
+        let merged =
+            work.into_par_iter().map(|(key, observations, stored)| merge_records(key, observations, stored));
         merged.filter_map(Result::transpose).collect::<Result<_, _>>()
     })?;
-    write(transaction, &grown).await?;
+    write_records(transaction, &grown).await?;
     let symbols: Vec<&str> = grown.iter().map(|grown| grown.key.symbol.as_str()).collect();
     let references: Vec<bool> = grown.iter().map(|grown| grown.key.kind == Kind::Security).collect();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols, &references]).await?;
@@ -59,14 +60,14 @@ pub async fn apply_records(
 }
 
 /// The frames' observations, each of which can be stored.
-fn gather(frames: &[&Frame]) -> Result<Said, ApplyError> {
+fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyError> {
     let observed = |frame: &&Frame| {
         let observed = frame.body.observations(frame.id).map_err(ApplyError::Record)?;
         observed.iter().try_for_each(|(symbol, raw)| check_storable(symbol, raw))?;
         Ok(observed)
     };
     let observed: Vec<Vec<_>> = frames.par_iter().map(observed).collect::<Result<_, ApplyError>>()?;
-    let mut said = Said::new();
+    let mut said = ObservationsByRow::new();
     for (frame, observations) in frames.iter().zip(observed) {
         let (kind, source) = (frame.body.kind(), &frame.source);
         for (symbol, raw) in observations {
@@ -83,7 +84,7 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
     if raw.record.contains("\\u0000") || texts.iter().flatten().any(|text| text.contains('\0')) {
         return refuse("nul_character", "a text holds the character U+0000, which Postgres cannot store");
     }
-    if raw.id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+    if raw.id.as_ref().is_some_and(|id| id.len() > MAX_ID_BYTES) {
         return refuse("id_too_long", "its id is longer than 2048 bytes");
     }
     if i64::try_from(raw.line).is_err() {
@@ -93,7 +94,10 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
 }
 
 /// Adds the observations of ids that changed their symbol to every symbol that they have had.
-async fn spread(transaction: &Transaction<'_>, said: &mut Said) -> Result<(), ApplyError> {
+async fn copy_to_moved_symbols(
+    transaction: &Transaction<'_>,
+    said: &mut ObservationsByRow,
+) -> Result<(), ApplyError> {
     let named = said.iter().map(|(key, raw)| (&*key.symbol, key.kind, &*key.source, &**raw));
     let digests = note_ids(transaction, named).await?;
     if digests.is_empty() {
@@ -106,9 +110,9 @@ async fn spread(transaction: &Transaction<'_>, said: &mut Said) -> Result<(), Ap
     if symbols.is_empty() {
         return Ok(());
     }
-    let moved = moved_ids(said, &symbols);
+    let moved = rows_of_moved_ids(said, &symbols);
     let keys: BTreeSet<RecordsKey> = moved.values().flatten().cloned().collect();
-    let stored = stored(transaction, keys.iter()).await?;
+    let stored = load_stored(transaction, keys.iter()).await?;
     for (id, mut keys) in moved {
         let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
         let mut versions = Vec::new();
@@ -128,8 +132,8 @@ async fn spread(transaction: &Transaction<'_>, said: &mut Said) -> Result<(), Ap
 }
 
 /// The rows that each moved id, of a kind and source, may be in.
-fn moved_ids(
-    said: &Said,
+fn rows_of_moved_ids(
+    said: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,
 ) -> BTreeMap<(Kind, String, String), Vec<RecordsKey>> {
     let mut moved = BTreeMap::new();
@@ -145,26 +149,26 @@ fn moved_ids(
 }
 
 /// A row as it is stored.
-struct Stored {
+struct StoredRecords {
     records: Records,
     packed: Vec<u8>,
 }
 
-async fn stored<'a>(
+async fn load_stored<'a>(
     transaction: &Transaction<'_>,
     keys: impl Iterator<Item = &'a RecordsKey>,
-) -> Result<HashMap<RecordsKey, Stored>, ApplyError> {
-    let (symbols, kinds, sources) = columns(keys);
+) -> Result<HashMap<RecordsKey, StoredRecords>, ApplyError> {
+    let (symbols, kinds, sources) = key_columns(keys);
     let mut stored = HashMap::new();
     for row in transaction.query(STORED, &[&symbols, &kinds, &sources]).await? {
         let (symbol, kind, source) = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
-        let found = Stored { records: unpack_records(&row)?, packed: row.try_get("packed")? };
+        let found = StoredRecords { records: unpack_records(&row)?, packed: row.try_get("packed")? };
         stored.insert(RecordsKey { symbol, kind, source }, found);
     }
     Ok(stored)
 }
 
-fn columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
+fn key_columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
     let (mut symbols, mut kinds, mut sources) = (Vec::new(), Vec::new(), Vec::new());
     for key in keys {
         symbols.push(key.symbol.as_str());
@@ -175,11 +179,11 @@ fn columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>, Vec
 }
 
 /// The merged row, or `None` when it is what was stored.
-fn merge(
+fn merge_records(
     key: RecordsKey,
     observations: Vec<RawObservation>,
-    stored: Option<Stored>,
-) -> Result<Option<WrittenRecords>, ApplyError> {
+    stored: Option<StoredRecords>,
+) -> Result<Option<AppliedRecords>, ApplyError> {
     let (records, before) = match stored {
         Some(stored) => (stored.records.merge(observations), Some(stored.packed)),
         None => (Records::new(key.kind, observations), None),
@@ -189,17 +193,17 @@ fn merge(
     if before.as_ref() == Some(&packed) {
         return Ok(None);
     }
-    Ok(Some(WrittenRecords { key, replaces: before.is_some(), packed }))
+    Ok(Some(AppliedRecords { key, replaces: before.is_some(), packed }))
 }
 
 /// Copies the rows in, in place of those that were there. The fact set's lock keeps every other writer away.
-async fn write(transaction: &Transaction<'_>, grown: &[WrittenRecords]) -> Result<(), ApplyError> {
+async fn write_records(transaction: &Transaction<'_>, grown: &[AppliedRecords]) -> Result<(), ApplyError> {
     let (symbols, kinds, sources) =
-        columns(grown.iter().filter(|grown| grown.replaces).map(|grown| &grown.key));
+        key_columns(grown.iter().filter(|grown| grown.replaces).map(|grown| &grown.key));
     if !symbols.is_empty() {
         transaction.execute(DELETE, &[&symbols, &kinds, &sources]).await?;
     }
-    let rows = grown.iter().map(|WrittenRecords { key, packed, .. }| RecordsRow {
+    let rows = grown.iter().map(|AppliedRecords { key, packed, .. }| RecordsRow {
         symbol: &key.symbol,
         kind: key.kind,
         source: &key.source,

@@ -19,8 +19,8 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use crate::derive::touched::Deriver;
 use crate::generation::Generation;
-use crate::write::journal::{Journal, NOTED};
-use crate::write::prepared_statements::Statements;
+use crate::write::journal::{JOURNALED_TABLES, Journal};
+use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
@@ -52,11 +52,11 @@ pub struct PromoteArgs {
     #[arg(long)]
     pub accept_rules: bool,
     /// Why, in a line; `list` and /openapi.json, which anybody may read, show it while the generation is served
-    #[arg(long, value_name = "TEXT", value_parser = note)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: Option<String>,
 }
 
-fn note(text: &str) -> Result<String, String> {
+fn parse_note(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() || text.chars().any(char::is_control) || text.chars().count() > NOTE_CHARACTERS {
         return Err(format!("a note is one line of at most {NOTE_CHARACTERS} characters"));
@@ -66,7 +66,7 @@ fn note(text: &str) -> Result<String, String> {
 
 /// A change of the served generation.
 #[derive(Debug, Serialize)]
-pub struct Switched {
+pub struct Switchover {
     /// Generation that is served now.
     pub served: i32,
     /// Generation that was served until then.
@@ -75,17 +75,17 @@ pub struct Switched {
     pub sequence: i64,
 }
 
-async fn find(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
+async fn load_generation_row(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
     let row = transaction.query_opt(BY_ID, &[&id]).await?;
     row.with_context(|| format!("there is no generation {id}; see: projector list"))
 }
 
 /// Serves a generation: brings it up to its facts, checks that its differences were looked at, flips.
-pub async fn promote(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switched> {
+pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switchover> {
     let id = args.generation;
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
-    let row = find(&transaction, id).await?;
+    let row = load_generation_row(&transaction, id).await?;
     let (state, version): (String, String) = (row.try_get("state")?, row.try_get("method_version")?);
     if state == "building" {
         bail!("generation {id} is still being built; run: projector rebuild");
@@ -100,7 +100,7 @@ pub async fn promote(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<
         );
     }
     let generation = Generation::from_row(&row)?;
-    accept_rules(&generation, args.accept_rules)?;
+    check_rules_accepted(&generation, args.accept_rules)?;
     let checkpoint: i64 =
         transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
     if state == "tailing" {
@@ -109,59 +109,59 @@ pub async fn promote(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<
                 "generation {id} has rules {version}, this program {METHOD_VERSION}; promote it with the program that built it"
             );
         }
-        generation.enter(&transaction).await?;
+        generation.set_local_search_path(&transaction).await?;
         Deriver::catch_up(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
     // A note tells of one promotion: the next one without words takes it away.
     transaction.execute(NOTE, &[&id, &args.note]).await?;
-    flip(&transaction, id, active).await?;
+    switch_served(&transaction, id, active).await?;
     transaction.commit().await?;
     failpoint!("switch.committed");
-    Ok(Switched { served: id, before: active, sequence: checkpoint })
+    Ok(Switchover { served: id, before: active, sequence: checkpoint })
 }
 
 /// Refuses a generation whose rules deviate, unless that is meant.
-fn accept_rules(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
+fn check_rules_accepted(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
     let deviations = generation.rules.deviations();
-    let told: Vec<String> = deviations
+    let texts: Vec<String> = deviations
         .iter()
         .map(|one| format!("{} {} (by default {})", one.name, one.value, one.default))
         .collect();
     ensure!(
-        accepted || told.is_empty(),
+        accepted || texts.is_empty(),
         "the rules of generation {} deviate: {}; to serve its figures: --accept-rules (and --note says why)",
         generation.id,
-        told.join(", ")
+        texts.join(", ")
     );
     Ok(())
 }
 
-async fn flip(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
+async fn switch_served(transaction: &Transaction<'_>, to: i32, from: i32) -> anyhow::Result<()> {
     let search_path = format!("{}, control", generation_schema(to));
     transaction.execute("select set_config('search_path', $1, true)", &[&search_path]).await?;
     transaction.execute(FLIP, &[&to, &from]).await?;
     analysts::point(transaction).await?;
-    let (journal, statements) = (Journal::open(transaction, to).await?, Statements::of(transaction));
-    for table in NOTED {
-        let symbols = read_tables::differing(transaction, from, table).await?;
+    let (journal, statements) = (Journal::open(transaction, to).await?, PreparedStatements::new(transaction));
+    for table in JOURNALED_TABLES {
+        let symbols = read_tables::find_differing(transaction, from, table).await?;
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
-        journal.note_switch(&statements, from, table, &symbols).await?;
+        journal.record_promotion(&statements, from, table, &symbols).await?;
     }
-    journal.advance(transaction).await?;
+    journal.set_position(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");
     Ok(())
 }
 
 /// Serves the generation that was served before.
-pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switched> {
+pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switchover> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
     let row = transaction.query_one(ACTIVE, &[]).await?;
     let (active, previous): (i32, Option<i32>) = (row.try_get("generation")?, row.try_get("previous")?);
     let Some(previous) = previous else { bail!("there is no generation to go back to") };
-    let row = find(&transaction, previous).await?;
+    let row = load_generation_row(&transaction, previous).await?;
     let fact_set: String = row.try_get("fact_set")?;
     let checkpoint: i64 = transaction.query_one(LOCK, &[&fact_set]).await?.try_get("checkpoint")?;
     let query = format!("select sequence from {}.version", generation_schema(previous));
@@ -172,17 +172,17 @@ pub async fn rollback(client: &mut Client, stale_ok: bool) -> anyhow::Result<Swi
             "generation {previous} is {lag} events behind (applied to {sequence} of {checkpoint}); to serve it all the same: projector rollback --stale-ok"
         );
     }
-    flip(&transaction, previous, active).await?;
+    switch_served(&transaction, previous, active).await?;
     transaction.commit().await?;
     failpoint!("switch.committed");
-    Ok(Switched { served: previous, before: active, sequence })
+    Ok(Switchover { served: previous, before: active, sequence })
 }
 
 /// Whoever waits for a reader of tables holds up everybody who comes after it.
-pub(crate) const LOCK_SOON: &str = "set local lock_timeout = '5s'";
+pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
-/// The error of a statement that wanted the tables of a generation for itself, after [`LOCK_SOON`].
-pub(crate) fn in_use(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
+/// The error of a statement that wanted the tables of a generation for itself, after [`LOCK_TIMEOUT`].
+pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return anyhow!(
             "somebody reads the tables of generation {id}: nothing was changed; try again when that has ended (pg_stat_activity shows who)"
@@ -195,15 +195,15 @@ pub(crate) fn in_use(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
 pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
-    let row = find(&transaction, id).await?;
+    let row = load_generation_row(&transaction, id).await?;
     let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
     if active == id {
         bail!("generation {id} is served; promote another one first");
     }
     let fact_set: String = row.try_get("fact_set")?;
     let (views, tables) = (analyst_schema(id), generation_schema(id));
-    let drop = format!("{LOCK_SOON}; drop schema {views} cascade; drop schema {tables} cascade");
-    transaction.batch_execute(&drop).await.map_err(|error| in_use(error, id))?;
+    let drop = format!("{LOCK_TIMEOUT}; drop schema {views} cascade; drop schema {tables} cascade");
+    transaction.batch_execute(&drop).await.map_err(|error| lock_timeout_error(error, id))?;
     transaction.execute("update active set previous = null where previous = $1", &[&id]).await?;
     transaction.execute(DROP_GENERATION, &[&id]).await?;
     if transaction.query_opt(UNUSED_FACTS, &[&fact_set]).await?.is_some() {
@@ -216,14 +216,14 @@ pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()>
 }
 
 /// Stops or resumes applying the log; what was read is kept, the lease too.
-pub async fn pause(client: &Client, paused: bool) -> anyhow::Result<()> {
+pub async fn set_paused(client: &Client, paused: bool) -> anyhow::Result<()> {
     client.execute(PAUSE, &[&paused]).await?;
     Ok(())
 }
 
 /// A line of `projector list`.
 #[derive(Debug, Serialize)]
-pub struct Listed {
+pub struct GenerationSummary {
     /// Its number.
     pub generation: i32,
     /// Whether the API reads it.
@@ -249,14 +249,14 @@ pub struct Listed {
 }
 
 /// All generations.
-pub async fn list(client: &Client) -> anyhow::Result<Vec<Listed>> {
+pub async fn list_generations(client: &Client) -> anyhow::Result<Vec<GenerationSummary>> {
     let mut listed = Vec::new();
     for row in client.query(LIST, &[]).await? {
         let id: i32 = row.try_get("id")?;
         let query = format!("select sequence, as_of from {}.version", generation_schema(id));
         let version = client.query_one(&query, &[]).await?;
         let (sequence, checkpoint): (i64, i64) = (version.try_get("sequence")?, row.try_get("checkpoint")?);
-        listed.push(Listed {
+        listed.push(GenerationSummary {
             generation: id,
             served: row.try_get("served")?,
             previous: row.try_get("previous")?,

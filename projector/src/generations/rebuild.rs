@@ -22,15 +22,16 @@ use telemetry::failpoint;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-use crate::daemon::run::{UNTIL, fold};
-use crate::daemon::writer::ANALYZE;
+use crate::daemon::batch_writer::ANALYZE;
+use crate::daemon::run::{UNTIL, apply_log};
 use crate::derive::touched::Deriver;
 use crate::error::DeriveError;
-use crate::facts::fact_cache::Resident;
+use crate::facts::fact_cache::FactCache;
 use crate::generation::Generation;
-use crate::generations::disk_space::check_room;
-use crate::generations::promote::{LOCK_SOON, in_use};
-use crate::progress::Progress;
+use crate::generations::copied_tables::copy_served_tables;
+use crate::generations::disk_space::check_disk_space;
+use crate::generations::promote::{LOCK_TIMEOUT, lock_timeout_error};
+use crate::progress::ProgressReport;
 use crate::settings::{BenchmarkArgs, LIVE_FACTS, ProjectorSettings};
 use crate::write::journal::Journal;
 
@@ -47,7 +48,7 @@ const NEXT_ID: &str = "select nextval('generation_numbers')::integer";
 
 /// What the new generation is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum From {
+pub enum FactSource {
     /// The facts as they are
     Facts,
     /// The log, folded again into facts of its own
@@ -62,7 +63,7 @@ pub struct RebuildArgs {
     pub only: Vec<String>,
     /// Start from the facts, or fold the whole log again
     #[arg(long, value_enum, default_value = "facts")]
-    pub from: From,
+    pub from: FactSource,
     /// Apply the log only up to this sequence; the generation is frozen there (implies --from log)
     #[arg(long, value_name = "N", conflicts_with = "until_time")]
     pub until_seq: Option<u64>,
@@ -93,19 +94,19 @@ pub struct RebuildArgs {
 }
 
 /// Builds a generation, or goes on with one that was interrupted, and gives its number.
-pub async fn rebuild(
+pub async fn rebuild_generation(
     settings: &ProjectorSettings,
     args: &RebuildArgs,
     shutdown: Shutdown,
 ) -> anyhow::Result<i32> {
     let started = Instant::now();
     let mut client = db::connect(&settings.rebuild_config(LIVE_FACTS)?).await?;
-    check_names(&args.only)?;
-    let rules = asked_rules(&client, args).await?;
+    check_table_names(&args.only)?;
+    let rules = requested_rules(&client, args).await?;
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
         Some(row) => {
             let id = row.try_get("id")?;
-            if let Some(setting) = other_setting(settings, &client, args, &rules, id).await? {
+            if let Some(setting) = find_conflicting_setting(settings, &client, args, &rules, id).await? {
                 bail!(
                     "generation {id} is being built with another {setting}: leave it out to go on with that one, or \
                      remove it first (projector drop {id})"
@@ -116,32 +117,34 @@ pub async fn rebuild(
         }
         None => {
             if !args.without_room {
-                let folds = (args.from == From::Log || asked_end(settings, args).await?.is_some())
-                    .then_some(LIVE_FACTS);
-                check_room(&client, &settings.rebuild_config(LIVE_FACTS)?, folds).await?;
+                let second_fact_set = (args.from == FactSource::Log
+                    || requested_end(settings, args).await?.is_some())
+                .then_some(LIVE_FACTS);
+                check_disk_space(&client, &settings.rebuild_config(LIVE_FACTS)?, second_fact_set).await?;
             }
-            create(settings, &mut client, args, &rules).await?
+            create_building(settings, &mut client, args, &rules).await?
         }
     };
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
-        fold(settings, &generation.fact_set, shutdown.clone()).await?;
+        apply_log(settings, &generation.fact_set, shutdown.clone()).await?;
         // A table that has just grown from nothing is read by its key only when its statistics say so.
         let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
-    let securities = derive(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
+    let securities =
+        derive_securities(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
     if shutdown.requested() {
         bail!("interrupted; run the same command again to go on with generation {id}");
     }
-    finish(&mut client, &generation).await?;
+    finish_rebuild(&mut client, &generation).await?;
     tracing::info!(generation = id, securities, elapsed = ?started.elapsed(), "rebuilt; see: projector diff <served> {id}, then: projector promote {id}");
     Ok(id)
 }
 
 /// The rules that are asked for. Tables beside copies of the served ones are derived by the served rules: a generation has one
 /// set of rules.
-async fn asked_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
+async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
         return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
     }
@@ -149,7 +152,7 @@ async fn asked_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rule
 }
 
 /// The first setting that is asked for and is not the interrupted generation's.
-async fn other_setting(
+async fn find_conflicting_setting(
     settings: &ProjectorSettings,
     client: &Client,
     args: &RebuildArgs,
@@ -161,9 +164,9 @@ async fn other_setting(
     let only: Option<Vec<String>> = row.try_get("projections")?;
     let until: Option<i64> = client.query_one(UNTIL, &[&generation.fact_set]).await?.try_get(0)?;
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
-    let asked_until = asked_end(settings, args).await?.map(i64::try_from).transpose()?;
+    let asked_until = requested_end(settings, args).await?.map(i64::try_from).transpose()?;
     let others = [
-        ("--from", args.from == From::Log && generation.fact_set == LIVE_FACTS),
+        ("--from", args.from == FactSource::Log && generation.fact_set == LIVE_FACTS),
         ("end of the log (--until-seq, --until-time)", asked_until.is_some() && asked_until != until),
         ("--as-of", args.as_of.is_some() && args.as_of != generation.as_of),
         ("--only", !args.only.is_empty() && only.as_ref() != Some(&args.only)),
@@ -174,14 +177,14 @@ async fn other_setting(
 }
 
 /// The last sequence to apply, if one is asked for.
-async fn asked_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<u64>> {
+async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<u64>> {
     Ok(match args.until_time {
         Some(time) => Some(sequence_before(settings, time).await?),
         None => args.until_seq,
     })
 }
 
-fn check_names(only: &[String]) -> anyhow::Result<()> {
+fn check_table_names(only: &[String]) -> anyhow::Result<()> {
     for name in only {
         if !crate::review::diff::TABLES.iter().any(|table| table.name == name) {
             let known: Vec<&str> = crate::review::diff::TABLES.iter().map(|table| table.name).collect();
@@ -191,7 +194,7 @@ fn check_names(only: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn create(
+async fn create_building(
     settings: &ProjectorSettings,
     client: &mut Client,
     args: &RebuildArgs,
@@ -199,10 +202,10 @@ async fn create(
 ) -> anyhow::Result<i32> {
     warn_of_served_rules(client, rules).await?;
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
-    let until = asked_end(settings, args).await?;
+    let until = requested_end(settings, args).await?;
     let transaction = client.transaction().await?;
     let id: i32 = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
-    let from_log = args.from == From::Log || until.is_some();
+    let from_log = args.from == FactSource::Log || until.is_some();
     let fact_set = if from_log { format!("facts_g{id}") } else { LIVE_FACTS.to_owned() };
     if from_log {
         create_fact_set(&transaction, &fact_set).await?;
@@ -267,7 +270,7 @@ async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> a
 }
 
 /// Derives chunk after chunk from where the rebuild stood.
-async fn derive(
+async fn derive_securities(
     settings: &ProjectorSettings,
     client: &mut Client,
     generation: &Generation,
@@ -275,14 +278,14 @@ async fn derive(
     shutdown: &Shutdown,
 ) -> anyhow::Result<usize> {
     let reader = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
-    generation.read_with(&reader).await?;
+    generation.set_session_search_path(&reader).await?;
     let mut deriver = Deriver::default();
     let transaction = client.transaction().await?;
     let checkpoint: i64 =
         transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
     let reached: Option<String> =
         transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
-    generation.enter(&transaction).await?;
+    generation.set_local_search_path(&transaction).await?;
     let (symbols, same) = deriver.prepare(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
     // What was derived for another market date or policy is derived again.
     let reached = reached.filter(|_| same);
@@ -294,16 +297,16 @@ async fn derive(
     failpoint!("rebuild.prepared");
     let left: Vec<Symbol> =
         symbols.into_iter().filter(|s| reached.as_deref().is_none_or(|r| s.as_str() > r)).collect();
-    let mut progress = Progress::new("derived", "securities", left.len() as u64);
+    let mut progress = ProgressReport::new("derived", "securities", left.len() as u64);
     for chunk in left.chunks(commit_every.get()) {
         if shutdown.requested() {
             break;
         }
         let transaction = client.transaction().await?;
-        generation.enter(&transaction).await?;
+        generation.set_local_search_path(&transaction).await?;
         let journal = Journal::open(&transaction, generation.id).await?;
         let symbols: BTreeSet<Symbol> = chunk.iter().cloned().collect();
-        let mut none = Resident::none();
+        let mut none = FactCache::disabled();
         deriver.derive_symbols(&transaction, &reader, &journal, &mut none, &symbols).await?;
         transaction.execute(PROGRESS, &[&generation.id, &chunk.last().map(Symbol::as_str)]).await?;
         transaction.commit().await?;
@@ -315,15 +318,15 @@ async fn derive(
 }
 
 /// Derives what changed meanwhile and lets the generation follow the log, or freezes it.
-async fn finish(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
+async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
     let checkpoint: i64 = row.try_get("checkpoint")?;
-    generation.enter(&transaction).await?;
+    generation.set_local_search_path(&transaction).await?;
     Deriver::catch_up(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
-    transaction.batch_execute(LOCK_SOON).await?;
-    let copied = crate::review::diff::copy_others(&transaction, generation.id).await;
-    copied.map_err(|error| in_use(error, generation.id))?;
+    transaction.batch_execute(LOCK_TIMEOUT).await?;
+    let copied = copy_served_tables(&transaction, generation.id).await;
+    copied.map_err(|error| lock_timeout_error(error, generation.id))?;
     db::index_generation(&transaction).await?;
     transaction.execute(FINISH, &[&generation.id]).await?;
     failpoint!("rebuild.caught_up");

@@ -13,7 +13,7 @@ const REJECT: &str = "reject";
 
 /// The handles.
 #[derive(Debug)]
-pub(crate) struct Levels {
+pub(crate) struct Gauges {
     /// 1 where a server answered when it was last asked.
     pub(crate) server_up: IntGaugeVec,
     pub(crate) applied: IntGauge,
@@ -35,7 +35,7 @@ pub(crate) struct Levels {
     pub(crate) feed_rejects: IntCounterVec,
 }
 
-impl Levels {
+impl Gauges {
     pub(crate) fn new(registry: &Registry) -> prometheus::Result<Self> {
         let gauge = |name: &str, help: &str| register_int_gauge_with_registry!(name, help, registry);
         let gauges = |name: &str, help: &str, labels: &[&str]| {
@@ -93,23 +93,23 @@ impl Levels {
     }
 
     /// Notes how new a feed is, and what it brought.
-    pub(crate) fn feed(&self, feed: &Feed<'_>) {
+    pub(crate) fn set_feed(&self, feed: &FeedFreshness<'_>) {
         let labels = [feed.source, feed.kind];
         let rows = if feed.kind == REJECT { &self.feed_rejects } else { &self.feed_rows };
-        raise(&rows.with_label_values(&labels), feed.rows);
+        raise_counter(&rows.with_label_values(&labels), feed.rows);
         // A feed of which nothing was refused says so.
         self.feed_rejects.with_label_values(&[feed.source, REJECT]).inc_by(0);
         if let Some(loaded) = feed.loaded {
             self.feed_load.with_label_values(&labels).set(loaded.timestamp());
         }
         if let Some(newest) = feed.newest {
-            self.feed_session.with_label_values(&labels).set(seconds_of(newest));
+            self.feed_session.with_label_values(&labels).set(midnight_timestamp(newest));
         }
     }
 }
 
 /// Raises a counter to a sum that was counted elsewhere.
-fn raise(counter: &IntCounter, sum: u64) {
+fn raise_counter(counter: &IntCounter, sum: u64) {
     if counter.get() > sum {
         counter.reset();
     }
@@ -118,7 +118,7 @@ fn raise(counter: &IntCounter, sum: u64) {
 
 /// One kind of one feed.
 #[derive(Debug)]
-pub(crate) struct Feed<'a> {
+pub(crate) struct FeedFreshness<'a> {
     pub(crate) source: &'a str,
     pub(crate) kind: &'a str,
     pub(crate) rows: u64,
@@ -127,6 +127,6 @@ pub(crate) struct Feed<'a> {
 }
 
 /// A day's midnight UTC, seconds since 1970.
-pub(crate) fn seconds_of(day: NaiveDate) -> i64 {
+pub(crate) fn midnight_timestamp(day: NaiveDate) -> i64 {
     day.and_time(NaiveTime::MIN).and_utc().timestamp()
 }

@@ -13,16 +13,16 @@ use prometheus::{
 };
 use telemetry::listener::MetricsSource;
 
-use crate::monitoring::gauges::Levels;
+use crate::monitoring::gauges::Gauges;
 
 /// Buckets of a batch's steps, seconds: a day's prices, a backlog.
-const SECONDS: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
+const DURATION_BUCKETS_S: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
 /// How long a fact set may fail to be followed before the projector is unwell.
-const PATIENCE: Duration = Duration::from_secs(30);
+const UNHEALTHY_AFTER: Duration = Duration::from_secs(30);
 
 /// The handles.
 #[derive(Debug)]
-pub struct Metrics {
+pub struct ProjectorMetrics {
     registry: Registry,
     /// Time of merging a batch's facts.
     pub(crate) apply: Histogram,
@@ -33,12 +33,12 @@ pub struct Metrics {
     /// Securities derived.
     pub(crate) derived: IntCounter,
     /// What is looked up beside the batches.
-    pub(crate) levels: Levels,
+    pub(crate) gauges: Gauges,
     lease_held: IntGaugeVec,
     failing: Mutex<BTreeMap<String, (Instant, String)>>,
 }
 
-impl Metrics {
+impl ProjectorMetrics {
     /// The figures at zero.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
@@ -46,7 +46,7 @@ impl Metrics {
             "dds_projection_batch_duration_seconds",
             "Time of a batch's steps: facts merged (apply), read tables derived and written (derive), commit.",
             &["step"],
-            SECONDS.to_vec(),
+            DURATION_BUCKETS_S.to_vec(),
             registry
         )?;
         Ok(Self {
@@ -64,24 +64,24 @@ impl Metrics {
                 &["fact_set"],
                 registry
             )?,
-            levels: Levels::new(&registry)?,
+            gauges: Gauges::new(&registry)?,
             failing: Mutex::default(),
             registry,
         })
     }
 
     /// Notes whether this projector holds a fact set's lease.
-    pub(crate) fn lease(&self, fact_set: &str, is_held: bool) {
+    pub(crate) fn set_lease_held(&self, fact_set: &str, is_held: bool) {
         self.lease_held.with_label_values(&[fact_set]).set(i64::from(is_held));
     }
 
     /// Notes that a fact set is followed, or stood by for.
-    pub(crate) fn well(&self, fact_set: &str) {
+    pub(crate) fn set_healthy(&self, fact_set: &str) {
         self.failing().remove(fact_set);
     }
 
     /// Notes why a fact set cannot be followed at the moment.
-    pub(crate) fn unwell(&self, fact_set: &str, reason: String) {
+    pub(crate) fn set_failing(&self, fact_set: &str, reason: String) {
         let mut failing = self.failing();
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
     }
@@ -91,14 +91,14 @@ impl Metrics {
     }
 }
 
-impl MetricsSource for Metrics {
+impl MetricsSource for ProjectorMetrics {
     fn metrics(&self) -> Vec<MetricFamily> {
         self.registry.gather()
     }
 
     fn health(&self) -> Result<(), String> {
         let failing = self.failing();
-        let long = failing.iter().find(|(_, (since, _))| since.elapsed() > PATIENCE);
+        let long = failing.iter().find(|(_, (since, _))| since.elapsed() > UNHEALTHY_AFTER);
         long.map_or(Ok(()), |(fact_set, (since, reason))| {
             Err(format!("fact set {fact_set} was not followed for {} s: {reason}", since.elapsed().as_secs()))
         })

@@ -13,8 +13,8 @@ use market::row::HoldReason;
 use store::db::{self, DbError, error_chain};
 use tokio_postgres::{Client, Row};
 
-use crate::monitoring::gauges::{Feed, Levels, seconds_of};
-use crate::monitoring::metrics::Metrics;
+use crate::monitoring::gauges::{FeedFreshness, Gauges, midnight_timestamp};
+use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
 const STATUS: &str = include_str!("../../queries/status.sql");
@@ -25,82 +25,84 @@ const QUARANTINED: &str = include_str!("../../queries/metrics/quarantined.sql");
 const FEEDS: &str = include_str!("../../queries/metrics/feeds.sql");
 
 /// How often levels are looked up.
-const EVERY: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest wait for a server's answers.
-const PATIENCE: Duration = Duration::from_secs(30);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Keeps the levels up to date; never ends.
-pub async fn look(settings: &ProjectorSettings, metrics: &Metrics) -> Infallible {
-    let levels = &metrics.levels;
+pub async fn poll_gauges(settings: &ProjectorSettings, metrics: &ProjectorMetrics) -> Infallible {
+    let gauges = &metrics.gauges;
     tokio::select! {
-        never = look_at_postgres(settings, levels) => never,
-        never = look_at_log(settings, levels) => never,
+        never = poll_postgres(settings, gauges) => never,
+        never = poll_log(settings, gauges) => never,
     }
 }
 
-async fn look_at_postgres(settings: &ProjectorSettings, levels: &Levels) -> Infallible {
-    let up = levels.server_up.with_label_values(&["postgres"]);
+async fn poll_postgres(settings: &ProjectorSettings, gauges: &Gauges) -> Infallible {
+    let up = gauges.server_up.with_label_values(&["postgres"]);
     loop {
-        if let Err(error) = follow_postgres(settings, levels, || up.set(1)).await {
+        if let Err(error) = poll_postgres_connection(settings, gauges, || up.set(1)).await {
             tracing::debug!(error = %error_chain(&error), "no levels from Postgres");
         }
         up.set(0);
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-async fn follow_postgres(
+async fn poll_postgres_connection(
     settings: &ProjectorSettings,
-    levels: &Levels,
+    gauges: &Gauges,
     up: impl Fn(),
 ) -> Result<(), DbError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
-    let mut seen = Seen::default();
+    let mut state = PollState::default();
     while !client.is_closed() {
         // A server that does not answer is as good as gone.
-        let Ok(looked) = tokio::time::timeout(PATIENCE, seen.look(&client, levels)).await else { break };
+        let Ok(looked) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, gauges)).await else {
+            break;
+        };
         looked?;
         up();
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }
 
 /// What was looked at before, and need not be again while nothing changed.
 #[derive(Debug, Default)]
-struct Seen {
+struct PollState {
     /// The served generation, its sequence, and the position of its facts.
     state: Option<(i32, i64, i64)>,
     /// The labels of the generations.
     generations: BTreeSet<[String; 3]>,
 }
 
-impl Seen {
-    async fn look(&mut self, client: &Client, levels: &Levels) -> Result<(), DbError> {
-        levels.market_session.set(seconds_of(previous_session(new_york_date(Utc::now()))));
+impl PollState {
+    async fn poll_server(&mut self, client: &Client, gauges: &Gauges) -> Result<(), DbError> {
+        gauges.market_session.set(midnight_timestamp(previous_session(new_york_date(Utc::now()))));
         let status = client.query_one(STATUS, &[]).await?;
         let (active, checkpoint): (i32, i64) = (status.try_get("active")?, status.try_get("checkpoint")?);
-        levels.applied.set(checkpoint);
+        gauges.applied.set(checkpoint);
         let path =
             format!("{},{},control", db::generation_schema(active), status.try_get::<_, &str>("name")?);
         client.execute("select set_config('search_path', $1, false)", &[&path]).await?;
         let served = client.query_one(SERVED, &[]).await?;
-        levels.database_bytes.set(served.try_get("database_bytes")?);
+        gauges.database_bytes.set(served.try_get("database_bytes")?);
         if let Some(as_of) = served.try_get::<_, Option<NaiveDate>>("as_of")? {
-            levels.as_of.set(seconds_of(as_of));
+            gauges.as_of.set(midnight_timestamp(as_of));
         }
-        self.generations(client, levels).await?;
-        dead_letters(client, levels).await?;
+        self.poll_generations(client, gauges).await?;
+        poll_dead_letters(client, gauges).await?;
         let state = Some((active, served.try_get("sequence")?, checkpoint));
         if self.state != state {
-            quarantined(client, levels).await?;
-            feeds(client, levels).await?;
+            poll_quarantined(client, gauges).await?;
+            poll_feeds(client, gauges).await?;
             self.state = state;
         }
         Ok(())
     }
 
-    async fn generations(&mut self, client: &Client, levels: &Levels) -> Result<(), DbError> {
+    async fn poll_generations(&mut self, client: &Client, gauges: &Gauges) -> Result<(), DbError> {
         let mut now = BTreeSet::new();
         for row in client.query(GENERATIONS, &[]).await? {
             let (id, served): (i32, bool) = (row.try_get("id")?, row.try_get("served")?);
@@ -108,44 +110,44 @@ impl Seen {
             now.insert([id.to_string(), row.try_get("method_version")?, state]);
         }
         for labels in &now {
-            levels.generation.with_label_values(labels).set(1);
+            gauges.generation.with_label_values(labels).set(1);
         }
         // Those that are gone, or in another state; it is no matter when they were not told yet.
         for labels in self.generations.difference(&now) {
-            let _ = levels.generation.remove_label_values(labels);
+            let _ = gauges.generation.remove_label_values(labels);
         }
         self.generations = now;
         Ok(())
     }
 }
 
-async fn dead_letters(client: &Client, levels: &Levels) -> Result<(), DbError> {
+async fn poll_dead_letters(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
     let rows = client.query(DEAD_LETTERS, &[]).await?;
-    let counts = counts(&rows)?;
+    let counts = count_by_label(&rows)?;
     for status in ["held", "discarded", "applied"] {
-        levels.dead_letters.with_label_values(&[status]).set(counts.get(status).copied().unwrap_or(0));
+        gauges.dead_letters.with_label_values(&[status]).set(counts.get(status).copied().unwrap_or(0));
     }
     Ok(())
 }
 
-async fn quarantined(client: &Client, levels: &Levels) -> Result<(), DbError> {
+async fn poll_quarantined(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
     let rows = client.query(QUARANTINED, &[]).await?;
-    let counts = counts(&rows)?;
+    let counts = count_by_label(&rows)?;
     for reason in HoldReason::ALL.iter().map(|reason| reason.as_str()) {
-        levels.quarantined.with_label_values(&[reason]).set(counts.get(reason).copied().unwrap_or(0));
+        gauges.quarantined.with_label_values(&[reason]).set(counts.get(reason).copied().unwrap_or(0));
     }
     Ok(())
 }
 
 /// Rows of a word and a count.
-fn counts(rows: &[Row]) -> Result<BTreeMap<&str, i64>, DbError> {
+fn count_by_label(rows: &[Row]) -> Result<BTreeMap<&str, i64>, DbError> {
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-async fn feeds(client: &Client, levels: &Levels) -> Result<(), DbError> {
+async fn poll_feeds(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
     let rows = client.query(FEEDS, &[]).await?;
     for row in rows {
-        levels.feed(&Feed {
+        gauges.set_feed(&FeedFreshness {
             source: row.try_get("source")?,
             kind: row.try_get("kind")?,
             rows: row.try_get::<_, i64>("rows")?.unsigned_abs(),
@@ -156,56 +158,60 @@ async fn feeds(client: &Client, levels: &Levels) -> Result<(), DbError> {
     Ok(())
 }
 
-async fn look_at_log(settings: &ProjectorSettings, levels: &Levels) -> Infallible {
-    let up = levels.server_up.with_label_values(&["nats"]);
-    let mut level_at = Instant::now();
+async fn poll_log(settings: &ProjectorSettings, gauges: &Gauges) -> Infallible {
+    let up = gauges.server_up.with_label_values(&["nats"]);
+    let mut caught_up_at = Instant::now();
     loop {
-        if let Err(error) = follow_log(settings, levels, &mut level_at, || up.set(1)).await {
+        if let Err(error) = poll_log_connection(settings, gauges, &mut caught_up_at, || up.set(1)).await {
             up.set(0);
             tracing::debug!(error, "no levels from the log");
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-async fn follow_log(
+async fn poll_log_connection(
     settings: &ProjectorSettings,
-    levels: &Levels,
-    level_at: &mut Instant,
+    gauges: &Gauges,
+    caught_up_at: &mut Instant,
     up: impl Fn(),
 ) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let context = settings.stream.connect("projector-metrics").await.map_err(|error| told(&error))?;
     let stream = settings.stream.existing(&context).await.map_err(|error| told(&error))?;
     loop {
-        let info = tokio::time::timeout(EVERY, stream.get_info()).await.map_err(|error| told(&error))?;
-        log_levels(levels, &info.map_err(|error| told(&error))?, level_at);
+        let info =
+            tokio::time::timeout(POLL_INTERVAL, stream.get_info()).await.map_err(|error| told(&error))?;
+        set_log_gauges(gauges, &info.map_err(|error| told(&error))?, caught_up_at);
         up();
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
 /// A number of JetStream's, whose own sequences and bytes are below the half of 64 bits.
-fn gauge(number: u64) -> i64 {
+fn gauge_value(number: u64) -> i64 {
     let level = number.cast_signed();
     debug_assert!(level >= 0, "{number}");
     level
 }
 
-fn log_levels(levels: &Levels, info: &Info, level_at: &mut Instant) {
-    let last = gauge(info.state.last_sequence);
+fn set_log_gauges(gauges: &Gauges, info: &Info, caught_up_at: &mut Instant) {
+    let last = gauge_value(info.state.last_sequence);
     // The projector may have applied messages that came after the stream was asked.
-    let pending = last.saturating_sub(levels.applied.get()).max(0);
+    let pending = last.saturating_sub(gauges.applied.get()).max(0);
     if pending == 0 {
-        *level_at = Instant::now();
+        *caught_up_at = Instant::now();
     }
-    levels.log_last.set(last);
-    levels.log_pending.set(pending);
-    levels.lag.set(if pending == 0 { 0 } else { gauge(level_at.elapsed().as_secs()) });
-    levels.log_bytes.set(gauge(info.state.bytes));
-    levels.log_messages.set(gauge(info.state.messages));
+    gauges.log_last.set(last);
+    gauges.log_pending.set(pending);
+    gauges.lag.set(if pending == 0 { 0 } else { gauge_value(caught_up_at.elapsed().as_secs()) });
+    gauges.log_bytes.set(gauge_value(info.state.bytes));
+    gauges.log_messages.set(gauge_value(info.state.messages));
     let behind = lagging(info).len();
     let copies = info.config.num_replicas.max(1);
-    levels.log_replicas.with_label_values(&["behind"]).set(gauge(behind as u64));
-    levels.log_replicas.with_label_values(&["current"]).set(gauge(copies.saturating_sub(behind) as u64));
+    gauges.log_replicas.with_label_values(&["behind"]).set(gauge_value(behind as u64));
+    gauges
+        .log_replicas
+        .with_label_values(&["current"])
+        .set(gauge_value(copies.saturating_sub(behind) as u64));
 }

@@ -18,7 +18,7 @@ use store::history::load_histories;
 use tokio_postgres::{Client, IsolationLevel, Transaction};
 
 use crate::generation::Generation;
-use crate::progress::Progress;
+use crate::progress::ProgressReport;
 
 const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
@@ -26,10 +26,13 @@ const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
 
 /// Histories in memory at a time.
-const CHUNK: usize = 100;
+const CHUNK_HISTORIES: usize = 100;
 
 /// The securities whose served rows another policy than the served one would change, in the order of their symbols.
-pub(super) async fn changed_by(client: &mut Client, after: &SourcePolicy) -> anyhow::Result<Vec<Symbol>> {
+pub(super) async fn find_changed_securities(
+    client: &mut Client,
+    after: &SourcePolicy,
+) -> anyhow::Result<Vec<Symbol>> {
     let transaction = client
         .build_transaction()
         .isolation_level(IsolationLevel::RepeatableRead)
@@ -37,31 +40,33 @@ pub(super) async fn changed_by(client: &mut Client, after: &SourcePolicy) -> any
         .start()
         .await?;
     let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
-    generation.enter(&transaction).await?;
+    generation.set_local_search_path(&transaction).await?;
     let row = transaction.query_one(DERIVED_WITH, &[]).await?;
     let (as_of, Json(before)): (Option<NaiveDate>, Json<SourcePolicy>) =
         (row.try_get("as_of")?, row.try_get("policy")?);
     // Without a session nothing is served yet.
     let Some(as_of) = as_of else { return Ok(Vec::new()) };
     let rules = &generation.rules;
-    Policies { before: &before, after, rules, as_of }.changed(&transaction, &generation.benchmark).await
+    PolicyComparison { before: &before, after, rules, as_of }
+        .find_changed(&transaction, &generation.benchmark)
+        .await
 }
 
 /// Two policies for one market.
-struct Policies<'a> {
+struct PolicyComparison<'a> {
     before: &'a SourcePolicy,
     after: &'a SourcePolicy,
     rules: &'a Rules,
     as_of: NaiveDate,
 }
 
-impl Policies<'_> {
-    async fn changed(
+impl PolicyComparison<'_> {
+    async fn find_changed(
         &self,
         transaction: &Transaction<'_>,
         benchmark: &Symbol,
     ) -> anyhow::Result<Vec<Symbol>> {
-        let kinds = self.kinds();
+        let kinds = self.differing_kinds();
         if kinds.is_empty() {
             return Ok(Vec::new());
         }
@@ -71,19 +76,21 @@ impl Policies<'_> {
         let is_other = |symbol: &&Symbol| directory.identities.get(*symbol) != other.identities.get(*symbol);
         let all: BTreeSet<&Symbol> = directory.identities.keys().chain(other.identities.keys()).collect();
         let mut changed: BTreeSet<Symbol> = all.into_iter().filter(is_other).cloned().collect();
-        let months = self.month_ends(transaction, directory.identities.get(benchmark)).await?;
+        let months = self.load_month_ends(transaction, directory.identities.get(benchmark)).await?;
         let candidates = match months[0] == months[1] {
-            true => self.contested(transaction, &directory, &kinds).await?,
+            true => self.find_contested(transaction, &directory, &kinds).await?,
             // Every beta is measured against the benchmark.
             false => directory.identities.keys().cloned().collect(),
         };
         let left = candidates.iter().filter(|symbol| !changed.contains(*symbol));
         let left: Vec<&Identity> = left.filter_map(|symbol| directory.identities.get(symbol)).collect();
-        let mut progress = Progress::new("looked at", "securities of several sources", left.len() as u64);
-        for chunk in left.chunks(CHUNK) {
+        let mut progress =
+            ProgressReport::new("looked at", "securities of several sources", left.len() as u64);
+        for chunk in left.chunks(CHUNK_HISTORIES) {
             let histories = load_histories(transaction, chunk).await?;
-            let differ =
-                |history: &&History| self.served(history, &months, 0) != self.served(history, &months, 1);
+            let differ = |history: &&History| {
+                self.derive_side(history, &months, 0) != self.derive_side(history, &months, 1)
+            };
             changed.extend(tokio::task::block_in_place(|| {
                 let differing = histories.par_iter().filter(differ).map(|history| history.symbol.clone());
                 differing.collect::<Vec<_>>()
@@ -95,7 +102,7 @@ impl Policies<'_> {
     }
 
     /// Kinds of which the policies say different things.
-    fn kinds(&self) -> Vec<Kind> {
+    fn differing_kinds(&self) -> Vec<Kind> {
         let rules = |policy: &SourcePolicy, kind: Kind| -> Vec<PolicyRule> {
             let mut rules: Vec<PolicyRule> =
                 policy.rules.iter().filter(|rule| rule.kind == kind).cloned().collect();
@@ -110,7 +117,7 @@ impl Policies<'_> {
     }
 
     /// Securities that several sources tell the same kind of.
-    async fn contested(
+    async fn find_contested(
         &self,
         transaction: &Transaction<'_>,
         directory: &Directory,
@@ -135,7 +142,7 @@ impl Policies<'_> {
         Ok(contested)
     }
 
-    async fn month_ends(
+    async fn load_month_ends(
         &self,
         transaction: &Transaction<'_>,
         benchmark: Option<&Identity>,
@@ -148,7 +155,7 @@ impl Policies<'_> {
     }
 
     /// What would be served of a security under either policy.
-    fn served(
+    fn derive_side(
         &self,
         history: &History,
         months: &[Option<MonthEnds>; 2],

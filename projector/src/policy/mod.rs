@@ -4,8 +4,8 @@
 //! now: then every generation that follows the log is derived again, each whole in one transaction.
 
 mod effect;
-mod line;
-mod listed;
+mod rule_args;
+mod rule_list;
 
 use anyhow::{bail, ensure};
 use clap::Args;
@@ -18,10 +18,10 @@ use serde::Serialize;
 use store::facts::load_policy;
 use tokio_postgres::{Client, Transaction};
 
-use effect::changed_by;
+use effect::find_changed_securities;
 
-pub use line::PolicyLine;
-pub use listed::{Listed, Standing, list};
+pub use rule_args::PolicyRuleArgs;
+pub use rule_list::{ListedRule, RuleState, list_rules};
 
 const SERVED: &str = include_str!("../../queries/generation_active.sql");
 const SET: &str = include_str!("../../queries/policy_set.sql");
@@ -34,7 +34,7 @@ const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
 
 /// When a change of the policy takes effect.
 #[derive(Debug, Clone, Args)]
-pub struct Taking {
+pub struct ApplyMode {
     /// Change the served tables too, with whatever changes wait: the projector derives all of them in one transaction
     #[arg(long, conflicts_with = "dry_run")]
     pub now: bool,
@@ -58,25 +58,29 @@ pub struct PolicyChange {
 }
 
 /// Sets a source's rank: the lower wins. `unknown_ok` takes a source that nothing was loaded of.
-pub async fn set(
+pub async fn set_rank(
     client: &mut Client,
-    line: &PolicyLine,
+    line: &PolicyRuleArgs,
     rank: i32,
     unknown_ok: bool,
-    taking: &Taking,
+    mode: &ApplyMode,
 ) -> anyhow::Result<PolicyChange> {
     if !unknown_ok {
-        check_source(client, line.kind, &line.source).await?;
+        check_source_known(client, line.kind, &line.source).await?;
     }
-    change(client, line, Some(rank), taking).await
+    change_policy(client, line, Some(rank), mode).await
 }
 
 /// Removes a line.
-pub async fn remove(client: &mut Client, line: &PolicyLine, taking: &Taking) -> anyhow::Result<PolicyChange> {
-    change(client, line, None, taking).await
+pub async fn remove_rule(
+    client: &mut Client,
+    line: &PolicyRuleArgs,
+    mode: &ApplyMode,
+) -> anyhow::Result<PolicyChange> {
+    change_policy(client, line, None, mode).await
 }
 
-async fn check_source(client: &Client, kind: Kind, source: &str) -> anyhow::Result<()> {
+async fn check_source_known(client: &Client, kind: Kind, source: &str) -> anyhow::Result<()> {
     let rows = client.query(SOURCES, &[&kind]).await?;
     let known: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     if known.iter().any(|known| known == source) {
@@ -91,30 +95,35 @@ async fn check_source(client: &Client, kind: Kind, source: &str) -> anyhow::Resu
     }
 }
 
-async fn change(
+async fn change_policy(
     client: &mut Client,
-    line: &PolicyLine,
+    line: &PolicyRuleArgs,
     rank: Option<i32>,
-    taking: &Taking,
+    mode: &ApplyMode,
 ) -> anyhow::Result<PolicyChange> {
-    let Some(after) = line.put(&load_policy(client).await?, rank) else {
+    let Some(after) = line.change_rule(&load_policy(client).await?, rank) else {
         bail!("there is no such line in the policy; see: projector policy list")
     };
-    let securities = changed_by(client, &after).await?;
-    if !taking.dry_run {
-        write(client, line, rank, taking.now).await?;
+    let securities = find_changed_securities(client, &after).await?;
+    if !mode.dry_run {
+        write_change(client, line, rank, mode.now).await?;
     }
-    Ok(PolicyChange { securities, applied: taking.now, dry_run: taking.dry_run })
+    Ok(PolicyChange { securities, applied: mode.now, dry_run: mode.dry_run })
 }
 
-async fn write(client: &mut Client, line: &PolicyLine, rank: Option<i32>, now: bool) -> anyhow::Result<()> {
+async fn write_change(
+    client: &mut Client,
+    line: &PolicyRuleArgs,
+    rank: Option<i32>,
+    now: bool,
+) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     transaction.query(LOCK, &[]).await?;
     if now {
-        check_follower(&transaction).await?;
+        check_served_follows(&transaction).await?;
     }
     let before: SourcePolicy = load_policy(&transaction).await?;
-    let PolicyLine { kind, source, from, to } = line;
+    let PolicyRuleArgs { kind, source, from, to } = line;
     match rank {
         Some(rank) => transaction.execute(SET, &[kind, source, from, to, &rank]).await?,
         None => transaction.execute(REMOVE, &[kind, source, from, to]).await?,
@@ -130,7 +139,7 @@ async fn write(client: &mut Client, line: &PolicyLine, rank: Option<i32>, now: b
 }
 
 /// Refuses what could not take effect: not every generation follows the live policy.
-async fn check_follower(transaction: &Transaction<'_>) -> anyhow::Result<()> {
+async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<()> {
     let row = transaction.query_one(SERVED, &[]).await?;
     let (id, version): (i32, String) = (row.try_get("id")?, row.try_get("method_version")?);
     let otherwise = "without --now the change waits for the next one: projector rebuild, diff, promote";

@@ -11,7 +11,7 @@ use market::symbol::Symbol;
 #[derive(Debug, Subcommand)]
 pub enum QuarantineCommand {
     /// List the rows that are held back from every figure
-    List(ListArgs),
+    List(ListQuarantineArgs),
     /// Say that a held row is right: it counts from now on
     ///
     /// Only rows that their neighbours or a price contradict can be released; what a row shows by itself to be impossible
@@ -24,7 +24,7 @@ pub enum QuarantineCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub struct ListQuarantineArgs {
     /// Only rows of this security
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
@@ -41,7 +41,7 @@ pub struct ListArgs {
 
 /// Which rows of a security are meant.
 #[derive(Debug, Args)]
-pub struct Which {
+pub struct RowSelector {
     /// The security
     #[arg(value_parser = Symbol::parse)]
     pub symbol: Symbol,
@@ -65,9 +65,9 @@ pub struct Which {
 #[derive(Debug, Args)]
 pub struct DecideArgs {
     #[command(flatten)]
-    pub which: Which,
+    pub which: RowSelector,
     /// Why; kept in the log, and shown wherever the figure is explained, to clients too
-    #[arg(long, value_name = "TEXT", value_parser = note)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: String,
     #[command(flatten)]
     pub stream: StreamSettings,
@@ -79,7 +79,7 @@ pub struct DecideArgs {
 #[derive(Debug, Args)]
 pub struct RevokeArgs {
     #[command(flatten)]
-    pub which: Which,
+    pub which: RowSelector,
     #[command(flatten)]
     pub stream: StreamSettings,
     /// Print JSON
@@ -88,7 +88,7 @@ pub struct RevokeArgs {
 }
 
 /// A sentence that Postgres can store and a line can show.
-fn note(text: &str) -> Result<String, String> {
+fn parse_note(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() || text.len() > 1000 || text.contains(char::is_control) {
         return Err("a line of 1 to 1000 characters".to_owned());

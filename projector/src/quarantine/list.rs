@@ -5,7 +5,7 @@ use store::FromRow;
 use telemetry::{out, outln};
 use tokio_postgres::Client;
 
-use super::args::ListArgs;
+use super::args::ListQuarantineArgs;
 use crate::generation::Generation;
 use crate::report;
 
@@ -14,25 +14,28 @@ const LIST: &str = include_str!("../../queries/quarantine_list.sql");
 const CANONICAL: &str = include_str!("../../queries/symbols_canonical.sql");
 
 /// Prints them.
-pub(super) async fn list(client: &mut Client, args: &ListArgs) -> anyhow::Result<()> {
-    let rows = held(client, args).await?;
+pub(super) async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> anyhow::Result<()> {
+    let rows = load_quarantined(client, args).await?;
     if args.json {
-        return report::json(&rows);
+        return report::print_json(&rows);
     }
     if args.csv {
-        return csv(&rows);
+        return print_csv(&rows);
     }
     if rows.is_empty() {
         outln!("no row is held");
     }
-    rows.iter().for_each(report::held);
+    rows.iter().for_each(report::print_quarantined);
     Ok(())
 }
 
-async fn held(client: &mut Client, args: &ListArgs) -> anyhow::Result<Vec<Quarantined>> {
+async fn load_quarantined(
+    client: &mut Client,
+    args: &ListQuarantineArgs,
+) -> anyhow::Result<Vec<Quarantined>> {
     let transaction = client.build_transaction().read_only(true).start().await?;
     let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
-    generation.enter(&transaction).await?;
+    generation.set_local_search_path(&transaction).await?;
     let symbol = match &args.symbol {
         Some(symbol) => {
             let row = transaction.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
@@ -46,7 +49,7 @@ async fn held(client: &mut Client, args: &ListArgs) -> anyhow::Result<Vec<Quaran
     Ok(rows.iter().map(Quarantined::from_row).collect::<Result<_, _>>()?)
 }
 
-fn csv(rows: &[Quarantined]) -> anyhow::Result<()> {
+fn print_csv(rows: &[Quarantined]) -> anyhow::Result<()> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     if rows.is_empty() {
         writer.write_record(Quarantined::COLUMNS)?;

@@ -17,22 +17,22 @@ use crate::report;
 pub use args::QuarantineCommand;
 
 /// Does what is asked for.
-pub async fn quarantine(client: &mut Client, command: QuarantineCommand) -> anyhow::Result<()> {
+pub async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> anyhow::Result<()> {
     let (decided, json) = match command {
-        QuarantineCommand::List(args) => return list::list(client, &args).await,
+        QuarantineCommand::List(args) => return list::print_quarantine(client, &args).await,
         QuarantineCommand::Release(args) => {
-            (decide::decide(client, &args, Verdict::Release).await?, args.json)
+            (decide::decide_rows(client, &args, Verdict::Release).await?, args.json)
         }
         QuarantineCommand::Confirm(args) => {
-            (decide::decide(client, &args, Verdict::Confirm).await?, args.json)
+            (decide::decide_rows(client, &args, Verdict::Confirm).await?, args.json)
         }
-        QuarantineCommand::Revoke(args) => (decide::revoke(client, &args).await?, args.json),
+        QuarantineCommand::Revoke(args) => (decide::revoke_decisions(client, &args).await?, args.json),
     };
     if json {
-        return report::json(&decided);
+        return report::print_json(&decided);
     }
     for one in &decided {
-        outln!("{}", decide::sentence(one));
+        outln!("{}", decide::describe_report(one));
     }
     outln!("it is in the log; the projector that follows it derives the security again");
     Ok(())

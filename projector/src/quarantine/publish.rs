@@ -10,21 +10,24 @@ use market::event::{Action, Decision, Kind, Row};
 use market::measure::policy::MANUAL;
 
 /// How long the log may take to have it on disk.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Publishes them as said now.
-pub(super) async fn publish(log: &StreamSettings, decisions: Vec<(Action, Decision)>) -> anyhow::Result<()> {
+pub(super) async fn publish_decisions(
+    log: &StreamSettings,
+    decisions: Vec<(Action, Decision)>,
+) -> anyhow::Result<()> {
     let context = log.connect("projector-quarantine").await?;
     // A log that is gone is not an empty one: the decision would be about rows that nobody has.
     log.existing(&context).await?;
-    let (headers, body) = frame(decisions, Utc::now())?.encode()?;
+    let (headers, body) = encode_decisions(decisions, Utc::now())?.encode()?;
     let published = context.publish_with_headers(log.subject(Kind::Decision), headers, body);
-    let acknowledged = tokio::time::timeout(PATIENCE, async { published.await?.await });
+    let acknowledged = tokio::time::timeout(PUBLISH_TIMEOUT, async { published.await?.await });
     acknowledged.await.context("the log did not answer")?.context("the log did not take the decision")?;
     Ok(())
 }
 
-fn frame(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> anyhow::Result<Frame> {
+fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> anyhow::Result<Frame> {
     // The log keeps microseconds.
     let observed_at =
         DateTime::from_timestamp_micros(now.timestamp_micros()).context("the clock is wrong")?;

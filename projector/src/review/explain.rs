@@ -9,14 +9,14 @@ use market::symbol::Symbol;
 use tokio_postgres::Client;
 
 use crate::generation::Generation;
-use crate::review::security::Security;
+use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = "select generation from active";
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 
 /// What of a security is explained.
 #[derive(Debug, Clone, Default)]
-pub struct Asked<'a> {
+pub struct ExplainRequest<'a> {
     /// One metric, or all of them.
     pub metric: Option<&'a str>,
     /// The close of this session instead.
@@ -26,14 +26,18 @@ pub struct Asked<'a> {
 }
 
 /// Explains figures of a security.
-pub async fn explain(client: &mut Client, symbol: &Symbol, asked: &Asked<'_>) -> anyhow::Result<Explanation> {
+pub async fn explain_security(
+    client: &mut Client,
+    symbol: &Symbol,
+    request: &ExplainRequest<'_>,
+) -> anyhow::Result<Explanation> {
     let transaction = client
         .build_transaction()
         .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
         .read_only(true)
         .start()
         .await?;
-    let id = match asked.generation {
+    let id = match request.generation {
         Some(id) => id,
         None => transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?,
     };
@@ -46,20 +50,20 @@ pub async fn explain(client: &mut Client, symbol: &Symbol, asked: &Asked<'_>) ->
         );
     }
     let generation = Generation::from_row(&row)?;
-    generation.enter(&transaction).await?;
-    let security = Security::load(&transaction, symbol, &generation).await?;
+    generation.set_local_search_path(&transaction).await?;
+    let security = SecurityContext::load(&transaction, symbol, &generation).await?;
     let market = security.market();
     let mut explanation = measure::explain(&security.history, &market);
-    if let Some(session) = asked.session {
+    if let Some(session) = request.session {
         explanation.metrics = vec![measure::explain_session(&security.history, &market, session)];
-    } else if let Some(metric) = asked.metric {
-        select(&mut explanation, metric)?;
+    } else if let Some(metric) = request.metric {
+        retain_metric(&mut explanation, metric)?;
     }
     Ok(explanation)
 }
 
 /// Leaves only this metric.
-fn select(explanation: &mut Explanation, metric: &str) -> anyhow::Result<()> {
+fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<()> {
     if !explanation.metrics.iter().any(|explained| explained.metric == metric) {
         let known: Vec<&str> =
             explanation.metrics.iter().map(|explained| explained.metric.as_str()).collect();

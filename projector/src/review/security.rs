@@ -16,7 +16,7 @@ const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
 /// A security's history, and what its generation was derived with.
-pub(crate) struct Security {
+pub(crate) struct SecurityContext {
     pub(crate) history: History,
     as_of: NaiveDate,
     benchmark: Option<MonthEnds>,
@@ -24,7 +24,7 @@ pub(crate) struct Security {
     rules: Rules,
 }
 
-impl Security {
+impl SecurityContext {
     /// Loads a security of the generation that the transaction has entered.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
@@ -35,9 +35,9 @@ impl Security {
         let (as_of, Json(policy)): (Option<NaiveDate>, Json<SourcePolicy>) =
             (row.try_get("as_of")?, row.try_get("policy")?);
         let as_of = as_of.context("nothing is derived yet: the log has no session")?;
-        let own = identity(transaction, symbol).await?;
+        let own = load_identity(transaction, symbol).await?;
         let own = own.with_context(|| format!("no security has the symbol {symbol}"))?;
-        let benchmark = identity(transaction, &generation.benchmark).await?;
+        let benchmark = load_identity(transaction, &generation.benchmark).await?;
         let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
         let mut histories = load_histories(transaction, &wanted).await?.into_iter();
         let history = histories.next().context("the security has no history")?;
@@ -54,7 +54,7 @@ impl Security {
     }
 }
 
-async fn identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow::Result<Option<Identity>> {
+async fn load_identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow::Result<Option<Identity>> {
     let row = transaction.query_opt(IDENTITY, &[&symbol.as_str()]).await?;
     Ok(row.map(|row| row.try_get::<_, Json<Identity>>("identity")).transpose()?.map(|identity| identity.0))
 }

@@ -14,14 +14,14 @@ use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 
 use crate::error::DeriveError;
-use crate::write::table::{DIVIDENDS, digest_place};
+use crate::write::table::{DIVIDENDS, digest_index};
 
 const DIGESTS: &str = include_str!("../../queries/digests.sql");
 const YEARS: &str = include_str!("../../queries/prices_digests.sql");
 
 /// Digests of the rows that a generation serves of a security.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct PublishedFingerprints {
     /// Whether it is certain that nothing is served of the security.
     pub is_new: bool,
     /// Of each table's rows, in the order of the tables; empty when the security was never written.
@@ -29,12 +29,12 @@ pub struct Served {
     /// Of each year of prices.
     pub years: BTreeMap<i32, i64>,
     /// Of what a day seldom changes; `None` until this projector has derived what is served.
-    pub marks: Option<Marks>,
+    pub input_hashes: Option<InputHashes>,
 }
 
 /// What tells values from others before they are encoded, within one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct InputHashes {
     /// Of the identity.
     pub identity: u64,
     /// Of all factors.
@@ -45,51 +45,54 @@ pub struct Marks {
     pub years: BTreeMap<i32, u64>,
 }
 
-impl Marks {
+impl InputHashes {
     /// The marks of what was derived, whose dividends have these, and so have these years of its bars.
-    pub fn of(
+    pub fn compute(
         identity: &Identity,
         derived: &Derived,
         dividends: BTreeMap<i32, u64>,
         years: &[(i32, Range<usize>)],
     ) -> Self {
-        let mark_year = |(year, range): &(i32, Range<usize>)| {
-            let mut state = HASHES.build_hasher();
+        let hash_year = |(year, range): &(i32, Range<usize>)| {
+            let mut state = HASHER.build_hasher();
             derived.bars.mark(range.clone(), &mut state);
             (*year, state.finish())
         };
         Self {
-            identity: HASHES.hash_one(identity),
-            factors: mark(&derived.factors),
+            identity: HASHER.hash_one(identity),
+            factors: hash_values(&derived.factors),
             dividends,
-            years: years.iter().map(mark_year).collect(),
+            years: years.iter().map(hash_year).collect(),
         }
     }
 }
 
 /// One for all marks that are compared.
-pub const HASHES: FixedState = FixedState::with_seed(0);
+pub const HASHER: FixedState = FixedState::with_seed(0);
 
-fn mark(values: &[impl Mark]) -> u64 {
-    let mut state = HASHES.build_hasher();
+fn hash_values(values: &[impl Mark]) -> u64 {
+    let mut state = HASHER.build_hasher();
     values.iter().for_each(|value| value.mark(&mut state));
     state.finish()
 }
 
-impl Served {
+impl PublishedFingerprints {
     /// Of a table's rows.
     pub fn digest(&self, table: &str) -> Option<i64> {
-        self.tables.get(digest_place(table)?).copied()
+        self.tables.get(digest_index(table)?).copied()
     }
 
     /// The digest of the dividends' rows, where they have these marks.
-    pub fn dividends(&self, marks: &BTreeMap<i32, u64>) -> Option<i64> {
-        self.marks.as_ref().filter(|served| served.dividends == *marks).and_then(|_| self.digest(DIVIDENDS))
+    pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
+        self.input_hashes
+            .as_ref()
+            .filter(|served| served.dividends == *input_hashes)
+            .and_then(|_| self.digest(DIVIDENDS))
     }
 
     /// Whether a year of bars with this mark is served.
-    pub fn has_year(&self, year: i32, mark: Option<&u64>) -> bool {
-        let served = self.marks.as_ref().and_then(|marks| marks.years.get(&year));
+    pub fn is_year_unchanged(&self, year: i32, mark: Option<&u64>) -> bool {
+        let served = self.input_hashes.as_ref().and_then(|input_hashes| input_hashes.years.get(&year));
         served.is_some() && served == mark && self.years.contains_key(&year)
     }
 
@@ -101,26 +104,26 @@ impl Served {
 }
 
 /// Reads the digests of some securities, of which each gets an entry.
-pub async fn load_served(
+pub async fn load_fingerprints(
     client: &impl GenericClient,
     symbols: &[Symbol],
-) -> Result<HashMap<Symbol, Served>, DeriveError> {
-    let mut served: HashMap<Symbol, Served> =
-        symbols.iter().map(|symbol| (symbol.clone(), Served::default())).collect();
+) -> Result<HashMap<Symbol, PublishedFingerprints>, DeriveError> {
+    let mut served: HashMap<Symbol, PublishedFingerprints> =
+        symbols.iter().map(|symbol| (symbol.clone(), PublishedFingerprints::default())).collect();
     let symbols: Vec<&str> = symbols.iter().map(Symbol::as_str).collect();
     let parameters: [&(dyn ToSql + Sync); 1] = [&symbols];
     let (digests, years) =
         futures::try_join!(client.query(DIGESTS, &parameters), client.query(YEARS, &parameters))?;
     for row in &digests {
-        served.entry(symbol(row.try_get("symbol")?)?).or_default().tables = row.try_get("tables")?;
+        served.entry(parse_symbol(row.try_get("symbol")?)?).or_default().tables = row.try_get("tables")?;
     }
     for row in &years {
-        let of = served.entry(symbol(row.try_get("symbol")?)?).or_default();
+        let of = served.entry(parse_symbol(row.try_get("symbol")?)?).or_default();
         of.years.insert(row.try_get("year")?, row.try_get("digest")?);
     }
     Ok(served)
 }
 
-fn symbol(text: &str) -> Result<Symbol, DeriveError> {
+fn parse_symbol(text: &str) -> Result<Symbol, DeriveError> {
     text.parse().map_err(|_| DeriveError::Symbol(text.to_owned()))
 }

@@ -6,12 +6,13 @@
 use std::collections::HashSet;
 
 use market::row::{DividendRow, SplitRow, TableRow};
+use market::symbol::Symbol;
 use store::db::{DbError, generation_schema};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use crate::write::prepared_statements::Statements;
-use crate::write::replaced_rows::Stale;
+use crate::write::prepared_statements::PreparedStatements;
+use crate::write::table::ReplacedRows;
 
 const SERVED: &str = include_str!("../../queries/journal_served.sql");
 const IS_THERE: &str = "select where to_regclass($1) is not null";
@@ -23,18 +24,41 @@ const ROWS: &str = include_str!("../../queries/journal_rows.sql");
 const SYMBOLS: &str = include_str!("../../queries/journal_symbols.sql");
 const POSITION: &str = "update version set position = $1";
 
+/// Rows of a read table that were written anew or removed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowChange {
+    /// The read table.
+    pub table: &'static str,
+    /// The security whose rows they are.
+    pub symbol: Symbol,
+    /// The calendar year of packed prices; `None`: all rows that the security has in the table.
+    pub year: Option<i32>,
+}
+
+impl RowChange {
+    /// All rows of a security in a table.
+    pub(crate) fn of_table(table: &'static str, symbol: &Symbol) -> Self {
+        Self { table, symbol: symbol.clone(), year: None }
+    }
+
+    /// One packed year of a security's prices.
+    pub(crate) fn of_year(symbol: &Symbol, year: i32) -> Self {
+        Self { table: "prices", symbol: symbol.clone(), year: Some(year) }
+    }
+}
+
 /// A read table whose rows clients keep in step with.
 #[derive(Debug, Clone, Copy)]
-struct Followed {
+struct JournaledTable {
     name: &'static str,
     columns: &'static [&'static str],
 }
 
 /// The read tables whose changes are noted.
-pub(crate) const NOTED: [&str; 3] = ["dividends", "splits", "factors"];
-const FOLLOWED: [Followed; 2] = [
-    Followed { name: "dividends", columns: DividendRow::COLUMNS },
-    Followed { name: "splits", columns: SplitRow::COLUMNS },
+pub(crate) const JOURNALED_TABLES: [&str; 3] = ["dividends", "splits", "factors"];
+const COMPARED_TABLES: [JournaledTable; 2] = [
+    JournaledTable { name: "dividends", columns: DividendRow::COLUMNS },
+    JournaledTable { name: "splits", columns: SplitRow::COLUMNS },
 ];
 
 /// One transaction's entries.
@@ -62,101 +86,108 @@ impl Journal {
     }
 
     /// Sets the rows of a table aside before they are replaced.
-    pub(crate) async fn keep(
+    pub(crate) async fn save_rows(
         &self,
-        statements: &Statements<'_>,
+        statements: &PreparedStatements<'_>,
         table: &str,
-        stale: &Stale<'_>,
+        replaced: &ReplacedRows<'_>,
     ) -> Result<(), DbError> {
-        let Some(table) = self.followed(table) else { return Ok(()) };
-        let kept = table.kept();
+        let Some(table) = self.find_journaled(table) else { return Ok(()) };
+        let kept = table.saved_name();
         let there = statements.query(IS_THERE, &[&format!("pg_temp.{kept}")]).await?;
         if there.is_empty() {
             let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
             statements.transaction.batch_execute(&create).await?;
         }
         statements.execute(&format!("delete from {kept}"), &[]).await?;
-        if stale.symbols.is_empty() {
+        if replaced.symbols.is_empty() {
             return Ok(());
         }
-        let keep = table.statement(KEEP, &kept).replace("{columns}", &table.columns.join(", "));
-        statements.execute(&keep, &[&stale.symbols, &stale.since]).await?;
+        let keep = table.statement_text(KEEP, &kept).replace("{columns}", &table.columns.join(", "));
+        statements.execute(&keep, &[&replaced.symbols, &replaced.since]).await?;
         Ok(())
     }
 
     /// Notes what became of the rows that were set aside.
-    pub(crate) async fn note(
+    pub(crate) async fn record_changes(
         &self,
-        statements: &Statements<'_>,
+        statements: &PreparedStatements<'_>,
         table: &str,
-        stale: &Stale<'_>,
+        replaced: &ReplacedRows<'_>,
     ) -> Result<(), DbError> {
-        if let Some(table) = self.followed(table) {
-            self.compare(statements, table, &table.kept(), stale).await?;
+        if let Some(table) = self.find_journaled(table) {
+            self.record_differences(statements, table, &table.saved_name(), replaced).await?;
         } else if self.served && table == "factors" {
-            statements.execute(SYMBOLS, &[&table, &stale.symbols, &self.position]).await?;
+            statements.execute(SYMBOLS, &[&table, &replaced.symbols, &self.position]).await?;
         }
         Ok(())
     }
 
     /// Notes how a table of the generation that is served from now on differs from the one before; the search path names
     /// the new one first. Of other symbols the rows are the same.
-    pub(crate) async fn note_switch(
+    pub(crate) async fn record_promotion(
         &self,
-        statements: &Statements<'_>,
+        statements: &PreparedStatements<'_>,
         before: i32,
         table: &str,
         symbols: &[&str],
     ) -> Result<(), DbError> {
-        if let Some(table) = self.followed(table) {
+        if let Some(table) = self.find_journaled(table) {
             let before = format!("{}.{}", generation_schema(before), table.name);
-            return self.compare(statements, table, &before, &Stale::whole(symbols.iter().copied())).await;
+            return self
+                .record_differences(
+                    statements,
+                    table,
+                    &before,
+                    &ReplacedRows::all_rows(symbols.iter().copied()),
+                )
+                .await;
         }
         statements.execute(SYMBOLS, &[&table, &symbols, &self.position]).await?;
         Ok(())
     }
 
     /// Says that the served rows stand at this position.
-    pub(crate) async fn advance(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
+    pub(crate) async fn set_position(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
         transaction.execute(POSITION, &[&self.position]).await?;
         Ok(())
     }
 
-    fn followed(&self, table: &str) -> Option<Followed> {
-        FOLLOWED.into_iter().find(|followed| self.served && followed.name == table)
+    fn find_journaled(&self, table: &str) -> Option<JournaledTable> {
+        COMPARED_TABLES.into_iter().find(|followed| self.served && followed.name == table)
     }
 
-    async fn compare(
+    async fn record_differences(
         &self,
-        statements: &Statements<'_>,
-        table: Followed,
+        statements: &PreparedStatements<'_>,
+        table: JournaledTable,
         before: &str,
-        stale: &Stale<'_>,
+        replaced: &ReplacedRows<'_>,
     ) -> Result<(), DbError> {
-        let mut symbols = stale.symbols.clone();
-        if stale.since.is_none() {
+        let mut symbols = replaced.symbols.clone();
+        if replaced.since.is_none() {
             // Of a security that was never told of all rows are new, and none has to be compared.
-            let statement = table.statement(NEW_SYMBOLS, before);
+            let statement = table.statement_text(NEW_SYMBOLS, before);
             let new = statements.query(&statement, &[&symbols, &self.position]).await?;
             let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
             symbols.retain(|symbol| !new.contains(symbol));
         }
         if !symbols.is_empty() {
-            let values: [&(dyn ToSql + Sync); 3] = [&symbols, &stale.since, &self.position];
-            statements.execute(&table.statement(ROWS, before), &values).await?;
+            let values: [&(dyn ToSql + Sync); 3] = [&symbols, &replaced.since, &self.position];
+            statements.execute(&table.statement_text(ROWS, before), &values).await?;
         }
         Ok(())
     }
 }
 
-impl Followed {
-    fn kept(self) -> String {
+impl JournaledTable {
+    fn saved_name(self) -> String {
         format!("kept_{}", self.name)
     }
 
     /// A statement about this table and the rows before. Columns are named, since tables of different age order them
     /// differently.
-    fn statement(self, text: &str, before: &str) -> String {
+    fn statement_text(self, text: &str, before: &str) -> String {
         let of = |side: &str| {
             let columns: Vec<String> = self.columns.iter().map(|column| format!("{side}.{column}")).collect();
             columns.join(", ")

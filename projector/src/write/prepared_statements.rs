@@ -10,19 +10,19 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement, Transaction};
 
 /// A transaction and the statements that it has prepared.
-pub(crate) struct Statements<'t> {
+pub(crate) struct PreparedStatements<'t> {
     pub(crate) transaction: &'t Transaction<'t>,
     prepared: Mutex<HashMap<String, Statement>>,
 }
 
-impl<'t> Statements<'t> {
-    pub(crate) fn of(transaction: &'t Transaction<'t>) -> Self {
+impl<'t> PreparedStatements<'t> {
+    pub(crate) fn new(transaction: &'t Transaction<'t>) -> Self {
         Self { transaction, prepared: Mutex::default() }
     }
 
     /// Runs a statement.
     pub(crate) async fn execute(&self, text: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
-        self.transaction.execute(&self.prepared(text).await?, parameters).await
+        self.transaction.execute(&self.prepare(text).await?, parameters).await
     }
 
     /// Runs a query.
@@ -31,7 +31,7 @@ impl<'t> Statements<'t> {
         text: &str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Error> {
-        self.transaction.query(&self.prepared(text).await?, parameters).await
+        self.transaction.query(&self.prepare(text).await?, parameters).await
     }
 
     /// Copies encoded rows in.
@@ -40,10 +40,10 @@ impl<'t> Statements<'t> {
         text: &str,
         rows: impl IntoIterator<Item = Result<Bytes, EncodeError>>,
     ) -> Result<u64, DbError> {
-        copy_encoded(self.transaction, &self.prepared(text).await?, rows).await
+        copy_encoded(self.transaction, &self.prepare(text).await?, rows).await
     }
 
-    async fn prepared(&self, text: &str) -> Result<Statement, Error> {
+    async fn prepare(&self, text: &str) -> Result<Statement, Error> {
         let known = self.lock().get(text).cloned();
         match known {
             Some(statement) => Ok(statement),

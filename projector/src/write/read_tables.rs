@@ -15,13 +15,13 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::DeriveError;
-use crate::write::changes::Change;
-use crate::write::encoded_security::Built;
-use crate::write::fingerprints::Served;
+use crate::write::encoded_security::EncodedSecurity;
+use crate::write::fingerprints::PublishedFingerprints;
 use crate::write::journal::Journal;
-use crate::write::prepared_statements::Statements;
-use crate::write::replaced_rows::Stale;
-use crate::write::table::{TABLES, Table};
+use crate::write::journal::RowChange;
+use crate::write::prepared_statements::PreparedStatements;
+use crate::write::table::ReplacedRows;
+use crate::write::table::{ReadTable, TABLES};
 
 const DELETE_PRICES: &str = include_str!("../../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../../queries/prices_delete_years.sql");
@@ -33,48 +33,49 @@ const SYMBOLS: &str = include_str!("../../queries/symbols_of.sql");
 const DELETE_SYMBOLS: &str = include_str!("../../queries/symbols_delete.sql");
 
 /// What is served of a security, and what was derived of it.
-type Security<'a> = (&'a Served, &'a Built);
+type SecurityUpdate<'a> = (&'a PublishedFingerprints, &'a EncodedSecurity);
 
 /// Removes every row of securities that no longer exist.
-pub(crate) async fn remove(
-    statements: &Statements<'_>,
+pub(crate) async fn delete_securities(
+    statements: &PreparedStatements<'_>,
     journal: &Journal,
     gone: &[&Symbol],
-) -> Result<Vec<Change>, DbError> {
+) -> Result<Vec<RowChange>, DbError> {
     if gone.is_empty() {
         return Ok(Vec::new());
     }
-    let stale = Stale::whole(gone.iter().map(|symbol| symbol.as_str()));
+    let replaced = ReplacedRows::all_rows(gone.iter().map(|symbol| symbol.as_str()));
     for table in &TABLES {
-        journal.keep(statements, table.name, &stale).await?;
-        table.delete(statements, &stale).await?;
-        journal.note(statements, table.name, &stale).await?;
+        journal.save_rows(statements, table.name, &replaced).await?;
+        table.delete(statements, &replaced).await?;
+        journal.record_changes(statements, table.name, &replaced).await?;
     }
-    statements.execute(DELETE_DIGESTS, &[&stale.symbols]).await?;
-    statements.execute(DELETE_PRICES, &[&stale.symbols]).await?;
+    statements.execute(DELETE_DIGESTS, &[&replaced.symbols]).await?;
+    statements.execute(DELETE_PRICES, &[&replaced.symbols]).await?;
     let tables = TABLES.iter().map(|table| table.name).chain(["prices"]);
-    Ok(tables.flat_map(|table| gone.iter().map(move |symbol| Change::of_table(table, symbol))).collect())
+    Ok(tables.flat_map(|table| gone.iter().map(move |symbol| RowChange::of_table(table, symbol))).collect())
 }
 
 /// Replaces the rows of a chunk of securities, of which the digests say what is served, by what was derived, where they
 /// differ, and gives what changed.
-pub(crate) async fn replace(
-    statements: &Statements<'_>,
+pub(crate) async fn replace_securities(
+    statements: &PreparedStatements<'_>,
     journal: &Journal,
-    securities: &[Security<'_>],
-) -> Result<Vec<Change>, DeriveError> {
+    securities: &[SecurityUpdate<'_>],
+) -> Result<Vec<RowChange>, DeriveError> {
     let mut changes = Vec::new();
     for (place, table) in TABLES.iter().enumerate() {
-        let differs =
-            |(served, built): &&Security<'_>| served.tables.get(place) != Some(&built.tables[place].digest);
-        let changed: Vec<&Security<'_>> = securities.iter().filter(differs).collect();
+        let differs = |(served, built): &&SecurityUpdate<'_>| {
+            served.tables.get(place) != Some(&built.tables[place].digest)
+        };
+        let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
             // Rows that were never there and are not there now are no change.
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
-            changes.extend(seen.map(|(_, built)| Change::of_table(table.name, &built.symbol)));
-            for (since, securities) in parted(table, &changed) {
+            changes.extend(seen.map(|(_, built)| RowChange::of_table(table.name, &built.symbol)));
+            for (since, securities) in split_by_first_year(table, &changed) {
                 replace_rows(statements, journal, place, since, &securities).await?;
             }
         }
@@ -86,10 +87,13 @@ pub(crate) async fn replace(
 
 /// Securities of which all rows of a table are replaced, and those of which the rows from a year on are. That is one year
 /// for all of them: so Postgres looks each security up.
-fn parted<'a>(table: &Table, changed: &[&Security<'a>]) -> [(Option<i32>, Vec<Security<'a>>); 2] {
+fn split_by_first_year<'a>(
+    table: &ReadTable,
+    changed: &[&SecurityUpdate<'a>],
+) -> [(Option<i32>, Vec<SecurityUpdate<'a>>); 2] {
     let (mut whole, mut later, mut since) = (Vec::new(), Vec::new(), None);
     for (served, built) in changed {
-        match built.differs_since(table, served) {
+        match built.first_differing_year(table, served) {
             Some(year) => {
                 since = Some(since.map_or(year, |since: i32| since.min(year)));
                 later.push((*served, *built));
@@ -102,38 +106,40 @@ fn parted<'a>(table: &Table, changed: &[&Security<'a>]) -> [(Option<i32>, Vec<Se
 
 /// Replaces rows of a table, all of them or those from a year on.
 async fn replace_rows(
-    statements: &Statements<'_>,
+    statements: &PreparedStatements<'_>,
     journal: &Journal,
     place: usize,
     since: Option<i32>,
-    securities: &[Security<'_>],
+    securities: &[SecurityUpdate<'_>],
 ) -> Result<(), DeriveError> {
     if securities.is_empty() {
         return Ok(());
     }
     let table = &TABLES[place];
-    let written = Stale {
+    let written = ReplacedRows {
         symbols: securities.iter().map(|(_, built)| built.symbol.as_str()).collect(),
         since: since.and_then(|year| NaiveDate::from_ymd_opt(year, 1, 1)),
     };
     // Rows of a security of which there are none are not looked for among those of others.
     let before = securities.iter().filter(|(served, _)| !served.is_new);
-    let stale = Stale { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
-    journal.keep(statements, table.name, &stale).await?;
-    table.delete(statements, &stale).await?;
+    let replaced =
+        ReplacedRows { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
+    journal.save_rows(statements, table.name, &replaced).await?;
+    table.delete(statements, &replaced).await?;
     table
         .copy(statements, securities.iter().flat_map(|(_, built)| built.rows(place, since)).collect())
         .await?;
-    journal.note(statements, table.name, &written).await?;
+    journal.record_changes(statements, table.name, &written).await?;
     Ok(())
 }
 
 async fn replace_digests(
-    statements: &Statements<'_>,
-    securities: &[Security<'_>],
+    statements: &PreparedStatements<'_>,
+    securities: &[SecurityUpdate<'_>],
 ) -> Result<(), DeriveError> {
-    let news = securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.digests()));
-    let news: Vec<(&Served, &str, Vec<i64>)> =
+    let news =
+        securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.table_digests()));
+    let news: Vec<(&PublishedFingerprints, &str, Vec<i64>)> =
         news.filter(|(served, _, digests)| served.tables != *digests).collect();
     if news.is_empty() {
         return Ok(());
@@ -153,16 +159,16 @@ async fn replace_digests(
 }
 
 async fn replace_prices(
-    statements: &Statements<'_>,
-    securities: &[Security<'_>],
-) -> Result<Vec<Change>, DeriveError> {
+    statements: &PreparedStatements<'_>,
+    securities: &[SecurityUpdate<'_>],
+) -> Result<Vec<RowChange>, DeriveError> {
     let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
     let mut changes = Vec::new();
     for (served, built) in securities {
-        let after = built.served_years(served)?;
+        let after = built.published_years(served)?;
         for year in &built.years {
             if served.years.get(&year.year) != Some(&year.digest) {
-                changes.push(Change::of_year(&built.symbol, year.year));
+                changes.push(RowChange::of_year(&built.symbol, year.year));
                 written.push(Ok(year.encoded.clone()));
             }
         }
@@ -173,7 +179,7 @@ async fn replace_prices(
                 stale_years.push(*year);
             }
             if !after.contains_key(year) {
-                changes.push(Change::of_year(&built.symbol, *year));
+                changes.push(RowChange::of_year(&built.symbol, *year));
             }
         }
     }
@@ -187,7 +193,7 @@ async fn replace_prices(
 }
 
 /// The securities whose rows of a table are not the ones they have in another generation.
-pub async fn differing(
+pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: i32,
     table: &str,
@@ -200,7 +206,9 @@ pub async fn differing(
 }
 
 /// The identities the read tables were last derived with.
-pub async fn identities(transaction: &Transaction<'_>) -> Result<BTreeMap<Symbol, Identity>, DeriveError> {
+pub async fn load_identities(
+    transaction: &Transaction<'_>,
+) -> Result<BTreeMap<Symbol, Identity>, DeriveError> {
     let rows = transaction.query(IDENTITIES, &[]).await?;
     rows.iter()
         .map(|row| {
@@ -217,7 +225,7 @@ pub async fn replace_symbols(
     symbols: &BTreeMap<Symbol, Symbol>,
     touched: &BTreeSet<Symbol>,
     unlisted: impl Fn(&Symbol) -> bool,
-) -> Result<Vec<Change>, DeriveError> {
+) -> Result<Vec<RowChange>, DeriveError> {
     let listed = |canonical: &Symbol| touched.contains(canonical) && !unlisted(canonical);
     let entries = symbols.iter().filter(|(_, canonical)| listed(canonical));
     let entries: BTreeSet<(&str, &str)> = entries.map(|(s, c)| (s.as_str(), c.as_str())).collect();
@@ -246,7 +254,7 @@ pub async fn replace_symbols(
     .await?;
     let change = |canonical: &str| {
         let symbol = canonical.parse().map_err(|_| DeriveError::Symbol(canonical.to_owned()))?;
-        Ok(Change::of_table("symbols", &symbol))
+        Ok(RowChange::of_table("symbols", &symbol))
     };
     changed.into_iter().map(change).collect()
 }

@@ -1,13 +1,13 @@
 //! The read tables that have rows of each security: which they are, and how rows get out of them and into them.
 
 use bytes::Bytes;
+use chrono::NaiveDate;
 use market::row::{
     DividendRow, EtfRow, FundamentalsRow, HoldingRow, Metrics, Quarantined, Quote, SplitRow, Stock, TableRow,
 };
 use store::db::DbError;
 
-use crate::write::prepared_statements::Statements;
-use crate::write::replaced_rows::Stale;
+use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
@@ -20,19 +20,19 @@ pub(crate) const FACTORS: &str = "factors";
 
 /// A table that has rows of each security.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct ReadTable {
     pub(crate) name: &'static str,
     /// The column that says whose row it is.
     owner: &'static str,
     columns: &'static [&'static str],
 }
 
-const fn table(name: &'static str, columns: &'static [&'static str]) -> Table {
-    Table { name, owner: "symbol", columns }
+const fn table(name: &'static str, columns: &'static [&'static str]) -> ReadTable {
+    ReadTable { name, owner: "symbol", columns }
 }
 
 /// In this order a security's digests are kept.
-pub(crate) const TABLES: [Table; 11] = [
+pub(crate) const TABLES: [ReadTable; 11] = [
     table("stocks", Stock::COLUMNS),
     table("quotes", Quote::COLUMNS),
     table("fundamentals", FundamentalsRow::COLUMNS),
@@ -41,34 +41,57 @@ pub(crate) const TABLES: [Table; 11] = [
     table("splits", SplitRow::COLUMNS),
     table("quarantine", Quarantined::COLUMNS),
     table("etfs", EtfRow::COLUMNS),
-    Table { owner: "etf_symbol", ..table("holdings", HoldingRow::COLUMNS) },
+    ReadTable { owner: "etf_symbol", ..table("holdings", HoldingRow::COLUMNS) },
     table(IDENTITIES, &["symbol", "identity"]),
     table(FACTORS, &["symbol", "factors"]),
 ];
 
 /// Where the digest of a table's rows stands among a security's digests.
-pub(crate) fn digest_place(table: &str) -> Option<usize> {
+pub(crate) fn digest_index(table: &str) -> Option<usize> {
     TABLES.iter().position(|known| known.name == table)
 }
 
-impl Table {
+/// Rows of a table that are replaced.
+#[derive(Debug, Clone)]
+pub(crate) struct ReplacedRows<'a> {
+    pub symbols: Vec<&'a str>,
+    /// The first ex-date of the rows that are replaced; `None`: all rows of the securities.
+    pub since: Option<NaiveDate>,
+}
+
+impl<'a> ReplacedRows<'a> {
+    /// All rows of these securities.
+    pub(crate) fn all_rows(symbols: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { symbols: symbols.into_iter().collect(), since: None }
+    }
+}
+
+impl ReadTable {
     /// Removes rows of some securities.
-    pub(crate) async fn delete(&self, statements: &Statements<'_>, stale: &Stale<'_>) -> Result<(), DbError> {
-        if stale.symbols.is_empty() {
+    pub(crate) async fn delete(
+        &self,
+        statements: &PreparedStatements<'_>,
+        replaced: &ReplacedRows<'_>,
+    ) -> Result<(), DbError> {
+        if replaced.symbols.is_empty() {
             return Ok(());
         }
-        if let Some(since) = stale.since {
+        if let Some(since) = replaced.since {
             let statement = DELETE_SINCE.replace("{table}", self.name);
-            statements.execute(&statement, &[&stale.symbols, &since]).await?;
+            statements.execute(&statement, &[&replaced.symbols, &since]).await?;
         } else {
             let statement = format!("delete from {} where {} = any ($1)", self.name, self.owner);
-            statements.execute(&statement, &[&stale.symbols]).await?;
+            statements.execute(&statement, &[&replaced.symbols]).await?;
         }
         Ok(())
     }
 
     /// Copies encoded rows in.
-    pub(crate) async fn copy(&self, statements: &Statements<'_>, rows: Vec<Bytes>) -> Result<(), DbError> {
+    pub(crate) async fn copy(
+        &self,
+        statements: &PreparedStatements<'_>,
+        rows: Vec<Bytes>,
+    ) -> Result<(), DbError> {
         let statement = format!("copy {} ({}) from stdin binary", self.name, self.columns.join(", "));
         statements.copy(&statement, rows.into_iter().map(Ok)).await?;
         Ok(())

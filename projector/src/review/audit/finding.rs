@@ -6,11 +6,11 @@ use market::measure::Rules;
 use serde::Serialize;
 
 /// Securities a finding names.
-pub(super) const FIRST: usize = 10;
+pub(super) const MAX_EXAMPLES: usize = 10;
 
 /// What one check found.
 #[derive(Debug, Serialize)]
-pub struct Finding {
+pub struct AuditFinding {
     /// Stable name, for example `held_rows`.
     pub check: &'static str,
     /// What the findings of one check are told apart by, for example the reason rows are held for.
@@ -20,14 +20,14 @@ pub struct Finding {
     /// All that was found, beyond the first ten too; 0 when nothing looks wrong.
     pub count: i64,
     /// The first ten.
-    pub first: Vec<Seen>,
+    pub first: Vec<FindingExample>,
     /// What to do next.
     pub next: &'static str,
 }
 
 /// Something to look at.
 #[derive(Debug, Serialize)]
-pub struct Seen {
+pub struct FindingExample {
     /// The security, or the message of the log.
     pub symbol: String,
     /// What looks wrong with it, for people.
@@ -35,7 +35,7 @@ pub struct Seen {
 }
 
 /// The generation that is looked at, and what it was derived with.
-pub(super) struct Market {
+pub(super) struct AuditContext {
     pub(super) as_of: NaiveDate,
     pub(super) policy: SourcePolicy,
     pub(super) rules: Rules,

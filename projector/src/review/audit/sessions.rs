@@ -9,18 +9,21 @@ use chrono::{Datelike, Months};
 use market::bars::{date_of, day_number, unpack_days};
 use tokio_postgres::Transaction;
 
-use super::finding::{FIRST, Finding, Market, Seen};
+use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};
 
 const DAYS: &str = include_str!("../../../queries/audit/days.sql");
 
 /// The days on which a security has a price, by exchange and symbol.
-type Traded = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
+type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
 
 /// Finds the gaps, the longest first.
-pub(super) async fn gaps(transaction: &Transaction<'_>, market: &Market) -> anyhow::Result<Finding> {
+pub(super) async fn find_gaps(
+    transaction: &Transaction<'_>,
+    market: &AuditContext,
+) -> anyhow::Result<AuditFinding> {
     let start = market.as_of.checked_sub_months(Months::new(12)).unwrap_or(market.as_of);
     let year = day_number(start)..=day_number(market.as_of);
-    let mut traded = Traded::new();
+    let mut traded = TradingDays::new();
     for row in transaction.query(DAYS, &[&start.year()]).await? {
         let securities = traded.entry(row.try_get("exchange")?).or_default();
         let days = unpack_days(row.try_get("days")?)?;
@@ -29,20 +32,20 @@ pub(super) async fn gaps(transaction: &Transaction<'_>, market: &Market) -> anyh
             .or_default()
             .extend(days.into_iter().filter(|day| year.contains(day)));
     }
-    let mut found: Vec<(usize, Seen)> = traded.values().flat_map(gaps_of).collect();
+    let mut found: Vec<(usize, FindingExample)> = traded.values().flat_map(gaps_of_exchange).collect();
     found.sort_by_key(|(missing, seen)| (std::cmp::Reverse(*missing), seen.symbol.clone()));
     let count = i64::try_from(found.len())?;
-    Ok(Finding {
+    Ok(AuditFinding {
         check: "session_gaps",
         topic: None,
         title: "securities without a price on days their exchange traded",
         count,
-        first: found.into_iter().take(FIRST).map(|(_, seen)| seen).collect(),
+        first: found.into_iter().take(MAX_EXAMPLES).map(|(_, seen)| seen).collect(),
         next: "load the missing days again; a halted or barely traded security may rightly have none",
     })
 }
 
-fn gaps_of(securities: &BTreeMap<String, BTreeSet<i32>>) -> Vec<(usize, Seen)> {
+fn gaps_of_exchange(securities: &BTreeMap<String, BTreeSet<i32>>) -> Vec<(usize, FindingExample)> {
     let sessions = sessions(securities);
     let mut gaps = Vec::new();
     for (symbol, days) in securities {
@@ -50,7 +53,7 @@ fn gaps_of(securities: &BTreeMap<String, BTreeSet<i32>>) -> Vec<(usize, Seen)> {
         let missing: Vec<i32> = sessions.range(span).copied().filter(|day| !days.contains(day)).collect();
         if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
             let seen = format!("{} sessions from {} to {}", missing.len(), date_of(*first), date_of(*last));
-            gaps.push((missing.len(), Seen { symbol: symbol.clone(), seen }));
+            gaps.push((missing.len(), FindingExample { symbol: symbol.clone(), seen }));
         }
     }
     gaps
@@ -85,7 +88,7 @@ mod tests {
         ]
         .map(|(symbol, days)| (symbol.to_owned(), days.into_iter().collect()))
         .into();
-        let found = gaps_of(&securities);
+        let found = gaps_of_exchange(&securities);
         let told: Vec<(&str, usize)> =
             found.iter().map(|(missing, seen)| (seen.symbol.as_str(), *missing)).collect();
         assert_eq!(told, [("B", 1)]);

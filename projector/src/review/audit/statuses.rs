@@ -10,14 +10,17 @@ use store::history::load_histories;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use super::finding::{FIRST, Finding, Market, Seen, month_before};
+use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES, month_before};
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
 /// Histories in memory at a time.
-const CHUNK: usize = 100;
+const CHUNK_HISTORIES: usize = 100;
 
 /// Derives the candidates as they were a month ago and compares.
-pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> anyhow::Result<Finding> {
+pub(super) async fn find_changed(
+    transaction: &Transaction<'_>,
+    market: &AuditContext,
+) -> anyhow::Result<AuditFinding> {
     let before = month_before(market.as_of);
     let then = measure::Market {
         as_of: before,
@@ -27,14 +30,14 @@ pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> a
         rules: &market.rules,
     };
     let mut candidates: Vec<(Identity, DividendState)> = Vec::new();
-    let [any, yearly, irregular] = silences(&market.rules)?;
+    let [any, yearly, irregular] = lapse_days(&market.rules)?;
     let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
     for row in transaction.query(CANDIDATES, &values).await? {
         let Json(identity) = row.try_get("identity")?;
         candidates.push((identity, row.try_get("dividend_status")?));
     }
     let (mut count, mut first) = (0, Vec::new());
-    for chunk in candidates.chunks(CHUNK) {
+    for chunk in candidates.chunks(CHUNK_HISTORIES) {
         let identities: Vec<&Identity> = chunk.iter().map(|(identity, _)| identity).collect();
         let histories = load_histories(transaction, &identities).await?;
         for ((identity, now), history) in chunk.iter().zip(&histories) {
@@ -43,15 +46,15 @@ pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> a
                 continue;
             }
             count += 1;
-            if first.len() < FIRST {
-                first.push(Seen {
+            if first.len() < MAX_EXAMPLES {
+                first.push(FindingExample {
                     symbol: identity.symbol.to_string(),
                     seen: format!("{was} on {before}, {now} now"),
                 });
             }
         }
     }
-    Ok(Finding {
+    Ok(AuditFinding {
         check: "changed_statuses",
         topic: None,
         title: "payers whose status changed in the last month",
@@ -62,7 +65,7 @@ pub(super) async fn changed(transaction: &Transaction<'_>, market: &Market) -> a
 }
 
 /// Days of silence after which any payer has lapsed, one that pays once a year, and an irregular one.
-fn silences(rules: &Rules) -> anyhow::Result<[i32; 3]> {
+fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;
     let each = [yearly, status.irregular_days, status.monthly_least_days, status.weekly_least_days];
@@ -76,8 +79,8 @@ mod tests {
 
     #[test]
     fn silence_is_as_long_as_the_rules_say() {
-        assert_eq!(silences(&Rules::DEFAULT).unwrap(), [548, 548, 450]);
+        assert_eq!(lapse_days(&Rules::DEFAULT).unwrap(), [548, 548, 450]);
         let patient = Rules::parse(&["status.lapse_periods=3", "status.weekly_least_days=21"]).unwrap();
-        assert_eq!(silences(&patient).unwrap(), [1095, 1095, 450]);
+        assert_eq!(lapse_days(&patient).unwrap(), [1095, 1095, 450]);
     }
 }

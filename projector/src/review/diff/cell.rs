@@ -11,13 +11,13 @@ use tokio_postgres::types::{FromSql, Type};
 
 /// One value; decimals are exact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cell {
+pub enum CellValue {
     Null,
     Bool(bool),
-    Whole(i64),
-    Number(Exact),
-    Day(NaiveDate),
-    Moment(DateTime<Utc>),
+    Integer(i64),
+    Decimal(Exact),
+    Date(NaiveDate),
+    Timestamp(DateTime<Utc>),
     Text(String),
     /// As it is stored.
     Json(String),
@@ -25,9 +25,9 @@ pub enum Cell {
 
 /// A value's bytes as Postgres sends them: equal bytes are equal values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Raw<'a>(pub(super) Option<&'a [u8]>);
+pub(super) struct RawCell<'a>(pub(super) Option<&'a [u8]>);
 
-impl<'a> FromSql<'a> for Raw<'a> {
+impl<'a> FromSql<'a> for RawCell<'a> {
     fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(Self(Some(raw)))
     }
@@ -39,57 +39,57 @@ impl<'a> FromSql<'a> for Raw<'a> {
     }
 }
 
-impl Cell {
+impl CellValue {
     /// Reads a value of a type that read tables have.
-    pub(super) fn read(ty: &Type, raw: Raw<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        let Raw(Some(raw)) = raw else { return Ok(Self::Null) };
+    pub(super) fn decode(ty: &Type, raw: RawCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        let RawCell(Some(raw)) = raw else { return Ok(Self::Null) };
         Ok(match *ty {
             Type::BOOL => Self::Bool(bool::from_sql(ty, raw)?),
-            Type::INT4 => Self::Whole(i32::from_sql(ty, raw)?.into()),
-            Type::INT8 => Self::Whole(i64::from_sql(ty, raw)?),
-            Type::NUMERIC => Self::Number(Exact::from_sql(ty, raw)?),
-            Type::DATE => Self::Day(NaiveDate::from_sql(ty, raw)?),
-            Type::TIMESTAMPTZ => Self::Moment(DateTime::from_sql(ty, raw)?),
+            Type::INT4 => Self::Integer(i32::from_sql(ty, raw)?.into()),
+            Type::INT8 => Self::Integer(i64::from_sql(ty, raw)?),
+            Type::NUMERIC => Self::Decimal(Exact::from_sql(ty, raw)?),
+            Type::DATE => Self::Date(NaiveDate::from_sql(ty, raw)?),
+            Type::TIMESTAMPTZ => Self::Timestamp(DateTime::from_sql(ty, raw)?),
             Type::JSON => Self::Json(std::str::from_utf8(raw)?.to_owned()),
             _ => Self::Text(String::from_sql(&Type::TEXT, raw)?),
         })
     }
 
     /// As a decimal, where it is a number.
-    pub(super) fn number(&self) -> Option<Exact> {
+    pub(super) fn as_decimal(&self) -> Option<Exact> {
         match self {
-            Self::Number(value) => Some(*value),
-            Self::Whole(value) => Some(Exact((*value).into())),
+            Self::Decimal(value) => Some(*value),
+            Self::Integer(value) => Some(Exact((*value).into())),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for CellValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => value.fmt(f),
-            Self::Whole(value) => value.fmt(f),
-            Self::Number(value) => value.fmt(f),
-            Self::Day(value) => value.fmt(f),
-            Self::Moment(value) => f.write_str(&value.to_rfc3339_opts(SecondsFormat::AutoSi, true)),
+            Self::Integer(value) => value.fmt(f),
+            Self::Decimal(value) => value.fmt(f),
+            Self::Date(value) => value.fmt(f),
+            Self::Timestamp(value) => f.write_str(&value.to_rfc3339_opts(SecondsFormat::AutoSi, true)),
             Self::Text(value) | Self::Json(value) => f.write_str(value),
         }
     }
 }
 
-impl Serialize for Cell {
+impl Serialize for CellValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Null => serializer.serialize_none(),
             Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::Whole(value) => serializer.serialize_i64(*value),
-            Self::Number(value) => value.serialize(serializer),
+            Self::Integer(value) => serializer.serialize_i64(*value),
+            Self::Decimal(value) => value.serialize(serializer),
             Self::Json(value) => {
                 RawValue::from_string(value.clone()).map_err(serde::ser::Error::custom)?.serialize(serializer)
             }
-            Self::Day(_) | Self::Moment(_) | Self::Text(_) => serializer.collect_str(self),
+            Self::Date(_) | Self::Timestamp(_) | Self::Text(_) => serializer.collect_str(self),
         }
     }
 }

@@ -5,18 +5,18 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::cell::Cell;
+use super::cell::CellValue;
 
 /// How a row differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Change {
+pub enum ChangeKind {
     Added,
     Removed,
     Changed,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for ChangeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Added => "added",
@@ -28,18 +28,18 @@ impl fmt::Display for Change {
 
 /// One differing row: what identifies it, and the columns that differ with both values.
 #[derive(Debug, Clone, Serialize)]
-pub struct Difference {
+pub struct RowDifference {
     /// Name of the read table that the row is of.
     #[serde(skip)]
     pub table: &'static str,
     /// What identifies the row: key columns with their values, in the table's order.
     #[serde(serialize_with = "as_object")]
-    pub key: Vec<(&'static str, Cell)>,
+    pub key: Vec<(&'static str, CellValue)>,
     /// Which of the generations have the row.
-    pub change: Change,
+    pub change: ChangeKind,
     /// Columns beside the key that differ; of a row that one side lacks, those with a value.
     #[serde(serialize_with = "as_pairs")]
-    pub columns: Vec<Changed>,
+    pub columns: Vec<ColumnDifference>,
     /// Why, where it was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
@@ -47,15 +47,15 @@ pub struct Difference {
 
 /// A column of a differing row.
 #[derive(Debug, Clone)]
-pub struct Changed {
+pub struct ColumnDifference {
     pub column: String,
-    pub a: Cell,
-    pub b: Cell,
+    pub a: CellValue,
+    pub b: CellValue,
 }
 
-impl Difference {
+impl RowDifference {
     /// A column that differs.
-    pub(super) fn column(&self, name: &str) -> Option<&Changed> {
+    pub(super) fn column(&self, name: &str) -> Option<&ColumnDifference> {
         self.columns.iter().find(|changed| changed.column == name)
     }
 
@@ -71,13 +71,13 @@ impl Difference {
     }
 }
 
-fn as_object<S: Serializer>(key: &[(&'static str, Cell)], serializer: S) -> Result<S::Ok, S::Error> {
+fn as_object<S: Serializer>(key: &[(&'static str, CellValue)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(key.iter().map(|(name, cell)| (name, cell)))
 }
 
-fn as_pairs<S: Serializer>(columns: &[Changed], serializer: S) -> Result<S::Ok, S::Error> {
+fn as_pairs<S: Serializer>(columns: &[ColumnDifference], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(columns.len()))?;
-    for Changed { column, a, b } in columns {
+    for ColumnDifference { column, a, b } in columns {
         map.serialize_entry(column, &(a, b))?;
     }
     map.end()

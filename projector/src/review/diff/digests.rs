@@ -9,9 +9,9 @@ use futures::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, RowStream};
 
-use super::side::Reader;
-use super::tables::{PRICES, SECTORS, TABLES, Table};
-use crate::write::table::digest_place;
+use super::generation_reader::GenerationReader;
+use super::tables::{ComparedTable, PRICES, SECTORS, TABLES};
+use crate::write::table::digest_index;
 
 const DIGESTS: &str = include_str!("../../../queries/diff_digests.sql");
 const YEARS: &str = include_str!("../../../queries/diff_years.sql");
@@ -19,38 +19,38 @@ const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
 
 /// What has to be compared row by row.
 #[derive(Debug, Default)]
-pub(super) struct Candidates {
+pub(super) struct DiffCandidates {
     /// Owners of rows, by table.
     owners: HashMap<&'static str, Vec<String>>,
     /// Symbol and year of packed prices.
     pub(super) years: Vec<(String, i32)>,
     /// Years of prices on either side.
     pub(super) years_in_all: [u64; 2],
-    sums: HashMap<&'static str, [Sum; 2]>,
+    sums: HashMap<&'static str, [DigestSum; 2]>,
 }
 
 /// The sum of digests, which no order of the rows changes.
 #[derive(Debug, Clone, Copy)]
-enum Sum {
-    Of(i128),
+enum DigestSum {
+    Known(i128),
     /// Some rows have no digest.
     Unknown,
 }
 
-impl Sum {
+impl DigestSum {
     fn add(&mut self, digest: Option<i64>) {
         *self = match (*self, digest) {
-            (Self::Of(sum), Some(digest)) => Self::Of(sum + i128::from(digest)),
+            (Self::Known(sum), Some(digest)) => Self::Known(sum + i128::from(digest)),
             _ => Self::Unknown,
         };
     }
 }
 
-impl Candidates {
+impl DiffCandidates {
     /// Compares digests of the securities `only`, or of all; `whole` believes none. Of prices those years from `first` on.
     pub(super) async fn find(
-        a: &Reader,
-        b: &Reader,
+        a: &GenerationReader,
+        b: &GenerationReader,
         only: Option<&[String]>,
         first: Option<i32>,
         whole: bool,
@@ -72,28 +72,28 @@ impl Candidates {
     }
 
     /// Whose rows of a table are to be compared.
-    pub(super) fn owners(&self, table: &Table) -> &[String] {
+    pub(super) fn owners(&self, table: &ComparedTable) -> &[String] {
         self.owners.get(table.name).map_or(&[], Vec::as_slice)
     }
 
     /// The checksums of a table's rows on either side, where all rows have digests.
-    pub(super) fn checksums(&self, table: &Table) -> [Option<String>; 2] {
-        let sums = self.sums.get(table.name).copied().unwrap_or([Sum::Unknown; 2]);
+    pub(super) fn checksums(&self, table: &ComparedTable) -> [Option<String>; 2] {
+        let sums = self.sums.get(table.name).copied().unwrap_or([DigestSum::Unknown; 2]);
         sums.map(|sum| match sum {
-            Sum::Of(sum) => Some(sum.to_string()),
-            Sum::Unknown => None,
+            DigestSum::Known(sum) => Some(sum.to_string()),
+            DigestSum::Unknown => None,
         })
     }
 
     async fn compare_securities(
         &mut self,
-        a: &Reader,
-        b: &Reader,
+        a: &GenerationReader,
+        b: &GenerationReader,
         only: Option<&[String]>,
         whole: bool,
     ) -> Result<(), Error> {
         let mut pairs =
-            Pairs::open(a, b, DIGESTS, &[&only], |row| row.try_get::<_, String>("symbol")).await?;
+            MergeJoin::open(a, b, DIGESTS, &[&only], |row| row.try_get::<_, String>("symbol")).await?;
         while let Some((symbol, sides)) = pairs.next().await? {
             let mut digests = [const { None }; 2];
             for (digests, row) in digests.iter_mut().zip(&sides) {
@@ -105,10 +105,10 @@ impl Candidates {
             }
             let present = sides.map(|row| row.is_some());
             for table in TABLES.iter().filter(|table| !matches!(table.name, PRICES | SECTORS)) {
-                let place = digest_place(table.name);
+                let place = digest_index(table.name);
                 let digest = |side: usize| Some(*digests[side].as_ref()?.get(place?)?);
                 let both = [digest(0), digest(1)];
-                let sums = self.sums.entry(table.name).or_insert([Sum::Of(0); 2]);
+                let sums = self.sums.entry(table.name).or_insert([DigestSum::Known(0); 2]);
                 for side in (0..2).filter(|side| present[*side]) {
                     sums[side].add(both[side]);
                 }
@@ -122,15 +122,15 @@ impl Candidates {
 
     async fn compare_years(
         &mut self,
-        a: &Reader,
-        b: &Reader,
+        a: &GenerationReader,
+        b: &GenerationReader,
         only: Option<&[String]>,
         first: Option<i32>,
         whole: bool,
     ) -> Result<(), Error> {
         let key = |row: &Row| Ok((row.try_get::<_, String>("symbol")?, row.try_get::<_, i32>("year")?));
-        let mut pairs = Pairs::open(a, b, YEARS, &[&only, &first], key).await?;
-        let mut sums = [Sum::Of(0); 2];
+        let mut pairs = MergeJoin::open(a, b, YEARS, &[&only, &first], key).await?;
+        let mut sums = [DigestSum::Known(0); 2];
         while let Some((key, sides)) = pairs.next().await? {
             let mut digests = [None; 2];
             for side in 0..2 {
@@ -150,21 +150,21 @@ impl Candidates {
 }
 
 /// Rows of both sides in the order of their keys, those of one key together. Both sides send only what is taken.
-struct Pairs<K, F> {
+struct MergeJoin<K, F> {
     rows: [Pin<Box<RowStream>>; 2],
     next: [Option<(K, Row)>; 2],
     key: F,
 }
 
-impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> Pairs<K, F> {
+impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
     async fn open(
-        a: &Reader,
-        b: &Reader,
+        a: &GenerationReader,
+        b: &GenerationReader,
         query: &str,
         parameters: &[&(dyn ToSql + Sync)],
         key: F,
     ) -> Result<Self, Error> {
-        let open = async |side: &Reader| {
+        let open = async |side: &GenerationReader| {
             Ok::<_, Error>(Box::pin(side.client.query_raw(query, parameters.iter().copied()).await?))
         };
         let mut pairs = Self { rows: [open(a).await?, open(b).await?], next: [None, None], key };

@@ -6,162 +6,166 @@ use std::io::Write as _;
 
 use anyhow::Context;
 
-use super::cell::Cell;
-use super::difference::Difference;
-use super::found::Diff;
+use super::accumulator::TableDiff;
+use super::atomic_file::AtomicFile;
+use super::cell::CellValue;
+use super::difference::RowDifference;
 use super::plot;
-use super::ranking::{Ranked, Topic};
-use super::tally::TableDiff;
-use super::text::{short, title};
-use super::unfinished::Unfinished;
+use super::ranking::{DiffTopic, TopicSummary};
+use super::result::GenerationDiff;
+use super::text::{shorten_value, topic_title};
 
 const STYLE: &str = include_str!("../../../assets/diff.css");
 const SORT: &str = include_str!("../../../assets/diff.js");
 
 /// The file while nothing is written to it.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct HtmlReport {
     created: File,
-    file: Unfinished,
+    file: AtomicFile,
 }
 
-impl Page {
-    pub(super) fn begin(file: Unfinished) -> anyhow::Result<Self> {
+impl HtmlReport {
+    pub(super) fn create(file: AtomicFile) -> anyhow::Result<Self> {
         Ok(Self { created: file.create()?, file })
     }
 
     /// Writes the page.
-    pub(super) fn write(self, diff: &Diff) -> anyhow::Result<()> {
+    pub(super) fn write(self, diff: &GenerationDiff) -> anyhow::Result<()> {
         let Self { mut created, file } = self;
         let mut text = String::new();
-        page(&mut text, diff)?;
+        write_page(&mut text, diff)?;
         created.write_all(text.as_bytes()).with_context(|| file.to_string())?;
         file.finish()
     }
 }
 
-fn page(page: &mut String, diff: &Diff) -> fmt::Result {
+fn write_page(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
     let heading = format!("Generation {} against {}", diff.a.generation, diff.b.generation);
     writeln!(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
     writeln!(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(page, "<title>{heading}</title>\n<style>{STYLE}</style></head><body>\n<h1>{heading}</h1>")?;
-    reasons(page, diff)?;
-    plots(page, diff)?;
-    tables(page, &diff.tables)?;
-    diff.ranked.iter().try_for_each(|ranked| topic(page, ranked))?;
-    diff.tables.iter().filter(|table| table.differing > 0).try_for_each(|table| rows(page, table))?;
+    write_reasons(page, diff)?;
+    write_plots(page, diff)?;
+    write_tables(page, &diff.tables)?;
+    diff.ranked.iter().try_for_each(|ranked| write_topic(page, ranked))?;
+    diff.tables.iter().filter(|table| table.differing > 0).try_for_each(|table| write_rows(page, table))?;
     writeln!(page, "<script>{SORT}</script></body></html>")
 }
 
-fn reasons(page: &mut String, diff: &Diff) -> fmt::Result {
+fn write_reasons(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
     if diff.identical {
         return writeln!(page, "<p>Nothing differs.</p>");
     }
     writeln!(page, "<ul>")?;
     for reason in &diff.reasons {
-        writeln!(page, "<li>They differ in {}</li>", escaped(reason))?;
+        writeln!(page, "<li>They differ in {}</li>", escape_html(reason))?;
     }
     writeln!(page, "</ul>")
 }
 
-fn plots(page: &mut String, diff: &Diff) -> fmt::Result {
-    let named = |name: &dyn fmt::Display, count: u64| (escaped(&name.to_string()), count);
+fn write_plots(page: &mut String, diff: &GenerationDiff) -> fmt::Result {
+    let named = |name: &dyn fmt::Display, count: u64| (escape_html(&name.to_string()), count);
     writeln!(page, "<div class=\"plots\">")?;
     let differing = diff.tables.iter().filter(|table| table.differing > 0);
     let by_table: Vec<_> = differing.map(|table| named(&table.table, table.differing)).collect();
-    plot::bars(page, "Differing rows by table", &by_table)?;
+    plot::write_bars(page, "Differing rows by table", &by_table)?;
     let topics: Vec<_> = diff
         .ranked
         .iter()
         .map(|ranked| named(&format!("{:?}", ranked.topic).to_lowercase(), ranked.count))
         .collect();
-    plot::bars(page, "Securities by what changes", &topics)?;
+    plot::write_bars(page, "Securities by what changes", &topics)?;
     for ranked in &diff.ranked {
         let sizes = ranked.sizes.iter().map(|bucket| match bucket.below {
             Some(below) => named(&format!("below {below}"), bucket.count),
             None => named(&"more", bucket.count),
         });
         let sizes: Vec<_> = sizes.collect();
-        plot::bars(page, &format!("How much {}", title(ranked.topic)), &sizes)?;
+        plot::write_bars(page, &format!("How much {}", topic_title(ranked.topic)), &sizes)?;
     }
     let years: Vec<_> = diff.price_days.iter().map(|(year, days)| named(year, *days)).collect();
-    plot::bars(page, "Days of prices by year", &years)?;
+    plot::write_bars(page, "Days of prices by year", &years)?;
     writeln!(page, "</div>")
 }
 
-fn tables(page: &mut String, tables: &[TableDiff]) -> fmt::Result {
-    begin(page, "Tables", &["table", "rows", "rows after", "differing", "in columns"])?;
+fn write_tables(page: &mut String, tables: &[TableDiff]) -> fmt::Result {
+    begin_table(page, "Tables", &["table", "rows", "rows after", "differing", "in columns"])?;
     for table in tables {
         let columns: Vec<String> =
             table.columns.iter().map(|(name, count)| format!("{name} {count}")).collect();
         let counts = [table.rows_a, table.rows_b, table.differing].map(|count| count.to_string());
-        line(page, [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat())?;
+        write_row(page, [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat())?;
     }
-    end(page)
+    end_table(page)
 }
 
-fn topic(page: &mut String, ranked: &Ranked) -> fmt::Result {
-    let heading = format!("{} {}", ranked.count, title(ranked.topic));
-    begin(page, &heading, &["symbol", "figure", "before", "after", "size", "why"])?;
+fn write_topic(page: &mut String, ranked: &TopicSummary) -> fmt::Result {
+    let heading = format!("{} {}", ranked.count, topic_title(ranked.topic));
+    begin_table(page, &heading, &["symbol", "figure", "before", "after", "size", "why"])?;
     for finding in &ranked.first {
-        let size = if ranked.topic == Topic::Securities { String::new() } else { finding.size.to_string() };
-        let (a, b) = (short(&finding.a), short(&finding.b));
-        line(page, vec![finding.symbol.clone(), finding.figure.clone(), a, b, size, finding.why.join("\n")])?;
+        let size =
+            if ranked.topic == DiffTopic::Securities { String::new() } else { finding.size.to_string() };
+        let (a, b) = (shorten_value(&finding.a), shorten_value(&finding.b));
+        write_row(
+            page,
+            vec![finding.symbol.clone(), finding.figure.clone(), a, b, size, finding.why.join("\n")],
+        )?;
     }
-    end(page)?;
-    hidden(page, ranked.count, ranked.first.len())
+    end_table(page)?;
+    write_hidden_count(page, ranked.count, ranked.first.len())
 }
 
-fn rows(page: &mut String, table: &TableDiff) -> fmt::Result {
+fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
     let heading = format!("{} of {}", table.differing, table.table);
-    begin(page, &heading, &["symbol", "key", "change", "column", "before", "after", "why"])?;
+    begin_table(page, &heading, &["symbol", "key", "change", "column", "before", "after", "why"])?;
     for row in &table.rows {
         for changed in &row.columns {
-            if changed.a != Cell::Null || changed.b != Cell::Null {
-                line(page, cells(row, &changed.column, &changed.a, &changed.b))?;
+            if changed.a != CellValue::Null || changed.b != CellValue::Null {
+                write_row(page, value_cells(row, &changed.column, &changed.a, &changed.b))?;
             }
         }
     }
-    end(page)?;
-    hidden(page, table.differing, table.rows.len())
+    end_table(page)?;
+    write_hidden_count(page, table.differing, table.rows.len())
 }
 
-fn cells(row: &Difference, column: &str, a: &Cell, b: &Cell) -> Vec<String> {
+fn value_cells(row: &RowDifference, column: &str, a: &CellValue, b: &CellValue) -> Vec<String> {
     vec![
         row.owner(),
         row.rest_of_key(),
         row.change.to_string(),
         column.to_owned(),
-        short(a),
-        short(b),
+        shorten_value(a),
+        shorten_value(b),
         row.why.join("\n"),
     ]
 }
 
-fn begin(page: &mut String, heading: &str, columns: &[&str]) -> fmt::Result {
-    write!(page, "<h2>{}</h2>\n<table><thead><tr>", escaped(heading))?;
+fn begin_table(page: &mut String, heading: &str, columns: &[&str]) -> fmt::Result {
+    write!(page, "<h2>{}</h2>\n<table><thead><tr>", escape_html(heading))?;
     columns.iter().try_for_each(|column| write!(page, "<th><button>{column}</button></th>"))?;
     writeln!(page, "</tr></thead><tbody>")
 }
 
-fn line(page: &mut String, cells: Vec<String>) -> fmt::Result {
+fn write_row(page: &mut String, cells: Vec<String>) -> fmt::Result {
     write!(page, "<tr>")?;
-    cells.iter().try_for_each(|cell| write!(page, "<td>{}</td>", escaped(cell)))?;
+    cells.iter().try_for_each(|cell| write!(page, "<td>{}</td>", escape_html(cell)))?;
     writeln!(page, "</tr>")
 }
 
-fn end(page: &mut String) -> fmt::Result {
+fn end_table(page: &mut String) -> fmt::Result {
     writeln!(page, "</tbody></table>")
 }
 
-fn hidden(page: &mut String, count: u64, shown: usize) -> fmt::Result {
+fn write_hidden_count(page: &mut String, count: u64, shown: usize) -> fmt::Result {
     match count.saturating_sub(shown as u64) {
         0 => Ok(()),
         hidden => writeln!(page, "<p>… and {hidden} more; <code>--csv FILE</code> has all.</p>"),
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

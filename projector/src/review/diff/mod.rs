@@ -4,27 +4,25 @@
 //! rows are read, a few hundred securities at a time, so memory does not grow with the market but for its spellings. The
 //! rules' version stands on every metrics row and is left out of the comparison: it is a reason, not a figure.
 
+mod accumulator;
 mod args;
+mod atomic_file;
 mod cell;
-mod copy;
+mod csv;
 mod difference;
 mod digests;
-mod found;
+mod explain;
+mod generation_reader;
 mod html;
-mod lines;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plot;
 mod prices;
 mod ranking;
+mod result;
 mod rows;
-mod side;
 mod tables;
-mod tally;
 mod text;
-mod unfinished;
-mod why;
-mod why_rows;
 
 use anyhow::{Context, bail};
 use chrono::Datelike;
@@ -33,41 +31,44 @@ use telemetry::Shutdown;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-use crate::progress::Progress;
+use self::csv::{CsvSink, DifferenceSink};
+use crate::progress::ProgressReport;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use digests::Candidates;
-use found::reasons;
-use html::Page;
-use lines::{Lines, Sink};
-use rows::Comparison;
-use side::{Reader, open};
+use accumulator::{DiffAccumulator, TableDiff};
+use atomic_file::AtomicFile;
+use digests::DiffCandidates;
+use generation_reader::{GenerationReader, open_readers};
+use html::HtmlReport;
+use result::find_reasons;
+use rows::TableComparison;
 use tables::{HOLDINGS, PRICES, SECTORS, SYMBOLS};
-use tally::{TableDiff, Tally};
-use unfinished::Unfinished;
 
 pub use args::DiffArgs;
-pub use copy::copy_others;
-pub use difference::Difference;
-pub use found::Diff;
-pub use tables::{TABLES, Table};
+pub use difference::RowDifference;
+pub use result::GenerationDiff;
+pub use tables::{ComparedTable, TABLES};
 
 const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 
 /// Securities whose rows are compared at a time.
-const SECURITIES: usize = 250;
+const SECURITIES_PER_STEP: usize = 250;
 /// Funds whose holdings are compared at a time.
-const FUNDS: usize = 4;
+const FUNDS_PER_STEP: usize = 4;
 /// Years of prices compared at a time.
-const YEARS: usize = 2000;
+const YEARS_PER_STEP: usize = 2000;
 /// Rows of each table and topic in a report that is to be sorted.
-const REPORTED: usize = 500;
+const HTML_ROWS: usize = 500;
 
 /// Compares two generations and notes that it was looked at. When it is asked to stop, Postgres stops too.
-pub async fn diff(database: &DatabaseArgs, args: &DiffArgs, mut shutdown: Shutdown) -> anyhow::Result<Diff> {
-    let (a, b) = open(database, args.a, args.b).await?;
+pub async fn compare_generations(
+    database: &DatabaseArgs,
+    args: &DiffArgs,
+    mut shutdown: Shutdown,
+) -> anyhow::Result<GenerationDiff> {
+    let (a, b) = open_readers(database, args.a, args.b).await?;
     let cancel = [a.canceller(), b.canceller()];
     let found = tokio::select! {
-        found = compare(database, args, &a, &b) => found?,
+        found = compare_readers(database, args, &a, &b) => found?,
         () = shutdown.wait() => {
             for cancelled in cancel {
                 cancelled.await?;
@@ -79,30 +80,35 @@ pub async fn diff(database: &DatabaseArgs, args: &DiffArgs, mut shutdown: Shutdo
 }
 
 /// Prints what was found for people.
-pub fn print(diff: &Diff, args: &DiffArgs) {
-    text::print(diff, args.limit);
+pub fn print_diff(diff: &GenerationDiff, args: &DiffArgs) {
+    text::print_diff(diff, args.limit);
 }
 
-async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reader) -> anyhow::Result<Diff> {
-    let only = securities(args, a, b).await?;
+async fn compare_readers(
+    database: &DatabaseArgs,
+    args: &DiffArgs,
+    a: &GenerationReader,
+    b: &GenerationReader,
+) -> anyhow::Result<GenerationDiff> {
+    let only = canonical_symbols(args, a, b).await?;
     // The files are begun first: that they cannot be written is said before the work.
-    let files = files(args)?;
-    let page = args.html.as_deref().map(Unfinished::of).transpose()?.map(Page::begin).transpose()?;
-    let keep = if page.is_some() { args.limit.max(REPORTED) } else { args.limit };
+    let files = create_sinks(args)?;
+    let page = args.html.as_deref().map(AtomicFile::new).transpose()?.map(HtmlReport::create).transpose()?;
+    let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
     let first_year = args.since.map(|since| since.year());
-    let candidates = Candidates::find(a, b, only.as_deref(), first_year, args.whole).await?;
-    let mut comparing = Comparing { args, a, b, candidates, tally: Tally::new(keep, files) };
-    comparing.all(only.as_deref()).await?;
-    let price_days = std::mem::take(&mut comparing.tally.years);
-    let (mut tables, mut ranked) = comparing.tally.finish()?;
+    let candidates = DiffCandidates::find(a, b, only.as_deref(), first_year, args.whole).await?;
+    let mut comparing = DiffRun { args, a, b, candidates, accumulator: DiffAccumulator::new(keep, files) };
+    comparing.compare_tables(only.as_deref()).await?;
+    let price_days = std::mem::take(&mut comparing.accumulator.years);
+    let (mut tables, mut ranked) = comparing.accumulator.finish()?;
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     if args.why {
         ranked.iter_mut().for_each(|ranked| ranked.first.truncate(args.limit));
-        why::say_why(&mut client, [args.a, args.b], &mut ranked).await?;
-        why_rows::say_why(&mut client, [args.a, args.b], &mut tables, args.limit).await?;
+        explain::explain_findings(&mut client, [args.a, args.b], &mut ranked).await?;
+        explain::explain_rows(&mut client, [args.a, args.b], &mut tables, args.limit).await?;
     }
-    let found = Diff {
-        reasons: reasons(&a.side, &b.side),
+    let found = GenerationDiff {
+        reasons: find_reasons(&a.side, &b.side),
         a: a.side.clone(),
         b: b.side.clone(),
         ranked,
@@ -116,26 +122,26 @@ async fn compare(database: &DatabaseArgs, args: &DiffArgs, a: &Reader, b: &Reade
         page.write(&found)?;
     }
     if found.reviewed {
-        note_review(&mut client, &found).await?;
+        record_review(&mut client, &found).await?;
     }
-    Ok(found.shortened(args.limit))
+    Ok(found.truncated(args.limit))
 }
 
 /// The files that every differing value goes to.
-fn files(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn Sink>>> {
-    let mut files: Vec<Box<dyn Sink>> = Vec::new();
+fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>> {
+    let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
-        files.push(Box::new(Lines::begin(Unfinished::of(path)?)?));
+        files.push(Box::new(CsvSink::create(AtomicFile::new(path)?)?));
     }
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
-        files.push(Box::new(parquet::Rows::begin(Unfinished::of(path)?)?));
+        files.push(Box::new(parquet::ParquetSink::create(AtomicFile::new(path)?)?));
     }
     Ok(files)
 }
 
 /// Notes, for promotions either way, that all of it was looked at.
-async fn note_review(client: &mut Client, found: &Diff) -> anyhow::Result<()> {
+async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
         let values: [&(dyn ToSql + Sync); 4] =
@@ -146,9 +152,13 @@ async fn note_review(client: &mut Client, found: &Diff) -> anyhow::Result<()> {
 }
 
 /// The canonical symbols of the one security that is asked for: a rename may have given it another one.
-async fn securities(args: &DiffArgs, a: &Reader, b: &Reader) -> anyhow::Result<Option<Vec<String>>> {
+async fn canonical_symbols(
+    args: &DiffArgs,
+    a: &GenerationReader,
+    b: &GenerationReader,
+) -> anyhow::Result<Option<Vec<String>>> {
     let Some(symbol) = &args.symbol else { return Ok(None) };
-    let (of_a, of_b) = tokio::try_join!(a.canonical(symbol), b.canonical(symbol))?;
+    let (of_a, of_b) = tokio::try_join!(a.load_canonical_symbol(symbol), b.load_canonical_symbol(symbol))?;
     let mut found: Vec<String> = [of_a, of_b].into_iter().flatten().collect();
     found.dedup();
     if found.is_empty() {
@@ -158,28 +168,29 @@ async fn securities(args: &DiffArgs, a: &Reader, b: &Reader) -> anyhow::Result<O
 }
 
 /// A comparison at work.
-struct Comparing<'a> {
+struct DiffRun<'a> {
     args: &'a DiffArgs,
-    a: &'a Reader,
-    b: &'a Reader,
-    candidates: Candidates,
-    tally: Tally,
+    a: &'a GenerationReader,
+    b: &'a GenerationReader,
+    candidates: DiffCandidates,
+    accumulator: DiffAccumulator,
 }
 
-impl Comparing<'_> {
-    async fn all(&mut self, only: Option<&[String]>) -> anyhow::Result<()> {
+impl DiffRun<'_> {
+    async fn compare_tables(&mut self, only: Option<&[String]>) -> anyhow::Result<()> {
         let wanted =
-            |table: &&Table| self.args.wants(table.name) && (only.is_none() || table.name != SECTORS);
-        let tables: Vec<&Table> = TABLES.iter().filter(wanted).collect();
+            |table: &&ComparedTable| self.args.wants(table.name) && (only.is_none() || table.name != SECTORS);
+        let tables: Vec<&ComparedTable> = TABLES.iter().filter(wanted).collect();
         let rows = tables.iter().map(|table| self.candidates.owners(table).len());
         let years = if self.args.wants(PRICES) { self.candidates.years.len() } else { 0 };
         let total = rows.sum::<usize>() + years;
-        let mut progress = Progress::new("compared", "securities' tables and years of prices", total as u64);
+        let mut progress =
+            ProgressReport::new("compared", "securities' tables and years of prices", total as u64);
         for table in tables {
-            self.begin(table, only).await?;
+            self.count_table(table, only).await?;
             match table.name {
-                PRICES => self.prices(&mut progress).await?,
-                _ => self.rows(table, &mut progress).await?,
+                PRICES => self.compare_prices(&mut progress).await?,
+                _ => self.compare_rows(table, &mut progress).await?,
             }
         }
         progress.finish();
@@ -187,47 +198,55 @@ impl Comparing<'_> {
     }
 
     /// Counts a table's rows.
-    async fn begin(&mut self, table: &Table, only: Option<&[String]>) -> anyhow::Result<()> {
+    async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {
             PRICES => self.candidates.years_in_all,
             _ => {
-                let (a, b) =
-                    tokio::try_join!(self.a.count(table, only, since), self.b.count(table, only, since))?;
+                let (a, b) = tokio::try_join!(
+                    self.a.count_rows(table, only, since),
+                    self.b.count_rows(table, only, since)
+                )?;
                 [a, b]
             }
         };
         let [checksum_a, checksum_b] = self.candidates.checksums(table);
         let name = table.name.to_owned();
         let begun = TableDiff { table: name, rows_a, rows_b, checksum_a, checksum_b, ..TableDiff::default() };
-        self.tally.begin(begun);
+        self.accumulator.begin_table(begun);
         Ok(())
     }
 
-    async fn rows(&mut self, table: &Table, progress: &mut Progress) -> anyhow::Result<()> {
-        let comparison = Comparison::of(table, self.a, self.b).await?;
+    async fn compare_rows(
+        &mut self,
+        table: &ComparedTable,
+        progress: &mut ProgressReport,
+    ) -> anyhow::Result<()> {
+        let comparison = TableComparison::prepare(table, self.a, self.b).await?;
         let owners = self.candidates.owners(table);
         let together = match table.name {
             // A spelling that moved to another security is one change only where both are looked at together.
             SYMBOLS => owners.len().max(1),
             // A fund has thousands of holdings on each of its days.
-            HOLDINGS => FUNDS,
-            _ => SECURITIES,
+            HOLDINGS => FUNDS_PER_STEP,
+            _ => SECURITIES_PER_STEP,
         };
         for owners in owners.chunks(together) {
-            let found = comparison.of_owners(self.a, self.b, owners, self.args.since).await?;
-            found.into_iter().try_for_each(|difference| self.tally.note(difference))?;
+            let found = comparison.compare_owners(self.a, self.b, owners, self.args.since).await?;
+            found.into_iter().try_for_each(|difference| self.accumulator.add_row(difference))?;
             progress.add(owners.len() as u64);
         }
         Ok(())
     }
 
-    async fn prices(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        let tally = &mut self.tally;
-        for years in self.candidates.years.chunks(YEARS) {
-            prices::of_years(self.a, self.b, years, self.args.since, |day| tally.note_day(day))
-                .await
-                .context("comparing prices")?;
+    async fn compare_prices(&mut self, progress: &mut ProgressReport) -> anyhow::Result<()> {
+        let accumulator = &mut self.accumulator;
+        for years in self.candidates.years.chunks(YEARS_PER_STEP) {
+            prices::compare_years(self.a, self.b, years, self.args.since, |day| {
+                accumulator.add_price_day(day)
+            })
+            .await
+            .context("comparing prices")?;
             progress.add(years.len() as u64);
         }
         Ok(())

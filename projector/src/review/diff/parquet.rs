@@ -5,37 +5,37 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::difference::Difference;
-use super::lines::{HEADER, Sink};
-use super::unfinished::Unfinished;
-use crate::export::{Column, Kind, PartWriter};
+use super::atomic_file::AtomicFile;
+use super::csv::{DifferenceSink, HEADER};
+use super::difference::RowDifference;
+use crate::export::{ColumnType, ParquetColumn, ParquetFileWriter};
 
 /// The file while it is written.
 #[derive(Debug)]
-pub(super) struct Rows {
-    writer: PartWriter,
-    file: Unfinished,
+pub(super) struct ParquetSink {
+    writer: ParquetFileWriter,
+    file: AtomicFile,
 }
 
-impl Rows {
-    pub(super) fn begin(file: Unfinished) -> anyhow::Result<Self> {
-        let columns = HEADER.map(|name| Column::new(name, Kind::Text)).into();
+impl ParquetSink {
+    pub(super) fn create(file: AtomicFile) -> anyhow::Result<Self> {
+        let columns = HEADER.map(|name| ParquetColumn::new(name, ColumnType::Text)).into();
         let folder = file.path().parent().unwrap_or(Path::new(""));
         let name = file.path().file_name().unwrap_or(OsStr::new(""));
-        let writer = PartWriter::begin(file.create()?, folder, name.into(), columns);
+        let writer = ParquetFileWriter::open(file.create()?, folder, name.into(), columns);
         Ok(Self { writer: writer.with_context(|| file.to_string())?, file })
     }
 }
 
-impl Sink for Rows {
-    fn write(&mut self, difference: &Difference) -> anyhow::Result<()> {
+impl DifferenceSink for ParquetSink {
+    fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()> {
         let (symbol, key) = (difference.owner(), difference.rest_of_key());
         let change = difference.change.to_string();
         for changed in &difference.columns {
             let (a, b) = (changed.a.to_string(), changed.b.to_string());
             let row = [difference.table, &symbol, &key, &change, &changed.column, &a, &b];
             self.writer.columns().iter_mut().zip(row).for_each(|(column, value)| column.push_str(value));
-            self.writer.gathered().with_context(|| self.file.to_string())?;
+            self.writer.flush_full_group().with_context(|| self.file.to_string())?;
         }
         Ok(())
     }

@@ -3,34 +3,39 @@
 use std::fmt::{self, Write};
 
 /// Height of a bar with its gap, in pixels.
-const STEP: usize = 18;
+const ROW_HEIGHT_PX: usize = 18;
 /// Where bars begin, and how wide the longest is.
-const LEFT: usize = 130;
-const WIDTH: usize = 240;
+const BARS_LEFT_PX: usize = 130;
+const BARS_WIDTH_PX: usize = 240;
 
 /// Horizontal bars, one a line: what is counted, and how many.
-pub(super) fn bars(page: &mut String, title: &str, counts: &[(String, u64)]) -> fmt::Result {
+pub(super) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)]) -> fmt::Result {
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
     if most == 0 {
         return Ok(());
     }
-    let (width, height) = (LEFT + WIDTH + 90, counts.len() * STEP);
+    let (width, height) = (BARS_LEFT_PX + BARS_WIDTH_PX + 90, counts.len() * ROW_HEIGHT_PX);
     write!(page, "<figure><figcaption>{title}</figcaption>")?;
     write!(page, r#"<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">"#)?;
     for ((label, count), place) in counts.iter().zip(0..) {
-        let (top, length) = (place * STEP, length(*count, most));
-        let text = top + STEP - 5;
-        write!(page, r#"<text x="{}" y="{text}" text-anchor="end">{label}</text>"#, LEFT - 8)?;
-        write!(page, r#"<rect x="{LEFT}" y="{}" width="{length}" height="{}"/>"#, top + 3, STEP - 6)?;
-        write!(page, r#"<text x="{}" y="{text}">{count}</text>"#, LEFT + length + 6)?;
+        let (top, length) = (place * ROW_HEIGHT_PX, bar_length(*count, most));
+        let text = top + ROW_HEIGHT_PX - 5;
+        write!(page, r#"<text x="{}" y="{text}" text-anchor="end">{label}</text>"#, BARS_LEFT_PX - 8)?;
+        write!(
+            page,
+            r#"<rect x="{BARS_LEFT_PX}" y="{}" width="{length}" height="{}"/>"#,
+            top + 3,
+            ROW_HEIGHT_PX - 6
+        )?;
+        write!(page, r#"<text x="{}" y="{text}">{count}</text>"#, BARS_LEFT_PX + length + 6)?;
     }
     page.write_str("</svg></figure>\n")
 }
 
 /// At least a pixel for what is there at all.
-fn length(count: u64, most: u64) -> usize {
-    let pixels = u128::from(count) * WIDTH as u128 / u128::from(most.max(1));
-    let drawn = usize::try_from(pixels).unwrap_or(WIDTH);
+fn bar_length(count: u64, most: u64) -> usize {
+    let pixels = u128::from(count) * BARS_WIDTH_PX as u128 / u128::from(most.max(1));
+    let drawn = usize::try_from(pixels).unwrap_or(BARS_WIDTH_PX);
     if count > 0 { drawn.max(1) } else { 0 }
 }
 
@@ -42,11 +47,11 @@ mod tests {
     fn bars_are_as_long_as_their_counts() {
         let mut page = String::new();
         let counts = [("one", 1), ("none", 0), ("most", 1_000_000)];
-        bars(&mut page, "Counts", &counts.map(|(label, count)| (label.to_owned(), count))).unwrap();
+        write_bars(&mut page, "Counts", &counts.map(|(label, count)| (label.to_owned(), count))).unwrap();
         for bar in [r#"y="3" width="1""#, r#"y="21" width="0""#, r#"y="39" width="240""#] {
             assert!(page.contains(bar), "{page}");
         }
-        bars(&mut page, "Nothing", &[]).unwrap();
+        write_bars(&mut page, "Nothing", &[]).unwrap();
         assert!(!page.contains("Nothing"));
     }
 }

@@ -9,17 +9,17 @@ use rust_decimal::Decimal;
 use store::facts::packed;
 use tokio_postgres::types::ToSql;
 
-use super::cell::Cell;
-use super::difference::{Change, Changed, Difference};
-use super::side::Reader;
+use super::cell::CellValue;
+use super::difference::{ChangeKind, ColumnDifference, RowDifference};
+use super::generation_reader::GenerationReader;
 use super::tables::PRICES;
 
 const ROWS: &str = include_str!("../../../queries/diff_prices.sql");
 
 /// A field of a bar, and whether it is a price.
-type Field = (&'static str, fn(&Bar) -> i64, bool);
+type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
-const FIELDS: [Field; 7] = [
+const FIELDS: [BarField; 7] = [
     ("open", |bar| bar.open, true),
     ("high", |bar| bar.high, true),
     ("low", |bar| bar.low, true),
@@ -30,26 +30,26 @@ const FIELDS: [Field; 7] = [
 ];
 
 /// Bars by symbol and year.
-type Years = HashMap<(String, i32), Bars>;
+type BarsByYear = HashMap<(String, i32), Bars>;
 
 /// One day of a security on which the sides differ.
-pub(super) struct Day<'a> {
+pub(super) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,
-    pub(super) change: Change,
+    pub(super) change: ChangeKind,
     bars: [Option<Bar>; 2],
     scales: [u32; 2],
 }
 
 /// Gives every day on which bars of these years differ, from `since` on.
-pub(super) async fn of_years(
-    a: &Reader,
-    b: &Reader,
+pub(super) async fn compare_years(
+    a: &GenerationReader,
+    b: &GenerationReader,
     years: &[(String, i32)],
     since: Option<NaiveDate>,
-    mut note: impl FnMut(&Day<'_>) -> anyhow::Result<()>,
+    mut note: impl FnMut(&PriceDifference<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let (mut left, mut right) = tokio::try_join!(read(a, years), read(b, years))?;
+    let (mut left, mut right) = tokio::try_join!(load_bars(a, years), load_bars(b, years))?;
     for key in years {
         let bars = [left.remove(key).unwrap_or_default(), right.remove(key).unwrap_or_default()];
         let mut next = [0, 0];
@@ -61,7 +61,7 @@ pub(super) async fn of_years(
                 next[side] += 1;
             }
             let scales = [bars[0].scale, bars[1].scale];
-            if let Some(day) = Day::of(&key.0, date_of(day), own, scales)
+            if let Some(day) = PriceDifference::compare(&key.0, date_of(day), own, scales)
                 && since.is_none_or(|since| day.date >= since)
             {
                 note(&day)?;
@@ -71,41 +71,44 @@ pub(super) async fn of_years(
     Ok(())
 }
 
-impl<'a> Day<'a> {
-    fn of(symbol: &'a str, date: NaiveDate, bars: [Option<Bar>; 2], scales: [u32; 2]) -> Option<Self> {
+impl<'a> PriceDifference<'a> {
+    fn compare(symbol: &'a str, date: NaiveDate, bars: [Option<Bar>; 2], scales: [u32; 2]) -> Option<Self> {
         if scales[0] == scales[1] && bars[0] == bars[1] {
             return None;
         }
         let change = match bars {
-            [None, _] => Change::Added,
-            [_, None] => Change::Removed,
-            _ => Change::Changed,
+            [None, _] => ChangeKind::Added,
+            [_, None] => ChangeKind::Removed,
+            _ => ChangeKind::Changed,
         };
         let day = Self { symbol, date, change, bars, scales };
-        (change != Change::Changed || day.fields().next().is_some()).then_some(day)
+        (change != ChangeKind::Changed || day.differing_fields().next().is_some()).then_some(day)
     }
 
     /// The fields that differ.
-    pub(super) fn fields(&self) -> impl Iterator<Item = &'static str> {
-        self.differing().map(|(name, ..)| *name)
+    pub(super) fn differing_fields(&self) -> impl Iterator<Item = &'static str> {
+        self.differing_columns().map(|(name, ..)| *name)
     }
 
     /// The same as a row.
-    pub(super) fn row(&self) -> Difference {
-        let changed = |field: &Field| {
-            let [a, b] = [0, 1].map(|side| self.cell(side, field));
-            Changed { column: field.0.to_owned(), a, b }
+    pub(super) fn to_row(&self) -> RowDifference {
+        let changed = |field: &BarField| {
+            let [a, b] = [0, 1].map(|side| self.value(side, field));
+            ColumnDifference { column: field.0.to_owned(), a, b }
         };
-        Difference {
+        RowDifference {
             table: PRICES,
-            key: vec![("symbol", Cell::Text(self.symbol.to_owned())), ("date", Cell::Day(self.date))],
+            key: vec![
+                ("symbol", CellValue::Text(self.symbol.to_owned())),
+                ("date", CellValue::Date(self.date)),
+            ],
             change: self.change,
-            columns: self.differing().map(changed).collect(),
+            columns: self.differing_columns().map(changed).collect(),
             why: Vec::new(),
         }
     }
 
-    fn differing(&self) -> impl Iterator<Item = &'static Field> {
+    fn differing_columns(&self) -> impl Iterator<Item = &'static BarField> {
         FIELDS.iter().filter(|(_, of, is_price)| {
             let values = [0, 1].map(|side| self.bars[side].as_ref().map_or(MISSING, of));
             if self.scales[0] == self.scales[1] || !is_price || values.contains(&MISSING) {
@@ -116,19 +119,21 @@ impl<'a> Day<'a> {
         })
     }
 
-    fn cell(&self, side: usize, (_, of, is_price): &Field) -> Cell {
+    fn value(&self, side: usize, (_, of, is_price): &BarField) -> CellValue {
         match self.bars[side].as_ref().map_or(MISSING, of) {
-            MISSING => Cell::Null,
-            value => Cell::Number(Decimal::new(value, if *is_price { self.scales[side] } else { 0 }).into()),
+            MISSING => CellValue::Null,
+            value => {
+                CellValue::Decimal(Decimal::new(value, if *is_price { self.scales[side] } else { 0 }).into())
+            }
         }
     }
 }
 
-async fn read(side: &Reader, years: &[(String, i32)]) -> anyhow::Result<Years> {
+async fn load_bars(side: &GenerationReader, years: &[(String, i32)]) -> anyhow::Result<BarsByYear> {
     let symbols: Vec<&str> = years.iter().map(|(symbol, _)| symbol.as_str()).collect();
     let numbers: Vec<i32> = years.iter().map(|(_, year)| *year).collect();
     let parameters: [&(dyn ToSql + Sync); 2] = [&symbols, &numbers];
-    let mut read = Years::with_capacity(years.len());
+    let mut read = BarsByYear::with_capacity(years.len());
     for row in side.client.query(ROWS, &parameters).await? {
         let (symbol, year): (String, i32) = (row.try_get("symbol")?, row.try_get("year")?);
         let packed: Packed = packed(&row)?;
@@ -150,16 +155,17 @@ mod tests {
     #[test]
     fn a_day_differs_by_its_values_whatever_their_scale() {
         let date = "2024-06-28".parse().unwrap();
-        let check = |bars, scales, expected: Option<(Change, &[&str])>| {
-            let found = Day::of("AAA", date, bars, scales);
-            let found = found.map(|day| (day.change, day.fields().collect::<Vec<_>>()));
+        let check = |bars, scales, expected: Option<(ChangeKind, &[&str])>| {
+            let found = PriceDifference::compare("AAA", date, bars, scales);
+            let found = found.map(|day| (day.change, day.differing_fields().collect::<Vec<_>>()));
             assert_eq!(found, expected.map(|(change, fields)| (change, fields.to_vec())));
         };
         check([Some(bar(20)), Some(bar(20))], [0, 0], None);
         check([Some(bar(20)), Some(bar(2000))], [0, 2], None);
-        check([Some(bar(20)), Some(bar(2001))], [0, 2], Some((Change::Changed, &["close"])));
-        check([None, Some(bar(20))], [0, 0], Some((Change::Added, &["close", "volume"])));
-        let row = Day::of("AAA", date, [Some(bar(20)), Some(bar(2050))], [0, 2]).unwrap().row();
+        check([Some(bar(20)), Some(bar(2001))], [0, 2], Some((ChangeKind::Changed, &["close"])));
+        check([None, Some(bar(20))], [0, 0], Some((ChangeKind::Added, &["close", "volume"])));
+        let row =
+            PriceDifference::compare("AAA", date, [Some(bar(20)), Some(bar(2050))], [0, 2]).unwrap().to_row();
         assert_eq!(row.columns[0].b.to_string(), "20.5");
     }
 }

@@ -6,22 +6,22 @@ use market::value::Exact;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::cell::Cell;
-use super::difference::{Change, Difference};
+use super::cell::CellValue;
+use super::difference::{ChangeKind, RowDifference};
 
 /// The topics, the weightiest first, with the figures of the metrics that each looks at.
-const TOPICS: [(Topic, &[&str]); 5] = [
-    (Topic::Securities, &[]),
-    (Topic::Statuses, &["dividend_status"]),
-    (Topic::Lists, &["is_dividend_king", "is_dividend_aristocrat", "tier"]),
-    (Topic::Streaks, &["increase_streak_years", "payment_streak_years"]),
-    (Topic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"]),
+const TOPICS: [(DiffTopic, &[&str]); 5] = [
+    (DiffTopic::Securities, &[]),
+    (DiffTopic::Statuses, &["dividend_status"]),
+    (DiffTopic::Lists, &["is_dividend_king", "is_dividend_aristocrat", "tier"]),
+    (DiffTopic::Streaks, &["increase_streak_years", "payment_streak_years"]),
+    (DiffTopic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"]),
 ];
 
 /// What a difference is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Topic {
+pub enum DiffTopic {
     /// Securities that only one generation has.
     Securities,
     /// Dividend statuses.
@@ -36,11 +36,11 @@ pub enum Topic {
 
 /// A figure of a security that matters and differs.
 #[derive(Debug, Clone, Serialize)]
-pub struct Finding {
+pub struct MetricDifference {
     pub symbol: String,
     pub figure: String,
-    pub a: Cell,
-    pub b: Cell,
+    pub a: CellValue,
+    pub b: CellValue,
     /// By how much: years, or percent points of yield; of a status or a list, by how much the headline yield moved.
     pub size: Exact,
     /// Why, where it was asked.
@@ -50,20 +50,20 @@ pub struct Finding {
 
 /// A topic's differences.
 #[derive(Debug, Serialize)]
-pub struct Ranked {
-    pub topic: Topic,
+pub struct TopicSummary {
+    pub topic: DiffTopic,
     /// Securities that it concerns.
     pub count: u64,
     /// How many of them moved by how much, where the figure is a number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sizes: Vec<Bucket>,
+    pub sizes: Vec<SizeBucket>,
     /// The greatest of them.
-    pub first: Vec<Finding>,
+    pub first: Vec<MetricDifference>,
 }
 
 /// How many figures moved by so much.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Bucket {
+pub struct SizeBucket {
     /// They moved by less than this, and by no less than the one before says; null is the last.
     pub below: Option<Exact>,
     pub count: u64,
@@ -71,80 +71,86 @@ pub struct Bucket {
 
 /// The greatest differences of each topic.
 #[derive(Debug)]
-pub(super) struct Ranking {
+pub(super) struct DiffRanking {
     keep: usize,
-    topics: Vec<Ranked>,
+    topics: Vec<TopicSummary>,
 }
 
-impl Ranking {
+impl DiffRanking {
     /// Keeps so many of each topic.
     pub(super) fn new(keep: usize) -> Self {
-        let topic = |(topic, _): &(Topic, _)| Ranked {
+        let topic = |(topic, _): &(DiffTopic, _)| TopicSummary {
             topic: *topic,
             count: 0,
-            sizes: sizes(*topic),
+            sizes: empty_buckets(*topic),
             first: Vec::new(),
         };
         Self { keep, topics: TOPICS.iter().map(topic).collect() }
     }
 
     /// Looks at a difference of the metrics.
-    pub(super) fn note(&mut self, difference: &Difference) {
+    pub(super) fn add(&mut self, difference: &RowDifference) {
         for ((topic, figures), ranked) in TOPICS.iter().zip(&mut self.topics) {
-            let Some(finding) = finding(*topic, figures, difference) else { continue };
+            let Some(finding) = find_largest(*topic, figures, difference) else { continue };
             ranked.count += 1;
-            let size = |bucket: &&mut Bucket| bucket.below.is_none_or(|below| finding.size < below);
+            let size = |bucket: &&mut SizeBucket| bucket.below.is_none_or(|below| finding.size < below);
             ranked.sizes.iter_mut().find(size).into_iter().for_each(|bucket| bucket.count += 1);
             ranked.first.push(finding);
             if ranked.first.len() > 4 * self.keep {
-                shorten(&mut ranked.first, self.keep);
+                keep_largest(&mut ranked.first, self.keep);
             }
         }
     }
 
     /// The topics that anything was found of.
-    pub(super) fn finish(mut self) -> Vec<Ranked> {
-        self.topics.iter_mut().for_each(|ranked| shorten(&mut ranked.first, self.keep));
+    pub(super) fn finish(mut self) -> Vec<TopicSummary> {
+        self.topics.iter_mut().for_each(|ranked| keep_largest(&mut ranked.first, self.keep));
         self.topics.retain(|ranked| ranked.count > 0);
         self.topics
     }
 }
 
 /// Nothing is counted yet.
-fn sizes(topic: Topic) -> Vec<Bucket> {
+fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
     // In thousandths, of years and of percent points.
     let bounds: &[i64] = match topic {
-        Topic::Streaks => &[2_000, 5_000, 10_000, 25_000],
-        Topic::Yields => &[10, 100, 500, 1_000, 5_000],
-        Topic::Securities | Topic::Statuses | Topic::Lists => return Vec::new(),
+        DiffTopic::Streaks => &[2_000, 5_000, 10_000, 25_000],
+        DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
+        DiffTopic::Securities | DiffTopic::Statuses | DiffTopic::Lists => return Vec::new(),
     };
     let below = bounds.iter().map(|bound| Some(Exact::from(Decimal::new(*bound, 3))));
-    below.chain([None]).map(|below| Bucket { below, count: 0 }).collect()
+    below.chain([None]).map(|below| SizeBucket { below, count: 0 }).collect()
 }
 
-fn shorten(findings: &mut Vec<Finding>, keep: usize) {
+fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {
     findings.sort_by(|a, b| (Reverse(a.size), &a.symbol).cmp(&(Reverse(b.size), &b.symbol)));
     findings.truncate(keep);
 }
 
 /// A topic's greatest difference of a security.
-fn finding(topic: Topic, figures: &[&str], difference: &Difference) -> Option<Finding> {
+fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) -> Option<MetricDifference> {
     let symbol = difference.owner();
-    if difference.change != Change::Changed {
-        let there = |is_there: bool| Cell::Text(if is_there { "there" } else { "not there" }.to_owned());
-        let (a, b) = (difference.change == Change::Removed, difference.change == Change::Added);
+    if difference.change != ChangeKind::Changed {
+        let there = |is_there: bool| CellValue::Text(if is_there { "there" } else { "not there" }.to_owned());
+        let (a, b) = (difference.change == ChangeKind::Removed, difference.change == ChangeKind::Added);
         let figure = "security".to_owned();
-        let found =
-            Finding { symbol, figure, a: there(a), b: there(b), size: Exact::default(), why: Vec::new() };
-        return (topic == Topic::Securities).then_some(found);
+        let found = MetricDifference {
+            symbol,
+            figure,
+            a: there(a),
+            b: there(b),
+            size: Exact::default(),
+            why: Vec::new(),
+        };
+        return (topic == DiffTopic::Securities).then_some(found);
     }
     let changed = figures.iter().filter_map(|figure| difference.column(figure));
     let sized = changed.map(|changed| match topic {
-        Topic::Streaks | Topic::Yields => (distance(&changed.a, &changed.b), changed),
-        _ => (headline(difference), changed),
+        DiffTopic::Streaks | DiffTopic::Yields => (value_distance(&changed.a, &changed.b), changed),
+        _ => (yield_distance(difference), changed),
     });
     let first_of_greatest = sized.rev().max_by_key(|(size, _)| *size);
-    first_of_greatest.map(|(size, changed)| Finding {
+    first_of_greatest.map(|(size, changed)| MetricDifference {
         symbol,
         figure: changed.column.clone(),
         a: changed.a.clone(),
@@ -155,31 +161,34 @@ fn finding(topic: Topic, figures: &[&str], difference: &Difference) -> Option<Fi
 }
 
 /// By how much the headline yield differs.
-fn headline(difference: &Difference) -> Exact {
-    difference.column("dividend_yield").map(|changed| distance(&changed.a, &changed.b)).unwrap_or_default()
+fn yield_distance(difference: &RowDifference) -> Exact {
+    difference
+        .column("dividend_yield")
+        .map(|changed| value_distance(&changed.a, &changed.b))
+        .unwrap_or_default()
 }
 
 /// How far two values are apart; one that is absent is 0.
-fn distance(a: &Cell, b: &Cell) -> Exact {
-    let value = |cell: &Cell| cell.number().map_or(Decimal::ZERO, |Exact(value)| value);
+fn value_distance(a: &CellValue, b: &CellValue) -> Exact {
+    let value = |cell: &CellValue| cell.as_decimal().map_or(Decimal::ZERO, |Exact(value)| value);
     Exact::from(value(b).saturating_sub(value(a)).abs())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::difference::Changed;
+    use super::super::difference::ColumnDifference;
     use super::*;
 
-    fn moved(symbol: &str, columns: &[(&str, i64, i64)]) -> Difference {
-        let changed = |(name, a, b): &(&str, i64, i64)| Changed {
+    fn moved(symbol: &str, columns: &[(&str, i64, i64)]) -> RowDifference {
+        let changed = |(name, a, b): &(&str, i64, i64)| ColumnDifference {
             column: (*name).to_owned(),
-            a: Cell::Whole(*a),
-            b: Cell::Whole(*b),
+            a: CellValue::Integer(*a),
+            b: CellValue::Integer(*b),
         };
-        Difference {
+        RowDifference {
             table: "metrics",
-            key: vec![("symbol", Cell::Text(symbol.to_owned()))],
-            change: Change::Changed,
+            key: vec![("symbol", CellValue::Text(symbol.to_owned()))],
+            change: ChangeKind::Changed,
             columns: columns.iter().map(changed).collect(),
             why: Vec::new(),
         }
@@ -187,23 +196,23 @@ mod tests {
 
     #[test]
     fn the_greatest_come_first_and_each_security_once_a_topic() {
-        let mut ranking = Ranking::new(2);
+        let mut ranking = DiffRanking::new(2);
         for (symbol, by) in [("AAA", 1), ("BBB", 9), ("CCC", -5), ("DDD", 1)] {
-            ranking.note(&moved(symbol, &[("yield_ttm", 1, 1 + by), ("dividend_yield", 1, 1)]));
+            ranking.add(&moved(symbol, &[("yield_ttm", 1, 1 + by), ("dividend_yield", 1, 1)]));
         }
-        ranking.note(&moved(
+        ranking.add(&moved(
             "EEE",
             &[("increase_streak_years", 30, 2), ("yield_forward", 3, 4), ("price", 1, 2)],
         ));
         let found = ranking.finish();
-        let seen = |ranked: &Ranked| {
+        let seen = |ranked: &TopicSummary| {
             let first = ranked.first.iter().map(|f| format!("{} {} {:?}", f.symbol, f.figure, f.size));
             (ranked.topic, ranked.count, first.collect::<Vec<_>>())
         };
         let [streaks, yields] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(seen(streaks), (Topic::Streaks, 1, vec!["EEE increase_streak_years 28".to_owned()]));
+        assert_eq!(seen(streaks), (DiffTopic::Streaks, 1, vec!["EEE increase_streak_years 28".to_owned()]));
         let greatest = ["BBB yield_ttm 9", "CCC yield_ttm 5"].map(str::to_owned).to_vec();
-        assert_eq!(seen(yields), (Topic::Yields, 5, greatest));
+        assert_eq!(seen(yields), (DiffTopic::Yields, 5, greatest));
         assert_eq!(yields.sizes.iter().map(|bucket| bucket.count).collect::<Vec<_>>(), [0, 0, 0, 0, 3, 2]);
     }
 }

@@ -6,22 +6,26 @@ use chrono::NaiveDate;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
-use super::cell::{Cell, Raw};
-use super::difference::{Change, Changed, Difference};
-use super::side::Reader;
-use super::tables::{METHOD_VERSION, Table};
+use super::cell::{CellValue, RawCell};
+use super::difference::{ChangeKind, ColumnDifference, RowDifference};
+use super::generation_reader::GenerationReader;
+use super::tables::{ComparedTable, METHOD_VERSION};
 
 /// A table as both generations have it. One may lack columns that the other has.
-pub(super) struct Comparison<'a> {
-    table: &'a Table,
+pub(super) struct TableComparison<'a> {
+    table: &'a ComparedTable,
     statements: [Statement; 2],
     /// Every column but those left out, and where either side has it.
     columns: Vec<(String, [Option<usize>; 2])>,
 }
 
-impl<'a> Comparison<'a> {
-    pub(super) async fn of(table: &'a Table, a: &Reader, b: &Reader) -> anyhow::Result<Self> {
-        let statements = [a.rows_of(table).await?, b.rows_of(table).await?];
+impl<'a> TableComparison<'a> {
+    pub(super) async fn prepare(
+        table: &'a ComparedTable,
+        a: &GenerationReader,
+        b: &GenerationReader,
+    ) -> anyhow::Result<Self> {
+        let statements = [a.prepare_rows(table).await?, b.prepare_rows(table).await?];
         let mut places: BTreeMap<String, [Option<usize>; 2]> = BTreeMap::new();
         for (side, statement) in statements.iter().enumerate() {
             for (place, column) in statement.columns().iter().enumerate() {
@@ -33,38 +37,38 @@ impl<'a> Comparison<'a> {
     }
 
     /// The differences of some owners' rows, in the order of their keys.
-    pub(super) async fn of_owners(
+    pub(super) async fn compare_owners(
         &self,
-        a: &Reader,
-        b: &Reader,
+        a: &GenerationReader,
+        b: &GenerationReader,
         owners: &[String],
         since: Option<NaiveDate>,
-    ) -> anyhow::Result<Vec<Difference>> {
+    ) -> anyhow::Result<Vec<RowDifference>> {
         let parameters: [&(dyn ToSql + Sync); 2] = [&owners, &since];
         let (left, right) = tokio::try_join!(
             a.client.query(&self.statements[0], &parameters),
             b.client.query(&self.statements[1], &parameters)
         )?;
-        let mut others = self.by_key(1, right)?;
+        let mut others = self.index_by_key(1, right)?;
         let mut differences = Vec::new();
-        for (key, row) in self.by_key(0, left)? {
+        for (key, row) in self.index_by_key(0, left)? {
             let other = others.remove(&key);
-            differences.extend(self.difference([Some(&row), other.as_ref()])?);
+            differences.extend(self.compare_rows([Some(&row), other.as_ref()])?);
         }
         for row in others.values() {
-            differences.extend(self.difference([None, Some(row)])?);
+            differences.extend(self.compare_rows([None, Some(row)])?);
         }
         differences.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(differences)
     }
 
     /// Rows by the bytes of their key. Rows that share a key are numbered.
-    fn by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
+    fn index_by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
             let mut key = Vec::new();
             for name in self.table.key {
-                let value = self.raw(&row, side, name)?;
+                let value = self.raw_value(&row, side, name)?;
                 key.push(u8::from(value.0.is_some()));
                 key.extend(value.0.unwrap_or_default());
                 key.push(0);
@@ -78,34 +82,34 @@ impl<'a> Comparison<'a> {
         Ok(found)
     }
 
-    fn raw<'r>(&self, row: &'r Row, side: usize, name: &str) -> anyhow::Result<Raw<'r>> {
+    fn raw_value<'r>(&self, row: &'r Row, side: usize, name: &str) -> anyhow::Result<RawCell<'r>> {
         let found = self.columns.iter().find(|(column, _)| column == name);
         match found.and_then(|(_, places)| places[side]) {
             Some(place) => Ok(row.try_get(place)?),
-            None => Ok(Raw(None)),
+            None => Ok(RawCell(None)),
         }
     }
 
     /// How two rows of one key differ, if they do.
-    fn difference(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<Difference>> {
+    fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {
-            let mut raws = [Raw(None); 2];
+            let mut raws = [RawCell(None); 2];
             for side in 0..2 {
                 if let Some((row, place)) = rows[side].zip(places[side]) {
                     raws[side] = row.try_get(place)?;
                 }
             }
             if raws[0] != raws[1] && !self.table.key.contains(&column.as_str()) {
-                let [a, b] = self.cells(raws, places)?;
-                columns.push(Changed { column: column.clone(), a, b });
+                let [a, b] = self.decode_values(raws, places)?;
+                columns.push(ColumnDifference { column: column.clone(), a, b });
             }
         }
         let change = match rows {
-            [None, _] => Change::Added,
-            [_, None] => Change::Removed,
+            [None, _] => ChangeKind::Added,
+            [_, None] => ChangeKind::Removed,
             _ if columns.is_empty() => return Ok(None),
-            _ => Change::Changed,
+            _ => ChangeKind::Changed,
         };
         let (side, row) = match rows {
             [Some(row), _] => (0, row),
@@ -115,24 +119,28 @@ impl<'a> Comparison<'a> {
         let mut key = Vec::new();
         for name in self.table.key {
             let places = self.columns.iter().find(|(column, _)| column == name).map(|(_, places)| *places);
-            let mut raws = [Raw(None); 2];
-            raws[side] = self.raw(row, side, name)?;
-            let cells = self.cells(raws, &places.unwrap_or_default())?;
+            let mut raws = [RawCell(None); 2];
+            raws[side] = self.raw_value(row, side, name)?;
+            let cells = self.decode_values(raws, &places.unwrap_or_default())?;
             key.push((*name, cells[side].clone()));
         }
-        Ok(Some(Difference { table: self.table.name, key, change, columns, why: Vec::new() }))
+        Ok(Some(RowDifference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
     /// Values of one column, each read as its side's type.
-    fn cells(&self, raws: [Raw<'_>; 2], places: &[Option<usize>; 2]) -> anyhow::Result<[Cell; 2]> {
+    fn decode_values(
+        &self,
+        raws: [RawCell<'_>; 2],
+        places: &[Option<usize>; 2],
+    ) -> anyhow::Result<[CellValue; 2]> {
         let read = |side: usize| match places[side] {
             Some(place) => {
                 let ty = self.statements[side].columns()[place].type_();
-                Cell::read(ty, raws[side]).map_err(|error| {
+                CellValue::decode(ty, raws[side]).map_err(|error| {
                     anyhow::anyhow!("a value of {} cannot be read: {error}", self.table.name)
                 })
             }
-            None => Ok(Cell::Null),
+            None => Ok(CellValue::Null),
         };
         Ok([read(0)?, read(1)?])
     }

@@ -2,7 +2,7 @@
 
 /// A read table and what identifies its rows.
 #[derive(Debug, Clone, Copy)]
-pub struct Table {
+pub struct ComparedTable {
     /// Its name in a generation's schema, which commands take too.
     pub name: &'static str,
     pub(super) key: &'static [&'static str],
@@ -14,29 +14,33 @@ pub struct Table {
     pub(super) tie: Option<&'static str>,
 }
 
-const fn table(name: &'static str, key: &'static [&'static str]) -> Table {
-    Table { name, key, owner: "symbol", day: None, tie: None }
+const fn table(name: &'static str, key: &'static [&'static str]) -> ComparedTable {
+    ComparedTable { name, key, owner: "symbol", day: None, tie: None }
 }
 
 /// Every read table that is compared.
-pub const TABLES: [Table; 13] = [
+pub const TABLES: [ComparedTable; 13] = [
     table("stocks", &["symbol"]),
     table("quotes", &["symbol"]),
     table("fundamentals", &["symbol"]),
     table("metrics", &["symbol"]),
-    Table { day: Some("ex_date"), ..table("dividends", &["symbol", "ex_date", "type", "id"]) },
-    Table { day: Some("ex_date"), ..table("splits", &["symbol", "ex_date", "id"]) },
-    Table {
+    ComparedTable { day: Some("ex_date"), ..table("dividends", &["symbol", "ex_date", "type", "id"]) },
+    ComparedTable { day: Some("ex_date"), ..table("splits", &["symbol", "ex_date", "id"]) },
+    ComparedTable {
         day: Some("date"),
         tie: Some("id, message"),
         ..table("quarantine", &["symbol", "kind", "date", "source", "line"])
     },
-    Table { day: Some("date"), ..table(PRICES, &["symbol", "date"]) },
+    ComparedTable { day: Some("date"), ..table(PRICES, &["symbol", "date"]) },
     table("factors", &["symbol"]),
-    Table { owner: "canonical", ..table(SYMBOLS, &["symbol"]) },
+    ComparedTable { owner: "canonical", ..table(SYMBOLS, &["symbol"]) },
     table("etfs", &["symbol"]),
-    Table { owner: "etf_symbol", day: Some("as_of"), ..table(HOLDINGS, &["etf_symbol", "as_of", "rank"]) },
-    Table { owner: "slug", ..table(SECTORS, &["slug"]) },
+    ComparedTable {
+        owner: "etf_symbol",
+        day: Some("as_of"),
+        ..table(HOLDINGS, &["etf_symbol", "as_of", "rank"])
+    },
+    ComparedTable { owner: "slug", ..table(SECTORS, &["slug"]) },
 ];
 
 /// Compared by day and field, out of their packed years.

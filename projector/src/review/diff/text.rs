@@ -2,25 +2,25 @@
 
 use telemetry::outln;
 
-use super::cell::Cell;
-use super::difference::{Change, Difference};
-use super::found::Diff;
-use super::ranking::{Ranked, Topic};
-use super::tally::TableDiff;
+use super::accumulator::TableDiff;
+use super::cell::CellValue;
+use super::difference::{ChangeKind, RowDifference};
+use super::ranking::{DiffTopic, TopicSummary};
+use super::result::GenerationDiff;
 
 /// Characters of a value that are shown.
-const SHOWN: usize = 60;
+const MAX_VALUE_CHARACTERS: usize = 60;
 
 /// Prints what was found, so many rows of each table.
-pub(super) fn print(diff: &Diff, limit: usize) {
+pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
     outln!("generation {} against {}", diff.a.generation, diff.b.generation);
     diff.reasons.iter().for_each(|reason| outln!("  differs in {reason}"));
     outln!("table         rows        rows        differing");
     for table in &diff.tables {
         outln!("{:<13} {:<11} {:<11} {}", table.table, table.rows_a, table.rows_b, table.differing);
     }
-    diff.ranked.iter().for_each(|ranked| topic(ranked, limit));
-    diff.tables.iter().for_each(|table| rows(table, limit));
+    diff.ranked.iter().for_each(|ranked| print_topic(ranked, limit));
+    diff.tables.iter().for_each(|table| print_rows(table, limit));
     if diff.identical {
         outln!("identical");
     }
@@ -34,47 +34,47 @@ pub(super) fn print(diff: &Diff, limit: usize) {
 }
 
 /// A topic's heading.
-pub(super) fn title(topic: Topic) -> &'static str {
+pub(super) fn topic_title(topic: DiffTopic) -> &'static str {
     match topic {
-        Topic::Securities => "securities come or go",
-        Topic::Statuses => "dividend statuses change",
-        Topic::Lists => "list memberships change",
-        Topic::Streaks => "streaks change, in years",
-        Topic::Yields => "yields change, in percent points",
+        DiffTopic::Securities => "securities come or go",
+        DiffTopic::Statuses => "dividend statuses change",
+        DiffTopic::Lists => "list memberships change",
+        DiffTopic::Streaks => "streaks change, in years",
+        DiffTopic::Yields => "yields change, in percent points",
     }
 }
 
-fn topic(ranked: &Ranked, limit: usize) {
-    outln!("\n{:>6}  {}", ranked.count, title(ranked.topic));
+fn print_topic(ranked: &TopicSummary, limit: usize) {
+    outln!("\n{:>6}  {}", ranked.count, topic_title(ranked.topic));
     for finding in ranked.first.iter().take(limit) {
-        let (a, b) = (short(&finding.a), short(&finding.b));
+        let (a, b) = (shorten_value(&finding.a), shorten_value(&finding.b));
         outln!("        {:<10} {}: {a} -> {b}", finding.symbol, finding.figure);
         finding.why.iter().for_each(|why| outln!("                   {why}"));
     }
-    more(ranked.count, limit, "");
+    print_hidden_count(ranked.count, limit, "");
 }
 
-fn rows(table: &TableDiff, limit: usize) {
+fn print_rows(table: &TableDiff, limit: usize) {
     if table.differing > 0 {
         let columns = table.columns.iter().map(|(name, count)| format!("{name} {count}"));
         outln!("\n{}: {}", table.table, columns.collect::<Vec<_>>().join(", "));
     }
-    table.rows.iter().take(limit).for_each(row);
-    more(table.differing, limit, &format!(" in {}", table.table));
+    table.rows.iter().take(limit).for_each(print_row);
+    print_hidden_count(table.differing, limit, &format!(" in {}", table.table));
 }
 
-fn row(difference: &Difference) {
+fn print_row(difference: &RowDifference) {
     let key = [difference.owner(), difference.rest_of_key()].join(" ");
     outln!("{} {} {}", difference.change, difference.table, key.trim_end());
-    if difference.change == Change::Changed {
+    if difference.change == ChangeKind::Changed {
         for changed in &difference.columns {
-            outln!("    {}: {} -> {}", changed.column, short(&changed.a), short(&changed.b));
+            outln!("    {}: {} -> {}", changed.column, shorten_value(&changed.a), shorten_value(&changed.b));
         }
     }
     difference.why.iter().for_each(|why| outln!("    {why}"));
 }
 
-fn more(count: u64, shown: usize, place: &str) {
+fn print_hidden_count(count: u64, shown: usize, place: &str) {
     let hidden = count.saturating_sub(shown as u64);
     if hidden > 0 {
         outln!("… and {hidden} more{place}; --limit N shows more, --csv FILE has all");
@@ -82,9 +82,9 @@ fn more(count: u64, shown: usize, place: &str) {
 }
 
 /// A value in few characters; long ones are JSON, which --json and --csv show whole.
-pub(super) fn short(cell: &Cell) -> String {
+pub(super) fn shorten_value(cell: &CellValue) -> String {
     let text = cell.to_string();
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_VALUE_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -7,17 +7,17 @@ use std::io::BufWriter;
 use anyhow::Context;
 use telemetry::csv_cell::escape_formula;
 
-use super::cell::Cell;
-use super::difference::Difference;
-use super::unfinished::Unfinished;
+use super::atomic_file::AtomicFile;
+use super::cell::CellValue;
+use super::difference::RowDifference;
 
 /// What a line tells of a differing value.
 pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
 /// A file to which every differing value goes.
-pub(super) trait Sink: fmt::Debug {
+pub(super) trait DifferenceSink: fmt::Debug {
     /// Writes one line for each differing column.
-    fn write(&mut self, difference: &Difference) -> anyhow::Result<()>;
+    fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
 
     /// Writes the end, and gives the file its name.
     fn finish(self: Box<Self>) -> anyhow::Result<()>;
@@ -25,25 +25,25 @@ pub(super) trait Sink: fmt::Debug {
 
 /// The file while it is written.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct CsvSink {
     writer: csv::Writer<BufWriter<File>>,
-    file: Unfinished,
+    file: AtomicFile,
 }
 
-impl Lines {
-    pub(super) fn begin(file: Unfinished) -> anyhow::Result<Self> {
+impl CsvSink {
+    pub(super) fn create(file: AtomicFile) -> anyhow::Result<Self> {
         let mut writer = csv::Writer::from_writer(BufWriter::new(file.create()?));
         writer.write_record(HEADER).with_context(|| file.to_string())?;
         Ok(Self { writer, file })
     }
 }
 
-impl Sink for Lines {
-    fn write(&mut self, difference: &Difference) -> anyhow::Result<()> {
+impl DifferenceSink for CsvSink {
+    fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()> {
         let (symbol, key) = (escape_formula(difference.owner()), escape_formula(difference.rest_of_key()));
         let change = difference.change.to_string();
         for changed in &difference.columns {
-            let (a, b) = (written(&changed.a), written(&changed.b));
+            let (a, b) = (csv_cell(&changed.a), csv_cell(&changed.b));
             let line = [difference.table, &symbol, &key, &change, &changed.column, &a, &b];
             self.writer.write_record(line).with_context(|| self.file.to_string())?;
         }
@@ -59,9 +59,9 @@ impl Sink for Lines {
 }
 
 /// A value's cell: texts come from vendors, and a spreadsheet must run none; numbers keep their sign.
-fn written(cell: &Cell) -> String {
+fn csv_cell(cell: &CellValue) -> String {
     match cell {
-        Cell::Text(_) | Cell::Json(_) => escape_formula(cell.to_string()),
+        CellValue::Text(_) | CellValue::Json(_) => escape_formula(cell.to_string()),
         _ => cell.to_string(),
     }
 }
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn texts_run_no_formula_and_numbers_keep_their_sign() {
-        assert_eq!(written(&Cell::Text("=1+1".to_owned())), "'=1+1");
-        assert_eq!(written(&Cell::Whole(-5)), "-5");
+        assert_eq!(csv_cell(&CellValue::Text("=1+1".to_owned())), "'=1+1");
+        assert_eq!(csv_cell(&CellValue::Integer(-5)), "-5");
     }
 }

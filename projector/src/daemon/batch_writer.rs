@@ -12,14 +12,14 @@ use tokio::time::Instant;
 use tokio_postgres::{Client, Transaction};
 
 use crate::apply::batch::apply_messages;
-use crate::apply::consumer::Batch;
+use crate::apply::consumer::MessageBatch;
 use crate::daemon::lease::{self, Lease};
-use crate::derive::pipeline::CHUNK;
-use crate::derive::touched::{Derivers, Outcome};
+use crate::derive::pipeline::CHUNK_SECURITIES;
+use crate::derive::touched::{DerivationSummary, DeriversByGeneration};
 use crate::error::RunError;
-use crate::facts::fact_cache::Resident;
+use crate::facts::fact_cache::FactCache;
 use crate::generation::Generation;
-use crate::monitoring::metrics::Metrics;
+use crate::monitoring::metrics::ProjectorMetrics;
 
 const ATTENTION: &str = include_str!("../../queries/attention.sql");
 const ADVANCE: &str = include_str!("../../queries/checkpoint_advance.sql");
@@ -29,20 +29,20 @@ const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
 /// Bytes of the log whose facts may be a large change, and the part of all facts' bytes that is one.
-const ANALYZE_AFTER: usize = 4 << 20;
-const ANALYZE_PART: i64 = 8;
+const ANALYZE_MIN_BYTES: usize = 4 << 20;
+const ANALYZE_FRACTION: i64 = 8;
 /// The read tables wait for the end of a backlog for so long, and when it is nearer than that for so long again.
-const DERIVE_AT_LEAST_EVERY: Duration = Duration::from_secs(60);
+const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
 /// A backlog would hardly shrink if deriving took more than one part in so many of the time.
-const SHARE: u32 = 4;
+const DERIVE_COST_FACTOR: u32 = 4;
 
 /// Commits batches under one lease. After an error it is of no use: what it remembers may not be committed.
-pub(crate) struct Writer<'a> {
+pub(crate) struct BatchWriter<'a> {
     lease: Lease,
     genesis: String,
-    length: Duration,
-    derivers: Derivers,
-    resident: Resident,
+    lease_length: Duration,
+    derivers: DeriversByGeneration,
+    cache: FactCache,
     derived: Instant,
     /// How long the last derivation took.
     deriving: Duration,
@@ -52,27 +52,27 @@ pub(crate) struct Writer<'a> {
     unanalyzed: usize,
     /// Reads committed facts while the transaction writes tables.
     reader: Client,
-    metrics: &'a Metrics,
+    metrics: &'a ProjectorMetrics,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> BatchWriter<'a> {
     /// Writes for the holder of a lease of this length; `reader` is a connection of its own.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
-        length: Duration,
+        lease_length: Duration,
         reader: Client,
-        resident: Resident,
-        metrics: &'a Metrics,
+        cache: FactCache,
+        metrics: &'a ProjectorMetrics,
     ) -> Self {
-        let (derivers, derived, deriving) = (Derivers::new(), Instant::now(), Duration::ZERO);
+        let (derivers, derived, deriving) = (DeriversByGeneration::new(), Instant::now(), Duration::ZERO);
         let (underived, unanalyzed) = (0, 0);
         Self {
             lease,
             genesis,
-            length,
+            lease_length,
             derivers,
-            resident,
+            cache,
             derived,
             deriving,
             underived,
@@ -83,7 +83,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Derives again when a person changed the policy or retried a dead letter; gives whether the projector is paused.
-    pub(crate) async fn follow_requests(
+    pub(crate) async fn derive_on_request(
         &mut self,
         client: &mut Client,
         sequence: Sequence,
@@ -91,16 +91,16 @@ impl<'a> Writer<'a> {
         let row = client.query_one(ATTENTION, &[&self.lease.fact_set]).await?;
         let (paused, dirty): (bool, bool) = (row.try_get("paused")?, row.try_get("dirty")?);
         if dirty && !paused {
-            self.write(client, &Batch::default(), sequence).await?;
+            self.write_batch(client, &MessageBatch::default(), sequence).await?;
         }
         Ok(paused)
     }
 
     /// Applies a batch; derives the read tables when the log's end is reached, or has been far away for long.
-    pub(crate) async fn write(
+    pub(crate) async fn write_batch(
         &mut self,
         client: &mut Client,
-        batch: &Batch,
+        batch: &MessageBatch,
         sequence: Sequence,
     ) -> Result<(), RunError> {
         debug_assert!(sequence >= self.lease.checkpoint, "the checkpoint never moves back");
@@ -111,37 +111,37 @@ impl<'a> Writer<'a> {
         );
         let started = Instant::now();
         let mut transaction = client.transaction().await?;
-        lease::confirm(&transaction, &self.lease).await?;
-        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.resident).await?;
+        lease::confirm_epoch(&transaction, &self.lease).await?;
+        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.cache).await?;
         self.unanalyzed += batch.bytes();
-        let (length, message) = (self.length.as_secs_f64(), batch.last_id());
+        let (lease_length, message) = (self.lease_length.as_secs_f64(), batch.last_id());
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-            [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &length, &message];
+            [&self.lease.fact_set, &sequence.bigint(), &self.genesis, &lease_length, &message];
         let advanced = transaction.execute(ADVANCE, &values).await?;
         debug_assert_eq!(advanced, 1, "the lease names a fact set");
         let applying = started.elapsed();
         self.metrics.apply.observe(applying.as_secs_f64());
         failpoint!("projector.applied");
-        let mut outcome = Outcome::default();
+        let mut outcome = DerivationSummary::default();
         // What derivers remember is true once it is committed: on an error they are not put back.
         let mut derivers = std::mem::take(&mut self.derivers);
         self.underived += batch.messages.len() as u64;
         if batch.is_last() || self.is_far_behind(batch.pending) {
             let deriving = Instant::now();
-            let mut plans = self.plans(&transaction, &mut derivers).await?;
-            let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK);
+            let mut plans = self.plan_derivations(&transaction, &mut derivers).await?;
+            let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK_SECURITIES);
             if facts_first {
                 // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
                 transaction.commit().await?;
                 failpoint!("projector.facts_committed");
-                self.analyze().await?;
+                self.analyze_facts().await?;
                 transaction = client.transaction().await?;
-                lease::confirm(&transaction, &self.lease).await?;
+                lease::confirm_epoch(&transaction, &self.lease).await?;
                 // What was marked in between is cleared with the rest, so it is derived with it.
-                let again = self.plans(&transaction, &mut derivers).await?;
-                plans = again.into_iter().map(|plan| plan.and(&plans)).collect();
+                let again = self.plan_derivations(&transaction, &mut derivers).await?;
+                plans = again.into_iter().map(|plan| plan.merge(&plans)).collect();
             }
-            outcome = self.derive(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
+            outcome = self.derive_plans(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
             (self.derived, self.deriving, self.underived) = (Instant::now(), deriving.elapsed(), 0);
             self.metrics.derive.observe(self.deriving.as_secs_f64());
             self.metrics.derived.inc_by(outcome.securities as u64);
@@ -152,15 +152,15 @@ impl<'a> Writer<'a> {
         self.metrics.commit.observe(committing.elapsed().as_secs_f64());
         self.derivers = derivers;
         failpoint!("projector.committed");
-        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), resident = self.resident.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
+        tracing::info!(sequence = sequence.number(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), cache = self.cache.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 
     /// Makes the statistics of the facts anew after a large change; the small ones of days are left to Postgres.
-    async fn analyze(&mut self) -> Result<(), RunError> {
-        if self.unanalyzed > ANALYZE_AFTER {
+    async fn analyze_facts(&mut self) -> Result<(), RunError> {
+        if self.unanalyzed > ANALYZE_MIN_BYTES {
             let bytes: i64 = self.reader.query_one(FACTS_BYTES, &[]).await?.try_get(0)?;
-            if i64::try_from(self.unanalyzed).is_ok_and(|change| change > bytes / ANALYZE_PART) {
+            if i64::try_from(self.unanalyzed).is_ok_and(|change| change > bytes / ANALYZE_FRACTION) {
                 self.reader.batch_execute(ANALYZE).await?;
                 self.unanalyzed = 0;
             }
@@ -172,49 +172,49 @@ impl<'a> Writer<'a> {
     fn is_far_behind(&self, pending: u64) -> bool {
         let waited = self.derived.elapsed();
         let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
-        waited > DERIVE_AT_LEAST_EVERY.max(self.deriving * SHARE)
-            && ahead > DERIVE_AT_LEAST_EVERY.as_secs_f64()
+        waited > MAX_DERIVE_DELAY.max(self.deriving * DERIVE_COST_FACTOR)
+            && ahead > MAX_DERIVE_DELAY.as_secs_f64()
     }
 
     /// What every generation that follows these facts has to derive.
-    async fn plans(
+    async fn plan_derivations(
         &self,
         transaction: &Transaction<'_>,
-        derivers: &mut Derivers,
-    ) -> Result<Vec<Plan>, RunError> {
+        derivers: &mut DeriversByGeneration,
+    ) -> Result<Vec<DerivationPlan>, RunError> {
         let mut plans = Vec::new();
-        let tailing = Generation::tailing(transaction, &self.lease.fact_set).await?;
+        let tailing = Generation::load_tailing(transaction, &self.lease.fact_set).await?;
         // Nothing is remembered of generations that were dropped.
         derivers.retain(|id, _| tailing.iter().any(|generation| generation.id == *id));
         for generation in tailing {
-            generation.enter(transaction).await?;
+            generation.set_local_search_path(transaction).await?;
             let deriver = derivers.remove(&generation.id).unwrap_or_default();
-            let (deriver, touched) = deriver.touched(transaction, &generation).await?;
+            let (deriver, touched) = deriver.find_touched(transaction, &generation).await?;
             derivers.insert(generation.id, deriver);
-            plans.push(Plan { generation, touched });
+            plans.push(DerivationPlan { generation, touched });
         }
         Ok(plans)
     }
 
-    async fn derive(
+    async fn derive_plans(
         &mut self,
         transaction: &Transaction<'_>,
-        derivers: &mut Derivers,
-        plans: &[Plan],
+        derivers: &mut DeriversByGeneration,
+        plans: &[DerivationPlan],
         facts_first: bool,
         sequence: Sequence,
-    ) -> Result<Outcome, RunError> {
-        let (mut outcome, resident) = (Outcome::default(), &mut self.resident);
-        for Plan { generation, touched } in plans {
+    ) -> Result<DerivationSummary, RunError> {
+        let (mut outcome, cache) = (DerivationSummary::default(), &mut self.cache);
+        for DerivationPlan { generation, touched } in plans {
             let Some(deriver) = derivers.remove(&generation.id) else { continue };
-            generation.enter(transaction).await?;
+            generation.set_local_search_path(transaction).await?;
             let (deriver, derived) = match facts_first {
                 true => {
-                    generation.read_with(&self.reader).await?;
-                    deriver.derive(transaction, &self.reader, resident, generation, touched, sequence).await?
+                    generation.set_session_search_path(&self.reader).await?;
+                    deriver.derive(transaction, &self.reader, cache, generation, touched, sequence).await?
                 }
                 false => {
-                    deriver.derive(transaction, transaction, resident, generation, touched, sequence).await?
+                    deriver.derive(transaction, transaction, cache, generation, touched, sequence).await?
                 }
             };
             derivers.insert(generation.id, deriver);
@@ -227,14 +227,14 @@ impl<'a> Writer<'a> {
 }
 
 /// What one generation has to derive.
-struct Plan {
+struct DerivationPlan {
     generation: Generation,
     touched: BTreeSet<Symbol>,
 }
 
-impl Plan {
+impl DerivationPlan {
     /// With what was planned for the generation before.
-    fn and(mut self, before: &[Plan]) -> Self {
+    fn merge(mut self, before: &[DerivationPlan]) -> Self {
         let same = before.iter().filter(|plan| plan.generation.id == self.generation.id);
         self.touched.extend(same.flat_map(|plan| plan.touched.iter().cloned()));
         self

@@ -12,7 +12,7 @@ const SERVED: &str = "select generation from active";
 /// Where a line stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum RuleState {
     /// The served tables follow it.
     Served,
     /// It waits for the next generation.
@@ -23,26 +23,26 @@ pub enum Standing {
 
 /// A line of the policy.
 #[derive(Debug, Serialize)]
-pub struct Listed {
+pub struct ListedRule {
     /// The source, what it is ranked for, and its rank.
     #[serde(flatten)]
     pub rule: PolicyRule,
     /// Whether the served tables follow it.
-    pub standing: Standing,
+    pub standing: RuleState,
 }
 
 /// The policy.
-pub async fn list(client: &Client) -> anyhow::Result<Vec<Listed>> {
+pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
     let live = load_policy(client).await?;
     let generation: i32 = client.query_one(SERVED, &[]).await?.try_get("generation")?;
     // The tables say what they were derived with: the bookkeeping says only what is derived next.
     let query = format!("select policy from {}.version", generation_schema(generation));
     let Json(served): Json<SourcePolicy> = client.query_one(&query, &[]).await?.try_get("policy")?;
     let of_live = live.rules.iter().map(|rule| match served.rules.contains(rule) {
-        true => Listed { rule: rule.clone(), standing: Standing::Served },
-        false => Listed { rule: rule.clone(), standing: Standing::Waits },
+        true => ListedRule { rule: rule.clone(), standing: RuleState::Served },
+        false => ListedRule { rule: rule.clone(), standing: RuleState::Waits },
     });
     let ending = served.rules.iter().filter(|rule| !live.rules.contains(rule));
-    let ending = ending.map(|rule| Listed { rule: rule.clone(), standing: Standing::Ends });
+    let ending = ending.map(|rule| ListedRule { rule: rule.clone(), standing: RuleState::Ends });
     Ok(of_live.chain(ending).collect())
 }

@@ -11,15 +11,15 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 
-use super::column::Column;
+use super::column::ParquetColumn;
 use super::error::ExportError;
 
 /// Rows in memory before they are written.
-const GROUP: usize = 200_000;
+const ROW_GROUP_ROWS: usize = 200_000;
 
 /// A file that was written.
 #[derive(Debug, Clone, Serialize)]
-pub struct Part {
+pub struct ExportedFile {
     /// Relative to the export's folder.
     pub path: PathBuf,
     pub rows: u64,
@@ -28,81 +28,86 @@ pub struct Part {
 
 /// A file that is being written.
 #[derive(Debug)]
-pub(crate) struct PartWriter {
+pub(crate) struct ParquetFileWriter {
     writer: SerializedFileWriter<File>,
-    columns: Vec<Column>,
+    columns: Vec<ParquetColumn>,
     folder: PathBuf,
     path: PathBuf,
     rows: u64,
 }
 
-impl PartWriter {
+impl ParquetFileWriter {
     /// Begins the file `path` under `folder`.
-    pub(super) fn create(folder: &Path, path: PathBuf, columns: Vec<Column>) -> Result<Self, ExportError> {
+    pub(super) fn create(
+        folder: &Path,
+        path: PathBuf,
+        columns: Vec<ParquetColumn>,
+    ) -> Result<Self, ExportError> {
         let whole = folder.join(&path);
         let file = || -> std::io::Result<File> {
             whole.parent().map_or(Ok(()), std::fs::create_dir_all)?;
             File::create_new(&whole)
         };
         let file = file().map_err(|source| ExportError::File { path: whole, source })?;
-        Self::begin(file, folder, path, columns)
+        Self::open(file, folder, path, columns)
     }
 
     /// Begins in an empty file, which is `path` under `folder`.
-    pub(crate) fn begin(
+    pub(crate) fn open(
         file: File,
         folder: &Path,
         path: PathBuf,
-        columns: Vec<Column>,
+        columns: Vec<ParquetColumn>,
     ) -> Result<Self, ExportError> {
-        let writer = begin(file, &columns)
+        let writer = open_writer(file, &columns)
             .map_err(|source| ExportError::Parquet { path: folder.join(&path), source })?;
         Ok(Self { writer, columns, folder: folder.to_owned(), path, rows: 0 })
     }
 
-    /// The columns of the row that is next; every one gets a value before [`PartWriter::end_row`].
-    pub(crate) fn columns(&mut self) -> &mut [Column] {
+    /// The columns of the row that is next; every one gets a value before [`ParquetFileWriter::end_row`].
+    pub(crate) fn columns(&mut self) -> &mut [ParquetColumn] {
         &mut self.columns
     }
 
     /// Rows were added to every column: writes them when there are many.
-    pub(crate) fn gathered(&mut self) -> Result<(), ExportError> {
-        if self.columns.first().is_some_and(|column| column.rows() >= GROUP) {
-            self.write_group()
+    pub(crate) fn flush_full_group(&mut self) -> Result<(), ExportError> {
+        if self.columns.first().is_some_and(|column| column.rows() >= ROW_GROUP_ROWS) {
+            self.flush_group()
         } else {
             Ok(())
         }
     }
 
-    fn write_group(&mut self) -> Result<(), ExportError> {
-        let rows = self.columns.first().map_or(0, Column::rows);
+    fn flush_group(&mut self) -> Result<(), ExportError> {
+        let rows = self.columns.first().map_or(0, ParquetColumn::rows);
         if rows == 0 {
             return Ok(());
         }
-        let written = group(&mut self.writer, &mut self.columns);
-        written.map_err(|source| self.failed(source))?;
+        let written = write_row_group(&mut self.writer, &mut self.columns);
+        written.map_err(|source| self.parquet_error(source))?;
         self.rows += rows as u64;
         Ok(())
     }
 
     /// Writes what is left, and the file's end.
-    pub(crate) fn finish(mut self) -> Result<Part, ExportError> {
-        self.write_group()?;
-        self.writer.finish().map_err(|source| self.failed(source))?;
+    pub(crate) fn finish(mut self) -> Result<ExportedFile, ExportError> {
+        self.flush_group()?;
+        self.writer.finish().map_err(|source| self.parquet_error(source))?;
         let whole = self.folder.join(&self.path);
         let file = self.writer.inner();
         let length = file.sync_all().and_then(|()| file.metadata()).map(|metadata| metadata.len());
         let bytes = length.map_err(|source| ExportError::File { path: whole, source })?;
-        Ok(Part { path: self.path, rows: self.rows, bytes })
+        Ok(ExportedFile { path: self.path, rows: self.rows, bytes })
     }
 
-    fn failed(&self, source: ParquetError) -> ExportError {
+    fn parquet_error(&self, source: ParquetError) -> ExportError {
         ExportError::Parquet { path: self.folder.join(&self.path), source }
     }
 }
 
-fn begin(file: File, columns: &[Column]) -> Result<SerializedFileWriter<File>, ParquetError> {
-    let declared: String = columns.iter().map(|column| column.kind.declared(&column.name)).collect();
+fn open_writer(file: File, columns: &[ParquetColumn]) -> Result<SerializedFileWriter<File>, ParquetError> {
+    let declared: String =
+        columns.iter().map(|column| column.kind.parquet_declaration(&column.name)).collect();
     let schema = parse_message_type(&format!("message row {{ {declared} }}"))?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
@@ -112,7 +117,10 @@ fn begin(file: File, columns: &[Column]) -> Result<SerializedFileWriter<File>, P
     SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
 }
 
-fn group(writer: &mut SerializedFileWriter<File>, columns: &mut [Column]) -> Result<(), ParquetError> {
+fn write_row_group(
+    writer: &mut SerializedFileWriter<File>,
+    columns: &mut [ParquetColumn],
+) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for column in columns {
         let mut writer = group

@@ -11,7 +11,7 @@ use serde::Serialize;
 use store::db;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::tables::Table;
+use super::tables::ComparedTable;
 use crate::generation::Generation;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
@@ -23,7 +23,7 @@ const CANONICAL: &str = include_str!("../../../queries/symbols_canonical.sql");
 
 /// What a generation was derived with.
 #[derive(Debug, Clone, Serialize)]
-pub struct Side {
+pub struct ComparedGeneration {
     pub generation: i32,
     pub method_version: String,
     pub fact_set: String,
@@ -37,13 +37,13 @@ pub struct Side {
 }
 
 /// A generation to be read.
-pub(super) struct Reader {
+pub(super) struct GenerationReader {
     pub(super) client: Client,
-    pub(super) side: Side,
+    pub(super) side: ComparedGeneration,
 }
 
 /// A generation's connection before it reads anything.
-struct Opened {
+struct GenerationConnection {
     client: Client,
     generation: Generation,
     method_version: String,
@@ -51,36 +51,40 @@ struct Opened {
 }
 
 /// Opens both generations in one snapshot.
-pub(super) async fn open(database: &DatabaseArgs, a: i32, b: i32) -> anyhow::Result<(Reader, Reader)> {
-    let (a, b) = (connect(database, a).await?, connect(database, b).await?);
+pub(super) async fn open_readers(
+    database: &DatabaseArgs,
+    a: i32,
+    b: i32,
+) -> anyhow::Result<(GenerationReader, GenerationReader)> {
+    let (a, b) = (connect_generation(database, a).await?, connect_generation(database, b).await?);
     a.client.batch_execute(BEGIN).await?;
     let snapshot: String = a.client.query_one(EXPORT, &[]).await?.try_get(0)?;
     b.client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
-    Ok((Reader::of(a).await?, Reader::of(b).await?))
+    Ok((GenerationReader::new(a).await?, GenerationReader::new(b).await?))
 }
 
 /// A connection of which unqualified names mean the generation, and the generation's rules.
-async fn connect(database: &DatabaseArgs, id: i32) -> anyhow::Result<Opened> {
+async fn connect_generation(database: &DatabaseArgs, id: i32) -> anyhow::Result<GenerationConnection> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_opt(BY_ID, &[&id]).await?;
     let row = row.with_context(|| format!("there is no generation {id}; see: projector list"))?;
     let generation = Generation::from_row(&row)?;
-    let opened = Opened {
+    let opened = GenerationConnection {
         method_version: generation.rules.marked(row.try_get("method_version")?),
         unfinished: row.try_get::<_, &str>("state")? == "building",
         client,
         generation,
     };
-    opened.generation.read_with(&opened.client).await?;
+    opened.generation.set_session_search_path(&opened.client).await?;
     Ok(opened)
 }
 
-impl Reader {
-    async fn of(opened: Opened) -> anyhow::Result<Self> {
-        let Opened { client, generation, method_version, unfinished } = opened;
+impl GenerationReader {
+    async fn new(opened: GenerationConnection) -> anyhow::Result<Self> {
+        let GenerationConnection { client, generation, method_version, unfinished } = opened;
         let row = client.query_one(VERSION, &[]).await?;
         let Json(policy): Json<SourcePolicy> = row.try_get("policy")?;
-        let side = Side {
+        let side = ComparedGeneration {
             generation: generation.id,
             method_version,
             fact_set: generation.fact_set,
@@ -93,21 +97,21 @@ impl Reader {
     }
 
     /// The canonical symbol of a spelling.
-    pub(super) async fn canonical(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
+    pub(super) async fn load_canonical_symbol(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
         let row = self.client.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
     /// Rows of a table: of the owners in `$1`, from the day `$2` on.
-    pub(super) async fn rows_of(&self, table: &Table) -> anyhow::Result<Statement> {
+    pub(super) async fn prepare_rows(&self, table: &ComparedTable) -> anyhow::Result<Statement> {
         let order = table.tie.map_or_else(String::new, |tie| format!(" order by {tie}"));
-        Ok(self.client.prepare(&format!("select * from {}{order}", filtered(table))).await?)
+        Ok(self.client.prepare(&format!("select * from {}{order}", filter_clause(table))).await?)
     }
 
     /// How many rows a table has, of the owners `only` and from the day `since` on where they are given.
-    pub(super) async fn count(
+    pub(super) async fn count_rows(
         &self,
-        table: &Table,
+        table: &ComparedTable,
         only: Option<&[String]>,
         since: Option<NaiveDate>,
     ) -> anyhow::Result<u64> {
@@ -128,7 +132,7 @@ impl Reader {
 }
 
 /// The rows of a table that belong to the owners `$1`, from the day `$2` on if it is given and rows have a day.
-fn filtered(table: &Table) -> String {
+fn filter_clause(table: &ComparedTable) -> String {
     let day = table.day.unwrap_or("$2");
     format!("{} where {} = any ($1) and ($2::date is null or {day} >= $2)", table.name, table.owner)
 }

@@ -7,7 +7,7 @@ use market::history::{PolicyRule, SourcePolicy};
 
 /// One line of the policy.
 #[derive(Debug, Clone, Args)]
-pub struct PolicyLine {
+pub struct PolicyRuleArgs {
     /// Kind of rows: security, price, dividend, split, fundamentals, etf or holding
     pub kind: Kind,
     /// Source as given to ingest load --source
@@ -20,9 +20,9 @@ pub struct PolicyLine {
     pub to: Option<NaiveDate>,
 }
 
-impl PolicyLine {
+impl PolicyRuleArgs {
     /// The policy with this line at a rank, or without it; `None` when it had no such line to take away.
-    pub(super) fn put(&self, policy: &SourcePolicy, rank: Option<i32>) -> Option<SourcePolicy> {
+    pub(super) fn change_rule(&self, policy: &SourcePolicy, rank: Option<i32>) -> Option<SourcePolicy> {
         let is_other = |rule: &&PolicyRule| {
             (rule.kind, &rule.source, rule.from, rule.to) != (self.kind, &self.source, self.from, self.to)
         };

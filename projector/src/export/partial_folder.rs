@@ -8,12 +8,12 @@ use super::error::ExportError;
 
 /// A folder that is no export yet; dropped, it is gone.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(super) struct PartialFolder {
     path: PathBuf,
     target: PathBuf,
 }
 
-impl Unfinished {
+impl PartialFolder {
     /// Makes `NAME.partial` beside a folder that is absent or empty.
     pub(super) fn create(target: &Path) -> Result<Self, ExportError> {
         let failed = |path: &Path, source| ExportError::File { path: path.to_owned(), source };
@@ -43,7 +43,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for PartialFolder {
     /// A renamed folder is no longer there, and nothing else can be done about one that stays.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);

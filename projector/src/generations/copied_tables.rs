@@ -3,12 +3,15 @@
 use store::db::generation_schema;
 use tokio_postgres::Transaction;
 
-use super::tables::TABLES;
+use crate::review::diff::TABLES;
 
-const ORIGIN: &str = include_str!("../../../queries/generation_origin.sql");
+const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 
 /// Copies the tables that were not asked for.
-pub async fn copy_others(transaction: &Transaction<'_>, id: i32) -> Result<(), tokio_postgres::Error> {
+pub(crate) async fn copy_served_tables(
+    transaction: &Transaction<'_>,
+    id: i32,
+) -> Result<(), tokio_postgres::Error> {
     let row = transaction.query_one(ORIGIN, &[&id]).await?;
     let (only, active): (Option<Vec<String>>, i32) = (row.try_get("projections")?, row.try_get("active")?);
     let Some(only) = only else { return Ok(()) };

@@ -8,14 +8,14 @@ use anyhow::Context;
 
 /// A file that is being written beside the place where it will be. What is not finished is removed.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(super) struct AtomicFile {
     wanted: PathBuf,
     written: PathBuf,
 }
 
-impl Unfinished {
+impl AtomicFile {
     /// The file that will be at `wanted`.
-    pub(super) fn of(wanted: &Path) -> anyhow::Result<Self> {
+    pub(super) fn new(wanted: &Path) -> anyhow::Result<Self> {
         let name = wanted.file_name().with_context(|| format!("{} names no file", wanted.display()))?;
         let written = wanted.with_file_name(format!(".{}.unfinished", name.to_string_lossy()));
         Ok(Self { wanted: wanted.to_owned(), written })
@@ -38,13 +38,13 @@ impl Unfinished {
     }
 }
 
-impl fmt::Display for Unfinished {
+impl fmt::Display for AtomicFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "writing {}", self.wanted.display())
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         // Once it has its name there is nothing left here to remove.
         let _ = fs::remove_file(&self.written);

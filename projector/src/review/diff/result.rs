@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::ranking::Ranked;
-use super::side::Side;
-use super::tally::TableDiff;
+use super::accumulator::TableDiff;
+use super::generation_reader::ComparedGeneration;
+use super::ranking::TopicSummary;
 
 /// What two generations differ in.
 #[derive(Debug, Serialize)]
-pub struct Diff {
+pub struct GenerationDiff {
     /// The generation to start from.
-    pub a: Side,
+    pub a: ComparedGeneration,
     /// The generation it is compared with.
-    pub b: Side,
+    pub b: ComparedGeneration,
     /// Why they can differ at all.
     pub reasons: Vec<String>,
     /// What matters: the greatest differences of each topic.
     #[serde(rename = "summary")]
-    pub ranked: Vec<Ranked>,
+    pub ranked: Vec<TopicSummary>,
     /// What differs in each compared table.
     pub tables: Vec<TableDiff>,
     /// Days of differing prices, by year.
@@ -30,9 +30,9 @@ pub struct Diff {
     pub reviewed: bool,
 }
 
-impl Diff {
+impl GenerationDiff {
     /// With so many rows of each table and topic.
-    pub(super) fn shortened(mut self, limit: usize) -> Self {
+    pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
         self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));
         self
@@ -40,7 +40,7 @@ impl Diff {
 }
 
 /// Why two generations can differ.
-pub(super) fn reasons(a: &Side, b: &Side) -> Vec<String> {
+pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut note = |differ: bool, text: String| {
         if differ {

@@ -13,7 +13,7 @@ pub(super) const DECIMAL_BYTES: usize = 16;
 
 /// What kind of values a column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnType {
     Text,
     Flag,
     Integer,
@@ -24,9 +24,9 @@ pub(crate) enum Kind {
     Decimal(u32),
 }
 
-impl Kind {
+impl ColumnType {
     /// The kind that a Postgres column becomes; nested values become their JSON text.
-    pub(super) fn of(column: &Column) -> Option<Self> {
+    pub(super) fn from_postgres(column: &Column) -> Option<Self> {
         Some(match *column.type_() {
             Type::TEXT | Type::JSON => Self::Text,
             Type::BOOL => Self::Flag,
@@ -43,7 +43,7 @@ impl Kind {
     }
 
     /// A column of it in the text of a Parquet schema.
-    pub(super) fn declared(self, name: &str) -> String {
+    pub(super) fn parquet_declaration(self, name: &str) -> String {
         match self {
             Self::Text => format!("optional byte_array {name} (utf8);"),
             Self::Flag => format!("optional boolean {name};"),
@@ -58,7 +58,7 @@ impl Kind {
     }
 
     /// Its type as SQL says it.
-    pub(super) fn sql(self) -> String {
+    pub(super) fn sql_name(self) -> String {
         match self {
             Self::Text => "text".to_owned(),
             Self::Flag => "boolean".to_owned(),
