@@ -1,3 +1,3 @@
--- Between two statements of one side the other side may be at work for long.
+-- Long idle timeout: one connection may wait for the other.
 set idle_in_transaction_session_timeout = '10min';
 begin transaction isolation level repeatable read, read only

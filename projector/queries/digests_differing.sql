@@ -1,4 +1,4 @@
--- $1 place of a table among a security's digests: securities whose rows of it are not those of the generation before.
+-- $1 index of a table in a security's digests. Securities whose rows in it differ from the other generation's.
 select coalesce(d.symbol, b.symbol) as symbol
 from digests d full join {before}.digests b on b.symbol = d.symbol
 where d.tables[$1] is distinct from b.tables[$1]

@@ -1,4 +1,4 @@
--- $1 generation. Each symbol once: the marks of a backlog name the same ones again and again.
+-- $1 generation. Each symbol once, because a backlog marks symbols repeatedly.
 select s.symbol, bool_or(d.reference) as reference
 from dirty d
 cross join unnest(d.symbols) as s (symbol)

@@ -1,4 +1,4 @@
--- $1 symbols, $2 position. A symbol that was never told of is one change, however many rows it has.
+-- $1 symbols, $2 position. A symbol without an earlier entry is one change, for all its rows.
 insert into changes (kind, symbol, id, position, at)
 select '{table}', n.symbol, '', $2::bigint, clock_timestamp()
 from unnest($1::text[]) as n (symbol)

@@ -1,6 +1,5 @@
--- $1 symbols, but for those of which all rows were told as new; $2 the first ex-date of the rows that were replaced
--- (null: all of them), $3 position.
--- Rows that came, went or differ from those before.
+-- $1 symbols, without the new ones; $2 first ex-date of the replaced rows, null for all rows; $3 position.
+-- Records added, removed and changed rows.
 insert into changes (kind, symbol, id, date, position, at, gone)
 select distinct on (symbol, id) '{table}', symbol, id, date, $3::bigint, clock_timestamp(), gone
 from (

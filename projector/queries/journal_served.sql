@@ -1,3 +1,3 @@
--- $1 generation. A served generation's pointer is held until the transaction ends, so that positions are in the order of
--- commits and no other generation is served meanwhile.
+-- $1 generation. Locks the pointer to the served generation until the end of the transaction. Positions are then in
+-- commit order.
 select generation from active where generation = $1 for update

@@ -1,3 +1,3 @@
--- What was looked at before is not what would be promoted after the change.
+-- A policy change invalidates earlier reviews.
 with unseen as (delete from reviews)
 update generations set held_policy = null where held_policy is not null

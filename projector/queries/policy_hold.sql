@@ -1,4 +1,4 @@
--- What follows the live policy goes on with it as it is before the change. One that is being built is the next generation: it
--- follows the change, and derives again what it derived before.
+-- Stores the previous policy in every generation that follows the live one. A building generation is excluded: it
+-- follows the change and derives again.
 update generations set held_policy = $1
 where policy is null and held_policy is null and state = 'tailing'

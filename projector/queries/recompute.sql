@@ -1,3 +1,3 @@
--- The empty symbol asks the projector to look again although the log is quiet.
+-- The empty symbol wakes the projector while the log is idle.
 insert into dirty (generation, symbols, reference)
 select id, array[''], true from generations where state in ('building', 'tailing')

@@ -1,4 +1,4 @@
--- Ids that more than one symbol has had.
+-- Ids with more than one symbol.
 select digest, array_agg(symbol) as symbols
 from record_ids
 where digest = any ($1)

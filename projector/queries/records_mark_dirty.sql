@@ -1,4 +1,4 @@
--- $1 fact set, $2 symbols, $3 of each whether its security record changed.
+-- $1 fact set, $2 symbols, $3 for each symbol: true if its security record changed.
 insert into dirty (generation, symbols, reference)
 select g.id, array_agg(distinct c.symbol), c.reference
 from generations g

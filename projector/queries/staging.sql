@@ -1,4 +1,4 @@
--- Staging tables of one connection; emptied by every commit.
+-- Staging tables of one connection; every commit empties them.
 create temp table if not exists staged_frames (like frames) on commit delete rows;
 create temp table if not exists staged_rejects (like rejects) on commit delete rows;
 create temp table if not exists staged_dead_letters (like dead_letters including defaults) on commit delete rows;

@@ -1,2 +1,2 @@
--- The transaction that derived last is the one that wrote the row.
+-- The row was written by the transaction of the last derivation.
 select as_of, policy, xmin::text::bigint as writer from version

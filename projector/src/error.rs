@@ -1,4 +1,4 @@
-//! Why the projector stops or tries again: every error of this crate, so that no module needs another for its error.
+//! Errors of the projector. They are in one file, so that no module depends on another one for its error.
 
 use event_log::frame::FrameError;
 use event_log::sequence::SequenceError;
@@ -13,11 +13,11 @@ use store::facts::FactsError;
 use tokio::task::JoinError;
 use tokio_postgres::error::SqlState;
 
-/// Why the projector ended.
+/// Reason the daemon stopped.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Needs a person; starting again would fail the same way.
+    /// Permanent: an operator must act before the next start.
     #[error("halted: {0}")]
     Halt(String),
     #[error(transparent)]
@@ -32,59 +32,59 @@ pub enum RunError {
     Apply(#[from] ApplyError),
     #[error(transparent)]
     Derive(#[from] DeriveError),
-    #[error("the position of the facts is damaged: {0}")]
+    #[error("cannot read the checkpoint of the facts: {0}")]
     Sequence(#[from] SequenceError),
-    #[error("the figures cannot be kept: {0}")]
+    #[error("cannot register the metrics: {0}")]
     Metrics(#[from] prometheus::Error),
 }
 
-/// The epoch was raised by another instance.
+/// Another instance raised the epoch.
 #[derive(Debug, thiserror::Error)]
-#[error("another projector took over fact set {fact_set}; this one no longer writes")]
+#[error("lease on fact set {fact_set} lost: another projector acquired it")]
 pub struct LeaseLost {
-    /// The facts that the other one writes now.
+    /// Fact set that the other instance writes.
     pub fact_set: String,
 }
 
-/// Why the log cannot be read on.
+/// Reason the log cannot be read.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ConsumeError {
-    #[error("the log cannot be read: {0}")]
+    #[error("cannot read the log: {0}")]
     Consumer(#[source] async_nats::Error),
     #[error(
-        "the log jumps from sequence {after} to {found}: messages are missing; nothing was skipped. Restore the stream (ingest verify says what is missing), then start again"
+        "cannot continue: the log has no messages between {after} and {found}; restore them (ingest verify lists what is missing), then start again"
     )]
     Gap { after: u64, found: u64 },
     #[error(
-        "message {0} of the log cannot be read: the server has lost it, or its file is damaged; nothing was skipped. Stop the server and bring the log back from its second copy (ingest import)"
+        "cannot read message {0} of the log: the server lost it, or its file is damaged; stop the server and restore the log from its second copy (ingest import)"
     )]
     Unreadable(u64),
     #[error(
         "cannot read message {next} of the log: the server has it and did not deliver it for {seconds} s; a new consumer is created"
     )]
     Stalled { next: u64, seconds: u64 },
-    #[error("the log's delivery ended")]
+    #[error("cannot read the log: the delivery ended")]
     Ended,
     #[error(transparent)]
     Sequence(#[from] SequenceError),
 }
 
-/// Why a batch could not be applied.
+/// Reason a batch could not be applied.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    #[error("message {sequence}: {source}. The projector stops here rather than skip it")]
+    #[error("cannot apply message {sequence}: {source}; upgrade this program")]
     NewerVersion { sequence: u64, source: FrameError },
-    #[error("a row of {symbol} cannot be stored: {reason}")]
+    #[error("cannot store a row of {symbol}: {reason}")]
     Unstorable { symbol: String, code: &'static str, reason: &'static str },
-    #[error("a record cannot be written as JSON: {0}")]
+    #[error("cannot encode a record as JSON: {0}")]
     Record(FrameError),
-    #[error("records of {symbol} cannot be packed: {source}")]
+    #[error("cannot pack the records of {symbol}: {source}")]
     Packed { symbol: String, source: PackedRecordsError },
-    #[error("prices of {symbol}: {source}")]
+    #[error("cannot merge the prices of {symbol}: {source}")]
     Bars { symbol: String, source: BarsError },
-    #[error("merging ended unexpectedly: {0}")]
+    #[error("cannot merge prices: {0}")]
     Ended(#[source] JoinError),
     #[error(transparent)]
     Facts(#[from] FactsError),
@@ -92,7 +92,7 @@ pub enum ApplyError {
     Db(#[from] DbError),
 }
 
-/// Why read tables could not be derived.
+/// Reason read tables could not be derived.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum DeriveError {
@@ -100,23 +100,23 @@ pub enum DeriveError {
     Db(#[from] DbError),
     #[error(transparent)]
     Facts(#[from] FactsError),
-    #[error("deriving {symbol} failed: {message}")]
+    #[error("cannot derive {symbol}: {message}")]
     Measure { symbol: Symbol, message: String },
-    #[error("the prices of {symbol} in {year} changed while it was derived")]
+    #[error("cannot write {symbol}: its prices of {year} changed during the derivation")]
     Moved { symbol: Symbol, year: i32 },
-    #[error("deriving ended unexpectedly: {0}")]
+    #[error("cannot derive: {0}")]
     Ended(#[source] JoinError),
-    #[error("the benchmark {0:?} is not a ticker symbol")]
+    #[error("cannot use the benchmark {0:?}: it is not a ticker symbol")]
     Benchmark(String),
-    #[error("the generation's rules are not this program's: {0}")]
+    #[error("cannot use the generation's rules: {0}")]
     Rules(#[from] RuleError),
-    #[error("the read tables have rows of {0:?}, which is not a ticker symbol")]
+    #[error("cannot read the read tables: {0:?} is not a ticker symbol")]
     Symbol(String),
-    #[error("a derived value cannot be packed: {0}")]
+    #[error("cannot pack a derived value: {0}")]
     Bars(#[from] BarsError),
-    #[error("a derived value cannot be written: {0}")]
+    #[error("cannot encode a derived value: {0}")]
     Encode(#[from] EncodeError),
-    #[error("a derived value cannot be written as JSON: {0}")]
+    #[error("cannot encode a derived value as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
@@ -132,7 +132,7 @@ macro_rules! from_statement {
 from_statement!(RunError, ApplyError, DeriveError);
 
 impl RunError {
-    /// The reason, when no retry can help.
+    /// Error text if the error is permanent; `None` if a retry may help.
     pub fn halt_reason(&self) -> Option<String> {
         let permanent = matches!(
             self,
@@ -160,7 +160,7 @@ impl RunError {
 }
 
 impl ApplyError {
-    /// The stable code of a refusal that will be the same next time; anything else is worth a retry.
+    /// Stable code of a dead letter if the refusal is permanent; `None` if a retry may help.
     pub fn dead_letter_code(&self) -> Option<String> {
         let code = match self {
             Self::Db(DbError::Statement(error)) => return data_error_code(error),
@@ -173,9 +173,9 @@ impl ApplyError {
     }
 }
 
-/// The code when Postgres refused what a statement said, in contrast to being unable to answer.
+/// Code if Postgres refused the data; `None` if it failed for another reason.
 fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {
-    // Errors without a server's answer come from encoding a parameter, or from a broken connection.
+    // Errors without an SQL state come from encoding a parameter or from a broken connection.
     let Some(code) = error.code() else {
         return (!error.is_closed()).then(|| "not_storable".to_owned());
     };

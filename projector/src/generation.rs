@@ -1,4 +1,4 @@
-//! Generations: sets of read tables beside each other, one of which is served.
+//! Generation: one complete set of read tables, in its own schema. One generation is served.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ const TAILING: &str = include_str!("../queries/generations_tailing.sql");
 const POLICY: &str = include_str!("../queries/generation_policy.sql");
 const AS_OF: &str = include_str!("../queries/as_of.sql");
 
-/// A generation and what it is derived with.
+/// Generation and the inputs of its derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generation {
-    /// Number that the schema of its read tables is named after.
+    /// Number of the generation; part of its schema's name.
     pub id: i32,
     /// Schema of the facts it is derived from.
     pub fact_set: String,
@@ -29,9 +29,9 @@ pub struct Generation {
     pub benchmark: Symbol,
     /// Market date it is frozen at; `None` follows the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Source policy of its own; `None` follows the live one, or the one before a change that waits.
+    /// Own source policy; `None` follows the live policy, or the policy before a pending change.
     pub policy: Option<SourcePolicy>,
-    /// The rules it is derived by.
+    /// Rules it is derived with.
     pub rules: Rules,
 }
 
@@ -51,7 +51,8 @@ impl Generation {
         })
     }
 
-    /// The generations that follow a fact set under this program's rules, but for those with a rule that it does not know.
+    /// Loads the generations that follow a fact set with this program's rules. Those with an unknown rule
+    /// parameter are skipped.
     pub async fn load_tailing(
         transaction: &Transaction<'_>,
         fact_set: &str,
@@ -61,9 +62,9 @@ impl Generation {
         for row in &rows {
             match Self::from_row(row) {
                 Ok(generation) => tailing.push(generation),
-                // One generation that this program cannot derive must not stop the others.
+                // A generation that this program cannot derive must not block the others.
                 Err(DeriveError::Rules(error)) => {
-                    tracing::error!(generation = row.try_get::<_, i32>("id")?, %error, "this generation stands still");
+                    tracing::error!(generation = row.try_get::<_, i32>("id")?, %error, "generation skipped; its rules are unknown to this program");
                 }
                 Err(error) => return Err(error),
             }
@@ -71,13 +72,13 @@ impl Generation {
         Ok(tailing)
     }
 
-    /// Makes unqualified names mean this generation, then its facts, for the rest of the transaction.
+    /// Sets the search path of the transaction: this generation, its facts, control tables.
     pub async fn set_local_search_path(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
         transaction.execute("select set_config('search_path', $1, true)", &[&self.search_path()]).await?;
         Ok(())
     }
 
-    /// Makes unqualified names mean the same on a connection, until it enters another generation.
+    /// Sets the same search path for the whole connection.
     pub async fn set_session_search_path(&self, client: &Client) -> Result<(), DeriveError> {
         client.execute("select set_config('search_path', $1, false)", &[&self.search_path()]).await?;
         Ok(())
@@ -87,7 +88,8 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// The policy it is derived with: its own, else the one it goes on with while a change waits, else the live one.
+    /// Loads the policy of the derivation: the own one, else the one before a pending change, else the live
+    /// one.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,
@@ -100,7 +102,7 @@ impl Generation {
         })
     }
 
-    /// The market's date: its own, else the newest session of the log.
+    /// Loads the market date: the frozen one, else the newest session of the log.
     pub async fn load_market_date(
         &self,
         transaction: &Transaction<'_>,

@@ -1,8 +1,10 @@
-//! The projector: NATS → facts → read tables.
+//! Projector: applies the log to facts and derives read tables from them.
 //!
-//! Invariants: facts, read tables, dead letters and the position commit in one transaction; only the holder of the
-//! newest epoch writes; a message is applied, set aside as a dead letter, or stops the projector, never skipped;
-//! every derived number is a function of the set of events, so replaying the log gives identical tables.
+//! Invariants:
+//! - Facts, read tables, dead letters and the checkpoint commit in one transaction.
+//! - Only the holder of the newest epoch writes.
+//! - A message is applied, becomes a dead letter or stops the projector. It is never skipped.
+//! - Derived rows are a function of the set of events. Replaying the log yields identical tables.
 
 pub mod apply;
 pub mod backup;

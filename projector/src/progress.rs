@@ -1,37 +1,37 @@
-//! How far a long command is: a bar on a terminal, a plain line now and then anywhere else.
+//! Progress of a long command: a bar on a terminal, log lines otherwise.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Time between two plain lines.
+/// Interval between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A count that rises to a known total.
+/// Progress towards a known total.
 #[derive(Debug)]
 pub struct ProgressReport {
-    /// What is done, as a participle: `derived`.
+    /// Participle, for example `derived`.
     action: &'static str,
-    /// What is counted: `securities`.
+    /// Plural noun, for example `securities`.
     unit: &'static str,
     done: u64,
     total: u64,
     started: Instant,
     logged: Instant,
-    /// On a terminal.
+    /// Bar, if stderr is a terminal.
     bar: Option<ProgressBar>,
 }
 
 impl ProgressReport {
-    /// Nothing is done yet.
+    /// Starts at zero.
     pub fn new(action: &'static str, unit: &'static str, total: u64) -> Self {
         let now = Instant::now();
         let bar = std::io::stderr().is_terminal().then(|| new_bar(unit, total));
         Self { action, unit, done: 0, total, started: now, logged: now, bar }
     }
 
-    /// So many more are done.
+    /// Adds to the count.
     pub fn add(&mut self, count: u64) {
         self.done += count;
         match &self.bar {
@@ -44,7 +44,7 @@ impl ProgressReport {
         }
     }
 
-    /// Says what was done in all.
+    /// Ends the bar, or logs the total.
     pub fn finish(self) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),
@@ -63,7 +63,7 @@ fn new_bar(unit: &str, total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// `derived 400 of 1000 securities, 80/s, 8 s left`.
+/// Format: `derived 400 of 1000 securities, 80/s, 8 s left`.
 fn format_progress(action: &str, unit: &str, done: u64, total: u64, elapsed: Duration) -> String {
     let begun = format!("{action} {done} of {total} {unit}");
     let millis = elapsed.as_millis().max(1);

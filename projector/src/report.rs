@@ -1,4 +1,4 @@
-//! What the analyst's and operator's commands print: for people, or JSON with `--json`.
+//! Text and JSON output of the commands.
 
 use market::measure::rules::Parameter;
 use market::measure::{ExplainedDecision, ExplainedObservation, Explanation};
@@ -12,21 +12,21 @@ use crate::generations::promote::{GenerationSummary, Switchover};
 use crate::policy::{self, PolicyChange, RuleState};
 use crate::review::audit::{AuditFinding, AuditReport};
 
-/// Securities named in a sentence.
+/// Largest number of securities in one line.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Prints one JSON document.
+/// Prints a value as JSON.
 pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     outln!("{}", serde_json::to_string_pretty(value)?);
     Ok(())
 }
 
-/// Prints a sentence.
+/// Prints a line.
 pub fn print_line(text: &str) {
     outln!("{text}");
 }
 
-/// `projector list`.
+/// Prints `projector list`.
 pub fn print_generations(listed: &[GenerationSummary]) {
     outln!("generation  state     rules    facts      sequence  lag  as of       ");
     for one in listed {
@@ -56,7 +56,7 @@ pub fn print_generations(listed: &[GenerationSummary]) {
     }
 }
 
-/// `projector rules`.
+/// Prints `projector rules`.
 pub fn print_rules(parameters: &[Parameter]) {
     outln!("{:<34} {:<6} {:>11}  {:<27} meaning", "parameter", "rule", "default", "allowed");
     for one in parameters {
@@ -71,7 +71,7 @@ pub fn print_rules(parameters: &[Parameter]) {
     }
 }
 
-/// `projector audit`.
+/// Prints `projector audit`.
 pub fn print_audit(audit: &AuditReport) {
     outln!(
         "generation {} as of {} at sequence {}, rules {}, {} securities",
@@ -95,13 +95,13 @@ pub fn print_audit(audit: &AuditReport) {
     }
     if !nothing.is_empty() {
         outln!(
-            "\nnothing to look at: {}",
+            "\nno findings: {}",
             nothing.iter().map(|finding| finding.title).collect::<Vec<_>>().join("; ")
         );
     }
 }
 
-/// `projector promote` and `rollback`.
+/// Prints `projector promote` and `rollback`.
 pub fn print_switchover(switched: &Switchover) {
     outln!(
         "generation {} is served at sequence {}; before: {}",
@@ -111,7 +111,7 @@ pub fn print_switchover(switched: &Switchover) {
     );
 }
 
-/// `projector policy list`.
+/// Prints `projector policy list`.
 pub fn print_policy(listed: &[policy::ListedRule]) {
     if listed.is_empty() {
         outln!("no policy: the newest source wins");
@@ -120,8 +120,8 @@ pub fn print_policy(listed: &[policy::ListedRule]) {
         let day = |date: Option<chrono::NaiveDate>| date.map_or("…".to_owned(), |date| date.to_string());
         let standing = match standing {
             RuleState::Served => "",
-            RuleState::Waits => "  waits for the next generation",
-            RuleState::Ends => "  taken away with the next generation",
+            RuleState::Waits => "  followed by the next generation",
+            RuleState::Ends => "  removed with the next generation",
         };
         outln!(
             "{:<13} {:<20} {} to {}  rank {}{standing}",
@@ -134,27 +134,29 @@ pub fn print_policy(listed: &[policy::ListedRule]) {
     }
 }
 
-/// `projector policy set` and `remove`.
+/// Prints `projector policy set` and `remove`.
 pub fn print_policy_change(change: &PolicyChange) {
     let first: Vec<&str> = change.securities.iter().take(MAX_NAMED_SECURITIES).map(Symbol::as_str).collect();
     let more = if change.securities.len() > MAX_NAMED_SECURITIES { ", …" } else { "" };
     match (change.securities.len(), change.applied) {
-        (0, _) => tracing::warn!(
-            "no served figure changes: no security has such rows of several sources that differ"
-        ),
+        (0, _) => {
+            tracing::warn!("no published row changes: no security has differing rows from several sources")
+        }
         (count, true) => outln!("{count} securities change: {}{more}", first.join(", ")),
         (count, false) => outln!("{count} securities would change: {}{more}", first.join(", ")),
     }
     match (change.applied, change.dry_run) {
         (true, _) => outln!("the projector changes them with its next transaction"),
         (false, false) => {
-            outln!("it waits for the next generation: projector rebuild, diff, promote; or again with --now")
+            outln!(
+                "the next generation follows the change (projector rebuild, diff, promote); to apply it at once, use --now"
+            )
         }
         (false, true) => {}
     }
 }
 
-/// `projector dead-letters list` and `show`.
+/// Prints `projector dead-letters list` and `show`.
 pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool) {
     if letters.is_empty() {
         outln!("no dead letters");
@@ -177,7 +179,7 @@ pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool) {
     }
 }
 
-/// `projector explain`.
+/// Prints `projector explain`.
 pub fn print_explanation(explanation: &Explanation) {
     outln!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
     for metric in &explanation.metrics {
@@ -186,7 +188,7 @@ pub fn print_explanation(explanation: &Explanation) {
         outln!("  {}", metric.rounding);
         metric.observations.iter().for_each(print_observation);
     }
-    // Held rows have lines of their own.
+    // Quarantined rows are listed separately.
     let is_held = |row: &&ExplainedObservation| row.outcome.parse::<HoldReason>().is_ok();
     let unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
     if !unused.is_empty() {
@@ -194,7 +196,7 @@ pub fn print_explanation(explanation: &Explanation) {
         unused.into_iter().for_each(print_observation);
     }
     if !explanation.quarantined.is_empty() {
-        outln!("\nheld:");
+        outln!("\nquarantined:");
         explanation.quarantined.iter().for_each(print_quarantined);
     }
     if !explanation.decisions.is_empty() {
@@ -206,7 +208,7 @@ pub fn print_explanation(explanation: &Explanation) {
     }
 }
 
-/// A row that is held back.
+/// Prints one quarantined row.
 pub(crate) fn print_quarantined(row: &Quarantined) {
     let date = row.date.map(|date| date.to_string()).unwrap_or_default();
     let id = row.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
@@ -224,9 +226,9 @@ pub(crate) fn print_quarantined(row: &Quarantined) {
 fn print_decision(told: &ExplainedDecision) {
     let date = told.date.map(|date| date.to_string()).unwrap_or_default();
     let id = told.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
-    let revoked = if told.revoked { ", taken back" } else { "" };
+    let revoked = if told.revoked { ", revoked" } else { "" };
     outln!(
-        "    {} {} {date} {} from {}{id}, held as {}{revoked}: {}",
+        "    {} {} {date} {} from {}{id}, quarantined as {}{revoked}: {}",
         told.verdict,
         told.kind,
         told.value,

@@ -1,5 +1,5 @@
-//! The projector's settings; `--help` is their reference. Every command has the database's; the others belong to the
-//! commands that need them.
+//! Settings of the projector, documented by `--help`. Every command has the database settings; some commands
+//! have more.
 
 use std::time::Duration;
 
@@ -10,29 +10,29 @@ use tokio_postgres::Config;
 
 use crate::facts::fact_cache::FactCache;
 
-/// The fact set that the live generations are derived from.
+/// Fact set of the live generations.
 pub const LIVE_FACTS: &str = "facts";
 
-/// How long a command that does not follow the log may be silent within a transaction.
+/// Longest idle time within a transaction of a short command.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// The same for a rebuild, whose transactions are silent while it derives a chunk; one that is stopped as it ends keeps the
-/// projector waiting so long.
+/// Longest idle time within a transaction of a rebuild, which runs no statements while it derives a chunk. A
+/// stopped rebuild blocks the projector for up to this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where the projector's database is.
+/// Connection settings of the database.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseArgs {
-    /// Postgres of the owner, from whose address the role's is made when it has none of its own.
+    /// Connection of the owner. The role's connection is derived from it by default.
     #[command(flatten)]
     pub owner: DatabaseSettings,
-    /// Postgres of the projector's role; default: DATABASE_URL with user dds_projector
+    /// Postgres connection of the projector's role; default: DATABASE_URL with user dds_projector
     #[arg(long, env = "PROJECTOR_DATABASE_URL", hide_env_values = true, global = true)]
     pub projector_database_url: Option<String>,
 }
 
 impl DatabaseArgs {
-    /// Connection settings of the projector's role; unqualified names are a fact set's tables and bookkeeping.
+    /// Connection settings of the projector's role. The search path is the fact set and the control tables.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, IDLE_TIMEOUT)
     }
@@ -45,7 +45,7 @@ impl DatabaseArgs {
             db::PROJECTOR_ROLE,
             "PROJECTOR_DATABASE_URL",
         )?;
-        // A stopped process must not keep its row locks: the server ends its transaction, a stand-by goes on.
+        // A stopped process must not keep row locks: the server ends its transaction, and a standby continues.
         let idle = idle.as_millis();
         config.options(format!(
             "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle} -c work_mem=64MB"
@@ -54,27 +54,28 @@ impl DatabaseArgs {
     }
 }
 
-/// How the log is applied.
+/// Settings for applying the log.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyArgs {
-    /// Where the log is.
+    /// Connection to the log.
     #[command(flatten)]
     pub stream: StreamSettings,
-    /// Seconds after which a silent projector may be replaced by a stand-by
+    /// Lease in seconds; a standby may replace a projector that is silent for this time
     #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub lease_seconds: u64,
-    /// Bytes of log messages, unpacked, applied in one transaction at most
+    /// Bytes of log messages per transaction, decompressed
     #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 12 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
-    /// Bytes of each fact set's facts held in memory between batches, about; none are added while the process has nearly as many (and more than 128 MiB). What does not fit is read from Postgres every day
+    /// Cache of facts per fact set, in bytes. The cache stops growing while the process uses almost this much
+    /// (and more than 128 MiB). Facts that do not fit are read from Postgres every day
     #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024)]
     pub memory: usize,
 }
 
-/// What a new generation is measured against.
+/// Benchmark of a new generation.
 #[derive(Debug, Clone, Args)]
 pub struct BenchmarkArgs {
-    /// Security whose month-end returns beta is measured against
+    /// Security whose month-end returns are the benchmark of beta
     #[arg(
         long = "benchmark",
         id = "benchmark",
@@ -85,42 +86,42 @@ pub struct BenchmarkArgs {
     pub symbol: String,
 }
 
-/// Everything that applying the log takes.
+/// Settings of commands that apply the log.
 #[derive(Debug, Clone)]
 pub struct ProjectorSettings {
-    /// Where facts and read tables are.
+    /// Database of facts and read tables.
     pub database: DatabaseArgs,
-    /// Where the log is.
+    /// Connection to the log.
     pub stream: StreamSettings,
-    /// Bytes of log messages, unpacked, applied in one transaction at most.
+    /// Bytes of log messages per transaction, decompressed.
     pub batch_bytes: u64,
     lease_seconds: u64,
     memory: usize,
 }
 
 impl ProjectorSettings {
-    /// Applies the log of these settings to this database.
+    /// Combines the settings of database and log.
     pub fn new(database: DatabaseArgs, applying: ApplyArgs) -> Self {
         let ApplyArgs { stream, lease_seconds, batch_bytes, memory } = applying;
         Self { database, stream, batch_bytes, lease_seconds, memory }
     }
 
-    /// As [`DatabaseArgs::projector_config`]; a transaction may be silent as long as a lease lasts.
+    /// Like [`DatabaseArgs::projector_config`], with the lease as the longest idle time in a transaction.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, self.lease())
     }
 
-    /// As [`DatabaseArgs::projector_config`]; a transaction may be silent as long as a chunk takes to derive.
+    /// Like [`DatabaseArgs::projector_config`], with a longer idle time in a transaction, for deriving a chunk.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }
 
-    /// Facts that may stay in memory.
+    /// Creates an empty cache of facts with the configured budget.
     pub fn fact_cache(&self) -> FactCache {
         FactCache::with_budget(self.memory)
     }
 
-    /// How long a lease lasts without renewal.
+    /// Duration of a lease without renewal.
     pub fn lease(&self) -> Duration {
         Duration::from_secs(self.lease_seconds)
     }

@@ -117,10 +117,10 @@ async fn an_audit_names_what_to_look_at() -> Result<()> {
     let page = app.projector(&["audit"]).await?;
     assert_eq!(page.code, 4);
     for line in [
-        "     1  rows held back from the figures: dividend amount_outlier",
+        "     1  quarantined rows: dividend amount_outlier",
         "        LAPSED     active on 2024-05-14, lapsed now",
         "        GAPPY      3 sessions from 2024-02-06 to 2024-02-08",
-        "nothing to look at: messages or rows that could not be applied",
+        "no findings: messages or rows that could not be applied",
     ] {
         assert!(page.stdout.lines().any(|told| told == line), "{line} in {}", page.stdout);
     }

@@ -334,7 +334,7 @@ async fn explain_names_what_a_figure_rests_on() -> Result<()> {
     assert!(text.contains("dps_ttm = 2") && text.contains("id d4"), "{text}");
     let unknown = app.projector(&["explain", "PAYS", "nonsense"]).await?;
     assert!(
-        unknown.code == 1 && unknown.stderr.contains("there is no metric nonsense"),
+        unknown.code == 1 && unknown.stderr.contains("metric nonsense does not exist"),
         "{}",
         unknown.stderr
     );

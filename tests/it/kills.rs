@@ -214,7 +214,7 @@ async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_a
     eventually(PATIENCE, async || {
         let now: i64 = app.sql_value("select checkpoint from control.fact_sets where name = 'facts'").await?;
         assert_eq!(now, applied, "the checkpoint moved without anything new in the log");
-        ensure!(old.log().contains("this one no longer writes"), "{}", old.log_tail(5));
+        ensure!(old.log().contains("lease on fact set facts lost"), "{}", old.log_tail(5));
         Ok(())
     })
     .await?;

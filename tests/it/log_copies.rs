@@ -174,12 +174,12 @@ async fn a_log_made_again_halts_the_projector_with_what_to_do() -> Result<()> {
     let halted = app.projector(&["run", "--until-caught-up"]).await?;
     assert_eq!(halted.code, 2, "{}", halted.stderr);
     assert!(
-        halted.stderr.contains("deleted and made again") && halted.stderr.contains("ingest import"),
+        halted.stderr.contains("deleted and created again") && halted.stderr.contains("ingest import"),
         "{}",
         halted.stderr
     );
     let status = app.projector(&["status", "--json"]).await?;
-    assert!(status.stdout.contains("made again"), "{}", status.stdout);
+    assert!(status.stdout.contains("created again"), "{}", status.stdout);
     Ok(())
 }
 

@@ -207,10 +207,10 @@ async fn a_change_that_touches_nothing_warns_and_an_unknown_source_is_refused() 
     assert!(none.code == 1 && none.stderr.contains("no rows of kind dividend"), "{}", none.stderr);
     // The source that wins already.
     let same = app.projector(&["policy", "set", "price", "left", "--rank", "1"]).await?.success()?;
-    assert!(same.stderr.contains("no served figure changes"), "{}", same.stderr);
+    assert!(same.stderr.contains("no published row changes"), "{}", same.stderr);
     app.projector(&["policy", "set", "dividend", "later", "--rank", "1", "--unknown-ok"]).await?.success()?;
     let absent = app.projector(&["policy", "remove", "price", "right"]).await?;
-    assert!(absent.code == 1 && absent.stderr.contains("no such line"), "{}", absent.stderr);
+    assert!(absent.code == 1 && absent.stderr.contains("not in the policy"), "{}", absent.stderr);
     Ok(())
 }
 
@@ -225,7 +225,7 @@ async fn a_generation_with_a_policy_of_its_own_refuses_a_change_now() -> Result<
     assert!(unseen.code == 1 && unseen.stderr.contains("projector diff 1 2"), "{}", unseen.stderr);
     answer(&app, &["promote", "2", "--accept-diff"]).await?;
     let refused = app.projector(&["policy", "set", "price", "left", "--rank", "1", "--now"]).await?;
-    assert!(refused.code == 1 && refused.stderr.contains("a policy of its own"), "{}", refused.stderr);
+    assert!(refused.code == 1 && refused.stderr.contains("it has its own policy"), "{}", refused.stderr);
     let ranks = "select rank from control.source_policy";
     assert_eq!(app.sql_value::<i32>(ranks).await?, 3);
     // What is listed as served is what the served tables were derived with.

@@ -79,7 +79,7 @@ async fn a_released_row_counts_until_it_is_revoked_or_corrected() -> Result<()> 
         (&json!(note), &json!(false))
     );
     let text = app.projector(&["explain", "HELD", "dps_ttm"]).await?.success()?.stdout;
-    assert!(text.contains(note) && text.contains("held:") && !text.contains('{'), "{text}");
+    assert!(text.contains(note) && text.contains("quarantined:") && !text.contains('{'), "{text}");
 
     answer(&app, &["quarantine", "release", "HELD", "--note", "it did trade there"]).await?;
     app.catch_up().await?;
@@ -112,7 +112,7 @@ async fn a_confirmed_row_stays_held_when_its_neighbours_change() -> Result<()> {
     let listed = answer(&app, &["quarantine", "list", "--symbol", "HELD"]).await?;
     assert_eq!(listed[0]["message"], "a person confirmed amount_outlier: pence, not pounds");
     let audit = app.projector(&["audit"]).await?;
-    assert!(!audit.stdout.contains("rows held back from the figures: "), "{}", audit.stdout);
+    assert!(!audit.stdout.contains("quarantined rows: "), "{}", audit.stdout);
     // A second amount of that size would bear the first out, and another close there the bar.
     load(&app, "borne-out", &[
         json!({ "kind": "dividend", "symbol": "HELD", "id": "next", "ex_date": "2024-12-30", "amount": "5", "frequency": "quarterly" }),

@@ -171,7 +171,7 @@ async fn a_rule_of_another_program_is_left_by_a_promotion() -> Result<()> {
     };
     assert_eq!(late(1).await?, 0, "it stands still");
     let built = app.projector(&["rebuild"]).await?.success()?;
-    assert!(built.stderr.contains("not this program's"), "{}", built.stderr);
+    assert!(built.stderr.contains("unknown to this program"), "{}", built.stderr);
     answer(&app, &["promote", "2", "--accept-diff"]).await?;
     assert_eq!(late(2).await?, 1);
     Ok(())

@@ -1,4 +1,4 @@
--- $1 the first year. The packed days of each active security's bars.
+-- $1 first year. Packed days of each active security's bars.
 select p.symbol, coalesce(s.exchange, '') as exchange, p.days
 from prices p join stocks s using (symbol)
 where s.is_active and p.year >= $1

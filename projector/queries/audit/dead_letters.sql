@@ -1,4 +1,4 @@
--- Ten held messages or rows of each code, newest first.
+-- Ten messages or rows of each code, newest first.
 select topic, symbol, seen, total
 from (
   select code as topic, sequence || '/' || item as symbol, concat_ws(' ', source, file, 'line ' || line, reason) as seen,

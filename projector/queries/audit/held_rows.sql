@@ -1,4 +1,4 @@
--- Ten held rows of each reason, newest first; what a person has confirmed needs no other look.
+-- Ten quarantined rows of each reason, newest first, without the confirmed ones.
 select topic, symbol, seen, total
 from (
   select kind || ' ' || reason as topic, symbol,

@@ -1,6 +1,8 @@
--- $1 a month ago, $2 days of silence after which every payer has lapsed, $3 the same of one that pays once a year, $4 of an
--- irregular one. Securities whose payer status may have changed since: more than have, told from ex-dates alone. The rhythm
--- may have been taken for a slower one a month ago, hence the slack.
+-- $1 date one month ago; days without a dividend until a lapse: $2 for any payer, $3 for a yearly one, $4 for an
+-- irregular one.
+-- Securities whose status may have changed since, by ex-dates alone: a superset. Some slack is added, because the
+-- frequency
+-- may have been estimated lower a month ago.
 select i.identity, m.dividend_status
 from metrics m
 join stocks s using (symbol)

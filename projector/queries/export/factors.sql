@@ -1,4 +1,4 @@
--- A dividend's factor is a quotient with all the digits that it is computed with.
+-- A factor is a quotient with all computed digits.
 select symbol, ex_date, split_from, split_to, dividend_factor::numeric(38, 28) as dividend_factor, dividend, value
 from factors
 order by symbol, ex_date

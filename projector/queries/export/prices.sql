@@ -1,4 +1,4 @@
--- The years of which this reader ($2 of $1) writes the files.
+-- Years of reader $2 of $1.
 select year, symbol, days, close, range, volume, extra
 from prices
 where year % $1 = $2

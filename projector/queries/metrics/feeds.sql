@@ -1,4 +1,4 @@
--- What every feed brought of every kind, and how new it is; rows of no kind were refused.
+-- Row count and age of every feed and kind, including rejects.
 with brought as (
   select source, kind, sum(rows)::bigint as rows from frames where kind <> 'run' group by source, kind
 ), loaded as (

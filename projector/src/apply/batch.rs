@@ -1,7 +1,7 @@
-//! One batch of the log in one transaction: facts, dead letters, dirty symbols, and the position.
+//! Application of one log batch in one transaction: facts, dead letters, dirty symbols and the checkpoint.
 //!
-//! A frame that Postgres refuses is bisected under savepoints, rows after frames, until the row that cannot be
-//! applied stands alone; it becomes a dead letter and its neighbours go on.
+//! Savepoints isolate a frame that Postgres refuses. The frame is bisected, then its rows, until one row is
+//! left. That row becomes a dead letter; all other rows are applied.
 
 use std::collections::HashSet;
 
@@ -20,18 +20,19 @@ use crate::facts::fact_cache::FactCache;
 use crate::facts::prices::apply_prices;
 use crate::facts::records::apply_records;
 
-/// A message's frame and where it stands in the log.
 #[derive(Debug, Clone)]
 struct SequencedBatch {
     sequence: Sequence,
     subject: String,
-    /// First item's number within the message, from 1; kept while a frame is bisected.
+    /// Number of the first item within the message, counted from 1. Bisection keeps it.
     first_item: usize,
     frame: Frame,
 }
 
-/// Applies the messages' facts, which those in memory follow. The caller owns the transaction and commits it with the
-/// checkpoint; when it does not, what is in memory is no longer true.
+/// Applies the facts of some messages and updates the cache.
+///
+/// The caller commits the transaction together with the checkpoint. If it rolls back, the cache is stale and
+/// must be discarded.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -48,8 +49,7 @@ pub async fn apply_messages(
     Ok(())
 }
 
-/// Applies a message again, whole, for the sake of its dead letters, and gives those that still stand. Facts are a set,
-/// so what was applied the first time stays as it is.
+/// Applies one message again and returns the dead letters that remain. Applying a fact twice changes nothing.
 pub async fn reapply_message(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -64,7 +64,7 @@ pub async fn reapply_message(
     Ok(letters)
 }
 
-/// Applies frames, bisecting what is refused down to the rows that cannot be applied.
+/// Applies frames. Refused frames are bisected down to the rows that cannot be applied.
 async fn apply_frames(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -84,7 +84,7 @@ async fn apply_frames(
     Ok(letters)
 }
 
-/// Applies a group under a savepoint; a deterministic refusal is undone and returned.
+/// Applies a group under a savepoint. A permanent refusal is rolled back and returned with its code.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -123,12 +123,12 @@ async fn apply_group(
     let records = apply_records(savepoint, fact_set, &frames).await?;
     let years = apply_prices(savepoint, fact_set, &frames, cache).await?;
     insert_run_records(savepoint, &pairs).await?;
-    // The next group of this transaction stages its own rows.
+    // The next group of this transaction stages its own rejects.
     savepoint.batch_execute("truncate staged_rejects").await?;
     Ok((records, years))
 }
 
-/// Decodes on all cores; damage becomes a dead letter, what a newer program wrote stops.
+/// Decodes messages in parallel. A damaged message becomes a dead letter; one from a newer version is an error.
 fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
     let decoded: Vec<(&LogMessage, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
@@ -183,7 +183,7 @@ fn undecodable_letter(message: &LogMessage, error: &FrameError) -> DeadLetter {
     }
 }
 
-/// Drops frames that were applied before, in an earlier batch or earlier in this one.
+/// Drops frames that an earlier batch, or an earlier message of this batch, applied.
 async fn drop_applied(
     transaction: &Transaction<'_>,
     frames: Vec<SequencedBatch>,
@@ -243,7 +243,7 @@ fn item_number(item: usize) -> Result<i32, ApplyError> {
     i32::try_from(item).map_err(|_| ApplyError::Unstorable {
         symbol: "a frame".to_owned(),
         code: "too_large",
-        reason: "it has more rows than can be counted",
+        reason: "it has more than 2147483647 rows",
     })
 }
 

@@ -1,4 +1,4 @@
-//! Reading the log: one ordered consumer from the checkpoint on, in batches, with nothing skipped.
+//! Log reader: one ordered JetStream consumer that reads batches from the checkpoint on and skips no message.
 
 use std::time::{Duration, Instant};
 
@@ -12,23 +12,23 @@ use crate::apply::in_flight_loads::InFlightLoads;
 use crate::apply::message::LogMessage;
 use crate::error::ConsumeError;
 
-/// Messages in one batch at most.
+/// Largest number of messages in a batch.
 const MAX_MESSAGES: usize = 2_000;
-/// How long a batch waits for a further message, which the server has or a load is about to send.
+/// Wait for one more message before a batch is closed.
 const LINGER: Duration = Duration::from_millis(250);
-/// How long nothing has to be delivered before the server is asked for the next message.
+/// Time without a delivery after which the server is asked for the next message.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// How long the server may have a message without delivering it before a new consumer is created.
+/// Time a readable message may stay undelivered before the consumer is created again.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Consecutive messages, and how many more the log holds.
+/// Consecutive messages of the log.
 #[derive(Debug, Default)]
 pub struct MessageBatch {
-    /// In the order of the log, without a gap.
+    /// Messages in log order, without a gap.
     pub messages: Vec<LogMessage>,
-    /// Messages of the log after the last of these.
+    /// Number of log messages after the last one of this batch.
     pub pending: u64,
-    /// Whether a load is under way whose further messages will follow at once.
+    /// `true` while a load is in progress and more of its messages are expected.
     pub unfinished: bool,
 }
 
@@ -38,17 +38,17 @@ impl MessageBatch {
         self.messages.last().map(LogMessage::id)
     }
 
-    /// Bytes of the messages, unpacked.
+    /// Size of the messages in bytes, decompressed.
     pub fn bytes(&self) -> usize {
         self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
     }
 
-    /// Whether tables derived now are derived from everything that is about to be known.
+    /// `true` if no further message is expected, so deriving read tables now is not wasted.
     pub fn is_last(&self) -> bool {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Without the messages after `end`, which nothing follows.
+    /// Drops the messages after `end`. The batch then counts as the last one.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -59,7 +59,7 @@ impl MessageBatch {
     }
 }
 
-/// An open reading position.
+/// Reader of the log at a position.
 pub struct LogReader {
     messages: pull::Ordered,
     after: Sequence,
@@ -67,24 +67,23 @@ pub struct LogReader {
     buffered: MessageBatch,
     bytes: usize,
     loads: InFlightLoads,
-    /// When something was delivered, or the delivery was last checked.
+    /// Time of the last delivery or of the last check of the delivery.
     last_progress: Instant,
     delivery: DeliveryState,
 }
 
-/// State of the consumer's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeliveryState {
-    /// Nothing was delivered yet, although the log has a next message.
+    /// The log has a next message, and no message was delivered yet.
     Pending,
-    /// The last message was delivered, or the reader is at the log's end.
+    /// The last message was delivered, or the reader is at the end of the log.
     Current,
-    /// The log has a next message that the server does not deliver.
+    /// The server does not deliver the next message of the log.
     Stalled { since: Instant },
 }
 
 impl DeliveryState {
-    /// The state after a check that found the next message in the log, undelivered; an error beyond the limit.
+    /// State after a check that found the next message undelivered. Returns an error from [`STALL_TIMEOUT`] on.
     fn after_stalled_check(self, next: u64, now: Instant) -> Result<Self, ConsumeError> {
         let since = if let Self::Stalled { since } = self { since } else { now };
         let stalled_for = now.duration_since(since);
@@ -96,7 +95,7 @@ impl DeliveryState {
 }
 
 impl LogReader {
-    /// Reads from the message after `after`.
+    /// Opens a reader at the message after `after`.
     pub async fn open(stream: &Stream, after: Sequence, batch_bytes: u64) -> Result<Self, ConsumeError> {
         let config = pull::OrderedConfig {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after.number() + 1 },
@@ -113,10 +112,11 @@ impl LogReader {
         Ok(Self { messages, after, batch_bytes, buffered, bytes: 0, loads, last_progress, delivery })
     }
 
-    /// Waits for the next batch: what is there, up to the size limit, and the rest of a load that is under way.
+    /// Waits for the next batch: the available messages up to the size limit, and the rest of a load in
+    /// progress.
     ///
-    /// After a batch that was cut out of a load, the next one is empty when nothing more comes of it. Safe to cancel:
-    /// what was read stays held.
+    /// After a batch that ended within a load, the next batch may be empty. Cancel safe: read messages stay
+    /// buffered.
     pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         while !self.is_batch_full() {
             if self.buffered.messages.is_empty() && !self.buffered.unfinished {
@@ -135,7 +135,7 @@ impl LogReader {
         Ok(MessageBatch { unfinished, ..batch })
     }
 
-    /// Holds what comes, up to the size limit, for the next batch. Never ends but by an error; safe to cancel.
+    /// Buffers messages for the next batch up to the size limit. Returns only on an error; cancel safe.
     pub async fn read_ahead(&mut self) -> ConsumeError {
         while self.has_room() {
             if let Err(error) = self.buffer_next().await {
@@ -145,23 +145,25 @@ impl LogReader {
         std::future::pending().await
     }
 
-    /// Whether the server delivers the log: the last message arrived, or there is none to deliver.
+    /// `true` if the last message was delivered or the log has no further message.
     pub fn is_delivering(&self) -> bool {
         self.delivery == DeliveryState::Current
     }
 
-    /// Number of the next message.
+    /// Sequence of the next message.
     pub fn next_number(&self) -> u64 {
         self.after.number() + 1
     }
 
-    /// Restarts the time limit of delivery, while nothing is read on purpose.
+    /// Restarts the stall timeout. Called while the projector is paused and reads nothing.
     pub fn reset_stall_timeout(&mut self) {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
 
-    /// Fails when the next message is damaged: the server stops before it and says nothing. Fails also when the message is
-    /// readable and the server does not deliver it for [`STALL_TIMEOUT`], as with a damaged replica.
+    /// Checks that the server still delivers.
+    ///
+    /// Fails if the next message is damaged, because the server then stops silently. Fails also if a readable
+    /// message stays undelivered for [`STALL_TIMEOUT`], as with a damaged replica.
     pub async fn check_delivery(&mut self, stream: &Stream) -> Result<(), ConsumeError> {
         if self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());

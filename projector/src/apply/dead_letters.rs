@@ -1,4 +1,5 @@
-//! Messages and rows that could not be applied: kept with reason and provenance, in the batch's own transaction.
+//! Dead letters: messages and rows that could not be applied, stored with reason and provenance. They commit
+//! with their batch.
 
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
@@ -6,28 +7,28 @@ use store::copy_row;
 use store::db::DbError;
 use tokio_postgres::Transaction;
 
-/// One row or message set aside. `item` 0 is the whole message, n is its n-th row.
+/// One row or message that could not be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Of the message in the log.
+    /// Sequence of the message.
     pub sequence: Sequence,
-    /// 0 for the whole message, else the row's number in it, from 1.
+    /// Number of the row within the message, counted from 1; 0 for the whole message.
     pub item: i32,
     /// Stable code, for example `bad_json`.
     pub code: String,
-    /// The error with its causes, for people.
+    /// Error with its sources, as text.
     pub reason: String,
-    /// Subject that the message was published on.
+    /// Subject of the message.
     pub subject: String,
-    /// Id of the frame; `None` when the message's headers name none.
+    /// Id of the frame; `None` if the headers lack it.
     pub frame: Option<String>,
-    /// The source that the row is of; `None` when a message that cannot be read does not say.
+    /// Source of the row; `None` if the message cannot be decoded.
     pub source: Option<String>,
-    /// File that the row was loaded from; `None` when a message that cannot be read does not say.
+    /// File the row was loaded from; `None` if the message cannot be decoded.
     pub file: Option<String>,
-    /// Line of the row in its file; `None` for a whole message or where it is not known.
+    /// Line of the row in its file; `None` for a whole message or if unknown.
     pub line: Option<i64>,
-    /// What could not be applied, as [`to_printable`] text.
+    /// The refused content, as [`to_printable`] text.
     pub payload: String,
 }
 
@@ -65,12 +66,12 @@ impl DeadLetter {
     }
 }
 
-/// Bytes of a payload that are kept for people.
+/// Largest stored part of a payload.
 const MAX_PAYLOAD_BYTES: usize = 4096;
 
 const INSERT: &str = include_str!("../../queries/dead_letters_insert.sql");
 
-/// Records the letters; one already recorded stays as it is.
+/// Inserts dead letters. Existing ones stay unchanged.
 pub async fn insert_dead_letters(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -85,45 +86,45 @@ pub async fn insert_dead_letters(
     Ok(())
 }
 
-/// Bytes as text a person can read and Postgres can store, cut to a bounded length.
+/// Converts bytes to text that Postgres can store: valid UTF-8 without NUL, at most 4096 bytes of input.
 pub fn to_printable(payload: &[u8]) -> String {
     let cut = &payload[..payload.len().min(MAX_PAYLOAD_BYTES)];
     String::from_utf8_lossy(cut).replace('\0', "\u{fffd}")
 }
 
-/// A dead letter as the operator's commands show it.
+/// Dead letter as `projector dead-letters` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct DeadLetterEntry {
-    /// The facts that it could not be applied to.
+    /// Fact set the row could not be applied to.
     pub fact_set: String,
-    /// Of the message in the log.
+    /// Sequence of the message.
     pub sequence: i64,
-    /// 0 for the whole message, else the row's number in it, from 1.
+    /// Number of the row within the message, counted from 1; 0 for the whole message.
     pub item: i32,
     /// Stable code, for example `bad_json`.
     pub code: String,
-    /// The error with its causes, for people.
+    /// Error with its sources, as text.
     pub reason: String,
-    /// Subject that the message was published on.
+    /// Subject of the message.
     pub subject: String,
-    /// Id of the frame; `None` when the message's headers name none.
+    /// Id of the frame; `None` if the headers lack it.
     pub frame: Option<String>,
-    /// The source that the row is of, where it is known.
+    /// Source of the row, if known.
     pub source: Option<String>,
-    /// File that the row was loaded from, where it is known.
+    /// File the row was loaded from, if known.
     pub file: Option<String>,
-    /// Line of the row in its file; `None` for a whole message or where it is not known.
+    /// Line of the row in its file; `None` for a whole message or if unknown.
     pub line: Option<i64>,
     /// `held`, `discarded` or `applied`.
     pub status: String,
-    /// What could not be applied, as [`to_printable`] text.
+    /// The refused content, as [`to_printable`] text.
     pub payload: String,
 }
 
 const LIST: &str = include_str!("../../queries/dead_letters_list.sql");
 const DISCARD: &str = include_str!("../../queries/dead_letters_discard.sql");
 
-/// Dead letters in log order: all held ones, or those of one message.
+/// Dead letters in log order: all with status `held`, or all of one message.
 pub async fn list_dead_letters(
     client: &tokio_postgres::Client,
     sequence: Option<i64>,
@@ -149,7 +150,7 @@ pub async fn list_dead_letters(
         .collect()
 }
 
-/// Marks a held letter as looked at and not wanted; it stays in the table.
+/// Sets the status of a dead letter to `discarded`. Returns `false` if no such dead letter has status `held`.
 pub async fn discard_dead_letter(
     client: &tokio_postgres::Client,
     sequence: i64,

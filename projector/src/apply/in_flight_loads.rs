@@ -1,4 +1,4 @@
-//! Loads whose messages are arriving: what is derived before their last one would be derived again after it.
+//! Loads in progress. Tables derived before a load's last message would be derived again after it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use market::event::{Kind, RunState};
 
 use crate::apply::message::LogMessage;
 
-/// How long a load that sends nothing counts as under way: it may have been killed.
+/// Time after which a load without messages no longer counts as in progress; it may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Runs whose start was delivered and whose end was not, with the time of their latest message.
+/// Runs that started and did not complete, with the time of their latest message.
 #[derive(Debug, Default)]
 pub(crate) struct InFlightLoads(HashMap<String, Instant>);
 
 impl InFlightLoads {
-    /// Takes note of a delivered message.
+    /// Updates the runs for a delivered message.
     pub(crate) fn observe(&mut self, message: &LogMessage, now: Instant) {
         let Ok(envelope) = Envelope::read(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {
@@ -32,7 +32,7 @@ impl InFlightLoads {
         }
     }
 
-    /// Whether a load is under way.
+    /// `true` if a load is in progress.
     pub(crate) fn has_any(&self, now: Instant) -> bool {
         self.0.values().any(|latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT)
     }

@@ -1,4 +1,5 @@
-//! Applying log messages: one batch in one transaction, with dead letters and run records.
+//! Module index: transactions in `batch.rs`, the log reader in `consumer.rs`, refused rows in `dead_letters.rs`
+//! and `retry.rs`.
 
 pub mod batch;
 pub mod consumer;

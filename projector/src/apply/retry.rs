@@ -1,4 +1,4 @@
-//! `projector dead-letters retry` and `export`: another try for what was set aside, from the log, where it still is.
+//! `projector dead-letters retry` and `export`: dead letters are read from the log again.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,9 @@ const TAKE_LEASE: &str = include_str!("../../queries/lease_take.sql");
 const APPLIED: &str = include_str!("../../queries/dead_letters_applied.sql");
 const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 
-/// Applies the messages of these letters again and gives how many letters were applied. The projector that follows the
-/// log derives what they touch.
+/// Applies the messages of some dead letters again and returns the number of dead letters that were applied.
+///
+/// The running projector derives the securities that this touches.
 pub async fn retry_dead_letters(
     database: &DatabaseArgs,
     log: &StreamSettings,
@@ -37,7 +38,8 @@ pub async fn retry_dead_letters(
         client.batch_execute(STAGING).await?;
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;
-        // This changes facts that a running projector holds in memory: without its lease it begins anew.
+        // This changes facts that a running projector has cached. Without its lease that projector starts with
+        // an empty cache.
         transaction.execute(TAKE_LEASE, &[&fact_set]).await?;
         let failed =
             reapply_message(&mut transaction, fact_set, &fetch_message(&stream, sequence).await?).await?;
@@ -49,8 +51,9 @@ pub async fn retry_dead_letters(
     Ok(applied)
 }
 
-/// The rows of these letters as canonical NDJSON records, to be mended and loaded; whole messages that cannot be read
-/// have no rows and are given apart.
+/// Exports the rows of some dead letters as canonical NDJSON records, for repair and a new load.
+///
+/// Messages that cannot be decoded have no rows; they are returned separately.
 pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
@@ -69,7 +72,7 @@ pub async fn export_rows<'a>(
     Ok((records, unreadable))
 }
 
-/// The frame an item of a message stands in, and its number there, both from 0.
+/// Finds the frame of a message's item and the item's index in it; both count from 0.
 fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     frames.iter().find_map(|frame| {
@@ -79,7 +82,7 @@ fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
     })
 }
 
-/// What the item of a message stands for: a row, or all bars of one symbol.
+/// The records of an item: one row, or all bars of one symbol.
 fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
     let kind = body.kind();
     let rows = match body {
@@ -89,7 +92,7 @@ fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
     Ok(rows.as_array().into_iter().flatten().map(|row| canonical_record(kind.as_str(), row)).collect())
 }
 
-/// A row as a feed would write it: the record's fields beside the common ones.
+/// Converts a row to the canonical feed format: the record's fields next to the common ones.
 fn canonical_record(kind: &str, row: &Value) -> Value {
     let mut record = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
     for (name, value) in row.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
@@ -112,7 +115,7 @@ async fn open_stream(log: &StreamSettings) -> anyhow::Result<Stream> {
 async fn fetch_message(stream: &Stream, sequence: i64) -> anyhow::Result<LogMessage> {
     let wanted = u64::try_from(sequence)?;
     let found = stream.get_raw_message(wanted).await;
-    let found = found.with_context(|| format!("the log does not give message {sequence}"))?;
+    let found = found.with_context(|| format!("cannot read message {sequence} of the log"))?;
     Ok(LogMessage {
         sequence: Sequence::try_from(found.sequence)?,
         subject: found.subject.to_string(),

@@ -1,4 +1,4 @@
-//! What the operator's lists show of the log: which frames were applied, what was refused, which runs there were.
+//! Records of the log for the operator's lists: applied frames, rejects and runs.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ copy_row! {
     }
 }
 
-/// Ids of frames that were applied before.
+/// Loads the ids of frames that were applied before.
 pub async fn load_applied_frames(
     transaction: &Transaction<'_>,
     ids: &[&[u8]],
@@ -54,7 +54,7 @@ pub async fn load_applied_frames(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Remembers that frames were applied, where each came from.
+/// Inserts applied frames with their provenance.
 pub async fn insert_frames(
     transaction: &Transaction<'_>,
     frames: &[(Sequence, &Frame)],
@@ -75,11 +75,11 @@ fn frame_row<'a>((sequence, frame): &(Sequence, &'a Frame)) -> Result<FrameRow<'
         file: &frame.file,
         line: line_number(frame.line)?,
         rows: i32::try_from(frame.body.rows())
-            .map_err(|_| too_large_error("it has more rows than can be counted"))?,
+            .map_err(|_| too_large_error("it has more than 2147483647 rows"))?,
     })
 }
 
-/// Projects rejects and manifests, for the operator's lists.
+/// Inserts rejects and run manifests.
 pub async fn insert_run_records(
     transaction: &Transaction<'_>,
     frames: &[(Sequence, &Frame)],
@@ -121,7 +121,7 @@ fn reject_rows(frame: &Frame) -> Result<Vec<RejectRow<'_>>, ApplyError> {
 }
 
 fn line_number(line: u64) -> Result<i64, ApplyError> {
-    i64::try_from(line).map_err(|_| too_large_error("a line number is beyond what Postgres can store"))
+    i64::try_from(line).map_err(|_| too_large_error("a line number exceeds the range of bigint"))
 }
 
 fn too_large_error(reason: &'static str) -> ApplyError {

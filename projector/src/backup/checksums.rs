@@ -1,4 +1,4 @@
-//! Read tables as sums of their rows' digests: equal tables have equal sums in any order of rows.
+//! Checksums of read tables: sums of row digests, independent of the order of rows.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,16 @@ use serde::{Deserialize, Serialize};
 use store::db::{DbError, generation_schema};
 use tokio_postgres::GenericClient;
 
-const READ_TABLES: &str = include_str!("../../queries/keep/read_tables.sql");
+const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");
 
-/// A table's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableChecksum {
     pub rows: i64,
-    /// Sums of the two halves of each row's MD5, which here guards against accidents only.
+    /// Sums of the two halves of each row's MD5. They detect accidents, not forgery.
     pub sum: String,
 }
 
-/// The sums of a generation's tables, by name.
+/// Computes the checksums of a generation's tables, by table name.
 pub(super) async fn compute_checksums(
     client: &impl GenericClient,
     generation: i32,

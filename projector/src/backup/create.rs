@@ -1,4 +1,4 @@
-//! Making a backup: one snapshot of the database, and the log up to where the snapshot has read it.
+//! Creation of a backup: one database snapshot, and the log up to that snapshot's checkpoint.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,32 +19,32 @@ use super::{folder, tables};
 use crate::apply::consumer::LogReader;
 use crate::settings::ProjectorSettings;
 
-const POSITION: &str = include_str!("../../queries/keep/position.sql");
-const DISCARDED: &str = include_str!("../../queries/keep/discarded.sql");
-/// How long the served tables may take to be level with the facts.
+const POSITION: &str = include_str!("../../queries/backup/position.sql");
+const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
+/// Longest wait until the served tables are at the checkpoint of the facts.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a backup holds.
+/// Summary of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BackupReport {
     /// Path of the backup.
     pub folder: String,
-    /// Last message of the log in it.
+    /// Sequence of the last log message in it.
     pub sequence: i64,
-    /// Messages of the log in it; 0 when none was ever applied.
+    /// Number of log messages in it; 0 if none was ever applied.
     pub messages: u64,
-    /// Rows of accounts, keys, audit, plans and policy.
+    /// Number of rows of accounts, keys, audit, plans and policy.
     pub rows: u64,
 }
 
 impl BackupReport {
-    /// The figures for people.
+    /// One line of text.
     pub fn summary(&self) -> String {
-        format!("{}: the log up to {}, {} rows beside it", self.folder, self.sequence, self.rows)
+        format!("{}: the log up to {}, {} rows of accounts and policy", self.folder, self.sequence, self.rows)
     }
 }
 
-/// Writes a backup.
+/// Creates a backup.
 pub async fn create_backup(
     settings: &ProjectorSettings,
     args: &BackupArgs,
@@ -91,7 +91,7 @@ pub async fn create_backup(
     Ok(BackupReport { folder: args.folder.display().to_string(), sequence, messages, rows })
 }
 
-/// Begins a snapshot in which the served tables contain all that the facts do; gives its position.
+/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns that position.
 async fn begin_caught_up_snapshot(client: &Client) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {
@@ -114,7 +114,7 @@ async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError
     Ok(level.then_some(position))
 }
 
-/// Writes the log up to a message, which everything else in the backup stands at; gives the count of messages.
+/// Exports the log up to `end`. Returns the number of messages.
 async fn export_log(
     settings: &ProjectorSettings,
     genesis: &str,
@@ -125,7 +125,7 @@ async fn export_log(
     let stream = settings.stream.existing(&context).await?;
     if event_log::stream::genesis(&stream)? != genesis {
         return Err(BackupError::Refused(format!(
-            "stream {} is not the log that the tables were made from",
+            "cannot back up stream {}: the tables were derived from another log",
             settings.stream.nats_stream
         )));
     }
@@ -134,8 +134,9 @@ async fn export_log(
     let mut read = 0;
     while read < end {
         let batch = tokio::time::timeout(CATCH_UP_TIMEOUT, reader.next_batch()).await;
-        let batch = batch
-            .map_err(|_| BackupError::Refused(format!("the log does not go on after message {read}")))?;
+        let batch = batch.map_err(|_| {
+            BackupError::Refused(format!("cannot read the log: no message after {read} was delivered"))
+        })?;
         for message in batch?.messages.iter().filter(|message| message.sequence.bigint() <= end) {
             let (sequence, headers) = (message.sequence, message.headers.as_ref());
             archive.message(sequence.number(), &message.subject, headers, &message.payload)?;

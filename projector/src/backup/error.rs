@@ -1,4 +1,4 @@
-//! Why nothing was kept or brought back.
+//! Errors of backup and restore.
 
 use std::path::PathBuf;
 
@@ -8,18 +8,18 @@ use store::db::DbError;
 
 use crate::error::{ConsumeError, RunError};
 
-/// Why a backup was not made, or not brought back.
+/// Reason a backup or a restore failed.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    #[error("{} is no whole backup: {reason}", path.display())]
+    #[error("cannot restore {}: the backup is incomplete: {reason}", path.display())]
     Incomplete { path: PathBuf, reason: String },
     #[error("{0}")]
     Refused(String),
     #[error(
-        "the served tables were not level with the log within {0} s: a backup is of one position. Make it when projector status tells no lag"
+        "cannot create a backup: the served tables lag behind the facts for {0} s; wait until projector status prints no lag"
     )]
     NotCaughtUp(u64),
     #[error(transparent)]
@@ -41,7 +41,7 @@ impl From<tokio_postgres::Error> for BackupError {
 }
 
 impl BackupError {
-    /// Whether a server could not be reached.
+    /// `true` if a server could not be reached.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Db(error) | Self::Run(RunError::Db(error)) => error.is_unreachable(),

@@ -1,4 +1,4 @@
-//! The folder of a backup: which file is what, and that only its owner can read it.
+//! Layout of a backup folder. Only its owner can read the files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -7,21 +7,20 @@ use std::path::{Path, PathBuf};
 
 use super::error::BackupError;
 
-/// The log's file.
 pub(super) fn log_path(folder: &Path) -> PathBuf {
     folder.join("log.export")
 }
 
-/// The file of a table, by its name with its schema.
+/// Path of a table's file. `name` includes the schema.
 pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.copy", name.replace('"', "")))
 }
 
-/// Makes the folder, which must not hold anything yet.
+/// Creates the folder. Fails if it exists and is not empty.
 pub(super) fn create_folder(folder: &Path) -> Result<(), BackupError> {
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(BackupError::Refused(format!(
-            "{} is not empty: a backup goes into a folder of its own",
+            "cannot create {}: the folder is not empty; name a new folder",
             folder.display()
         )));
     }
@@ -29,13 +28,13 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), BackupError> {
     made.map_err(|source| BackupError::File { path: folder.to_owned(), source })
 }
 
-/// Makes a file that only its owner can read.
+/// Creates a file that only its owner can read.
 pub(super) fn create_file(path: &Path) -> Result<File, BackupError> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     made.map_err(|source| BackupError::File { path: path.to_owned(), source })
 }
 
-/// The BLAKE3 digest of a file, in hexadecimal.
+/// BLAKE3 digest of a file, in hexadecimal.
 pub(super) fn digest_file(path: &Path) -> Result<String, BackupError> {
     let failed = |source| BackupError::File { path: path.to_owned(), source };
     let (mut file, mut hasher) = (File::open(path).map_err(failed)?, blake3::Hasher::new());

@@ -1,4 +1,4 @@
-//! What a backup says of itself. It is written last, so a folder without it is no backup.
+//! Manifest of a backup. It is written last, so a folder without a manifest is incomplete.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,40 +14,39 @@ use super::folder;
 const NAME: &str = "backup.json";
 const LAYOUT: u32 = 1;
 
-/// A backup's description.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BackupManifest {
     pub layout: u32,
     pub made_at: DateTime<Utc>,
-    /// Version of the database's schema.
+    /// Version of the database schema.
     pub schema: i64,
-    /// Last message of the log that everything here contains.
+    /// Sequence of the last log message that the backup contains.
     pub sequence: i64,
-    /// Identity of the log; none when nothing was loaded yet.
+    /// Identity of the log; `None` if nothing was loaded yet.
     pub genesis: Option<String>,
-    /// Number of the served generation, which answers name.
+    /// Number of the served generation. API responses contain it.
     pub generation: i32,
     pub benchmark: String,
     pub method_version: String,
-    /// The source policy of the generation's own, and the one it keeps while a change of the live one waits.
+    /// Own source policy of the generation, and the policy it keeps until a pending change is applied.
     pub own_policy: Option<String>,
     pub held_policy: Option<String>,
-    /// Rule parameters of the generation that are not their defaults, and why it was promoted.
+    /// Rule parameters that differ from their defaults, and the note of the promotion.
     pub rules: String,
     pub note: Option<String>,
     /// Market date the generation is frozen at.
     pub as_of: Option<NaiveDate>,
-    /// The kept tables, in the order in which they are brought back.
+    /// Tables of accounts and policy, in the order of the import.
     pub tables: Vec<BackupTable>,
-    /// Dead letters that were discarded: sequence and item.
+    /// Discarded dead letters: sequence and item.
     pub discarded: Vec<(i64, i32)>,
-    /// The read tables, by name.
+    /// Checksums of the read tables, by name.
     pub read_tables: BTreeMap<String, TableChecksum>,
     /// Digest of the log's file.
     pub log: Option<String>,
 }
 
-/// A table in a file of Postgres's own text format.
+/// Table in a file in the text format of `copy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BackupTable {
     pub name: String,
@@ -59,7 +58,7 @@ pub(super) struct BackupTable {
 impl BackupManifest {
     pub(super) const LAYOUT: u32 = LAYOUT;
 
-    /// Writes it beside what it describes, whole or not at all.
+    /// Writes the manifest atomically.
     pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
         let (staging, path) = (folder.join("backup.partial"), folder.join(NAME));
         let failed = |source| BackupError::File { path: path.clone(), source };
@@ -69,7 +68,7 @@ impl BackupManifest {
         std::fs::rename(&staging, &path).map_err(failed)
     }
 
-    /// Reads it, and checks every file that it names.
+    /// Reads the manifest and checks the digest of every file.
     pub(super) fn read(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(NAME);
         let incomplete = |reason: String| BackupError::Incomplete { path: folder.to_owned(), reason };
@@ -77,14 +76,20 @@ impl BackupManifest {
         let manifest: Self =
             serde_json::from_str(&text).map_err(|error| incomplete(format!("{NAME}: {error}")))?;
         if manifest.layout != LAYOUT {
-            return Err(incomplete(format!("its layout is {}, not {LAYOUT}", manifest.layout)));
+            return Err(incomplete(format!(
+                "its layout is {}, this program reads {LAYOUT}",
+                manifest.layout
+            )));
         }
         let log = manifest.log.iter().map(|digest| (folder::log_path(folder), digest));
         let tables =
             manifest.tables.iter().map(|table| (folder::table_path(folder, &table.name), &table.digest));
         for (file, digest) in log.chain(tables) {
             if folder::digest_file(&file)? != *digest {
-                return Err(incomplete(format!("{} is not what was written", file.display())));
+                return Err(incomplete(format!(
+                    "{} has another digest than in the manifest",
+                    file.display()
+                )));
             }
         }
         Ok(manifest)

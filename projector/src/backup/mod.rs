@@ -1,8 +1,9 @@
-//! `projector backup` and `projector restore`: what cannot be made again, at one position of the log, and how everything
-//! else is made from it and compared.
+//! `projector backup` and `projector restore`: everything that cannot be derived again, at one position of the
+//! log.
 //!
-//! Kept are the log, the accounts with their keys' hashes, plans and audit, the source policy and what was decided on dead
-//! letters. Read tables are kept as checksums only: a restore derives them anew and names those that differ.
+//! A backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions on
+//! dead letters. Of the read tables it contains checksums only. A restore derives the tables again and compares
+//! the checksums.
 
 mod args;
 mod checksums;

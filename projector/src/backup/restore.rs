@@ -1,4 +1,4 @@
-//! Bringing a backup back: onto empty servers only, and with every read table compared.
+//! Restore of a backup onto empty servers. Every read table is compared with the backup.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,25 +22,25 @@ use crate::error::RunError;
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
-const HOLDS: &str = include_str!("../../queries/keep/holds.sql");
-const STUDIED: &str = include_str!("../../queries/keep/studied.sql");
-const DISCARD: &str = include_str!("../../queries/keep/discard.sql");
-/// The generation that a migration makes.
+const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
+const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
+const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
+/// The generation that a migration creates.
 const FIRST_GENERATION: i32 = 1;
 
-/// What came of a restore.
+/// Summary of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
-    /// Last message of the log.
+    /// Sequence of the last log message.
     pub sequence: i64,
-    /// Tables that are not what they were; none when all are.
+    /// Read tables that differ from the backup.
     pub differing: Vec<DifferingTable>,
-    /// The rules of the backup, when this program has others, so that its figures may differ by right.
+    /// Rule version of the backup if this program has another one. The tables may then differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
 }
 
-/// A read table that is not what it was.
+/// Read table that differs from the backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DifferingTable {
     pub table: String,
@@ -49,19 +49,19 @@ pub struct DifferingTable {
 }
 
 impl RestoreReport {
-    /// Whether every table is what it was.
+    /// `true` if no table differs.
     pub fn is_identical(&self) -> bool {
         self.differing.is_empty()
     }
 
-    /// The outcome for people.
+    /// Lines of text.
     pub fn summary(&self) -> String {
         let mut text = format!("the log is applied up to {}", self.sequence);
         if let Some(rules) = &self.other_rules {
-            text.push_str(&format!("; the backup was made by rules {rules}, these are {METHOD_VERSION}"));
+            text.push_str(&format!("; the backup has rules {rules}, this program {METHOD_VERSION}"));
         }
         if self.is_identical() {
-            text.push_str("; every read table is as it was");
+            text.push_str("; every read table is identical");
         }
         for DifferingTable { table, rows, rows_in_backup } in &self.differing {
             text.push_str(&format!("\n{table} differs: {rows} rows, {rows_in_backup} in the backup"));
@@ -70,7 +70,7 @@ impl RestoreReport {
     }
 }
 
-/// Brings a backup back.
+/// Restores a backup.
 pub async fn restore_backup(
     settings: &ProjectorSettings,
     args: &RestoreArgs,
@@ -79,7 +79,7 @@ pub async fn restore_backup(
     let manifest = BackupManifest::read(&args.folder)?;
     if manifest.schema > db::newest_schema() {
         return Err(BackupError::Refused(format!(
-            "the backup is of schema {}, this program knows {}: restore it with the program that made it, or a newer one",
+            "cannot restore a backup with schema {}: this program supports {}; use the version that created the backup, or a newer one",
             manifest.schema,
             db::newest_schema()
         )));
@@ -119,11 +119,11 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
         return Ok(());
     }
     Err(BackupError::Refused(format!(
-        "the database is not empty: {accounts} accounts, {policy} lines of policy, the log applied up to {checkpoint}. A restore overwrites nothing: make a new database (createdb) and name it in DATABASE_URL"
+        "cannot restore into this database: it is not empty ({accounts} accounts, {policy} policy rules, log applied up to {checkpoint}); create a new database (createdb) and set DATABASE_URL to it"
     )))
 }
 
-/// A log with messages is refused, but for what an interrupted restore of the same one wrote.
+/// Refuses a log with messages, except those of an interrupted restore of the same backup.
 async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
     let context = settings.stream.connect("projector-restore").await?;
     let stream = match settings.stream.existing(&context).await {
@@ -135,12 +135,12 @@ async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest
         return Ok(());
     }
     Err(BackupError::Refused(format!(
-        "stream {} holds {last} messages of another log. A restore overwrites nothing: name a stream that does not exist yet (NATS_STREAM, NATS_SUBJECT_PREFIX)",
+        "cannot restore into stream {}: it has {last} messages of another log; set NATS_STREAM and NATS_SUBJECT_PREFIX to a stream that does not exist",
         settings.stream.nats_stream
     )))
 }
 
-/// Gives the served generation the number it had, which answers name.
+/// Gives the served generation the number it had in the backup, because API responses contain it.
 async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> Result<(), BackupError> {
     let transaction = client.transaction().await?;
     transaction.batch_execute("set local role dds_projector").await?;
@@ -167,7 +167,7 @@ async fn import_state(
     Ok(transaction.commit().await?)
 }
 
-/// Tables whose sums are not those of the backup.
+/// Tables whose checksums differ.
 fn compare_checksums(
     before: &BTreeMap<String, TableChecksum>,
     now: &BTreeMap<String, TableChecksum>,

@@ -1,4 +1,4 @@
-//! Kept tables out of the database into files, and back.
+//! Export of the accounts and policy tables into files, and their import.
 
 use std::path::Path;
 use std::pin::pin;
@@ -12,10 +12,10 @@ use super::error::BackupError;
 use super::folder;
 use super::manifest::BackupTable;
 
-const TABLES: &str = include_str!("../../queries/keep/tables.sql");
-const COUNTERS: &str = include_str!("../../queries/keep/counters.sql");
+const TABLES: &str = include_str!("../../queries/backup/tables.sql");
+const COUNTERS: &str = include_str!("../../queries/backup/counters.sql");
 
-/// Writes every kept table into a file of its own.
+/// Exports every table into its own file.
 pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Vec<BackupTable>, BackupError> {
     let mut exported = Vec::new();
     for row in snapshot.query(TABLES, &[]).await? {
@@ -28,7 +28,7 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Ve
         let mut rows = 0;
         while let Some(bytes) = copied.next().await {
             let bytes = bytes?;
-            // A line is a row: line ends within a value are written as \n.
+            // One line is one row: `copy` writes line ends within a value as \n.
             rows += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
             file.write_all(&bytes).await.map_err(failed)?;
         }
@@ -39,8 +39,9 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Ve
     Ok(exported)
 }
 
-/// Brings the tables back into a migrated database that holds no accounts. Triggers are silent meanwhile: what they would
-/// make of a row is kept beside it.
+/// Imports the tables into a migrated database without accounts.
+///
+/// Triggers are disabled for the import, because the rows they would write are in the backup.
 pub(super) async fn import_tables(
     transaction: &Transaction<'_>,
     folder: &Path,
@@ -49,7 +50,7 @@ pub(super) async fn import_tables(
     for BackupTable { name, .. } in tables {
         transaction.batch_execute(&format!("alter table {name} disable trigger user")).await?;
     }
-    // What the migration filled, plans for example, is kept as it was changed.
+    // The migration filled some tables, such as plans. The backup has their current rows.
     for BackupTable { name, .. } in tables.iter().rev() {
         transaction.batch_execute(&format!("delete from {name}")).await?;
     }

@@ -1,4 +1,4 @@
-//! `projector`: folds the log into facts and read tables.
+//! `projector`: applies the log to facts and derives read tables.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What the projector can be asked to do: its commands and their help.
+//! Commands of the projector and their help.
 
 use std::net::SocketAddr;
 
@@ -15,10 +15,10 @@ use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
 use telemetry::listener::{MetricsSettings, parse_address};
 
-/// Folds the market log into facts and read tables.
+/// Applies the market log to facts and derives read tables
 ///
-/// Exit codes: 0 done or asked to stop, 1 failed, 2 halted (a person is needed), 3 Postgres or NATS unreachable, 4 an audit
-/// or a restore found something to look at.
+/// Exit codes: 0 success or stopped on request, 1 failed, 2 halted (an operator must act), 3 Postgres or NATS
+/// unreachable, 4 an audit or a restore has findings.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
@@ -40,11 +40,11 @@ pub(crate) struct HealthArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Bring the database to the newest schema, with its roles and first generation (needs DATABASE_URL)
+    /// Migrate the database to the newest schema, with roles and the first generation (needs DATABASE_URL)
     Migrate(BenchmarkArgs),
     /// Follow the log and keep the read tables up to date
     Run {
-        /// Stop once everything that is in the log now is served
+        /// Stop when all messages that are in the log now are served
         #[arg(long)]
         until_caught_up: bool,
         #[command(flatten)]
@@ -56,35 +56,35 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
     Health(HealthArgs),
-    /// Write everything that cannot be made again into a folder, at one position of the log (needs DATABASE_URL)
+    /// Back up everything that cannot be derived again, at one position of the log (needs DATABASE_URL)
     ///
-    /// It holds the log, accounts with their keys' hashes, plans and audit, the source policy and decisions on dead letters,
-    /// and checksums of the read tables. The service goes on meanwhile. Whoever can read the folder can read customers'
-    /// addresses.
+    /// The backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions
+    /// on dead letters. It contains checksums of the read tables. The service keeps running. The folder
+    /// contains customers' addresses: protect it.
     Backup {
         #[command(flatten)]
         args: BackupArgs,
         #[command(flatten)]
         applying: ApplyArgs,
     },
-    /// Bring a backup back onto empty servers, make the read tables anew and compare them (needs DATABASE_URL)
+    /// Restore a backup onto empty servers, derive the read tables and compare them (needs DATABASE_URL)
     ///
-    /// Exits with 0 when every table is as it was, with 4 when some differ; they are named. Roles' passwords belong to the
-    /// Postgres server: set them again.
+    /// Exit codes: 0 every table is identical, 4 some tables differ; they are named. Passwords of roles belong
+    /// to the Postgres server: set them again.
     Restore {
         #[command(flatten)]
         args: RestoreArgs,
         #[command(flatten)]
         applying: ApplyArgs,
     },
-    /// Say where the projector stands
+    /// Print the state of the projector
     Status {
         #[command(flatten)]
         stream: StreamSettings,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Build a generation of read tables beside the served one; an interrupted one is resumed
+    /// Build a new generation of read tables; resumes an interrupted build
     Rebuild {
         #[command(flatten)]
         args: Box<RebuildArgs>,
@@ -93,45 +93,45 @@ pub(crate) enum Command {
     },
     /// List the generations
     List(OutputArgs),
-    /// Show what differs between two generations, and why
+    /// Compare two generations and print the differences
     ///
-    /// The summary ranks what matters: securities, statuses, list memberships, streaks and yields, the greatest change
-    /// first. Ctrl-C ends it in Postgres too.
+    /// The summary ranks securities, statuses, list memberships, streaks and yields, largest change first.
+    /// Ctrl-C also cancels the queries in Postgres.
     Diff(DiffArgs),
     /// Write a generation as Parquet files: every read table and the unpacked prices, with a manifest
     #[cfg(feature = "parquet")]
     Export(crate::export::ExportArgs),
-    /// Say why a figure is what it is: observations, winners, formula
+    /// Explain a metric: observations, sources, formula
     Explain {
         #[arg(value_parser = Symbol::parse)]
         symbol: Symbol,
-        /// Field of the metrics, for example increase_streak_years; all when it is left out
+        /// Field of the metrics, for example increase_streak_years; default: all
         metric: Option<String>,
-        /// In this generation instead of the served one
+        /// Generation; default: the served one
         #[arg(long, value_name = "N")]
         generation: Option<i32>,
-        /// With the metric price: the close of this session, and what the other sources say of it
+        /// Session; with the metric price: its close, and the prices of all sources
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Say what looks wrong with the served market: what to look at, and what to do next
+    /// Check the served market and print findings, each with a next step
     ///
-    /// Exits with 0 when nothing does, with 4 when something does.
+    /// Exit codes: 0 no findings, 4 findings.
     Audit(OutputArgs),
-    /// List the numbers in the rules that `rebuild --rule` can change: name, default, range, meaning
+    /// List the rule parameters for `rebuild --rule`: name, default, range, meaning
     Rules(OutputArgs),
-    /// Serve a generation, once its differences were looked at
+    /// Serve a generation whose differences were reviewed
     Promote {
         #[command(flatten)]
         args: PromoteArgs,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Serve the generation that was served before
+    /// Serve the previously served generation again
     Rollback {
-        /// Go back even to tables that are behind the log
+        /// Accept tables that are behind the log
         #[arg(long)]
         stale_ok: bool,
         #[command(flatten)]
@@ -139,17 +139,17 @@ pub(crate) enum Command {
     },
     /// Remove a generation that is not served
     Drop { generation: i32 },
-    /// Stop applying the log for now
+    /// Pause the application of the log
     Pause,
-    /// Go on applying the log
+    /// Resume the application of the log
     Resume,
-    /// Choose which source wins
+    /// List and change the source policy, which ranks sources
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Look after rows that are held back from every figure: release them, or confirm that they are wrong
+    /// List, release and confirm quarantined rows, which no metric uses
     #[command(subcommand)]
     Quarantine(QuarantineCommand),
-    /// Look after messages and rows that could not be applied
+    /// List, retry, discard and export dead letters: messages and rows that could not be applied
     #[command(subcommand)]
     DeadLetters(DeadLetterCommand),
 }
@@ -163,24 +163,24 @@ pub(crate) struct OutputArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Show the policy
+    /// List the rules of the policy
     List(OutputArgs),
-    /// Rank a source for a kind and date range; the lower rank wins
+    /// Rank a source for a kind and date range; the lowest rank wins
     ///
-    /// Says which securities change. The served tables stay as they are: the next generation follows the change
-    /// (projector rebuild, diff, promote), unless it is asked for now.
+    /// Prints the securities that change. The served tables stay unchanged until the next generation (projector
+    /// rebuild, diff, promote) or --now.
     Set {
         #[command(flatten)]
         line: PolicyRuleArgs,
         #[arg(long)]
         rank: i32,
-        /// Take a source of which nothing was loaded yet
+        /// Accept a source without any loaded rows
         #[arg(long)]
         unknown_ok: bool,
         #[command(flatten)]
         taking: ApplyMode,
     },
-    /// Remove a line; like a new one, that waits for the next generation unless it is asked for now
+    /// Remove a rule; takes effect with the next generation, or with --now
     Remove {
         #[command(flatten)]
         line: PolicyRuleArgs,
@@ -191,23 +191,23 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetterCommand {
-    /// List what is held
+    /// List the dead letters with status held
     List(OutputArgs),
-    /// Show the letters of one message, whole
+    /// Print the dead letters of one message with their payloads
     Show {
         sequence: i64,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Apply held letters again, of one message or all of them
+    /// Apply dead letters again: those of one message, or all
     Retry {
         sequence: Option<i64>,
         #[command(flatten)]
         stream: StreamSettings,
     },
-    /// Mark a letter as not wanted; it stays on record
+    /// Discard a dead letter; its row stays in the table
     Discard { sequence: i64, item: i32 },
-    /// Print the held rows as canonical NDJSON, to be mended and loaded
+    /// Print the rows of all dead letters as canonical NDJSON, for repair and a new load
     Export {
         #[command(flatten)]
         stream: StreamSettings,

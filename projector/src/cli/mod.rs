@@ -1,4 +1,5 @@
-//! Command line: arguments, commands and exit codes.
+//! Module index: arguments in `command.rs`, execution and exit codes in `run.rs`, `projector status` in
+//! `status.rs`.
 
 pub(crate) mod command;
 pub mod run;

@@ -1,7 +1,7 @@
-//! Command line of the projector: arguments, logging, shutdown and exit codes.
+//! Execution of the command line: logging, shutdown and exit codes.
 //!
-//! It stands in the library, and not beside `main`, because the code of an `async fn` is generated where it is awaited:
-//! beside `main` the whole program would be compiled a second time.
+//! This is part of the library because code of an `async fn` is generated where it is awaited. In `main.rs` the
+//! whole program would be compiled twice.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ use crate::review::explain::{ExplainRequest, explain_security};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
-/// Exit code of an audit, or a restore, that found something to look at.
+/// Exit code of an audit or a restore with findings.
 const EXIT_FINDINGS: u8 = 4;
 
-/// Runs the program.
+/// Entry point of the program.
 pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("projector", "info,async_nats=warn,refinery_core=warn");
     let arguments = Arguments::parse();
@@ -110,7 +110,7 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Follows the log, and tells about it where somebody may ask.
+/// Runs the daemon and, if configured, its metrics listener.
 async fn run_daemon(
     settings: &ProjectorSettings,
     until_caught_up: bool,
@@ -155,7 +155,7 @@ async fn run_audit(database: &DatabaseArgs, output: &OutputArgs) -> anyhow::Resu
     Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
-/// The commands that need nothing but one connection.
+/// Runs the commands that need one database connection and no other settings.
 async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> {
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     match command {
@@ -167,7 +167,7 @@ async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyh
             let metric = metric.as_deref();
             anyhow::ensure!(
                 date.is_none() || metric == Some("price"),
-                "--date tells of a price: projector explain {symbol} price --date DATE"
+                "cannot explain this metric by date: --date needs the metric price; run projector explain {symbol} price --date DATE"
             );
             let found =
                 explain_security(&mut client, &symbol, &ExplainRequest { metric, session: date, generation })
@@ -184,7 +184,7 @@ async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyh
         }
         Command::Drop { generation } => {
             promote::drop_generation(&mut client, generation).await?;
-            report::print_line(&format!("generation {generation} is gone"));
+            report::print_line(&format!("generation {generation} was removed"));
         }
         Command::Pause => promote::set_paused(&client, true).await?,
         Command::Resume => promote::set_paused(&client, false).await?,
@@ -251,14 +251,17 @@ async fn run_dead_letter_command(
         }
         DeadLetterCommand::Discard { sequence, item } => {
             let found = dead_letters::discard_dead_letter(client, sequence, item).await?;
-            anyhow::ensure!(found, "no letter {sequence}/{item} is held; see: projector dead-letters list");
+            anyhow::ensure!(
+                found,
+                "cannot discard {sequence}/{item}: no such dead letter has status held; see projector dead-letters list"
+            );
             return Ok(());
         }
         DeadLetterCommand::Retry { sequence, stream } => {
             let mut held = dead_letters::list_dead_letters(client, sequence).await?;
             held.retain(|letter| letter.status == "held");
             let applied = retry::retry_dead_letters(database, &stream, &held).await?;
-            report::print_line(&format!("{applied} of {} letters were applied", held.len()));
+            report::print_line(&format!("{applied} of {} dead letters were applied", held.len()));
             return Ok(());
         }
         DeadLetterCommand::Export { stream } => {
@@ -269,7 +272,7 @@ async fn run_dead_letter_command(
                 tracing::warn!(
                     sequence = letter.sequence,
                     reason = letter.reason,
-                    "no row of it can be read"
+                    "dead letter without readable rows"
                 );
             }
             return Ok(());

@@ -1,4 +1,4 @@
-//! `projector status`: where the projector stands, for people and scripts.
+//! `projector status`: state of the projector, as text or JSON.
 
 use async_nats::jetstream::stream::Info;
 use chrono::NaiveDate;
@@ -21,12 +21,12 @@ struct StatusReport {
     checkpoint: i64,
     log_last_sequence: Option<u64>,
     lag_events: Option<u64>,
-    /// Replicas of the log that are not current; none when the log does not answer.
+    /// Replicas of the log that lag; `None` if NATS does not answer.
     lagging_replicas: Option<Vec<LaggingReplica>>,
     holder: Option<String>,
     halted: Option<String>,
     dead_letters: i64,
-    /// What the facts take on disk, indexes included.
+    /// Size of the facts on disk with indexes, in bytes.
     facts_bytes: i64,
     active_generation: i32,
     generations: Vec<GenerationStatus>,
@@ -39,7 +39,7 @@ struct GenerationStatus {
     method_version: String,
     sequence: i64,
     as_of: Option<NaiveDate>,
-    /// What its read tables take on disk, indexes included.
+    /// Size of the read tables on disk with indexes, in bytes.
     bytes: i64,
 }
 
@@ -56,7 +56,7 @@ pub async fn print_status(
     let log = match load_stream_info(stream).await {
         Ok(info) => Some(info),
         Err(error) => {
-            tracing::warn!(error = %error_chain(error.as_ref()), "the log does not answer");
+            tracing::warn!(error = %error_chain(error.as_ref()), "NATS does not answer");
             None
         }
     };

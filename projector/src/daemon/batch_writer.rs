@@ -1,6 +1,6 @@
-//! Writes what the log says: a batch's facts and the position in one transaction, then the tables derived from them.
+//! Batch writer: commits a batch's facts with the checkpoint, then derives the read tables.
 //!
-//! Invariant: nothing is committed but under the newest epoch of the lease.
+//! Invariant: every commit holds the newest epoch of the lease.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,20 +23,21 @@ use crate::monitoring::metrics::ProjectorMetrics;
 
 const ATTENTION: &str = include_str!("../../queries/attention.sql");
 const ADVANCE: &str = include_str!("../../queries/checkpoint_advance.sql");
-/// Statistics of the facts, which a large change has made untrue.
+/// Refreshes the planner statistics of the facts.
 pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Bytes of the log whose facts may be a large change, and the part of all facts' bytes that is one.
+/// Smallest change, in bytes of the log, after which the facts may need new statistics. A change needs them
+/// above 1/[`ANALYZE_FRACTION`] of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// The read tables wait for the end of a backlog for so long, and when it is nearer than that for so long again.
+/// Longest time during a backlog without derived tables. A backlog that ends sooner is awaited.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
-/// A backlog would hardly shrink if deriving took more than one part in so many of the time.
+/// During a backlog, derivation may take one part in so many of the time.
 const DERIVE_COST_FACTOR: u32 = 4;
 
-/// Commits batches under one lease. After an error it is of no use: what it remembers may not be committed.
+/// Writer of batches under one lease. Discard it after an error: its caches may hold uncommitted state.
 pub(crate) struct BatchWriter<'a> {
     lease: Lease,
     genesis: String,
@@ -44,19 +45,19 @@ pub(crate) struct BatchWriter<'a> {
     derivers: DeriversByGeneration,
     cache: FactCache,
     derived: Instant,
-    /// How long the last derivation took.
+    /// Duration of the last derivation.
     deriving: Duration,
-    /// Messages applied since.
+    /// Messages applied since the last derivation.
     underived: u64,
-    /// Bytes of the log applied since the facts' statistics were made.
+    /// Bytes of the log applied since the last statistics.
     unanalyzed: usize,
-    /// Reads committed facts while the transaction writes tables.
+    /// Connection that reads committed facts while the transaction writes tables.
     reader: Client,
     metrics: &'a ProjectorMetrics,
 }
 
 impl<'a> BatchWriter<'a> {
-    /// Writes for the holder of a lease of this length; `reader` is a connection of its own.
+    /// Creates a writer for a lease of length `lease_length`. `reader` is a separate connection.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
@@ -82,7 +83,7 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Derives again when a person changed the policy or retried a dead letter; gives whether the projector is paused.
+    /// Derives again after a policy change or a dead-letter retry. Returns `true` if the projector is paused.
     pub(crate) async fn derive_on_request(
         &mut self,
         client: &mut Client,
@@ -96,14 +97,14 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Applies a batch; derives the read tables when the log's end is reached, or has been far away for long.
+    /// Applies a batch. Derives the read tables at the end of the log, or after a long backlog.
     pub(crate) async fn write_batch(
         &mut self,
         client: &mut Client,
         batch: &MessageBatch,
         sequence: Sequence,
     ) -> Result<(), RunError> {
-        debug_assert!(sequence >= self.lease.checkpoint, "the checkpoint never moves back");
+        debug_assert!(sequence >= self.lease.checkpoint, "the checkpoint never decreases");
         debug_assert!(
             batch.messages.is_sorted_by(|a, b| a.sequence < b.sequence)
                 && batch.messages.last().is_none_or(|last| last.sequence == sequence),
@@ -123,7 +124,7 @@ impl<'a> BatchWriter<'a> {
         self.metrics.apply.observe(applying.as_secs_f64());
         failpoint!("projector.applied");
         let mut outcome = DerivationSummary::default();
-        // What derivers remember is true once it is committed: on an error they are not put back.
+        // On an error the derivers are dropped, because their caches may hold uncommitted state.
         let mut derivers = std::mem::take(&mut self.derivers);
         self.underived += batch.messages.len() as u64;
         if batch.is_last() || self.is_far_behind(batch.pending) {
@@ -131,13 +132,14 @@ impl<'a> BatchWriter<'a> {
             let mut plans = self.plan_derivations(&transaction, &mut derivers).await?;
             let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK_SECURITIES);
             if facts_first {
-                // The facts are safe, their symbols still dirty; another connection can read them meanwhile.
+                // The facts are committed and their symbols stay dirty. Another connection can read them.
                 transaction.commit().await?;
                 failpoint!("projector.facts_committed");
                 self.analyze_facts().await?;
                 transaction = client.transaction().await?;
                 lease::confirm_epoch(&transaction, &self.lease).await?;
-                // What was marked in between is cleared with the rest, so it is derived with it.
+                // Clearing the dirty symbols clears those of other transactions too. Plan again, so that they
+                // are derived.
                 let again = self.plan_derivations(&transaction, &mut derivers).await?;
                 plans = again.into_iter().map(|plan| plan.merge(&plans)).collect();
             }
@@ -156,7 +158,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// Makes the statistics of the facts anew after a large change; the small ones of days are left to Postgres.
+    /// Refreshes the statistics of the facts after a large change. Autovacuum handles the daily ones.
     async fn analyze_facts(&mut self) -> Result<(), RunError> {
         if self.unanalyzed > ANALYZE_MIN_BYTES {
             let bytes: i64 = self.reader.query_one(FACTS_BYTES, &[]).await?.try_get(0)?;
@@ -168,7 +170,8 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// Whether the read tables have waited long for the end of a backlog of so many messages, which is not near.
+    /// `true` if the read tables waited long for the end of a backlog of `pending` messages and the end is not
+    /// near.
     fn is_far_behind(&self, pending: u64) -> bool {
         let waited = self.derived.elapsed();
         let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
@@ -176,7 +179,7 @@ impl<'a> BatchWriter<'a> {
             && ahead > MAX_DERIVE_DELAY.as_secs_f64()
     }
 
-    /// What every generation that follows these facts has to derive.
+    /// Plans the derivation for every generation that follows these facts.
     async fn plan_derivations(
         &self,
         transaction: &Transaction<'_>,
@@ -184,7 +187,7 @@ impl<'a> BatchWriter<'a> {
     ) -> Result<Vec<DerivationPlan>, RunError> {
         let mut plans = Vec::new();
         let tailing = Generation::load_tailing(transaction, &self.lease.fact_set).await?;
-        // Nothing is remembered of generations that were dropped.
+        // Forget dropped generations.
         derivers.retain(|id, _| tailing.iter().any(|generation| generation.id == *id));
         for generation in tailing {
             generation.set_local_search_path(transaction).await?;
@@ -226,14 +229,14 @@ impl<'a> BatchWriter<'a> {
     }
 }
 
-/// What one generation has to derive.
+/// Securities that one generation has to derive.
 struct DerivationPlan {
     generation: Generation,
     touched: BTreeSet<Symbol>,
 }
 
 impl DerivationPlan {
-    /// With what was planned for the generation before.
+    /// Adds the securities of an earlier plan for the same generation.
     fn merge(mut self, before: &[DerivationPlan]) -> Self {
         let same = before.iter().filter(|plan| plan.generation.id == self.generation.id);
         self.touched.extend(same.flat_map(|plan| plan.touched.iter().cloned()));

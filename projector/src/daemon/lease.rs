@@ -1,7 +1,7 @@
-//! Who may write: one projector per fact set holds a lease; others stand by.
+//! Writer lease: one projector per fact set writes, the others are on standby.
 //!
-//! Every take-over raises the epoch, and every transaction locks the row and compares it, so an instance that was
-//! paused past its lease cannot write even when it does not know yet.
+//! Every acquisition raises the epoch. Every transaction locks the row and compares the epoch. A process that
+//! was paused beyond its lease therefore cannot write.
 
 use std::time::Duration;
 
@@ -17,22 +17,22 @@ const RENEW: &str = include_str!("../../queries/lease_renew.sql");
 const RELEASE: &str = include_str!("../../queries/lease_release.sql");
 const CONFIRM: &str = include_str!("../../queries/lease_confirm.sql");
 
-/// A held lease.
+/// Lease on a fact set.
 #[derive(Debug, Clone)]
 pub struct Lease {
-    /// The facts that the holder may write.
+    /// Fact set that the holder may write.
     pub fact_set: String,
-    /// Count of take-overs; whoever has an older one than the fact set no longer writes.
+    /// Number of acquisitions. A holder with an older epoch can no longer write.
     pub epoch: i64,
-    /// Sequence up to which the log was applied when the lease was taken.
+    /// Sequence of the last applied message at the acquisition.
     pub checkpoint: Sequence,
-    /// Id of the message there; `None` when it is not known.
+    /// Id of that message; `None` if unknown.
     pub message: Option<String>,
-    /// Identity of the stream the fact set was folded from; `None` before the first message.
+    /// Identity of the stream that the fact set was built from; `None` before the first message.
     pub genesis_id: Option<String>,
 }
 
-/// Tries to take the lease; `None` while another instance holds it.
+/// Acquires the lease; `None` while another instance holds it.
 pub async fn acquire_lease(
     client: &Client,
     fact_set: &str,
@@ -52,7 +52,7 @@ pub async fn acquire_lease(
     .transpose()
 }
 
-/// Locks the fact set for the transaction; [`RunError::Lost`] when the epoch is no longer the lease's.
+/// Locks the fact set for the transaction. Fails with [`RunError::Lost`] if the epoch has changed.
 pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Result<(), RunError> {
     let row = transaction.query_one(CONFIRM, &[&lease.fact_set]).await?;
     let epoch: i64 = row.try_get(0)?;
@@ -62,13 +62,13 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     Ok(())
 }
 
-/// Gives the lease back, so that a stand-by need not wait for its end.
+/// Releases the lease, so that a standby can acquire it at once.
 pub async fn release_lease(client: &Client, lease: &Lease) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch]).await?;
     Ok(())
 }
 
-/// Renews the lease on its own connection until `stop`; cancels `lost` when it is gone.
+/// Renews the lease on its own connection until `stop` is cancelled. Cancels `lost` if the lease is lost.
 pub async fn renew_lease(
     config: Config,
     lease: Lease,
@@ -87,11 +87,11 @@ pub async fn renew_lease(
         match open.execute(RENEW, &[&lease.fact_set, &lease.epoch, &length.as_secs_f64()]).await {
             Ok(1) => renewed = tokio::time::Instant::now(),
             Ok(_) => {
-                tracing::warn!(fact_set = lease.fact_set, "the lease is lost: another projector took over");
+                tracing::warn!(fact_set = lease.fact_set, "lease lost; another projector acquired it");
                 return lost.cancel();
             }
             Err(error) => {
-                tracing::warn!(error = %db::error_chain(&error), since = ?renewed.elapsed(), "the lease could not be renewed")
+                tracing::warn!(error = %db::error_chain(&error), since = ?renewed.elapsed(), "cannot renew the lease")
             }
         }
     }

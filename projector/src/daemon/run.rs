@@ -1,7 +1,7 @@
-//! The projector's life: wait for the lease, check that the log is the one the facts came from, apply batches.
+//! Daemon of the projector: acquires the lease, checks the identity of the log and applies batches.
 //!
-//! Transient failures (a restarted Postgres, a lost connection) are retried with back-off from the last committed
-//! position; what cannot heal by itself halts with the reason and what to do, and is written to the fact set.
+//! Transient errors, such as a lost connection, are retried with backoff from the last checkpoint. A permanent
+//! error halts the daemon; its reason is stored in the fact set.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -38,14 +38,12 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-const RETRYING: &str = "the projector lost its footing; it goes on from the checkpoint";
-const DISK_FULL: &str =
-    "Postgres has no room: make room where its data is; the projector goes on from the checkpoint by itself";
-/// How often pauses and policy changes are looked for while the log is quiet.
+/// Interval between checks for pauses and policy changes while the log is idle.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Follows the log for every fact set that a generation of these rules is derived from, until asked to stop; with
-/// `until_caught_up`, until the log's end at start is served.
+/// Follows the log for every fact set of a generation with this program's rules, until shutdown.
+///
+/// With `until_caught_up` it stops when everything that was in the log at the start is served.
 pub async fn run_projector(
     settings: &ProjectorSettings,
     until_caught_up: bool,
@@ -56,7 +54,7 @@ pub async fn run_projector(
     let mut followed: HashSet<String> = HashSet::new();
     let mode = if until_caught_up { RunMode::CatchUp } else { RunMode::Follow };
     if let Err(error) = warn_of_older_method(settings).await {
-        tracing::warn!("what is served cannot be looked up: {error}");
+        tracing::warn!(error = %error_chain(&error), "cannot load the served generation");
     }
     loop {
         for fact_set in load_fact_sets(settings).await.unwrap_or_else(|_| vec![LIVE_FACTS.to_owned()]) {
@@ -79,7 +77,7 @@ pub async fn run_projector(
     }
 }
 
-/// Applies the log to a fact set of its own up to its end (or the fact set's own end); nothing is derived.
+/// Applies the log to a fact set up to the end of the log, or the end of the fact set. Derives nothing.
 pub async fn apply_log(
     settings: &ProjectorSettings,
     fact_set: &str,
@@ -88,7 +86,6 @@ pub async fn apply_log(
     follow_fact_set(settings, fact_set, RunMode::CatchUp, &ProjectorMetrics::new()?, shutdown).await
 }
 
-/// When a session ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunMode {
     Follow,
@@ -101,20 +98,23 @@ async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, Run
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Warns when what is served is of another release's rules, so that nothing new reaches it.
+/// Warns if the served generation has another rule version, because its tables then stay unchanged.
 async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let served = client.query_one(SERVED, &[]).await?;
     let (id, method): (i32, String) = (served.try_get("id")?, served.try_get("method_version")?);
     if method != METHOD_VERSION {
         tracing::warn!(
-            "generation {id} is served and stands still, for its rules are {method} and this program's {METHOD_VERSION}: projector rebuild, diff, promote"
+            generation = id,
+            rules = method,
+            program = METHOD_VERSION,
+            "served generation gets no updates; its rules are not this program's (projector rebuild, diff, promote)"
         );
     }
     Ok(())
 }
 
-/// Sessions one after the other, with back-off after transient failures.
+/// Runs sessions one after the other, with backoff after transient errors.
 async fn follow_fact_set(
     settings: &ProjectorSettings,
     fact_set: &str,
@@ -138,8 +138,11 @@ async fn follow_fact_set(
             backoff = retry_delays();
         }
         let pause = backoff.next().unwrap_or(Duration::from_secs(5));
-        let advice = if db::is_for_room(&error) { DISK_FULL } else { RETRYING };
-        tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "{advice}");
+        if db::is_for_room(&error) {
+            tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "disk of Postgres is full; free space on it, the projector then continues by itself");
+        } else {
+            tracing::warn!(error = %error_chain(&error), retry_in = ?pause, "transient failure; restarting from the checkpoint");
+        }
         tokio::select! { () = shutdown.wait() => return Ok(()), () = tokio::time::sleep(pause) => {} }
     }
 }
@@ -153,7 +156,7 @@ fn retry_delays() -> impl Iterator<Item = Duration> {
         .build()
 }
 
-/// One connection's worth of work under one lease.
+/// Runs one session: one database connection under one lease.
 async fn run_session(
     settings: &ProjectorSettings,
     fact_set: &str,
@@ -170,7 +173,7 @@ async fn run_session(
     let Some(lease) = waiting.await? else {
         return Ok(());
     };
-    tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.number(), "holding the lease");
+    tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.number(), "lease acquired");
     metrics.set_lease_held(fact_set, true);
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
     tokio::spawn(lease::renew_lease(config, lease.clone(), settings.lease(), stop.clone(), lost.clone()));
@@ -201,7 +204,7 @@ async fn wait_for_lease(
         }
         metrics.set_healthy(fact_set);
         if !std::mem::replace(&mut announced, true) {
-            tracing::info!("another projector holds the lease; standing by");
+            tracing::info!("on standby; another projector holds the lease");
         }
         tokio::select! { () = shutdown.wait() => return Ok(None), () = tokio::time::sleep(Duration::from_millis(500)) => {} }
     }
@@ -216,7 +219,7 @@ async fn apply_batches(
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
-    // A log that facts were folded from is never made anew: an empty one in its place would hide that it is gone.
+    // If facts exist, the stream is never created: a new empty stream would hide the loss of the log.
     let stream = match lease.genesis_id {
         Some(_) => settings.stream.existing(&context).await?,
         None => settings.stream.open(&context).await?,
@@ -226,13 +229,13 @@ async fn apply_batches(
     let until = load_end_sequence(client, &lease.fact_set).await?;
     let last = Sequence::try_from(stream.cached_info().state.last_sequence)?;
     let last = until.map_or(last, |until| until.min(last));
-    // A session that follows the log has no end but its fact set's.
+    // A session that follows the log ends only where its fact set ends.
     let end = if mode == RunMode::CatchUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let mut writer =
         BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, settings.fact_cache(), metrics);
     let mut sequence = lease.checkpoint;
-    // Dirty symbols of an earlier life are served before anything new.
+    // Symbols that an earlier process left dirty are derived before the first message.
     let pending = last.number().saturating_sub(sequence.number());
     writer.write_batch(client, &MessageBatch { pending, ..MessageBatch::default() }, sequence).await?;
     let mut reader = LogReader::open(&stream, sequence, settings.batch_bytes).await?;
@@ -261,7 +264,7 @@ async fn apply_batches(
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.truncate_after(end);
                 metrics.set_healthy(&lease.fact_set);
-                // A server that came back may have lost the log's end and numbered new messages the same.
+                // After a reconnect, the server may have lost the end of the log and reused its sequences.
                 if std::mem::replace(&mut connects, connect_count(&context)) != connects {
                     check_position(&stream, sequence, message.as_deref()).await?;
                 }
@@ -276,14 +279,14 @@ async fn apply_batches(
     }
 }
 
-/// A batch, from its facts to the commit of what was derived of them.
+/// Span of a batch, from its facts to the commit of the derived tables.
 fn batch_span(batch: &MessageBatch, sequence: Sequence) -> Span {
-    // Collectors have no unsigned numbers.
+    // OTLP has no unsigned integers.
     let (sequence, messages) = (sequence.bigint(), i64::try_from(batch.messages.len()).ok());
     tracing::info_span!(target: SPAN_TARGET, "batch", otel.kind = "consumer", sequence, messages)
 }
 
-/// Reads the next batch as far as that gets while this one is written: what comes meanwhile is one batch.
+/// Writes a batch and buffers the next one at the same time.
 async fn write_and_read_ahead(
     writing: impl Future<Output = Result<(), RunError>>,
     reader: &mut LogReader,
@@ -297,53 +300,55 @@ async fn write_and_read_ahead(
     Err(error.into())
 }
 
-/// The end of a fact set that is frozen for study; the log has no such end.
+/// End of a fact set that is frozen at a sequence.
 async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
     let until: Option<i64> = client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?;
     Ok(until.map(Sequence::try_from).transpose()?)
 }
 
-/// The log must be the one the facts were folded from, whole: otherwise everything derived would be a lie.
+/// Checks that the log is complete and is the one that the facts were built from.
 fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
     let state = &stream.cached_info().state;
     let genesis = stream::genesis(stream)?;
     let halt = |what: String| {
         Err(RunError::Halt(format!(
-            "{what}. Restore the log (ingest import), or rebuild the facts from it with an empty database"
+            "cannot continue: {what}; restore the log (ingest import), or start with an empty database"
         )))
     };
     if lease.genesis_id.as_ref().is_some_and(|known| *known != genesis) {
         return halt(
-            "the stream was deleted and made again: its genesis_id is not the one the facts were folded from"
-                .to_owned(),
+            "the stream was deleted and created again: its genesis_id is not the one of the facts".to_owned(),
         );
     }
     let checkpoint = lease.checkpoint.number();
     if state.last_sequence < checkpoint {
         return halt(format!(
-            "the log ends at {} but {} was already applied",
+            "the log ends at {}, but message {} was already applied",
             state.last_sequence, checkpoint
         ));
     }
     if state.messages > 0 && state.first_sequence > checkpoint + 1 {
-        return halt(format!("the log begins at {} but {} comes next", state.first_sequence, checkpoint + 1));
+        return halt(format!(
+            "the log begins at {}, but message {} is next",
+            state.first_sequence,
+            checkpoint + 1
+        ));
     }
     Ok(genesis)
 }
 
-/// How often the server was connected to.
+/// Number of connections made to the NATS server.
 fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// A message with the number of the one that was applied last must be that one. One that cannot be read is no other.
+/// Checks that the message at the checkpoint is the one that was applied. A message that cannot be read passes.
 async fn check_position(stream: &Stream, sequence: Sequence, message: Option<&str>) -> Result<(), RunError> {
     let Some(applied) = message else { return Ok(()) };
     match stream.get_raw_message(sequence.number()).await {
         Ok(found) if message_id(Some(&found.headers)) != applied => Err(RunError::Halt(format!(
-            "message {sequence} of the log is not the one that was applied: the log lost its end, and what came after \
-             took its numbers. Bring the log back from its second copy (ingest import), or rebuild the facts from it \
-             with an empty database"
+            "cannot continue: message {sequence} of the log is not the one that was applied; the log lost its end and reused \
+             its sequences; restore the log from its second copy (ingest import), or start with an empty database"
         ))),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(()),
@@ -351,7 +356,7 @@ async fn check_position(stream: &Stream, sequence: Sequence, message: Option<&st
     }
 }
 
-/// Leaves the reason where `projector status` and a person find it.
+/// Stores the reason in the fact set, for `projector status`.
 async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str) {
     tracing::error!(reason, "halted");
     let recorded = async {
@@ -360,7 +365,7 @@ async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str)
         Ok::<_, DbError>(())
     };
     if let Err(error) = recorded.await {
-        tracing::warn!(error = %error_chain(&error), "the reason could not be recorded");
+        tracing::warn!(error = %error_chain(&error), "cannot store the halt reason");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A security that is about to be derived: what is served of it already, and which facts it takes.
+//! Input of a derivation: a security, its published fingerprints and the facts it needs.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::derive::sectors::SectorMembers;
 use crate::facts::fact_cache::FactCache;
 use crate::write::fingerprints::PublishedFingerprints;
 
-/// What every security is derived with.
+/// Market data and rules that are common to all securities.
 #[derive(Debug)]
 pub(crate) struct MarketContext {
     pub as_of: NaiveDate,
@@ -25,32 +25,33 @@ pub(crate) struct MarketContext {
     pub rules: Rules,
 }
 
-/// What is known of a generation's rows.
+/// Cache of a generation's published rows.
 #[derive(Debug, Default)]
 pub(crate) struct GenerationCache {
-    /// Whether the generation had no row yet when this was begun: of what is not known here there is none.
+    /// `true` if the generation had no rows when this cache was created. Missing entries then mean missing
+    /// rows.
     pub is_new: bool,
     pub served: HashMap<Symbol, PublishedFingerprints>,
     pub sectors: SectorMembers,
-    /// Securities whose closes alone did not suffice: of several sources, say, or with a bar in the wrong unit.
+    /// Securities for which closes alone are not enough, for example those with several price sources.
     pub full_bars: HashSet<Symbol>,
 }
 
-/// A security with what deriving it again depends on.
+/// Security to derive, with its published state.
 pub(crate) struct DerivationInput {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Years whose closes suffice, as long as they are served unchanged.
+    /// Years for which closes are enough while their published prices are unchanged.
     pub closes: Range<i32>,
 }
 
 impl DerivationInput {
-    /// Whether a year of its symbol's bars is served as it is and its closes suffice.
+    /// `true` if the published prices of the year have this digest and its closes are enough.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-    /// Keeps the facts of its symbols in memory, of years whose closes suffice no more than these.
+    /// Caches the facts of the security's symbols. Years for which closes are enough are cached as closes only.
     pub(crate) fn cache_facts(
         &self,
         facts: &mut FactsBySymbol,
@@ -71,7 +72,7 @@ impl DerivationInput {
         Ok(())
     }
 
-    /// The served years among those, with their digests.
+    /// Published years within [`DerivationInput::closes`], with their digests.
     pub(crate) fn published_close_years(&self) -> impl Iterator<Item = ServedYear<'_>> {
         let symbol = self.identity.symbol.as_str();
         self.served.years.range(self.closes.clone()).map(move |(year, digest)| (symbol, *year, *digest))
@@ -79,7 +80,7 @@ impl DerivationInput {
 }
 
 impl GenerationCache {
-    /// Years whose closes may suffice: the security held its own symbol on all their days.
+    /// Years for which closes may be enough: the security had its own symbol on all their days.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         let no_years = 0..0;
         if self.full_bars.contains(&identity.symbol) {
@@ -87,7 +88,7 @@ impl GenerationCache {
         }
         let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
         let (Some(span), None) = (spans.next(), spans.next()) else { return no_years };
-        // What is measured by more than closes lies in the last two calendar years.
+        // Metrics that need more than closes read at most the last two calendar years.
         let end = (market.as_of.year() - 1).min(span.to.year());
         let first = span.from.year() + 1;
         if first < end { first..end } else { no_years }
@@ -95,7 +96,7 @@ impl GenerationCache {
 }
 
 impl MarketContext {
-    /// The same for one derivation.
+    /// Borrows the context as the domain's type.
     pub(crate) fn as_market(&self) -> Market<'_> {
         Market {
             as_of: self.as_of,

@@ -1,4 +1,5 @@
-//! Derivation: touched securities are read, derived on all cores and handed to the writer.
+//! Module index: dirty securities in `touched.rs`, inputs in `input.rs`, the parallel stages in `pipeline.rs`,
+//! sector statistics in `sectors.rs`.
 
 pub(crate) mod input;
 pub(crate) mod pipeline;

@@ -1,5 +1,5 @@
-//! Securities derived and written chunk by chunk: while one is on the cores, those after it are read and those before it
-//! written.
+//! Derivation pipeline with three concurrent stages: load a chunk of securities, derive it on all cores, write
+//! it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,40 +26,40 @@ use crate::write::journal::RowChange;
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
-/// Securities derived and written at a time: five such chunks are in memory at most, one in each stage and between two.
+/// Securities per chunk. At most five chunks are in memory: one in each stage, one in each queue.
 pub(crate) const CHUNK_SECURITIES: usize = 128;
-/// Chunks that wait for a stage.
+/// Capacity of the queues between the stages, in chunks.
 const QUEUE_DEPTH: usize = 1;
 
-/// Securities about to be derived.
+/// Chunk of securities to derive.
 struct InputChunk {
     subjects: Vec<DerivationInput>,
     facts: FactsBySymbol,
 }
 
-/// Securities about to be written.
+/// Chunk of securities to write.
 struct DerivedChunk {
     built: Vec<(DerivationInput, EncodedSecurity)>,
     facts: FactsBySymbol,
 }
 
-/// What is remembered of a generation.
 struct Caches<'a> {
     generation: &'a mut GenerationCache,
     facts: &'a mut FactCache,
 }
 
-/// The same, for the stages that a chunk goes through.
+/// Caches shared by the stages.
 struct SharedCaches<'a>(Mutex<Caches<'a>>);
 
 impl<'a> SharedCaches<'a> {
     fn lock(&self) -> MutexGuard<'_, Caches<'a>> {
-        // Whoever panics with it takes the derivation along, and with that all that is remembered.
+        // A panic ends the derivation, and the caches are dropped with it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Derives securities in the transaction; `reader` sees the same facts, and the read tables as they were.
+/// Derives and writes securities in the transaction. `reader` sees the same facts and the read tables before
+/// the write.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -76,7 +76,7 @@ pub(crate) async fn derive_all(
         let loaded = loaded;
         for identities in identities.chunks(CHUNK_SECURITIES) {
             let chunk = load_chunk(reader, identities, market, &caches).await?;
-            // Nobody takes it where another stage has failed.
+            // Sending fails only after another stage failed.
             let _ = loaded.send(chunk).await;
         }
         Ok::<_, DeriveError>(())
@@ -118,7 +118,7 @@ async fn load_chunk(
     };
     let subjects = identities.iter().map(|identity| {
         let known = &mut caches.lock().generation;
-        // It comes back as what is served then; after an error nothing is remembered at all.
+        // The writing stage puts it back. After an error the whole cache is dropped.
         let served = known.served.remove(&identity.symbol);
         DerivationInput {
             identity: (*identity).clone(),
@@ -133,7 +133,7 @@ async fn load_chunk(
     Ok(InputChunk { subjects, facts })
 }
 
-/// The facts of the securities' symbols, from memory where they are held.
+/// Loads the facts of the securities' symbols from the cache or from Postgres.
 async fn load_facts(
     reader: &impl GenericClient,
     subjects: &[DerivationInput],
@@ -158,7 +158,7 @@ async fn load_facts(
 }
 
 impl DerivedChunk {
-    /// Remembers what was written, and keeps the facts it came from in memory.
+    /// Puts the written fingerprints and facts back into the caches.
     fn update_caches(self, caches: &mut Caches<'_>) -> Result<(), DeriveError> {
         let DerivedChunk { built, facts: mut by_symbol } = self;
         let Caches { generation, facts } = caches;
@@ -175,8 +175,8 @@ impl DerivedChunk {
     }
 }
 
-/// Derives a chunk. Securities that need more than closes are read again, whole. Also gives the symbols that will need
-/// it the next time too.
+/// Derives a chunk. Securities that need full bars are loaded again. Returns the symbols that always need full
+/// bars.
 async fn derive_chunk(
     reader: &impl GenericClient,
     chunk: InputChunk,
@@ -201,10 +201,10 @@ async fn derive_chunk(
     Ok((derived, symbols))
 }
 
-/// A security whose closes alone do not suffice.
+/// Security for which closes alone are not enough.
 struct NeedsFullBars {
     subject: DerivationInput,
-    /// Whether they will not suffice the next time either.
+    /// `true` if the next derivation will need full bars too.
     is_permanent: bool,
 }
 
@@ -264,15 +264,17 @@ fn derive_and_encode(
     Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 
-/// What is derived of one security, with the marks of its dividends.
+/// Derived rows of one security, with the hashes of its dividends by year.
 struct DerivedSecurity {
     derived: measure::Derived,
     dividends: BTreeMap<i32, u64>,
     fund: Option<Fund>,
 }
 
-/// Derives one security; of its dividends no row is made where they are served. `None` where its closes do not suffice. A
-/// measure that panics names its security.
+/// Derives one security; `None` if closes alone are not enough.
+///
+/// Dividend rows are skipped if the published ones are unchanged. A panic in a metric becomes an error that
+/// names the security.
 fn derive_catching_panics(
     history: &History,
     market: &MarketContext,

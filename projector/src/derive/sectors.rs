@@ -1,6 +1,6 @@
-//! Sector statistics: those of the sectors that derived securities are in, or were in, are made anew.
+//! Statistics of the sectors that derived securities belong to, or belonged to before.
 //!
-//! Their members are read once and then known from what was derived: a sector changes with each of its thousand members.
+//! The members are loaded once and then updated from derived rows, because every member changes its sector.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,21 +17,21 @@ use crate::error::DeriveError;
 const MEMBERS: &str = include_str!("../../queries/sector_members.sql");
 const DELETE: &str = "delete from sectors where slug = any ($1)";
 
-/// The members of all sectors that a generation serves.
+/// Members of all sectors of a generation.
 #[derive(Debug, Default)]
 pub(crate) struct SectorMembers {
-    /// By slug: sources spell a sector differently, and the slug is what makes it one.
+    /// By slug, because sources spell a sector differently.
     sectors: HashMap<String, BTreeMap<String, Member>>,
-    /// The slug of each member's sector.
+    /// Slug of each member's sector, by symbol.
     slugs: HashMap<String, String>,
-    /// Slugs of the sectors whose statistics may be others now.
+    /// Slugs of the sectors whose statistics must be computed again.
     touched: BTreeSet<String>,
-    /// Whether those that were served before are among them.
+    /// `true` once the published members are loaded.
     is_loaded: bool,
 }
 
 impl SectorMembers {
-    /// Reads the members that are served, once; of a new generation there are none.
+    /// Loads the published members, once. A new generation has none.
     pub(crate) async fn load_members(
         &mut self,
         transaction: &Transaction<'_>,
@@ -45,7 +45,7 @@ impl SectorMembers {
         Ok(())
     }
 
-    /// Puts what was derived of a security in place of what is known of it; `None`: it has no row any more.
+    /// Replaces the member of a security; `None` removes it.
     pub(crate) fn replace_member(&mut self, symbol: &Symbol, member: Option<Member>) {
         if let Some(slug) = self.slugs.remove(symbol.as_str()) {
             self.sectors.get_mut(&slug).and_then(|members| members.remove(symbol.as_str()));
@@ -55,7 +55,7 @@ impl SectorMembers {
         self.touched.extend(slug);
     }
 
-    /// Replaces the statistics of the sectors that were touched since the last time.
+    /// Replaces the statistics of the sectors that changed since the last call.
     pub(crate) async fn write_touched(
         &mut self,
         transaction: &Transaction<'_>,
@@ -73,7 +73,7 @@ impl SectorMembers {
         Ok(())
     }
 
-    /// Adds a member to its sector, and gives the sector's slug.
+    /// Adds a member and returns the slug of its sector.
     fn add_member(&mut self, member: Member) -> Option<String> {
         let slug = slug(member.sector.as_deref()?);
         self.slugs.insert(member.symbol.clone(), slug.clone());

@@ -1,6 +1,7 @@
-//! Facts into read tables: touched securities are derived whole, on all cores, and replaced in the transaction.
+//! Incremental derivation: finds the securities that new facts touch, derives them completely and replaces
+//! their rows.
 //!
-//! When the market's as-of date or the benchmark moves, every security is touched (R33).
+//! If the market date or the benchmark changes, every security is touched (R33).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -33,39 +34,42 @@ const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
-/// Of a security without a row there are digests.
+/// A security without rows still has digests.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
-/// What one generation's projector remembers between batches; rebuilt from the tables at any time.
+/// Derivation state of one generation between batches. The tables contain everything needed to rebuild it.
 #[derive(Debug, Default)]
 pub struct Deriver {
     directory: Option<Directory>,
-    /// What the directory is resolved from: every security record, and every symbol any fact names.
+    /// Input of the directory: all security records, and all symbols that any fact names.
     records: Vec<Observation<Security>>,
     known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthEnds>,
     policy: SourcePolicy,
     rules: Rules,
-    /// The transaction that this deriver last wrote `version` in; when the row has another, all of this is stale.
+    /// Transaction in which this deriver last wrote `version`. If the row names another one, the state is
+    /// stale.
     writer: Option<i64>,
     rows: GenerationCache,
 }
 
-/// What a derivation did.
+/// Summary of a derivation.
 #[derive(Debug, Default)]
 pub struct DerivationSummary {
-    /// Securities that were derived.
+    /// Number of derived securities.
     pub securities: usize,
-    /// Served rows that are others now.
+    /// Published rows that changed.
     pub changes: Vec<RowChange>,
 }
 
 impl Deriver {
-    /// Derives the securities that [`Deriver::touched`] gave, then advances the generation's version to `sequence`.
+    /// Derives the securities that [`Deriver::find_touched`] returned and advances the generation's version to
+    /// `sequence`.
     ///
-    /// The transaction's and the reader's `search_path` name the generation first; `reader` sees the facts, as committed
-    /// or as the transaction itself has them. On any error the deriver is gone: what it remembers may not be committed.
+    /// The `search_path` of `transaction` and `reader` names the generation first. `reader` sees the facts as
+    /// committed, or as the transaction wrote them. On an error the deriver is dropped, because its state may
+    /// be uncommitted.
     pub async fn derive(
         mut self,
         transaction: &Transaction<'_>,
@@ -86,7 +90,7 @@ impl Deriver {
         Ok((self, summary))
     }
 
-    /// Notes what the tables are derived with, and by which transaction.
+    /// Stores the inputs of the derivation and the writing transaction in `version`.
     async fn advance_version(
         &mut self,
         transaction: &Transaction<'_>,
@@ -99,7 +103,7 @@ impl Deriver {
         Ok(())
     }
 
-    /// Brings a generation up to its facts within one transaction.
+    /// Derives everything that is dirty, in one transaction.
     pub async fn catch_up(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -111,9 +115,9 @@ impl Deriver {
         Ok(())
     }
 
-    /// Reads what derivation depends on and notes it in the generation's version; nothing is derived yet.
+    /// Loads the inputs of the derivation and stores them in the generation's version. Derives nothing.
     ///
-    /// Gives the securities, and whether market date and policy are the ones noted before.
+    /// Returns the securities, and `true` if market date and policy are unchanged.
     pub async fn prepare(
         &mut self,
         transaction: &Transaction<'_>,
@@ -136,7 +140,7 @@ impl Deriver {
         Ok((symbols, same))
     }
 
-    /// Derives these securities, and removes those that no longer are.
+    /// Derives some securities and deletes those that no longer exist.
     pub async fn derive_symbols(
         &mut self,
         transaction: &Transaction<'_>,
@@ -145,7 +149,7 @@ impl Deriver {
         cache: &mut FactCache,
         symbols: &BTreeSet<Symbol>,
     ) -> Result<DerivationSummary, DeriveError> {
-        // Without any session there is no market date and so nothing to say yet; the first one touches everything.
+        // Without any session there is no market date. The first session touches every security.
         let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else {
             return Ok(DerivationSummary::default());
         };
@@ -175,8 +179,8 @@ impl Deriver {
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
 
-    /// Canonical symbols to derive again (or to remove), with everything they depend on brought up to date. On any
-    /// error the deriver is gone.
+    /// Returns the canonical symbols to derive or delete, with up-to-date inputs. On an error the deriver is
+    /// dropped.
     pub async fn find_touched(
         mut self,
         transaction: &Transaction<'_>,
@@ -190,7 +194,7 @@ impl Deriver {
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
-            // The empty symbol, which is none, only asks for a look.
+            // The empty symbol is a wake-up without a security; it does not parse.
             symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
         let first = self.directory.is_none();
@@ -200,7 +204,7 @@ impl Deriver {
         if first || reference {
             self.records = load_securities(transaction).await?;
         }
-        // Whatever facts came since is dirty.
+        // Every new fact has made its symbol dirty.
         self.known.extend(symbols.iter().cloned());
         let before = match self.directory.take() {
             Some(directory) => directory,
@@ -235,7 +239,7 @@ impl Deriver {
         Ok((self, touched))
     }
 
-    /// What the tables were last derived with, after a start.
+    /// Loads the inputs of the last derivation after a start.
     async fn load_version(&mut self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
         let row = transaction.query_one(DERIVED_WITH, &[]).await?;
         let Json(policy) = row.try_get("policy")?;
@@ -264,7 +268,7 @@ impl Deriver {
     }
 }
 
-/// Keys whose identity appeared, disappeared or changed.
+/// Symbols whose identity was added, removed or changed.
 fn changed_identities(
     before: &BTreeMap<Symbol, Identity>,
     after: &BTreeMap<Symbol, Identity>,
@@ -273,7 +277,7 @@ fn changed_identities(
     before.keys().chain(after.keys()).filter(differs).cloned().collect()
 }
 
-/// Derivers by generation.
+/// Derivers by generation number.
 pub type DeriversByGeneration = HashMap<i32, Deriver>;
 
 #[cfg(test)]

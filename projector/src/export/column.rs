@@ -1,4 +1,4 @@
-//! One column of a file while its rows are gathered: every value is optional, decimals are exact.
+//! Column of a Parquet file, buffered until the next row group. Every value is optional; decimals are exact.
 
 use std::str;
 
@@ -19,17 +19,17 @@ use super::error::ExportError;
 /// 1970-01-01 as a day number.
 const UNIX_EPOCH_DAY: i32 = 719_163;
 
-/// A column and its values since the last row group.
+/// Column with the values since the last row group.
 #[derive(Debug)]
 pub(crate) struct ParquetColumn {
     pub(super) name: String,
     pub(super) kind: ColumnType,
     values: ColumnValues,
-    /// 1 where there is a value, 0 where there is none.
+    /// Definition levels: 1 for a value, 0 for null.
     present: Vec<i16>,
 }
 
-/// The values that are there.
+/// Values that are not null.
 #[derive(Debug)]
 enum ColumnValues {
     Text(Vec<ByteArray>),
@@ -52,12 +52,11 @@ impl ParquetColumn {
         Self { name: name.to_owned(), kind, values, present: Vec::new() }
     }
 
-    /// Rows since the last row group.
     pub(super) fn rows(&self) -> usize {
         self.present.len()
     }
 
-    /// Adds what a row has in a place.
+    /// Appends the value at an index of a row.
     pub(super) fn push(&mut self, row: &Row, place: usize) -> Result<(), ExportError> {
         match self.kind {
             ColumnType::Text => {
@@ -81,7 +80,7 @@ impl ParquetColumn {
         Ok(())
     }
 
-    /// A decimal in units of its last place.
+    /// Decimal in units of its last place.
     fn units(&self, value: Decimal, scale: u32) -> Result<i128, ExportError> {
         let value = if value.scale() > scale { value.normalize() } else { value };
         let power = scale.checked_sub(value.scale()).map(|places| 10i128.pow(places));
@@ -92,7 +91,6 @@ impl ParquetColumn {
         })
     }
 
-    /// Adds a text.
     pub(crate) fn push_str(&mut self, text: &str) {
         self.push_text(Some(ByteArray::from(text)));
     }
@@ -118,7 +116,7 @@ impl ParquetColumn {
         }
     }
 
-    /// A day number, from 0001-01-01.
+    /// Appends a day number, counted from 0001-01-01.
     pub(super) fn push_day(&mut self, day: Option<i32>) {
         self.push_narrow(day.map(|day| day - UNIX_EPOCH_DAY));
     }
@@ -130,7 +128,7 @@ impl ParquetColumn {
         }
     }
 
-    /// A decimal in units of its last place.
+    /// Appends a decimal in units of its last place.
     pub(super) fn push_units(&mut self, units: Option<i128>) {
         self.present.push(i16::from(units.is_some()));
         if let ColumnValues::Decimals(values) = &mut self.values {
@@ -138,7 +136,7 @@ impl ParquetColumn {
         }
     }
 
-    /// Writes the values as a column of a row group, and begins the next.
+    /// Writes the values to a row group and clears the buffer.
     pub(super) fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let present = Some(self.present.as_slice());
         match (&mut self.values, writer) {
@@ -167,14 +165,14 @@ impl ParquetColumn {
                     (0..bytes.len()).step_by(DECIMAL_BYTES).map(cut).collect();
                 writer.write_batch(&decimals, present, None)?;
             }
-            _ => return Err(ParquetError::General(format!("column {} is of another type", self.name))),
+            _ => return Err(ParquetError::General(format!("column {} has another type", self.name))),
         }
         self.present.clear();
         Ok(())
     }
 }
 
-/// Text, also of a nested value.
+/// Text of a text or JSON column.
 struct TextValue<'a>(&'a str);
 
 impl<'a> FromSql<'a> for TextValue<'a> {

@@ -1,17 +1,16 @@
-//! What kinds of columns there are, in Postgres, in Parquet and in the manifest.
+//! Types of exported columns and their names in Postgres, Parquet and the manifest.
 
 use tokio_postgres::Column;
 use tokio_postgres::types::Type;
 
-/// Decimal places of a decimal whose column does not say how many it has: amounts have 6, percents 4, prices at most 10,
-/// factors 12.
+/// Decimal places of a numeric column without a declared scale. Amounts have 6, percentages 4, prices at most
+/// 10, factors 12.
 pub(super) const SCALE: u32 = 12;
-/// What Postgres adds to the modifier of a numeric's type.
+/// Offset that Postgres adds to the type modifier of a numeric.
 const MODIFIER: i32 = 4;
-/// Bytes of a decimal of 38 digits.
+/// Bytes of a decimal with 38 digits.
 pub(super) const DECIMAL_BYTES: usize = 16;
 
-/// What kind of values a column has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnType {
     Text,
@@ -20,12 +19,12 @@ pub(crate) enum ColumnType {
     Date,
     Long,
     Instant,
-    /// With so many decimal places.
+    /// With this number of decimal places.
     Decimal(u32),
 }
 
 impl ColumnType {
-    /// The kind that a Postgres column becomes; nested values become their JSON text.
+    /// Type of a Postgres column. Nested values are exported as JSON text.
     pub(super) fn from_postgres(column: &Column) -> Option<Self> {
         Some(match *column.type_() {
             Type::TEXT | Type::JSON => Self::Text,
@@ -42,7 +41,7 @@ impl ColumnType {
         })
     }
 
-    /// A column of it in the text of a Parquet schema.
+    /// Declaration of a column in a Parquet schema.
     pub(super) fn parquet_declaration(self, name: &str) -> String {
         match self {
             Self::Text => format!("optional byte_array {name} (utf8);"),
@@ -57,7 +56,7 @@ impl ColumnType {
         }
     }
 
-    /// Its type as SQL says it.
+    /// Name of the type in SQL.
     pub(super) fn sql_name(self) -> String {
         match self {
             Self::Text => "text".to_owned(),

@@ -1,4 +1,4 @@
-//! Why an export could not be written.
+//! Errors of an export.
 
 use std::path::PathBuf;
 
@@ -6,36 +6,36 @@ use market::bars::BarsError;
 use parquet::errors::ParquetError;
 use store::db::DbError;
 
-/// Why an export could not be written.
+/// Reason an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    #[error("there is no generation {0}; see: projector list")]
+    #[error("cannot export generation {0}: it does not exist; see projector list")]
     NoGeneration(i32),
-    #[error("generation {0} is still being built; run: projector rebuild")]
+    #[error("cannot export generation {0}: it is still being built; finish it with projector rebuild")]
     Building(i32),
-    #[error("{} is there already and not empty: name a folder that is not there, or remove it", .0.display())]
+    #[error("cannot create {}: the folder is not empty; name a new folder, or remove this one", .0.display())]
     Taken(PathBuf),
-    #[error(
-        "{0} is left of an export that did not end, or of one that is being written: remove it, then try again"
-    )]
+    #[error("cannot create {0}: an unfinished or running export uses it; remove it, then try again")]
     Unfinished(PathBuf),
-    #[error("{} names no folder", .0.display())]
+    #[error("cannot create {}: the path has no folder name", .0.display())]
     NoName(PathBuf),
-    #[error("interrupted; nothing is left of it")]
+    #[error("interrupted; the incomplete export was removed")]
     Interrupted,
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", .path.display())]
     Parquet { path: PathBuf, source: ParquetError },
-    #[error("column {column} has {value}, which is no decimal of 38 digits, {scale} of them after the point")]
+    #[error(
+        "cannot export {value} in column {column}: decimals have 38 digits, {scale} of them after the point"
+    )]
     Decimal { column: String, value: String, scale: u32 },
-    #[error("the column {column} of {table} is of the type {found}, which an export does not know")]
+    #[error("cannot export column {column} of {table}: type {found} is not supported")]
     Type { table: &'static str, column: String, found: String },
-    #[error("the prices of {symbol} in {year}: {source}")]
+    #[error("cannot unpack the prices of {symbol} in {year}: {source}")]
     Bars { symbol: String, year: i32, source: BarsError },
-    #[error("the manifest cannot be written: {0}")]
+    #[error("cannot encode the manifest: {0}")]
     Manifest(#[from] serde_json::Error),
-    #[error("an export's thread ended: {0}")]
+    #[error("cannot finish a reader task: {0}")]
     Ended(#[from] tokio::task::JoinError),
     #[error(transparent)]
     Db(#[from] DbError),

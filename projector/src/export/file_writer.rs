@@ -1,4 +1,4 @@
-//! A file of an export: rows are gathered and written as row groups, zstd-compressed.
+//! Writer of one Parquet file: rows are buffered and written as row groups with zstd compression.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use serde::Serialize;
 use super::column::ParquetColumn;
 use super::error::ExportError;
 
-/// Rows in memory before they are written.
+/// Rows per row group.
 const ROW_GROUP_ROWS: usize = 200_000;
 
-/// A file that was written.
+/// Exported file.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExportedFile {
     /// Relative to the export's folder.
@@ -26,7 +26,6 @@ pub struct ExportedFile {
     pub bytes: u64,
 }
 
-/// A file that is being written.
 #[derive(Debug)]
 pub(crate) struct ParquetFileWriter {
     writer: SerializedFileWriter<File>,
@@ -37,7 +36,7 @@ pub(crate) struct ParquetFileWriter {
 }
 
 impl ParquetFileWriter {
-    /// Begins the file `path` under `folder`.
+    /// Creates the file `path` under `folder`.
     pub(super) fn create(
         folder: &Path,
         path: PathBuf,
@@ -52,7 +51,7 @@ impl ParquetFileWriter {
         Self::open(file, folder, path, columns)
     }
 
-    /// Begins in an empty file, which is `path` under `folder`.
+    /// Writes to an empty file, which is `path` under `folder`.
     pub(crate) fn open(
         file: File,
         folder: &Path,
@@ -64,12 +63,12 @@ impl ParquetFileWriter {
         Ok(Self { writer, columns, folder: folder.to_owned(), path, rows: 0 })
     }
 
-    /// The columns of the row that is next; every one gets a value before [`ParquetFileWriter::end_row`].
+    /// Columns of the next rows. Every row appends one value to each column.
     pub(crate) fn columns(&mut self) -> &mut [ParquetColumn] {
         &mut self.columns
     }
 
-    /// Rows were added to every column: writes them when there are many.
+    /// Writes a row group if enough rows are buffered.
     pub(crate) fn flush_full_group(&mut self) -> Result<(), ExportError> {
         if self.columns.first().is_some_and(|column| column.rows() >= ROW_GROUP_ROWS) {
             self.flush_group()
@@ -89,7 +88,7 @@ impl ParquetFileWriter {
         Ok(())
     }
 
-    /// Writes what is left, and the file's end.
+    /// Writes the remaining rows and the footer.
     pub(crate) fn finish(mut self) -> Result<ExportedFile, ExportError> {
         self.flush_group()?;
         self.writer.finish().map_err(|source| self.parquet_error(source))?;

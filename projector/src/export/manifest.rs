@@ -1,4 +1,4 @@
-//! What an export says of itself: `manifest.json` beside the tables' folders.
+//! Manifest of an export: `manifest.json` in its folder.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,49 +12,48 @@ use super::column::ParquetColumn;
 use super::error::ExportError;
 use super::file_writer::ExportedFile;
 
-/// The manifest's own name.
 const NAME: &str = "manifest.json";
 
-/// What an export holds, and what it was made from.
+/// Content and origin of an export.
 #[derive(Debug, Serialize)]
 pub struct ExportManifest {
-    /// Of this layout of files.
+    /// Version of the file layout.
     pub format: u32,
-    /// As the API names it.
+    /// As in API responses.
     pub data_version: String,
     pub generation: i32,
-    /// Log sequence the tables are at.
+    /// Sequence of the log that the tables are at.
     pub sequence: i64,
     pub as_of: Option<NaiveDate>,
     pub method_version: String,
-    /// Rule parameters that are not their defaults.
+    /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
-    /// What was said when the generation was last promoted.
+    /// Note of the last promotion.
     pub note: Option<String>,
     pub tables: Vec<TableManifest>,
 }
 
-/// A table of an export.
+/// Exported table.
 #[derive(Debug, Serialize)]
 pub struct TableManifest {
     pub name: &'static str,
-    /// What its folders `year=…` are told apart by.
+    /// Value in the names of the folders `year=…`.
     pub partitioned_by: Option<&'static str>,
     pub columns: Vec<ColumnManifest>,
     pub rows: u64,
     pub files: Vec<ExportedFile>,
 }
 
-/// A column of an exported table.
+/// Column of an exported table.
 #[derive(Debug, Serialize)]
 pub struct ColumnManifest {
     pub name: String,
-    /// As SQL says it.
+    /// SQL name of the type.
     pub r#type: String,
 }
 
 impl TableManifest {
-    /// A table and its files, by path.
+    /// Describes a table. Its files are sorted by path.
     pub(super) fn new(
         name: &'static str,
         partitioned_by: Option<&'static str>,
@@ -72,7 +71,6 @@ impl TableManifest {
 }
 
 impl ExportManifest {
-    /// Writes it to disk.
     pub(super) fn write(&self, folder: &Path) -> Result<(), ExportError> {
         let path = folder.join(NAME);
         let text = serde_json::to_string_pretty(self)?;

@@ -1,7 +1,7 @@
-//! `projector export --parquet DIR`: a generation as files, to be read by anything that reads Parquet.
+//! `projector export --parquet DIR`: a generation as Parquet files.
 //!
-//! Everything is read in one snapshot and written beside the folder, which gets its name when all of it is on disk: a
-//! folder of that name is a whole export of one data version.
+//! One snapshot is read and written to a temporary folder. The folder gets its final name when all files are on
+//! disk. A folder with the final name is therefore complete and has one data version.
 
 mod column;
 mod column_type;
@@ -44,18 +44,18 @@ const SET_SEARCH_PATH: &str = "select set_config('search_path', $1, false)";
 /// Arguments of `projector export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// Folder to write; it must not be there yet, or be empty
+    /// Folder to create; it must be absent or empty
     #[arg(long, value_name = "DIR")]
     pub parquet: PathBuf,
-    /// This generation instead of the served one
+    /// Generation; default: the served one
     #[arg(long, value_name = "N")]
     pub generation: Option<i32>,
-    /// Print the manifest
+    /// Print the manifest as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// Writes a generation; gives the manifest.
+/// Exports a generation and returns the manifest.
 pub async fn export_generation(
     database: &DatabaseArgs,
     args: &ExportArgs,
@@ -67,7 +67,7 @@ pub async fn export_generation(
         written = write_tables(database, args.generation, folder.path(), &mut readers) => written,
         () = shutdown.wait() => Err(ExportError::Interrupted),
     };
-    // Nobody writes any more when the folder goes.
+    // The readers must end before the folder is renamed or removed.
     readers.shutdown().await;
     let manifest = written?;
     manifest.write(folder.path())?;
@@ -75,7 +75,7 @@ pub async fn export_generation(
     Ok(manifest)
 }
 
-/// Says what was written.
+/// Prints the manifest as text.
 pub fn print_manifest(manifest: &ExportManifest, folder: &Path) {
     for table in &manifest.tables {
         let bytes: u64 = table.files.iter().map(|part| part.bytes).sum();
@@ -130,7 +130,7 @@ async fn write_tables(
     Ok(manifest)
 }
 
-/// What a generation is, without its tables, and how many years of prices it has.
+/// Loads the manifest without tables, and the number of price years.
 async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64), ExportError> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
         return Err(ExportError::NoGeneration(id));
@@ -156,10 +156,10 @@ async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64)
     Ok((manifest, years.unsigned_abs()))
 }
 
-/// A connection that sees the same snapshot, for prices as they are packed.
+/// Opens a connection with the same snapshot that reads packed prices.
 async fn connect_reader(database: &DatabaseArgs, id: i32, snapshot: &str) -> Result<Client, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    // The name of a snapshot is Postgres's own; it cannot be a parameter.
+    // The name of a snapshot cannot be a parameter.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
     client.execute(SET_SEARCH_PATH, &[&generation_schema(id)]).await?;
     Ok(client)

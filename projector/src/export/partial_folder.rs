@@ -1,4 +1,4 @@
-//! The folder of an export: written under another name beside it, and renamed when it is whole.
+//! Temporary folder of an export, renamed when the export is complete.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ExportError;
 
-/// A folder that is no export yet; dropped, it is gone.
+/// Incomplete export. Dropping it removes the folder.
 #[derive(Debug)]
 pub(super) struct PartialFolder {
     path: PathBuf,
@@ -14,7 +14,7 @@ pub(super) struct PartialFolder {
 }
 
 impl PartialFolder {
-    /// Makes `NAME.partial` beside a folder that is absent or empty.
+    /// Creates `NAME.partial` next to `target`, which must be absent or empty.
     pub(super) fn create(target: &Path) -> Result<Self, ExportError> {
         let failed = |path: &Path, source| ExportError::File { path: path.to_owned(), source };
         if !is_free(target).map_err(|source| failed(target, source))? {
@@ -35,7 +35,7 @@ impl PartialFolder {
         &self.path
     }
 
-    /// Gives the folder its name.
+    /// Renames the folder to its final name.
     pub(super) fn finish(self) -> Result<(), ExportError> {
         let Self { path, target } = &self;
         let renamed = fs::rename(path, target).and_then(|()| File::open(parent(target))?.sync_all());
@@ -44,13 +44,12 @@ impl PartialFolder {
 }
 
 impl Drop for PartialFolder {
-    /// A renamed folder is no longer there, and nothing else can be done about one that stays.
+    /// After a rename the path is absent. A failed removal is ignored.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// The folder that a path lies in.
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

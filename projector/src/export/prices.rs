@@ -1,4 +1,4 @@
-//! Prices, unpacked: a file a year. Readers share the years, each over a connection and on a core of its own.
+//! Export of unpacked prices, one file per year. Parallel readers share the years.
 
 use std::path::Path;
 use std::pin::pin;
@@ -18,7 +18,6 @@ use super::rows::file_path;
 
 const PRICES: &str = include_str!("../../queries/export/prices.sql");
 
-/// The columns of a file of prices.
 pub(super) fn price_columns() -> Vec<ParquetColumn> {
     [
         ("symbol", ColumnType::Text),
@@ -35,7 +34,7 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
     .into()
 }
 
-/// Writes the years of one of so many readers; `wrote` is told of each security's year.
+/// Writes the years of one of `readers` readers. Calls `wrote` after each year of a security.
 pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),
@@ -67,7 +66,7 @@ pub(super) async fn write_prices(
     Ok(files)
 }
 
-/// Adds a security's year.
+/// Appends one year of a security.
 fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), ExportError> {
     let symbol: &str = row.try_get("symbol")?;
     let packed = Packed {
@@ -101,7 +100,7 @@ fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), Ex
     part.flush_full_group()
 }
 
-/// What a price is multiplied by to be in units of a decimal's last place.
+/// Factor that scales a price to [`SCALE`] decimal places.
 fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     let places = SCALE.checked_sub(bars.scale).ok_or_else(|| ExportError::Decimal {
         column: "close".to_owned(),

@@ -1,4 +1,4 @@
-//! Tables of plain columns, streamed from Postgres into files.
+//! Export of all tables except prices, streamed from Postgres.
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -13,7 +13,7 @@ use super::error::ExportError;
 use super::file_writer::{ExportedFile, ParquetFileWriter};
 use super::manifest::TableManifest;
 
-/// A table and the statement that reads it; where its first column is `partition`, that is the year of the files' folders.
+/// Table and its query. If its first column is `partition`, that column is the year of the file's folder.
 pub(super) struct TableQuery {
     name: &'static str,
     statement: &'static str,
@@ -25,7 +25,7 @@ macro_rules! tables {
     };
 }
 
-/// Every exported table but the prices.
+/// Every exported table except prices.
 pub(super) const TABLES: &[TableQuery] = tables![
     "stocks",
     "quotes",
@@ -40,10 +40,10 @@ pub(super) const TABLES: &[TableQuery] = tables![
     "sectors",
 ];
 
-/// Columns of the file that is next.
+/// Name of the column that selects the file.
 const PARTITION: &str = "partition";
 
-/// Writes a table of the generation that the client's names mean.
+/// Exports a table of the generation in the client's search path.
 pub(super) async fn write_table(
     client: &Client,
     table: &TableQuery,
@@ -67,7 +67,7 @@ pub(super) async fn write_table(
     }
     files.extend(part.map(|(_, part)| part.finish()).transpose()?);
     if files.is_empty() {
-        // A table without rows has its columns all the same.
+        // A table without rows still has a file with its columns.
         files.push(create_file(table, &statement, partitioned, folder, None)?.finish()?);
     }
     let columns = parquet_columns(table, &statement, partitioned)?;
@@ -95,7 +95,7 @@ fn create_file(
     )
 }
 
-/// Where the file of a table, or of one of its years, lies.
+/// Path of the file of a table, or of one of its years.
 pub(super) fn file_path(table: &str, year: Option<i32>) -> PathBuf {
     let folder = PathBuf::from(table);
     let folder = year.map_or(folder.clone(), |year| folder.join(format!("year={year}")));

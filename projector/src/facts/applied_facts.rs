@@ -1,44 +1,44 @@
-//! Rows of facts that a batch wrote, for whoever holds the rows as they were.
+//! Rows of facts that a batch wrote, for the cache.
 
 use market::bars::Packed;
 use market::event::Kind;
 
-/// What one row of the table holds the observations of; the symbol is empty for the whole market.
+/// Key of a row of `records`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordsKey {
-    /// Empty for the whole market.
+    /// Symbol; empty for the whole market.
     pub symbol: String,
-    /// All observations of a row are of one kind.
+    /// Kind of all observations in the row.
     pub kind: Kind,
-    /// Feed that said them.
+    /// Feed of the observations.
     pub source: String,
 }
 
-/// A row whose set grew.
+/// Row of `records` with new observations.
 #[derive(Debug)]
 pub struct AppliedRecords {
-    /// Which row of the table it is.
+    /// Key of the row.
     pub key: RecordsKey,
-    /// All observations of the row, those from before too.
+    /// All observations of the row, including older ones.
     pub packed: Vec<u8>,
-    /// Whether the table had a row of this key before.
+    /// `true` if the table had a row with this key.
     pub replaces: bool,
 }
 
 /// Symbol, source, year.
 pub type BarsKey = (String, String, i32);
 
-/// A year that is another now.
+/// Row of `bars` with changed prices.
 #[derive(Debug)]
 pub struct AppliedBars {
-    /// Which row of the table it is.
+    /// Key of the row.
     pub key: BarsKey,
-    /// 64 bits that tell the prices from others, versions aside.
+    /// 64-bit digest of the prices, without versions.
     pub digest: i64,
-    /// All bars of the year, those from before too.
+    /// All bars of the year, including older ones.
     pub packed: Packed,
-    /// Whether the table had a row of this key before.
+    /// `true` if the table had a row with this key.
     pub replaces: bool,
-    /// Day number of the newest bar that was not retracted; `None` when all were.
+    /// Day number of the newest bar that is not retracted; `None` if all are.
     pub last_day: Option<i32>,
 }

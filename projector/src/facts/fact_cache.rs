@@ -1,9 +1,9 @@
-//! Facts that stay in memory between batches, so that deriving a day seldom reads any: packed as they are stored, within a budget.
+//! In-memory cache of facts between batches, packed as in Postgres, with a memory budget.
 //!
-//! What is held is what the tables hold as of this projector's last statement. Whoever else writes facts takes the lease
-//! from it (`dead-letters retry` does), and what it held is gone with the lease. A day visits every symbol in the same
-//! order, so what is there stays and the rest is read each time: dropping the oldest would drop what is needed next. What facts
-//! take is counted about; what the process takes is looked at, and above the budget nothing more is held.
+//! The cache equals the tables as of this projector's last statement. Other writers of facts take over the
+//! lease first, and a projector that loses its lease drops its cache. A day visits every symbol in the same
+//! order, so entries are never evicted: the oldest entry would be needed next. The size of entries is
+//! estimated. If the process exceeds the budget, the cache stops growing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,54 +12,55 @@ use store::symbol_facts::{Columns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// What the process may take in any case: for connections, what tells served rows apart, chunks that are derived.
+/// Memory the process may always use: connections, fingerprints and chunks.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
-/// Facts of some symbols, each whole.
+/// Facts of some symbols. Each entry contains all facts of its symbol.
 #[derive(Debug, Default)]
 pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
     bytes: usize,
     budget: usize,
-    /// Bytes that may be held as things stand: the budget, or less where the process takes more than it should.
+    /// Current limit in bytes: the budget, or less while the process uses too much memory.
     limit: usize,
 }
 
 impl FactCache {
-    /// Holds up to so many bytes of facts, about.
+    /// Cache of about `budget` bytes.
     pub fn with_budget(budget: usize) -> Self {
         Self { budget, limit: budget, ..Self::default() }
     }
 
-    /// Holds nothing.
+    /// Cache that stores nothing.
     pub fn disabled() -> Self {
         Self::default()
     }
 
-    /// The facts of a symbol, when they are held.
+    /// Cached facts of a symbol.
     pub fn get(&self, symbol: &str) -> Option<&Arc<SymbolFacts>> {
         self.symbols.get(symbol)
     }
 
-    /// Whether nothing may be held.
+    /// `true` if the cache stores nothing.
     pub fn is_disabled(&self) -> bool {
         self.budget == 0
     }
 
-    /// Bytes of facts that are held, about.
+    /// Estimated size of the entries, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes note of the memory that the process has, where that is known: when it is nearly the budget, no more is held than
-    /// there is. What is derived and merged next takes some, too.
+    /// Adjusts the limit to the resident memory of the process, in bytes, if it is known.
+    ///
+    /// Near the budget the cache stops growing, since derivation and merging need memory too.
     pub fn observe_rss(&mut self, taken: Option<usize>) {
         let is_over =
             taken.is_some_and(|taken| taken > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
-    /// Holds the facts of a symbol, in place of those that were held, where there is room.
+    /// Caches the facts of a symbol if there is room, and replaces older ones.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
         let bytes = symbol.len() + facts.size();
@@ -69,7 +70,7 @@ impl FactCache {
         }
     }
 
-    /// Follows rows of records that were written. Of symbols that are not held nothing is known still.
+    /// Updates cached symbols with written rows of records.
     pub fn update_records(&mut self, written: &[AppliedRecords]) {
         for row in written {
             if SymbolFacts::keeps(row.key.kind) {
@@ -81,7 +82,8 @@ impl FactCache {
         }
     }
 
-    /// Follows years of bars that were written. Where one is packed together with others, all of its symbol are read again.
+    /// Updates cached symbols with written years of bars. A year that is packed with others removes its symbol
+    /// from the cache.
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;
@@ -90,7 +92,7 @@ impl FactCache {
         }
     }
 
-    /// Changes a symbol's facts, or forgets them where that cannot be.
+    /// Changes the facts of a symbol, or removes the symbol if the change is impossible.
     fn update_symbol(&mut self, symbol: &str, change: impl FnOnce(&mut SymbolFacts) -> bool) {
         if let Some(mut facts) = self.remove(symbol)
             && change(Arc::make_mut(&mut facts))
@@ -117,7 +119,6 @@ mod tests {
 
     const SYMBOLS: [&str; 3] = ["AAA", "BBB", "CCC"];
 
-    /// What happens to a symbol.
     #[derive(Debug, Clone)]
     enum CacheStep {
         Read,

@@ -1,4 +1,4 @@
-//! Fact tables: records and bars merged into packed rows, and the in-memory cache of those rows.
+//! Module index: records in `records.rs`, bars in `prices.rs`, the cache in `fact_cache.rs`.
 
 pub mod applied_facts;
 pub mod fact_cache;

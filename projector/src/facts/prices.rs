@@ -1,4 +1,4 @@
-//! Price frames into facts: bars merged per symbol, source and year, packed, one row each.
+//! Application of price frames: bars are merged per symbol, source and year into one packed row.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Years merged at a time: unpacked and packed once more, they are many times as large.
+/// Years merged at a time. Unpacked bars are many times as large as packed ones.
 const YEARS_PER_BATCH: usize = 1_000;
 
-/// Merges the frames' bars into the stored years, marks the symbols of those that are others now dirty, and gives them.
+/// Merges the frames' bars into the stored years, marks changed symbols dirty and returns the changed years.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -36,14 +36,14 @@ pub async fn apply_prices(
     if years.is_empty() {
         return Ok(Vec::new());
     }
-    // In the key's order, a symbol's years lie together, where they are read together.
+    // In key order, the years of a symbol are adjacent, as on disk.
     let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
     years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let (mut written, mut merged) = (Vec::with_capacity(years.len()), MergedYears::default());
     let mut years = years.into_iter();
     while years.len() > 0 {
         let work = load_stored_years(transaction, years.by_ref().take(YEARS_PER_BATCH), cache).await?;
-        // Postgres takes what was merged before meanwhile.
+        // Postgres writes the previous years while these are merged.
         let (next, ()) = futures::try_join!(merge_years(work), write_years(transaction, &merged))?;
         written.append(&mut merged.years);
         merged = next;
@@ -56,25 +56,24 @@ pub async fn apply_prices(
     Ok(written)
 }
 
-/// A year, the bars that are said of it, and those that are stored.
+/// Key of a year, its new bars and its stored bars.
 type YearMerge = (BarsKey, Vec<Bars>, StoredYear);
 
-/// What is stored of a year.
 enum StoredYear {
     Nothing,
     Read(Packed),
-    /// All facts of the symbol, which the year is among.
+    /// Cached facts of the symbol, which contain the year.
     Cached(Arc<SymbolFacts>),
 }
 
-/// Years that are others now, and their rows, encoded.
+/// Changed years and their encoded rows.
 #[derive(Default)]
 struct MergedYears {
     years: Vec<AppliedBars>,
     rows: Vec<Bytes>,
 }
 
-/// Finds what is stored of some years: in memory where it is held.
+/// Loads the stored bars of some years from the cache or from Postgres.
 async fn load_stored_years(
     transaction: &Transaction<'_>,
     years: impl Iterator<Item = (BarsKey, Vec<Bars>)>,
@@ -90,7 +89,7 @@ async fn load_stored_years(
                 missing.push(key.clone());
                 StoredYear::Nothing
             }
-            // What is held of a symbol is everything that it has.
+            // A cached symbol is complete, so the year has no stored bars.
             (Some(_), _) => StoredYear::Nothing,
         };
         work.push((key, parts, stored));
@@ -107,7 +106,7 @@ async fn load_stored_years(
     Ok(work)
 }
 
-/// Merges bars into the stored years on all cores, and gives those that are others now.
+/// Merges bars into the stored years in parallel and returns the changed years.
 async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
     let merge_all = || {
         let merged = work.into_par_iter().filter_map(|(key, parts, stored)| {
@@ -122,7 +121,7 @@ async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
     tokio::task::spawn_blocking(merge_all).await.map_err(ApplyError::Ended)?
 }
 
-/// Copies the years in, in place of those that were there. The fact set's lock keeps every other writer away.
+/// Replaces the stored years. The lock on the fact set excludes other writers.
 async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Result<(), ApplyError> {
     let replaced: Vec<&BarsKey> = merged.years.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
     if !replaced.is_empty() {
@@ -170,7 +169,6 @@ fn bars_by_year(frames: &[&Frame]) -> HashMap<BarsKey, Vec<Bars>> {
     years
 }
 
-/// The stored years.
 async fn load_existing(
     transaction: &Transaction<'_>,
     keys: &[BarsKey],
@@ -186,7 +184,7 @@ async fn load_existing(
     Ok(existing)
 }
 
-/// The merged year, or `None` when it is what was stored.
+/// The merged year; `None` if it equals the stored one.
 fn merge_year(
     key: BarsKey,
     mut parts: Vec<Bars>,
@@ -202,7 +200,7 @@ fn merge_year(
     };
     let failed = |source: BarsError| ApplyError::Bars { symbol: key.0.clone(), source };
     if let Some(stored) = stored {
-        // Before what is new, which mostly follows it.
+        // Older bars first: new bars mostly follow them.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
     let bars = Bars::merge_all(parts).map_err(failed)?;

@@ -1,7 +1,7 @@
-//! Records into facts: what a source says of a symbol in one kind is one packed row, a set that only grows.
+//! Application of records: the observations of one symbol, kind and source are one packed row that only grows.
 //!
-//! A vendor may correct the symbol of a record it names by id. Every observation of such an id is kept under every
-//! symbol the id has had, so that deriving either symbol sees the whole story, whatever came first.
+//! A vendor may correct the symbol of a record that has an id. All observations of that id are then stored
+//! under every symbol it ever had. Deriving one of those symbols needs no other row, in any order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,13 +22,12 @@ const DELETE: &str = include_str!("../../queries/records_delete.sql");
 const MOVED: &str = include_str!("../../queries/record_ids_moved.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
 
-/// Longest id of a vendor's record, in bytes: read tables have it in their keys, which Postgres bounds.
+/// Longest id of a vendor's record, in bytes. Read tables have ids in keys, whose size Postgres limits.
 const MAX_ID_BYTES: usize = 2048;
 
-/// Observations by the row that they belong to.
 type ObservationsByRow = BTreeMap<RecordsKey, Vec<RawObservation>>;
 
-/// Merges the frames' records into the stored ones, marks the symbols of those that grew dirty, and gives them.
+/// Merges the frames' records into the stored rows, marks changed symbols dirty and returns the changed rows.
 pub async fn apply_records(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -59,7 +58,7 @@ pub async fn apply_records(
     Ok(grown)
 }
 
-/// The frames' observations, each of which can be stored.
+/// Collects the frames' observations and checks that each can be stored.
 fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyError> {
     let observed = |frame: &&Frame| {
         let observed = frame.body.observations(frame.id).map_err(ApplyError::Record)?;
@@ -77,23 +76,23 @@ fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyErr
     Ok(said)
 }
 
-/// What is stored has to be served one day, from text columns and keys of Postgres.
+/// Checks that Postgres can store the values in text columns and keys.
 fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> {
     let refuse = |code, reason| Err(ApplyError::Unstorable { symbol: symbol.to_owned(), code, reason });
     let texts = [raw.id.as_deref(), raw.security_ref.as_deref()];
     if raw.record.contains("\\u0000") || texts.iter().flatten().any(|text| text.contains('\0')) {
-        return refuse("nul_character", "a text holds the character U+0000, which Postgres cannot store");
+        return refuse("nul_character", "a text contains U+0000, which Postgres cannot store");
     }
     if raw.id.as_ref().is_some_and(|id| id.len() > MAX_ID_BYTES) {
         return refuse("id_too_long", "its id is longer than 2048 bytes");
     }
     if i64::try_from(raw.line).is_err() {
-        return refuse("line_too_large", "its line number is beyond what Postgres can store");
+        return refuse("line_too_large", "its line number exceeds the range of bigint");
     }
     Ok(())
 }
 
-/// Adds the observations of ids that changed their symbol to every symbol that they have had.
+/// Copies the observations of ids that changed their symbol to every symbol they had.
 async fn copy_to_moved_symbols(
     transaction: &Transaction<'_>,
     said: &mut ObservationsByRow,
@@ -116,7 +115,7 @@ async fn copy_to_moved_symbols(
     for (id, mut keys) in moved {
         let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
         let mut versions = Vec::new();
-        // Another id may have the same digest; its symbol has said nothing of this one.
+        // Another id may have the same digest; its symbol has no observation of this one.
         keys.retain(|key| {
             let before = versions.len();
             versions.extend(said.get(key).into_iter().flatten().filter(of_id).cloned());
@@ -131,7 +130,7 @@ async fn copy_to_moved_symbols(
     Ok(())
 }
 
-/// The rows that each moved id, of a kind and source, may be in.
+/// Rows that may contain each moved id.
 fn rows_of_moved_ids(
     said: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,
@@ -148,7 +147,6 @@ fn rows_of_moved_ids(
     moved
 }
 
-/// A row as it is stored.
 struct StoredRecords {
     records: Records,
     packed: Vec<u8>,
@@ -178,7 +176,7 @@ fn key_columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>,
     (symbols, kinds, sources)
 }
 
-/// The merged row, or `None` when it is what was stored.
+/// The merged row; `None` if it equals the stored one.
 fn merge_records(
     key: RecordsKey,
     observations: Vec<RawObservation>,
@@ -196,7 +194,7 @@ fn merge_records(
     Ok(Some(AppliedRecords { key, replaces: before.is_some(), packed }))
 }
 
-/// Copies the rows in, in place of those that were there. The fact set's lock keeps every other writer away.
+/// Replaces the stored rows. The lock on the fact set excludes other writers.
 async fn write_records(transaction: &Transaction<'_>, grown: &[AppliedRecords]) -> Result<(), ApplyError> {
     let (symbols, kinds, sources) =
         key_columns(grown.iter().filter(|grown| grown.replaces).map(|grown| &grown.key));

@@ -1,4 +1,4 @@
-//! A rebuild of some tables only: the others become copies of the served generation's.
+//! Copy of tables from the served generation, for a rebuild of selected tables only.
 
 use store::db::generation_schema;
 use tokio_postgres::Transaction;
@@ -7,7 +7,7 @@ use crate::review::diff::TABLES;
 
 const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 
-/// Copies the tables that were not asked for.
+/// Copies the tables that the rebuild does not derive.
 pub(crate) async fn copy_served_tables(
     transaction: &Transaction<'_>,
     id: i32,
@@ -24,6 +24,6 @@ pub(crate) async fn copy_served_tables(
             ))
             .await?;
     }
-    // What is there now was not derived here.
+    // Copied rows were not derived here, so they have no digests.
     transaction.batch_execute(&format!("truncate {}.digests", generation_schema(id))).await
 }

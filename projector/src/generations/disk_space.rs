@@ -1,7 +1,7 @@
-//! What a generation costs on Postgres's disk, and whether there is room for it.
+//! Check of the disk space that a new generation needs.
 //!
-//! Postgres does not tell how much room it has. Its disk is looked at where it is this machine's; elsewhere a rebuild says
-//! only what it takes.
+//! Postgres does not report free space. The check reads the file system if Postgres runs on this machine;
+//! otherwise it only logs the estimate.
 
 use std::process::Command;
 
@@ -14,8 +14,9 @@ const ACTIVE: &str = "select generation from active";
 const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 const DATA_DIRECTORY: &str = "select control.data_directory()";
 
-/// Says what a generation takes, and refuses to begin one that has no room. `folds` is
-/// the fact set of which a second one is made.
+/// Logs the estimated size of a new generation and fails if the disk has less space.
+///
+/// `second_fact_set` names the fact set that is built again for it.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,
@@ -29,23 +30,21 @@ pub(crate) async fn check_disk_space(
     let needed_mb = megabytes(cost);
     let directory: Option<String> = client.query_one(DATA_DIRECTORY, &[]).await?.try_get(0)?;
     let Some((directory, free)) = directory.filter(|_| is_local(config)).and_then(free_bytes_at) else {
-        tracing::info!(
-            "the generation takes about {needed_mb} MB of Postgres's disk, which is not seen from here"
-        );
+        tracing::info!(needed_mb, "disk space of the new generation; free space is unknown");
         return Ok(());
     };
     let free_mb = megabytes(free);
     if free < cost {
         bail!(
-            "the generation takes about {needed_mb} MB, and {free_mb} MB are free at {directory}: remove a generation that nobody \
-             needs (projector list, drop N) or make room; --without-room builds it all the same"
+            "cannot build a generation: it needs about {needed_mb} MB, and {free_mb} MB are free at {directory}; remove an unused \
+             generation (projector list, drop N), free space, or use --without-room"
         );
     }
-    tracing::info!("the generation takes about {needed_mb} of the {free_mb} MB that are free at {directory}");
+    tracing::info!(needed_mb, free_mb, directory, "disk space of the new generation");
     Ok(())
 }
 
-/// What a schema's tables take, indexes included.
+/// Size of a schema's tables with indexes, in bytes.
 async fn load_schema_bytes(client: &Client, schema: &str) -> anyhow::Result<u64> {
     let bytes: i64 = client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?;
     Ok(bytes.unsigned_abs())
@@ -55,7 +54,7 @@ fn megabytes(bytes: u64) -> u64 {
     bytes.div_ceil(1_000_000)
 }
 
-/// Whether the server is on this machine, as far as its address tells.
+/// `true` if all server addresses are local.
 fn is_local(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Unix(_) => true,
@@ -63,7 +62,7 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-/// The bytes that are free where a folder is; `None` where there is no such folder.
+/// Free bytes of the file system of a folder; `None` if it cannot be read.
 fn free_bytes_at(folder: String) -> Option<(String, u64)> {
     let output = Command::new("df")
         .args(["-Pk", "--", &folder])
@@ -74,7 +73,7 @@ fn free_bytes_at(folder: String) -> Option<(String, u64)> {
     Some((folder, free * 1024))
 }
 
-/// The fourth column of the second line, as POSIX writes it.
+/// Reads the fourth column of the second line, in the POSIX format of `df`.
 fn kilobytes_available(output: &str) -> Option<u64> {
     output.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Lifecycle of generations: rebuild, promote, roll back, drop.
+//! Module index: builds in `rebuild.rs`, the served generation in `promote.rs`, copied tables in
+//! `copied_tables.rs`, free space in `disk_space.rs`.
 
 pub(crate) mod copied_tables;
 pub(crate) mod disk_space;

@@ -1,7 +1,7 @@
-//! Which generation is served: promote, roll back, drop, pause, list.
+//! Selection of the served generation: promote, roll back, drop, pause, list.
 //!
-//! One row flips, in the transaction that has brought the generation up to the log; the API is told and changes over
-//! between two requests.
+//! One row names the served generation. It changes in the transaction that derives the new generation up to the
+//! log. `pg_notify` informs the API, which switches between two requests.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::write::read_tables;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
-/// Comes before the pointer's lock, as in the projector that writes.
+/// The lock on all fact sets comes before the lock on the pointer, in the same order as in the daemon.
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
@@ -37,21 +37,21 @@ const DROP_GENERATION: &str = "delete from generations where id = $1";
 const UNUSED_FACTS: &str = include_str!("../../queries/fact_set_unused.sql");
 const PAUSE: &str = include_str!("../../queries/pause.sql");
 
-/// Characters of a note.
+/// Longest note, in characters.
 const NOTE_CHARACTERS: usize = 500;
 
 /// Arguments of `projector promote`.
 #[derive(Debug, Clone, Args)]
 pub struct PromoteArgs {
-    /// The generation to serve
+    /// Generation to serve
     pub generation: i32,
-    /// Promote without having looked at the differences
+    /// Promote without a review of the differences
     #[arg(long)]
     pub accept_diff: bool,
-    /// Serve figures of a generation whose rules deviate (projector rebuild --rule)
+    /// Accept rule parameters that differ from the defaults (projector rebuild --rule)
     #[arg(long)]
     pub accept_rules: bool,
-    /// Why, in a line; `list` and /openapi.json, which anybody may read, show it while the generation is served
+    /// Reason, one line; public: `list` and /openapi.json show it while the generation is served
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: Option<String>,
 }
@@ -64,23 +64,23 @@ fn parse_note(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A change of the served generation.
+/// Change of the served generation.
 #[derive(Debug, Serialize)]
 pub struct Switchover {
     /// Generation that is served now.
     pub served: i32,
-    /// Generation that was served until then.
+    /// Generation that was served before.
     pub before: i32,
-    /// Log sequence that the tables served now are at.
+    /// Sequence of the log that the served tables are at.
     pub sequence: i64,
 }
 
 async fn load_generation_row(transaction: &Transaction<'_>, id: i32) -> anyhow::Result<Row> {
     let row = transaction.query_opt(BY_ID, &[&id]).await?;
-    row.with_context(|| format!("there is no generation {id}; see: projector list"))
+    row.with_context(|| format!("generation {id} does not exist; see projector list"))
 }
 
-/// Serves a generation: brings it up to its facts, checks that its differences were looked at, flips.
+/// Serves a generation: derives it up to its facts, checks the review of its differences, and switches.
 pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switchover> {
     let id = args.generation;
     let transaction = client.transaction().await?;
@@ -88,15 +88,15 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
     let row = load_generation_row(&transaction, id).await?;
     let (state, version): (String, String) = (row.try_get("state")?, row.try_get("method_version")?);
     if state == "building" {
-        bail!("generation {id} is still being built; run: projector rebuild");
+        bail!("cannot promote generation {id}: it is still being built; finish it with projector rebuild");
     }
     let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
     if active == id {
-        bail!("generation {id} is already served");
+        bail!("cannot promote generation {id}: it is already served");
     }
     if !args.accept_diff && transaction.query_opt(REVIEW, &[&id, &active]).await?.is_none() {
         bail!(
-            "nobody has looked at what changes; run: projector diff {active} {id} (or promote with --accept-diff)"
+            "cannot promote generation {id}: its differences were not reviewed; run projector diff {active} {id}, or use --accept-diff"
         );
     }
     let generation = Generation::from_row(&row)?;
@@ -106,14 +106,14 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
     if state == "tailing" {
         if version != METHOD_VERSION {
             bail!(
-                "generation {id} has rules {version}, this program {METHOD_VERSION}; promote it with the program that built it"
+                "cannot promote generation {id}: it has rules {version}, this program {METHOD_VERSION}; use the version that built it"
             );
         }
         generation.set_local_search_path(&transaction).await?;
         Deriver::catch_up(&transaction, &generation, Sequence::try_from(checkpoint)?).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
-    // A note tells of one promotion: the next one without words takes it away.
+    // A note belongs to one promotion. A promotion without a note removes the old one.
     transaction.execute(NOTE, &[&id, &args.note]).await?;
     switch_served(&transaction, id, active).await?;
     transaction.commit().await?;
@@ -121,7 +121,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
     Ok(Switchover { served: id, before: active, sequence: checkpoint })
 }
 
-/// Refuses a generation whose rules deviate, unless that is meant.
+/// Refuses a generation whose rule parameters differ from the defaults, unless `accepted`.
 fn check_rules_accepted(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
     let deviations = generation.rules.deviations();
     let texts: Vec<String> = deviations
@@ -130,7 +130,7 @@ fn check_rules_accepted(generation: &Generation, accepted: bool) -> anyhow::Resu
         .collect();
     ensure!(
         accepted || texts.is_empty(),
-        "the rules of generation {} deviate: {}; to serve its figures: --accept-rules (and --note says why)",
+        "cannot promote generation {}: its rules deviate: {}; to serve it, use --accept-rules and give the reason with --note",
         generation.id,
         texts.join(", ")
     );
@@ -154,13 +154,13 @@ async fn switch_served(transaction: &Transaction<'_>, to: i32, from: i32) -> any
     Ok(())
 }
 
-/// Serves the generation that was served before.
+/// Serves the previously served generation again.
 pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switchover> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
     let row = transaction.query_one(ACTIVE, &[]).await?;
     let (active, previous): (i32, Option<i32>) = (row.try_get("generation")?, row.try_get("previous")?);
-    let Some(previous) = previous else { bail!("there is no generation to go back to") };
+    let Some(previous) = previous else { bail!("cannot roll back: no generation was served before") };
     let row = load_generation_row(&transaction, previous).await?;
     let fact_set: String = row.try_get("fact_set")?;
     let checkpoint: i64 = transaction.query_one(LOCK, &[&fact_set]).await?.try_get("checkpoint")?;
@@ -169,7 +169,7 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     let lag = checkpoint - sequence;
     if lag > 0 && !stale_ok {
         bail!(
-            "generation {previous} is {lag} events behind (applied to {sequence} of {checkpoint}); to serve it all the same: projector rollback --stale-ok"
+            "cannot roll back to generation {previous}: it lags {lag} events (applied to {sequence} of {checkpoint}); to serve it anyway, use --stale-ok"
         );
     }
     switch_served(&transaction, previous, active).await?;
@@ -178,27 +178,28 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     Ok(Switchover { served: previous, before: active, sequence })
 }
 
-/// Whoever waits for a reader of tables holds up everybody who comes after it.
+/// A statement that waits for readers of a table blocks all later readers, so the wait is short.
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
-/// The error of a statement that wanted the tables of a generation for itself, after [`LOCK_TIMEOUT`].
+/// Converts the error of a statement that waited too long for the tables of a generation, after
+/// [`LOCK_TIMEOUT`].
 pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: i32) -> anyhow::Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return anyhow!(
-            "somebody reads the tables of generation {id}: nothing was changed; try again when that has ended (pg_stat_activity shows who)"
+            "cannot lock the tables of generation {id}: a client reads them; try again later (pg_stat_activity lists the clients)"
         );
     }
     error.into()
 }
 
-/// Removes a generation that is not served, with the facts only it was derived from.
+/// Removes a generation that is not served, and its facts if no other generation uses them.
 pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
     let row = load_generation_row(&transaction, id).await?;
     let active: i32 = transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?;
     if active == id {
-        bail!("generation {id} is served; promote another one first");
+        bail!("cannot drop generation {id}: it is served; promote another one first");
     }
     let fact_set: String = row.try_get("fact_set")?;
     let (views, tables) = (analyst_schema(id), generation_schema(id));
@@ -215,40 +216,40 @@ pub async fn drop_generation(client: &mut Client, id: i32) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Stops or resumes applying the log; what was read is kept, the lease too.
+/// Pauses or resumes the application of the log. Lease and buffered messages are kept.
 pub async fn set_paused(client: &Client, paused: bool) -> anyhow::Result<()> {
     client.execute(PAUSE, &[&paused]).await?;
     Ok(())
 }
 
-/// A line of `projector list`.
+/// Line of `projector list`.
 #[derive(Debug, Serialize)]
 pub struct GenerationSummary {
-    /// Its number.
+    /// Number of the generation.
     pub generation: i32,
-    /// Whether the API reads it.
+    /// `true` if the API reads it.
     pub served: bool,
-    /// Whether a rollback would serve it.
+    /// `true` if a rollback would serve it.
     pub previous: bool,
     /// `building`, `tailing` (follows the log) or `frozen`.
     pub state: String,
-    /// Version of the rules that it is derived by.
+    /// Version of the rules it is derived with.
     pub method_version: String,
-    /// Schema of the facts that it is derived from.
+    /// Schema of the facts it is derived from.
     pub fact_set: String,
-    /// Log sequence that its tables are at.
+    /// Sequence of the log that its tables are at.
     pub sequence: i64,
-    /// Messages applied to its facts that its tables lack.
+    /// Messages that are applied to its facts and not to its tables.
     pub lag_events: i64,
-    /// The market's date that its tables are for; `None` until something is derived.
+    /// Market date of its tables; `None` until a security is derived.
     pub as_of: Option<chrono::NaiveDate>,
-    /// Rule parameters that are not their defaults.
+    /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
-    /// What was said when it was last promoted.
+    /// Note of its last promotion.
     pub note: Option<String>,
 }
 
-/// All generations.
+/// Lists all generations.
 pub async fn list_generations(client: &Client) -> anyhow::Result<Vec<GenerationSummary>> {
     let mut listed = Vec::new();
     for row in client.query(LIST, &[]).await? {

@@ -1,7 +1,8 @@
-//! `projector rebuild`: a new generation beside the live one.
+//! `projector rebuild`: builds a new generation next to the served one.
 //!
-//! A rebuild commits chunk by chunk and notes the last symbol, so a killed one goes on where it was. Facts that change
-//! meanwhile mark their symbols dirty for the building generation too; the last step derives those and follows the log.
+//! A rebuild commits chunk by chunk and stores the last symbol, so an interrupted one can resume. Facts that
+//! change during the build mark their symbols dirty for it too. The last step derives those symbols and lets
+//! the generation follow the log.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -43,49 +44,49 @@ const PROGRESS: &str = include_str!("../../queries/generation_progress.sql");
 const FINISH: &str = include_str!("../../queries/generation_finish.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
-/// Dropping a generation does not free its number.
+/// The number of a dropped generation is not used again.
 const NEXT_ID: &str = "select nextval('generation_numbers')::integer";
 
-/// What the new generation is derived from.
+/// Input of a new generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FactSource {
-    /// The facts as they are
+    /// The current facts
     Facts,
-    /// The log, folded again into facts of its own
+    /// The log, applied again to a separate fact set
     Log,
 }
 
 /// Arguments of `projector rebuild`.
 #[derive(Debug, Clone, Args)]
 pub struct RebuildArgs {
-    /// Rebuild only these read tables; the others are copied from the served generation, whose rules hold for all
+    /// Read tables to rebuild; the others are copied from the served generation, with its rules
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub only: Vec<String>,
-    /// Start from the facts, or fold the whole log again
+    /// Input: the current facts, or the whole log applied again
     #[arg(long, value_enum, default_value = "facts")]
     pub from: FactSource,
-    /// Apply the log only up to this sequence; the generation is frozen there (implies --from log)
+    /// Last sequence of the log to apply; the generation is frozen there (implies --from log)
     #[arg(long, value_name = "N", conflicts_with = "until_time")]
     pub until_seq: Option<u64>,
-    /// Apply the log only up to this instant, RFC 3339; the generation is frozen there (implies --from log)
+    /// Last instant of the log to apply, RFC 3339; the generation is frozen there (implies --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
-    /// Derive for this market date instead of the newest session
+    /// Market date; default: the newest session
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<NaiveDate>,
-    /// Derive with the source policy in this JSON file instead of the live one
+    /// JSON file with a source policy; default: the live policy
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Derive with another number in the rules; `projector rules` lists them (repeatable)
+    /// Rule parameter with another value; `projector rules` lists them (repeatable)
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
-    /// What beta is measured against in the new generation.
+    /// Benchmark of beta in the new generation.
     #[command(flatten)]
     pub benchmark: BenchmarkArgs,
-    /// Begin even where the generation seems to have no room on Postgres's disk
+    /// Skip the check of free space on Postgres's disk
     #[arg(long)]
     pub without_room: bool,
-    /// Securities committed at a time; a killed rebuild repeats so many
+    /// Securities per commit; an interrupted rebuild repeats at most one commit
     #[arg(long, value_name = "N", default_value = "1000")]
     pub commit_every: NonZeroUsize,
     /// Print one JSON object at the end
@@ -93,7 +94,7 @@ pub struct RebuildArgs {
     pub json: bool,
 }
 
-/// Builds a generation, or goes on with one that was interrupted, and gives its number.
+/// Builds a generation, or resumes an interrupted build, and returns its number.
 pub async fn rebuild_generation(
     settings: &ProjectorSettings,
     args: &RebuildArgs,
@@ -108,11 +109,11 @@ pub async fn rebuild_generation(
             let id = row.try_get("id")?;
             if let Some(setting) = find_conflicting_setting(settings, &client, args, &rules, id).await? {
                 bail!(
-                    "generation {id} is being built with another {setting}: leave it out to go on with that one, or \
-                     remove it first (projector drop {id})"
+                    "cannot resume generation {id}: it is being built with another {setting}; omit the setting to resume, or run \
+                     projector drop {id} first"
                 );
             }
-            tracing::info!(generation = id, "going on with an interrupted rebuild");
+            tracing::info!(generation = id, "resuming an interrupted rebuild");
             id
         }
         None => {
@@ -128,22 +129,22 @@ pub async fn rebuild_generation(
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
         apply_log(settings, &generation.fact_set, shutdown.clone()).await?;
-        // A table that has just grown from nothing is read by its key only when its statistics say so.
+        // Postgres reads a table that grew from empty by its key only after new statistics.
         let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
     let securities =
         derive_securities(settings, &mut client, &generation, args.commit_every, &shutdown).await?;
     if shutdown.requested() {
-        bail!("interrupted; run the same command again to go on with generation {id}");
+        bail!("interrupted; run the same command again to resume generation {id}");
     }
     finish_rebuild(&mut client, &generation).await?;
-    tracing::info!(generation = id, securities, elapsed = ?started.elapsed(), "rebuilt; see: projector diff <served> {id}, then: projector promote {id}");
+    tracing::info!(generation = id, securities, elapsed = ?started.elapsed(), "rebuilt; next: projector diff, then projector promote");
     Ok(id)
 }
 
-/// The rules that are asked for. Tables beside copies of the served ones are derived by the served rules: a generation has one
-/// set of rules.
+/// Rules of the new generation. If some tables are copied, they are the served rules: a generation has one rule
+/// set.
 async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
         return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
@@ -151,7 +152,7 @@ async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<
     Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
 }
 
-/// The first setting that is asked for and is not the interrupted generation's.
+/// First requested setting that differs from the interrupted generation's.
 async fn find_conflicting_setting(
     settings: &ProjectorSettings,
     client: &Client,
@@ -176,7 +177,7 @@ async fn find_conflicting_setting(
     Ok(others.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting))
 }
 
-/// The last sequence to apply, if one is asked for.
+/// Last sequence to apply, if requested.
 async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<u64>> {
     Ok(match args.until_time {
         Some(time) => Some(sequence_before(settings, time).await?),
@@ -188,7 +189,7 @@ fn check_table_names(only: &[String]) -> anyhow::Result<()> {
     for name in only {
         if !crate::review::diff::TABLES.iter().any(|table| table.name == name) {
             let known: Vec<&str> = crate::review::diff::TABLES.iter().map(|table| table.name).collect();
-            bail!("--only {name}: there is no such read table; there are {}", known.join(", "));
+            bail!("cannot rebuild {name}: no such read table; there are {}", known.join(", "));
         }
     }
     Ok(())
@@ -226,13 +227,13 @@ async fn create_building(
     Ok(id)
 }
 
-/// Says when the served rules deviate and those asked for do not go on with it: a promotion would end that.
+/// Warns if the served rules deviate from the defaults and the new generation would end that.
 async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<()> {
     let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
         Ok(served) => served,
-        // The way to rules that this program knows must stay open.
+        // A rebuild is how to replace rules that this program does not know.
         Err(DeriveError::Rules(error)) => {
-            tracing::warn!(%error, "the served rules are not this program's; a promotion ends them");
+            tracing::warn!(%error, "served rules are unknown to this program; a promotion replaces them");
             return Ok(());
         }
         Err(error) => return Err(error.into()),
@@ -241,7 +242,7 @@ async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<
         tracing::warn!(
             served = served.rules.method_version(),
             asked = asked.method_version(),
-            "the rules served deviate, and not as these do; to keep them give the same --rule"
+            "served rules deviate from the defaults, and the new ones differ; use the same --rule to keep them"
         );
     }
     Ok(())
@@ -249,11 +250,11 @@ async fn warn_of_served_rules(client: &Client, asked: &Rules) -> anyhow::Result<
 
 /// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
 pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a source policy", path.display()))
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
 }
 
-/// The last sequence published before an instant: a binary search, since times rise with sequences.
+/// Last sequence published before an instant. Binary search, because times rise with sequences.
 async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<u64> {
     let context = settings.stream.connect("projector-rebuild").await?;
     let stream = settings.stream.open(&context).await?;
@@ -262,14 +263,16 @@ async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> a
     let (mut low, mut high) = (state.first_sequence, state.last_sequence + 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        let message =
-            stream.get_raw_message(middle).await.with_context(|| format!("reading message {middle}"))?;
+        let message = stream
+            .get_raw_message(middle)
+            .await
+            .with_context(|| format!("cannot read message {middle} of the log"))?;
         if message.time.unix_timestamp_nanos() < wanted { low = middle + 1 } else { high = middle }
     }
     Ok(low.saturating_sub(1))
 }
 
-/// Derives chunk after chunk from where the rebuild stood.
+/// Derives chunk by chunk from the last stored symbol on.
 async fn derive_securities(
     settings: &ProjectorSettings,
     client: &mut Client,
@@ -287,10 +290,10 @@ async fn derive_securities(
         transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
     generation.set_local_search_path(&transaction).await?;
     let (symbols, same) = deriver.prepare(&transaction, generation, Sequence::try_from(checkpoint)?).await?;
-    // What was derived for another market date or policy is derived again.
+    // Another market date or policy needs a new start.
     let reached = reached.filter(|_| same);
     if reached.is_none() {
-        // Everything is derived from here on; only what changes meanwhile is dirty.
+        // Everything is derived from here on, so only later changes are dirty.
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
     }
     transaction.commit().await?;
@@ -317,7 +320,7 @@ async fn derive_securities(
     Ok(left.len())
 }
 
-/// Derives what changed meanwhile and lets the generation follow the log, or freezes it.
+/// Derives the remaining dirty symbols. Then the generation follows the log, or is frozen.
 async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;

@@ -1,6 +1,6 @@
-//! Levels that are looked up beside the batches: how far the log is applied, what is held back, how new every feed is.
+//! Gauges that are polled from the servers: applied position, quarantined rows, age of every feed.
 //!
-//! Invariant: they are those of the servers, so a projector that stands by tells the same.
+//! Invariant: they describe the servers, so a standby reports the same values.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use prometheus::{
@@ -8,13 +8,13 @@ use prometheus::{
     register_int_gauge_vec_with_registry, register_int_gauge_with_registry,
 };
 
-/// The kind of refused rows.
+/// Kind of rejected rows.
 const REJECT: &str = "reject";
 
-/// The handles.
+/// Registered gauges and counters.
 #[derive(Debug)]
 pub(crate) struct Gauges {
-    /// 1 where a server answered when it was last asked.
+    /// 1 if the server answered the last poll.
     pub(crate) server_up: IntGaugeVec,
     pub(crate) applied: IntGauge,
     pub(crate) log_last: IntGauge,
@@ -92,12 +92,12 @@ impl Gauges {
         })
     }
 
-    /// Notes how new a feed is, and what it brought.
+    /// Sets the age and the counts of a feed.
     pub(crate) fn set_feed(&self, feed: &FeedFreshness<'_>) {
         let labels = [feed.source, feed.kind];
         let rows = if feed.kind == REJECT { &self.feed_rejects } else { &self.feed_rows };
         raise_counter(&rows.with_label_values(&labels), feed.rows);
-        // A feed of which nothing was refused says so.
+        // A feed without rejects exports a count of zero.
         self.feed_rejects.with_label_values(&[feed.source, REJECT]).inc_by(0);
         if let Some(loaded) = feed.loaded {
             self.feed_load.with_label_values(&labels).set(loaded.timestamp());
@@ -108,7 +108,7 @@ impl Gauges {
     }
 }
 
-/// Raises a counter to a sum that was counted elsewhere.
+/// Sets a counter to a sum from the database.
 fn raise_counter(counter: &IntCounter, sum: u64) {
     if counter.get() > sum {
         counter.reset();
@@ -116,7 +116,7 @@ fn raise_counter(counter: &IntCounter, sum: u64) {
     counter.inc_by(sum - counter.get());
 }
 
-/// One kind of one feed.
+/// Age and row count of one kind of one feed.
 #[derive(Debug)]
 pub(crate) struct FeedFreshness<'a> {
     pub(crate) source: &'a str,
@@ -126,7 +126,7 @@ pub(crate) struct FeedFreshness<'a> {
     pub(crate) newest: Option<NaiveDate>,
 }
 
-/// A day's midnight UTC, seconds since 1970.
+/// Midnight UTC of a day, in seconds since 1970.
 pub(crate) fn midnight_timestamp(day: NaiveDate) -> i64 {
     day.and_time(NaiveTime::MIN).and_utc().timestamp()
 }

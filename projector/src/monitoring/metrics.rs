@@ -1,6 +1,6 @@
-//! The figures of a projector: what its batches count and take, and the levels that are looked up beside them.
+//! Metrics of the projector: counters and durations of batches, and the polled gauges.
 //!
-//! Invariant: a label is a word of ours, a feed's name or a generation; no symbol is in one.
+//! Invariant: label values are fixed words, feed names or generations, never symbols.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,31 +15,31 @@ use telemetry::listener::MetricsSource;
 
 use crate::monitoring::gauges::Gauges;
 
-/// Buckets of a batch's steps, seconds: a day's prices, a backlog.
+/// Histogram buckets in seconds, for daily batches and for backlogs.
 const DURATION_BUCKETS_S: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
-/// How long a fact set may fail to be followed before the projector is unwell.
+/// Time a fact set may fail before the health check fails.
 const UNHEALTHY_AFTER: Duration = Duration::from_secs(30);
 
-/// The handles.
+/// Registry and metrics of the projector.
 #[derive(Debug)]
 pub struct ProjectorMetrics {
     registry: Registry,
-    /// Time of merging a batch's facts.
+    /// Duration of applying a batch's facts.
     pub(crate) apply: Histogram,
-    /// Time of deriving and writing read tables.
+    /// Duration of deriving and writing read tables.
     pub(crate) derive: Histogram,
-    /// Time of a commit.
+    /// Duration of a commit.
     pub(crate) commit: Histogram,
-    /// Securities derived.
+    /// Number of derived securities.
     pub(crate) derived: IntCounter,
-    /// What is looked up beside the batches.
+    /// Gauges that are polled independently of batches.
     pub(crate) gauges: Gauges,
     lease_held: IntGaugeVec,
     failing: Mutex<BTreeMap<String, (Instant, String)>>,
 }
 
 impl ProjectorMetrics {
-    /// The figures at zero.
+    /// Registers all metrics.
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         let steps: HistogramVec = register_histogram_vec_with_registry!(
@@ -70,17 +70,17 @@ impl ProjectorMetrics {
         })
     }
 
-    /// Notes whether this projector holds a fact set's lease.
+    /// Sets the lease gauge of a fact set.
     pub(crate) fn set_lease_held(&self, fact_set: &str, is_held: bool) {
         self.lease_held.with_label_values(&[fact_set]).set(i64::from(is_held));
     }
 
-    /// Notes that a fact set is followed, or stood by for.
+    /// Records that a fact set is followed, or on standby.
     pub(crate) fn set_healthy(&self, fact_set: &str) {
         self.failing().remove(fact_set);
     }
 
-    /// Notes why a fact set cannot be followed at the moment.
+    /// Records why a fact set cannot be followed.
     pub(crate) fn set_failing(&self, fact_set: &str, reason: String) {
         let mut failing = self.failing();
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
@@ -100,7 +100,7 @@ impl MetricsSource for ProjectorMetrics {
         let failing = self.failing();
         let long = failing.iter().find(|(_, (since, _))| since.elapsed() > UNHEALTHY_AFTER);
         long.map_or(Ok(()), |(fact_set, (since, reason))| {
-            Err(format!("fact set {fact_set} was not followed for {} s: {reason}", since.elapsed().as_secs()))
+            Err(format!("fact set {fact_set} failing for {} s: {reason}", since.elapsed().as_secs()))
         })
     }
 }

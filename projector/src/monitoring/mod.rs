@@ -1,4 +1,4 @@
-//! Monitoring: counters, gauges and the poller that reads gauges from Postgres and the log.
+//! Module index: metrics of batches in `metrics.rs`, gauges in `gauges.rs`, their poller in `poller.rs`.
 
 pub(crate) mod gauges;
 pub mod metrics;

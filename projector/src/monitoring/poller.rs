@@ -1,5 +1,5 @@
-//! Looks the levels up, for as long as somebody may read them: from Postgres and from the log, each by a connection of
-//! its own that is opened again when it was lost.
+//! Poller that reads the gauges from Postgres and the log, each over its own connection. Lost connections are
+//! opened again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -24,12 +24,12 @@ const DEAD_LETTERS: &str = include_str!("../../queries/metrics/dead_letters.sql"
 const QUARANTINED: &str = include_str!("../../queries/metrics/quarantined.sql");
 const FEEDS: &str = include_str!("../../queries/metrics/feeds.sql");
 
-/// How often levels are looked up.
+/// Interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest wait for a server's answers.
+/// Longest wait for Postgres.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Keeps the levels up to date; never ends.
+/// Polls the gauges forever.
 pub async fn poll_gauges(settings: &ProjectorSettings, metrics: &ProjectorMetrics) -> Infallible {
     let gauges = &metrics.gauges;
     tokio::select! {
@@ -42,7 +42,7 @@ async fn poll_postgres(settings: &ProjectorSettings, gauges: &Gauges) -> Infalli
     let up = gauges.server_up.with_label_values(&["postgres"]);
     loop {
         if let Err(error) = poll_postgres_connection(settings, gauges, || up.set(1)).await {
-            tracing::debug!(error = %error_chain(&error), "no levels from Postgres");
+            tracing::debug!(error = %error_chain(&error), "cannot poll Postgres");
         }
         up.set(0);
         tokio::time::sleep(POLL_INTERVAL).await;
@@ -57,7 +57,7 @@ async fn poll_postgres_connection(
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let mut state = PollState::default();
     while !client.is_closed() {
-        // A server that does not answer is as good as gone.
+        // A server that does not answer counts as down.
         let Ok(looked) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, gauges)).await else {
             break;
         };
@@ -68,12 +68,12 @@ async fn poll_postgres_connection(
     Ok(())
 }
 
-/// What was looked at before, and need not be again while nothing changed.
+/// State of the last poll. It saves queries while nothing has changed.
 #[derive(Debug, Default)]
 struct PollState {
-    /// The served generation, its sequence, and the position of its facts.
+    /// Served generation, its sequence, and the checkpoint of its facts.
     state: Option<(i32, i64, i64)>,
-    /// The labels of the generations.
+    /// Label values of the generations.
     generations: BTreeSet<[String; 3]>,
 }
 
@@ -112,7 +112,7 @@ impl PollState {
         for labels in &now {
             gauges.generation.with_label_values(labels).set(1);
         }
-        // Those that are gone, or in another state; it is no matter when they were not told yet.
+        // Removes generations that are gone or in another state. A missing label is no error.
         for labels in self.generations.difference(&now) {
             let _ = gauges.generation.remove_label_values(labels);
         }
@@ -139,7 +139,7 @@ async fn poll_quarantined(client: &Client, gauges: &Gauges) -> Result<(), DbErro
     Ok(())
 }
 
-/// Rows of a word and a count.
+/// Reads rows of a label and a count.
 fn count_by_label(rows: &[Row]) -> Result<BTreeMap<&str, i64>, DbError> {
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
@@ -164,7 +164,7 @@ async fn poll_log(settings: &ProjectorSettings, gauges: &Gauges) -> Infallible {
     loop {
         if let Err(error) = poll_log_connection(settings, gauges, &mut caught_up_at, || up.set(1)).await {
             up.set(0);
-            tracing::debug!(error, "no levels from the log");
+            tracing::debug!(error, "cannot poll the log");
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -188,7 +188,7 @@ async fn poll_log_connection(
     }
 }
 
-/// A number of JetStream's, whose own sequences and bytes are below the half of 64 bits.
+/// Converts a JetStream number, which is below 2^63.
 fn gauge_value(number: u64) -> i64 {
     let level = number.cast_signed();
     debug_assert!(level >= 0, "{number}");
@@ -197,7 +197,7 @@ fn gauge_value(number: u64) -> i64 {
 
 fn set_log_gauges(gauges: &Gauges, info: &Info, caught_up_at: &mut Instant) {
     let last = gauge_value(info.state.last_sequence);
-    // The projector may have applied messages that came after the stream was asked.
+    // The projector may apply messages after the stream information was read.
     let pending = last.saturating_sub(gauges.applied.get()).max(0);
     if pending == 0 {
         *caught_up_at = Instant::now();

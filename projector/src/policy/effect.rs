@@ -1,5 +1,6 @@
-//! What another policy would change: the securities of which anything served would be another, found by deriving them
-//! under both. Only those with rows of several sources can differ.
+//! Effect of a policy change: securities whose published rows differ when derived with both policies.
+//!
+//! Only securities with several sources can differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,7 @@ const BARS: &str = include_str!("../../queries/bars_sources.sql");
 /// Histories in memory at a time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// The securities whose served rows another policy than the served one would change, in the order of their symbols.
+/// Securities whose published rows another policy would change, sorted by symbol.
 pub(super) async fn find_changed_securities(
     client: &mut Client,
     after: &SourcePolicy,
@@ -44,7 +45,7 @@ pub(super) async fn find_changed_securities(
     let row = transaction.query_one(DERIVED_WITH, &[]).await?;
     let (as_of, Json(before)): (Option<NaiveDate>, Json<SourcePolicy>) =
         (row.try_get("as_of")?, row.try_get("policy")?);
-    // Without a session nothing is served yet.
+    // Without a session nothing is published yet.
     let Some(as_of) = as_of else { return Ok(Vec::new()) };
     let rules = &generation.rules;
     PolicyComparison { before: &before, after, rules, as_of }
@@ -52,7 +53,7 @@ pub(super) async fn find_changed_securities(
         .await
 }
 
-/// Two policies for one market.
+/// Two policies and the market they are compared for.
 struct PolicyComparison<'a> {
     before: &'a SourcePolicy,
     after: &'a SourcePolicy,
@@ -79,7 +80,7 @@ impl PolicyComparison<'_> {
         let months = self.load_month_ends(transaction, directory.identities.get(benchmark)).await?;
         let candidates = match months[0] == months[1] {
             true => self.find_contested(transaction, &directory, &kinds).await?,
-            // Every beta is measured against the benchmark.
+            // Another benchmark may change every beta.
             false => directory.identities.keys().cloned().collect(),
         };
         let left = candidates.iter().filter(|symbol| !changed.contains(*symbol));
@@ -101,7 +102,7 @@ impl PolicyComparison<'_> {
         Ok(changed.into_iter().collect())
     }
 
-    /// Kinds of which the policies say different things.
+    /// Kinds with different rules in the two policies.
     fn differing_kinds(&self) -> Vec<Kind> {
         let rules = |policy: &SourcePolicy, kind: Kind| -> Vec<PolicyRule> {
             let mut rules: Vec<PolicyRule> =
@@ -116,7 +117,7 @@ impl PolicyComparison<'_> {
             .collect()
     }
 
-    /// Securities that several sources tell the same kind of.
+    /// Securities with several sources for the same kind.
     async fn find_contested(
         &self,
         transaction: &Transaction<'_>,
@@ -154,7 +155,7 @@ impl PolicyComparison<'_> {
         Ok([self.before, self.after].map(|policy| Some(months(policy))))
     }
 
-    /// What would be served of a security under either policy.
+    /// Derives a security with one of the policies.
     fn derive_side(
         &self,
         history: &History,

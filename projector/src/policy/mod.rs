@@ -1,7 +1,7 @@
-//! The source policy: which source wins. It is outside the log, so it changes without loading anything again.
+//! Source policy: ranks the sources. It is not part of the log, so it changes without a new load.
 //!
-//! Invariant: all rows of a generation follow one policy. A change waits for the next generation, unless it is asked for
-//! now: then every generation that follows the log is derived again, each whole in one transaction.
+//! Invariant: all rows of a generation follow one policy. A change waits for the next generation, or is applied
+//! at once with `--now`. Then every generation that follows the log is derived again, each in one transaction.
 
 mod effect;
 mod rule_args;
@@ -32,13 +32,13 @@ const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 const LOCK: &str = include_str!("../../queries/fact_sets_lock.sql");
 const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
 
-/// When a change of the policy takes effect.
+/// Time at which a policy change takes effect.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyMode {
-    /// Change the served tables too, with whatever changes wait: the projector derives all of them in one transaction
+    /// Apply to the served tables too, with all pending changes, in one transaction
     #[arg(long, conflicts_with = "dry_run")]
     pub now: bool,
-    /// Say what would change, and change nothing
+    /// Print the securities that would change; change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON
@@ -46,18 +46,18 @@ pub struct ApplyMode {
     pub json: bool,
 }
 
-/// What a change of the policy comes to.
+/// Result of a policy change.
 #[derive(Debug, Serialize)]
 pub struct PolicyChange {
-    /// Securities of which served rows change, or would.
+    /// Securities whose published rows change, or would change.
     pub securities: Vec<Symbol>,
-    /// Whether the served tables follow it: otherwise it waits for the next generation.
+    /// `true` if the served tables follow the change; otherwise the next generation does.
     pub applied: bool,
-    /// Whether the policy was left as it was.
+    /// `true` if the policy was left unchanged.
     pub dry_run: bool,
 }
 
-/// Sets a source's rank: the lower wins. `unknown_ok` takes a source that nothing was loaded of.
+/// Sets the rank of a source; the lowest rank wins. `unknown_ok` accepts a source without loaded rows.
 pub async fn set_rank(
     client: &mut Client,
     line: &PolicyRuleArgs,
@@ -71,7 +71,7 @@ pub async fn set_rank(
     change_policy(client, line, Some(rank), mode).await
 }
 
-/// Removes a line.
+/// Removes a rule.
 pub async fn remove_rule(
     client: &mut Client,
     line: &PolicyRuleArgs,
@@ -87,9 +87,11 @@ async fn check_source_known(client: &Client, kind: Kind, source: &str) -> anyhow
         return Ok(());
     }
     match known.as_slice() {
-        [] => bail!("no rows of kind {kind} were loaded yet; --unknown-ok sets a policy before the load"),
+        [] => bail!(
+            "cannot rank {source:?}: no rows of kind {kind} were loaded yet; to set the policy before the load, use --unknown-ok"
+        ),
         _ => bail!(
-            "no source {source:?} has rows of kind {kind}; there are {}; --unknown-ok sets a policy before the load",
+            "cannot rank {source:?}: it has no rows of kind {kind}; there are {}; to set the policy before the load, use --unknown-ok",
             known.join(", ")
         ),
     }
@@ -102,7 +104,7 @@ async fn change_policy(
     mode: &ApplyMode,
 ) -> anyhow::Result<PolicyChange> {
     let Some(after) = line.change_rule(&load_policy(client).await?, rank) else {
-        bail!("there is no such line in the policy; see: projector policy list")
+        bail!("cannot remove the rule: it is not in the policy; see projector policy list")
     };
     let securities = find_changed_securities(client, &after).await?;
     if !mode.dry_run {
@@ -138,20 +140,23 @@ async fn write_change(
     Ok(())
 }
 
-/// Refuses what could not take effect: not every generation follows the live policy.
+/// Fails if the served generation does not follow the live policy.
 async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<()> {
     let row = transaction.query_one(SERVED, &[]).await?;
     let (id, version): (i32, String) = (row.try_get("id")?, row.try_get("method_version")?);
-    let otherwise = "without --now the change waits for the next one: projector rebuild, diff, promote";
+    let otherwise = "without --now the next generation follows the change (projector rebuild, diff, promote)";
     let own: Option<Json<SourcePolicy>> = row.try_get("policy")?;
-    ensure!(own.is_none(), "generation {id}, which is served, has a policy of its own; {otherwise}");
+    ensure!(
+        own.is_none(),
+        "cannot apply the change to served generation {id}: it has its own policy; {otherwise}"
+    );
     ensure!(
         row.try_get::<_, &str>("state")? == "tailing",
-        "generation {id}, which is served, is frozen; {otherwise}"
+        "cannot apply the change to served generation {id}: it is frozen; {otherwise}"
     );
     ensure!(
         version == METHOD_VERSION,
-        "generation {id}, which is served, has rules {version}, this program {METHOD_VERSION}; {otherwise}"
+        "cannot apply the change to served generation {id}: it has rules {version}, this program {METHOD_VERSION}; {otherwise}"
     );
     Ok(())
 }

@@ -1,27 +1,27 @@
-//! One line of the policy, as it is given.
+//! Rule of the source policy as command-line arguments.
 
 use chrono::NaiveDate;
 use clap::Args;
 use market::event::Kind;
 use market::history::{PolicyRule, SourcePolicy};
 
-/// One line of the policy.
+/// Rule of the policy, without its rank.
 #[derive(Debug, Clone, Args)]
 pub struct PolicyRuleArgs {
     /// Kind of rows: security, price, dividend, split, fundamentals, etf or holding
     pub kind: Kind,
-    /// Source as given to ingest load --source
+    /// Source, as in ingest load --source
     pub source: String,
-    /// First day it holds for; default: from the beginning
+    /// First day; default: unlimited
     #[arg(long)]
     pub from: Option<NaiveDate>,
-    /// Last day it holds for; default: without end
+    /// Last day; default: unlimited
     #[arg(long)]
     pub to: Option<NaiveDate>,
 }
 
 impl PolicyRuleArgs {
-    /// The policy with this line at a rank, or without it; `None` when it had no such line to take away.
+    /// The policy with this rule at a rank, or without it; `None` if the rule to remove is absent.
     pub(super) fn change_rule(&self, policy: &SourcePolicy, rank: Option<i32>) -> Option<SourcePolicy> {
         let is_other = |rule: &&PolicyRule| {
             (rule.kind, &rule.source, rule.from, rule.to) != (self.kind, &self.source, self.from, self.to)

@@ -1,4 +1,4 @@
-//! The lines of the policy, and which of them the served tables follow.
+//! List of the policy's rules with their states.
 
 use market::history::{PolicyRule, SourcePolicy};
 use market::row::Json;
@@ -9,33 +9,33 @@ use tokio_postgres::Client;
 
 const SERVED: &str = "select generation from active";
 
-/// Where a line stands.
+/// State of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleState {
     /// The served tables follow it.
     Served,
-    /// It waits for the next generation.
+    /// The next generation will follow it.
     Waits,
-    /// It was taken away; the served tables follow it until the next generation.
+    /// It was removed. The served tables follow it until the next generation.
     Ends,
 }
 
-/// A line of the policy.
+/// Rule of the policy with its state.
 #[derive(Debug, Serialize)]
 pub struct ListedRule {
-    /// The source, what it is ranked for, and its rank.
+    /// Source, kind, date range and rank.
     #[serde(flatten)]
     pub rule: PolicyRule,
-    /// Whether the served tables follow it.
+    /// State of the rule.
     pub standing: RuleState,
 }
 
-/// The policy.
+/// Lists the rules of the live policy and of the served tables.
 pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
     let live = load_policy(client).await?;
     let generation: i32 = client.query_one(SERVED, &[]).await?.try_get("generation")?;
-    // The tables say what they were derived with: the bookkeeping says only what is derived next.
+    // `version` has the policy of the derived rows; `generations` has the policy of the next derivation.
     let query = format!("select policy from {}.version", generation_schema(generation));
     let Json(served): Json<SourcePolicy> = client.query_one(&query, &[]).await?.try_get("policy")?;
     let of_live = live.rules.iter().map(|rule| match served.rules.contains(rule) {

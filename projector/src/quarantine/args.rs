@@ -7,28 +7,28 @@ use market::event::Kind;
 use market::row::HoldReason;
 use market::symbol::Symbol;
 
-/// What is done about held rows.
+/// Command on quarantined rows.
 #[derive(Debug, Subcommand)]
 pub enum QuarantineCommand {
-    /// List the rows that are held back from every figure
+    /// List the quarantined rows, which no metric uses
     List(ListQuarantineArgs),
-    /// Say that a held row is right: it counts from now on
+    /// Release a quarantined row: metrics use it from now on
     ///
-    /// Only rows that their neighbours or a price contradict can be released; what a row shows by itself to be impossible
-    /// is mended by loading a correction. A vendor's correction of the row is another row, and judged again.
+    /// Only rows that conflict with neighbours or a price can be released. Load a correction for a row that is
+    /// impossible by itself. A vendor's correction is a new row and is checked again.
     Release(DecideArgs),
-    /// Say that a held row is wrong: it stays held, also when its neighbours change
+    /// Confirm that a quarantined row is wrong; it stays quarantined when its neighbours change
     Confirm(DecideArgs),
-    /// Take a decision back: the rules alone judge the row again
+    /// Revoke a decision; the rules alone check the row again
     Revoke(RevokeArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct ListQuarantineArgs {
-    /// Only rows of this security
+    /// Security
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// Only rows held for this reason, for example amount_outlier
+    /// Reason, for example amount_outlier
     #[arg(long)]
     pub reason: Option<HoldReason>,
     /// Print CSV
@@ -39,25 +39,25 @@ pub struct ListQuarantineArgs {
     pub json: bool,
 }
 
-/// Which rows of a security are meant.
+/// Selection of quarantined rows of one security.
 #[derive(Debug, Args)]
 pub struct RowSelector {
-    /// The security
+    /// Security
     #[arg(value_parser = Symbol::parse)]
     pub symbol: Symbol,
-    /// price, dividend or split
+    /// Kind: price, dividend or split
     #[arg(long)]
     pub kind: Option<Kind>,
-    /// Ex-date or session of the row
+    /// Ex-date or session
     #[arg(long)]
     pub date: Option<NaiveDate>,
-    /// Feed the row came from
+    /// Source of the row
     #[arg(long)]
     pub source: Option<String>,
     /// Vendor's id of the row
     #[arg(long)]
     pub id: Option<String>,
-    /// All that match, where several do
+    /// Select all matching rows, not exactly one
     #[arg(long)]
     pub all: bool,
 }
@@ -66,7 +66,7 @@ pub struct RowSelector {
 pub struct DecideArgs {
     #[command(flatten)]
     pub which: RowSelector,
-    /// Why; kept in the log, and shown wherever the figure is explained, to clients too
+    /// Reason of the decision; stored in the log and shown in explanations, also to clients
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: String,
     #[command(flatten)]
@@ -87,11 +87,11 @@ pub struct RevokeArgs {
     pub json: bool,
 }
 
-/// A sentence that Postgres can store and a line can show.
+/// Parses a note: one line of 1 to 1000 bytes without control characters.
 fn parse_note(text: &str) -> Result<String, String> {
     let text = text.trim();
     if text.is_empty() || text.len() > 1000 || text.contains(char::is_control) {
-        return Err("a line of 1 to 1000 characters".to_owned());
+        return Err("a note is one line of 1 to 1000 bytes".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Which held rows a person means, and what becomes of them.
+//! Decisions on quarantined rows: selects rows and publishes a release, confirmation or revocation.
 
 use anyhow::bail;
 use event_log::stream::StreamSettings;
@@ -16,7 +16,7 @@ use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 
-/// What was decided, or taken back.
+/// Published or revoked decision.
 #[derive(Debug, Serialize)]
 pub(super) struct DecisionReport {
     revoked: bool,
@@ -24,7 +24,7 @@ pub(super) struct DecisionReport {
     decision: Decision,
 }
 
-/// Publishes a verdict on the held rows that are meant.
+/// Publishes a verdict on the selected rows.
 pub(super) async fn decide_rows(
     client: &mut Client,
     args: &DecideArgs,
@@ -40,7 +40,7 @@ pub(super) async fn decide_rows(
         let reason: HoldReason = quarantined.reason.parse().map_err(anyhow::Error::msg)?;
         if verdict == Verdict::Release && !reason.can_be_released() {
             bail!(
-                "{} cannot be released: it shows by itself that it cannot be ({}); load a correction of it",
+                "cannot release {}: the row is impossible by itself ({}); load a correction",
                 describe_row(&quarantined),
                 quarantined.message
             );
@@ -53,7 +53,7 @@ pub(super) async fn decide_rows(
     Ok(decided)
 }
 
-/// Takes back the decisions that are meant.
+/// Publishes the revocation of the selected decisions.
 pub(super) async fn revoke_decisions(
     client: &mut Client,
     args: &RevokeArgs,
@@ -66,7 +66,7 @@ pub(super) async fn revoke_decisions(
     let selected: Vec<&Observation<Decision>> = selected.map(|(_, newest)| newest).collect();
     if selected.is_empty() {
         bail!(
-            "nothing was decided about such a row of {}; see: projector explain {}",
+            "cannot revoke a decision: {} has none for such a row; see projector explain {}",
             args.which.symbol,
             args.which.symbol
         );
@@ -86,10 +86,9 @@ async fn publish_reports(log: &StreamSettings, decided: &[DecisionReport]) -> an
     publish_decisions(log, rows.collect()).await
 }
 
-/// What was done, as a sentence.
 pub(super) fn describe_report(decided: &DecisionReport) -> String {
     let verb = match (decided.revoked, decided.decision.verdict) {
-        (true, _) => "taken back",
+        (true, _) => "revoked",
         (false, Verdict::Release) => "released",
         (false, Verdict::Confirm) => "confirmed as wrong",
     };
@@ -115,14 +114,17 @@ fn is_selected(which: &RowSelector, row: &DecidedRow) -> bool {
         && which.id.as_ref().is_none_or(|id| Some(id) == row.row_id.as_ref())
 }
 
-/// One row is meant, unless a person says that all are.
+/// Fails unless one row is selected, or several with `--all`.
 fn check_selection(which: &RowSelector, found: Vec<String>) -> anyhow::Result<()> {
     match found.as_slice() {
-        [] => bail!("no such row of {0} is held; see: projector quarantine list --symbol {0}", which.symbol),
+        [] => bail!(
+            "cannot decide: {0} has no such quarantined row; see projector quarantine list --symbol {0}",
+            which.symbol
+        ),
         [_] => Ok(()),
         _ if which.all => Ok(()),
         several => bail!(
-            "{} rows match; say which by --kind, --date, --source or --id, or --all:\n  {}",
+            "{} rows match; select one with --kind, --date, --source or --id, or all with --all:\n  {}",
             several.len(),
             several.join("\n  ")
         ),

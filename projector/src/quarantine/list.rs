@@ -1,4 +1,4 @@
-//! The held rows of the served generation.
+//! `projector quarantine list`: quarantined rows of the served generation.
 
 use market::row::{Quarantined, TableRow};
 use store::FromRow;
@@ -13,7 +13,7 @@ const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 const LIST: &str = include_str!("../../queries/quarantine_list.sql");
 const CANONICAL: &str = include_str!("../../queries/symbols_canonical.sql");
 
-/// Prints them.
+/// Prints the rows as text, CSV or JSON.
 pub(super) async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> anyhow::Result<()> {
     let rows = load_quarantined(client, args).await?;
     if args.json {
@@ -23,7 +23,7 @@ pub(super) async fn print_quarantine(client: &mut Client, args: &ListQuarantineA
         return print_csv(&rows);
     }
     if rows.is_empty() {
-        outln!("no row is held");
+        outln!("no quarantined rows");
     }
     rows.iter().for_each(report::print_quarantined);
     Ok(())
@@ -39,7 +39,7 @@ async fn load_quarantined(
     let symbol = match &args.symbol {
         Some(symbol) => {
             let row = transaction.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
-            let Some(row) = row else { anyhow::bail!("no security has the symbol {symbol}") };
+            let Some(row) = row else { anyhow::bail!("security {symbol} does not exist") };
             Some(row.try_get::<_, String>(0)?)
         }
         None => None,

@@ -1,7 +1,7 @@
-//! `projector quarantine`: rows that are held back, and what people decide about them.
+//! `projector quarantine`: quarantined rows and the decisions on them.
 //!
-//! A decision is an event of the log like any other: export, import and every rebuild keep it, and it is taken back by
-//! another one. The projector that follows the log derives the security again.
+//! A decision is an event of the log, so exports, imports and rebuilds keep it. Another event revokes it. The
+//! running projector derives the security again.
 
 mod args;
 mod decide;
@@ -16,7 +16,7 @@ use crate::report;
 
 pub use args::QuarantineCommand;
 
-/// Does what is asked for.
+/// Runs a quarantine command.
 pub async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> anyhow::Result<()> {
     let (decided, json) = match command {
         QuarantineCommand::List(args) => return list::print_quarantine(client, &args).await,
@@ -34,6 +34,6 @@ pub async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> 
     for one in &decided {
         outln!("{}", decide::describe_report(one));
     }
-    outln!("it is in the log; the projector that follows it derives the security again");
+    outln!("published; the running projector derives the security again");
     Ok(())
 }

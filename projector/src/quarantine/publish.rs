@@ -1,4 +1,4 @@
-//! Decisions into the log, one frame, acknowledged when it is on disk.
+//! Publication of decisions in one frame, acknowledged once it is on disk.
 
 use std::time::Duration;
 
@@ -9,28 +9,31 @@ use event_log::stream::StreamSettings;
 use market::event::{Action, Decision, Kind, Row};
 use market::measure::policy::MANUAL;
 
-/// How long the log may take to have it on disk.
+/// Longest wait for the acknowledgement.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Publishes them as said now.
+/// Publishes decisions with the current time.
 pub(super) async fn publish_decisions(
     log: &StreamSettings,
     decisions: Vec<(Action, Decision)>,
 ) -> anyhow::Result<()> {
     let context = log.connect("projector-quarantine").await?;
-    // A log that is gone is not an empty one: the decision would be about rows that nobody has.
+    // A missing stream must not be created: decisions would refer to rows that are lost.
     log.existing(&context).await?;
     let (headers, body) = encode_decisions(decisions, Utc::now())?.encode()?;
     let published = context.publish_with_headers(log.subject(Kind::Decision), headers, body);
     let acknowledged = tokio::time::timeout(PUBLISH_TIMEOUT, async { published.await?.await });
-    acknowledged.await.context("the log did not answer")?.context("the log did not take the decision")?;
+    acknowledged
+        .await
+        .context("cannot publish the decision: NATS does not answer")?
+        .context("cannot publish the decision")?;
     Ok(())
 }
 
 fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> anyhow::Result<Frame> {
-    // The log keeps microseconds.
-    let observed_at =
-        DateTime::from_timestamp_micros(now.timestamp_micros()).context("the clock is wrong")?;
+    // The log has microsecond precision.
+    let observed_at = DateTime::from_timestamp_micros(now.timestamp_micros())
+        .context("cannot use the system time: it is out of range")?;
     let rows: Vec<Row<Decision>> = decisions
         .into_iter()
         .zip(1..)

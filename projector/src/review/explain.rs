@@ -1,6 +1,7 @@
-//! `projector explain SYMBOL METRIC`: the observations behind a figure, who won and why, the formula with its values.
+//! `projector explain SYMBOL METRIC`: observations of a metric, the chosen source with the reason, and the
+//! formula with values.
 //!
-//! Told from the facts by the program's own rules, for the market date, policy and rule parameters the generation was derived with.
+//! It is computed from the facts with the market date, policy and rule parameters of the generation.
 
 use anyhow::{Context, bail};
 use chrono::NaiveDate;
@@ -14,18 +15,18 @@ use crate::review::security::SecurityContext;
 const ACTIVE: &str = "select generation from active";
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 
-/// What of a security is explained.
+/// Scope of an explanation.
 #[derive(Debug, Clone, Default)]
 pub struct ExplainRequest<'a> {
-    /// One metric, or all of them.
+    /// One metric; `None` for all.
     pub metric: Option<&'a str>,
-    /// The close of this session instead.
+    /// Explain the close of this session instead.
     pub session: Option<NaiveDate>,
-    /// In this generation instead of the served one.
+    /// Generation; `None` for the served one.
     pub generation: Option<i32>,
 }
 
-/// Explains figures of a security.
+/// Explains metrics of a security.
 pub async fn explain_security(
     client: &mut Client,
     symbol: &Symbol,
@@ -42,11 +43,11 @@ pub async fn explain_security(
         None => transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?,
     };
     let row = transaction.query_opt(BY_ID, &[&id]).await?;
-    let row = row.with_context(|| format!("there is no generation {id}; see: projector list"))?;
+    let row = row.with_context(|| format!("generation {id} does not exist; see projector list"))?;
     let version: String = row.try_get("method_version")?;
     if version != METHOD_VERSION {
         bail!(
-            "generation {id} has rules {version}, this program {METHOD_VERSION}: only a program of its rules can explain it"
+            "cannot explain generation {id}: it has rules {version}, this program {METHOD_VERSION}; use the version that built it"
         );
     }
     let generation = Generation::from_row(&row)?;
@@ -62,12 +63,12 @@ pub async fn explain_security(
     Ok(explanation)
 }
 
-/// Leaves only this metric.
+/// Removes all other metrics.
 fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<()> {
     if !explanation.metrics.iter().any(|explained| explained.metric == metric) {
         let known: Vec<&str> =
             explanation.metrics.iter().map(|explained| explained.metric.as_str()).collect();
-        bail!("there is no metric {metric}; there are {}", known.join(", "));
+        bail!("metric {metric} does not exist; there are {}", known.join(", "));
     }
     explanation.metrics.retain(|explained| explained.metric == metric);
     Ok(())

@@ -1,4 +1,5 @@
-//! Review of a generation: audit findings, differences between generations, explanations.
+//! Module index: daily checks in `audit/`, comparison of generations in `diff/`, explanations of metrics in
+//! `explain.rs`.
 
 pub mod audit;
 pub mod diff;

@@ -1,4 +1,4 @@
-//! One security as a generation sees it: its history, and the market that it was derived in.
+//! One security of a generation, with the market context of its derivation.
 
 use anyhow::Context;
 use chrono::NaiveDate;
@@ -15,7 +15,7 @@ use crate::generation::Generation;
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
-/// A security's history, and what its generation was derived with.
+/// History of a security and the inputs of its generation's derivation.
 pub(crate) struct SecurityContext {
     pub(crate) history: History,
     as_of: NaiveDate,
@@ -25,7 +25,7 @@ pub(crate) struct SecurityContext {
 }
 
 impl SecurityContext {
-    /// Loads a security of the generation that the transaction has entered.
+    /// Loads a security of the generation in the transaction's search path.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         symbol: &Symbol,
@@ -34,9 +34,9 @@ impl SecurityContext {
         let row = transaction.query_one(DERIVED_WITH, &[]).await?;
         let (as_of, Json(policy)): (Option<NaiveDate>, Json<SourcePolicy>) =
             (row.try_get("as_of")?, row.try_get("policy")?);
-        let as_of = as_of.context("nothing is derived yet: the log has no session")?;
+        let as_of = as_of.context("nothing is derived yet; load prices first")?;
         let own = load_identity(transaction, symbol).await?;
-        let own = own.with_context(|| format!("no security has the symbol {symbol}"))?;
+        let own = own.with_context(|| format!("security {symbol} does not exist"))?;
         let benchmark = load_identity(transaction, &generation.benchmark).await?;
         let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
         let mut histories = load_histories(transaction, &wanted).await?.into_iter();
@@ -46,7 +46,7 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// The market that its figures are derived in.
+    /// Market context of the derivation.
     pub(crate) fn market(&self) -> Market<'_> {
         let benchmark = self.benchmark.as_ref();
         let (policy, rules) = (&self.policy, &self.rules);

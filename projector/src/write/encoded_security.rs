@@ -1,4 +1,4 @@
-//! A security's rows, encoded for COPY, each with what tells it from what is served.
+//! Rows of a security, encoded for COPY, with the digests that show which of them changed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,22 +21,22 @@ use crate::error::DeriveError;
 use crate::write::fingerprints::{InputHashes, PublishedFingerprints};
 use crate::write::table::{DIVIDENDS, FACTORS, IDENTITIES, ReadTable, TABLES};
 
-/// One security, ready to be written.
+/// Security that is ready to be written.
 pub(crate) struct EncodedSecurity {
     pub(crate) symbol: Symbol,
-    /// Its rows of each table.
+    /// Rows of each table.
     pub(crate) tables: [EncodedRows; TABLES.len()],
-    /// Its dividends, year by year of the ex-date, where any of them are others.
+    /// Dividends by year of the ex-date, if any of them changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
-    /// What its sector's statistics take of it; `None` where it has no row.
+    /// Member of the sector statistics; `None` if the security has no row.
     pub(crate) member: Option<Member>,
     pub(crate) years: Vec<EncodedYear>,
-    /// Years of prices that stay as they are served.
+    /// Price years that stay as published.
     unchanged_years: Vec<i32>,
 }
 
-/// Encoded rows, unless they are those that are served, and what tells them from others.
+/// Encoded rows and their digest. Unchanged rows are empty.
 pub(crate) struct EncodedRows {
     pub(crate) encoded: Bytes,
     pub(crate) digest: i64,
@@ -47,7 +47,7 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Those that are served under this digest, which need no encoding; without one they are encoded.
+    /// Encodes rows unless the published ones, with this digest, are unchanged.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -67,8 +67,9 @@ pub(crate) struct EncodedYear {
 }
 
 impl EncodedSecurity {
-    /// Encodes what was derived of a security, with the marks of its dividends, but for what is served already; `kept`
-    /// years of prices stay as they are.
+    /// Encodes the derived rows of a security, except those that are unchanged.
+    ///
+    /// `dividends` has the hashes of the dividends by year. `unchanged_years` of prices stay as published.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&Derived, BTreeMap<i32, u64>),
@@ -126,7 +127,7 @@ impl EncodedSecurity {
         Ok(Self { symbol, tables, dividends, input_hashes, member, years, unchanged_years })
     }
 
-    /// A symbol of which no row stands: nothing of it is served.
+    /// A security without any row.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| EncodedRows::new(Bytes::new()));
         let (dividends, input_hashes, member, years, unchanged_years) = Default::default();
@@ -141,7 +142,7 @@ impl EncodedSecurity {
         }
     }
 
-    /// Its rows of a table; of dividends those from a year on.
+    /// Rows of a table; of dividends, those from the year `since` on.
     pub(crate) fn rows(&self, place: usize, since: Option<i32>) -> Vec<Bytes> {
         match since {
             Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.clone()).collect(),
@@ -149,8 +150,7 @@ impl EncodedSecurity {
         }
     }
 
-    /// The first year from which on a table's rows are to be written again, where the years are told apart; `None`: all of
-    /// its rows are.
+    /// First year from which a table's rows must be replaced; `None` if all rows must be.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -168,7 +168,7 @@ impl EncodedSecurity {
         self.tables.iter().map(|rows| rows.digest).collect()
     }
 
-    /// What is served once this is written, in place of what was served before.
+    /// Fingerprints after this security is written.
     pub(crate) fn into_fingerprints(
         self,
         before: &PublishedFingerprints,

@@ -1,4 +1,4 @@
-//! What tells a security's served rows from others: read once, then known from what was written.
+//! Fingerprints of published rows. They are loaded once and then updated with every write.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
@@ -19,34 +19,35 @@ use crate::write::table::{DIVIDENDS, digest_index};
 const DIGESTS: &str = include_str!("../../queries/digests.sql");
 const YEARS: &str = include_str!("../../queries/prices_digests.sql");
 
-/// Digests of the rows that a generation serves of a security.
+/// Digests of the rows that a generation publishes for a security.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PublishedFingerprints {
-    /// Whether it is certain that nothing is served of the security.
+    /// `true` if the security has no published row.
     pub is_new: bool,
-    /// Of each table's rows, in the order of the tables; empty when the security was never written.
+    /// Digest of each table's rows, in the order of the tables; empty if the security was never written.
     pub tables: Vec<i64>,
-    /// Of each year of prices.
+    /// Digest of each price year.
     pub years: BTreeMap<i32, i64>,
-    /// Of what a day seldom changes; `None` until this projector has derived what is served.
+    /// Hashes of inputs that rarely change; `None` until this process has derived the published rows.
     pub input_hashes: Option<InputHashes>,
 }
 
-/// What tells values from others before they are encoded, within one process.
+/// Hashes of values before encoding, comparable within one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputHashes {
-    /// Of the identity.
+    /// Hash of the identity.
     pub identity: u64,
-    /// Of all factors.
+    /// Hash of all factors.
     pub factors: u64,
-    /// Of each year of dividends, by the year of the ex-date.
+    /// Hash of each dividend year, by ex-date.
     pub dividends: BTreeMap<i32, u64>,
-    /// Of each year of bars of which more than closes were read.
+    /// Hash of each bar year that was read in full.
     pub years: BTreeMap<i32, u64>,
 }
 
 impl InputHashes {
-    /// The marks of what was derived, whose dividends have these, and so have these years of its bars.
+    /// Computes the hashes of derived values. `dividends` are hashes already; `years` are the ranges of the bar
+    /// years.
     pub fn compute(
         identity: &Identity,
         derived: &Derived,
@@ -67,7 +68,7 @@ impl InputHashes {
     }
 }
 
-/// One for all marks that are compared.
+/// Hasher of all compared values, with a fixed seed.
 pub const HASHER: FixedState = FixedState::with_seed(0);
 
 fn hash_values(values: &[impl Mark]) -> u64 {
@@ -77,12 +78,12 @@ fn hash_values(values: &[impl Mark]) -> u64 {
 }
 
 impl PublishedFingerprints {
-    /// Of a table's rows.
+    /// Digest of a table's rows.
     pub fn digest(&self, table: &str) -> Option<i64> {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// The digest of the dividends' rows, where they have these marks.
+    /// Digest of the dividend rows if their hashes are unchanged.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()
@@ -90,20 +91,20 @@ impl PublishedFingerprints {
             .and_then(|_| self.digest(DIVIDENDS))
     }
 
-    /// Whether a year of bars with this mark is served.
+    /// `true` if a bar year with this hash is published.
     pub fn is_year_unchanged(&self, year: i32, mark: Option<&u64>) -> bool {
         let served = self.input_hashes.as_ref().and_then(|input_hashes| input_hashes.years.get(&year));
         served.is_some() && served == mark && self.years.contains_key(&year)
     }
 
-    /// Whether a security has any row in any table, or was never written.
+    /// `true` if the security has a row in any table, or was never written.
     pub fn is_listed(&self) -> bool {
         let nothing = digest([b""]);
         self.tables.is_empty() || self.tables.iter().any(|of_table| *of_table != nothing)
     }
 }
 
-/// Reads the digests of some securities, of which each gets an entry.
+/// Loads the fingerprints of some securities. Each of them gets an entry.
 pub async fn load_fingerprints(
     client: &impl GenericClient,
     symbols: &[Symbol],

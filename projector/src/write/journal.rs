@@ -1,7 +1,9 @@
-//! The journal of served rows: which were written anew, and which vanished, for clients that keep a copy.
+//! Journal of published rows: lists changed and removed rows for clients that keep a copy.
 //!
-//! Invariants: only the served generation's rows are noted, in the transaction that writes them; positions are in the
-//! order of commits; rows without an id, which are projected ones, are not kept in step.
+//! Invariants:
+//! - Only rows of the served generation are journaled, in the transaction that writes them.
+//! - Positions are in commit order.
+//! - Rows without an id, which are projected dividends, are not journaled.
 
 use std::collections::HashSet;
 
@@ -24,54 +26,52 @@ const ROWS: &str = include_str!("../../queries/journal_rows.sql");
 const SYMBOLS: &str = include_str!("../../queries/journal_symbols.sql");
 const POSITION: &str = "update version set position = $1";
 
-/// Rows of a read table that were written anew or removed.
+/// Change of rows in a read table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowChange {
-    /// The read table.
+    /// Read table.
     pub table: &'static str,
-    /// The security whose rows they are.
+    /// Security of the rows.
     pub symbol: Symbol,
-    /// The calendar year of packed prices; `None`: all rows that the security has in the table.
+    /// Calendar year of packed prices; `None` for all rows of the security in the table.
     pub year: Option<i32>,
 }
 
 impl RowChange {
-    /// All rows of a security in a table.
     pub(crate) fn of_table(table: &'static str, symbol: &Symbol) -> Self {
         Self { table, symbol: symbol.clone(), year: None }
     }
 
-    /// One packed year of a security's prices.
     pub(crate) fn of_year(symbol: &Symbol, year: i32) -> Self {
         Self { table: "prices", symbol: symbol.clone(), year: Some(year) }
     }
 }
 
-/// A read table whose rows clients keep in step with.
+/// Journaled read table.
 #[derive(Debug, Clone, Copy)]
 struct JournaledTable {
     name: &'static str,
     columns: &'static [&'static str],
 }
 
-/// The read tables whose changes are noted.
+/// Names of the journaled read tables.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = ["dividends", "splits", "factors"];
 const COMPARED_TABLES: [JournaledTable; 2] = [
     JournaledTable { name: "dividends", columns: DividendRow::COLUMNS },
     JournaledTable { name: "splits", columns: SplitRow::COLUMNS },
 ];
 
-/// One transaction's entries.
+/// Journal entries of one transaction.
 #[derive(Debug)]
 pub struct Journal {
-    /// Greater than that of every change committed before.
+    /// Greater than the position of every earlier commit.
     position: i64,
-    /// Whether the generation is the served one; of others nothing is noted.
+    /// `true` if the generation is served. Others are not journaled.
     served: bool,
 }
 
 impl Journal {
-    /// Begins the entries of a transaction that writes a generation's rows.
+    /// Opens the journal in a transaction that writes rows of a generation.
     pub async fn open(transaction: &Transaction<'_>, generation: i32) -> Result<Self, DbError> {
         let served = transaction.query_opt(SERVED, &[&generation]).await?.is_some();
         if served {
@@ -80,12 +80,12 @@ impl Journal {
         Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
     }
 
-    /// Where the generation's rows stand once the transaction is committed.
+    /// Position of the generation's rows after the commit.
     pub fn position(&self) -> i64 {
         self.position
     }
 
-    /// Sets the rows of a table aside before they are replaced.
+    /// Copies rows to a temporary table before they are replaced.
     pub(crate) async fn save_rows(
         &self,
         statements: &PreparedStatements<'_>,
@@ -108,7 +108,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes what became of the rows that were set aside.
+    /// Compares the saved rows with the new ones and records the differences.
     pub(crate) async fn record_changes(
         &self,
         statements: &PreparedStatements<'_>,
@@ -123,8 +123,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes how a table of the generation that is served from now on differs from the one before; the search path names
-    /// the new one first. Of other symbols the rows are the same.
+    /// Records the differences between two generations in a table, for a promotion.
+    ///
+    /// The search path names the new generation first. Only `symbols` can differ.
     pub(crate) async fn record_promotion(
         &self,
         statements: &PreparedStatements<'_>,
@@ -147,7 +148,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Says that the served rows stand at this position.
+    /// Stores the position of the served rows.
     pub(crate) async fn set_position(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
         transaction.execute(POSITION, &[&self.position]).await?;
         Ok(())
@@ -166,7 +167,7 @@ impl Journal {
     ) -> Result<(), DbError> {
         let mut symbols = replaced.symbols.clone();
         if replaced.since.is_none() {
-            // Of a security that was never told of all rows are new, and none has to be compared.
+            // All rows of a new security are new, so they need no comparison.
             let statement = table.statement_text(NEW_SYMBOLS, before);
             let new = statements.query(&statement, &[&symbols, &self.position]).await?;
             let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
@@ -185,8 +186,8 @@ impl JournaledTable {
         format!("kept_{}", self.name)
     }
 
-    /// A statement about this table and the rows before. Columns are named, since tables of different age order them
-    /// differently.
+    /// Fills in the names of both tables and of the columns. The order of columns may differ between
+    /// generations.
     fn statement_text(self, text: &str, before: &str) -> String {
         let of = |side: &str| {
             let columns: Vec<String> = self.columns.iter().map(|column| format!("{side}.{column}")).collect();

@@ -1,4 +1,5 @@
-//! Writing read tables: encoded rows, fingerprints of published rows, and the journal of changes.
+//! Module index: encoding in `encoded_security.rs`, change detection in `fingerprints.rs`, writes in
+//! `read_tables.rs`, the change journal in `journal.rs`.
 
 pub(crate) mod encoded_security;
 pub mod fingerprints;

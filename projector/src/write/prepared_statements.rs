@@ -1,4 +1,4 @@
-//! Statements that a transaction runs for chunk after chunk: parsed once, and planned seldom.
+//! Prepared statements of a transaction that runs them for many chunks.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use store::db::DbError;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement, Transaction};
 
-/// A transaction and the statements that it has prepared.
+/// Transaction with its prepared statements.
 pub(crate) struct PreparedStatements<'t> {
     pub(crate) transaction: &'t Transaction<'t>,
     prepared: Mutex<HashMap<String, Statement>>,
@@ -20,7 +20,7 @@ impl<'t> PreparedStatements<'t> {
         Self { transaction, prepared: Mutex::default() }
     }
 
-    /// Runs a statement.
+    /// Executes a statement.
     pub(crate) async fn execute(&self, text: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
         self.transaction.execute(&self.prepare(text).await?, parameters).await
     }
@@ -34,7 +34,7 @@ impl<'t> PreparedStatements<'t> {
         self.transaction.query(&self.prepare(text).await?, parameters).await
     }
 
-    /// Copies encoded rows in.
+    /// Copies encoded rows into a table.
     pub(crate) async fn copy(
         &self,
         text: &str,
@@ -56,7 +56,7 @@ impl<'t> PreparedStatements<'t> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
-        // It is never held while anything can panic.
+        // No code that can panic runs while the lock is held.
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

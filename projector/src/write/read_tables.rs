@@ -1,5 +1,6 @@
-//! Writing a generation's read tables: a security's rows of a table are removed and copied in, whole, unless they are
-//! the ones that are there; its dividends from the first year on that differs.
+//! Writes of read tables: the rows of a security and table are deleted and copied again if they changed.
+//!
+//! Dividends are replaced from the first changed year on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,10 +33,10 @@ const IDENTITIES: &str = include_str!("../../queries/identities.sql");
 const SYMBOLS: &str = include_str!("../../queries/symbols_of.sql");
 const DELETE_SYMBOLS: &str = include_str!("../../queries/symbols_delete.sql");
 
-/// What is served of a security, and what was derived of it.
+/// Published fingerprints and new rows of a security.
 type SecurityUpdate<'a> = (&'a PublishedFingerprints, &'a EncodedSecurity);
 
-/// Removes every row of securities that no longer exist.
+/// Deletes all rows of securities that no longer exist.
 pub(crate) async fn delete_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -56,8 +57,7 @@ pub(crate) async fn delete_securities(
     Ok(tables.flat_map(|table| gone.iter().map(move |symbol| RowChange::of_table(table, symbol))).collect())
 }
 
-/// Replaces the rows of a chunk of securities, of which the digests say what is served, by what was derived, where they
-/// differ, and gives what changed.
+/// Replaces the changed rows of a chunk of securities and returns the changes.
 pub(crate) async fn replace_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -70,7 +70,7 @@ pub(crate) async fn replace_securities(
         };
         let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
-            // Rows that were never there and are not there now are no change.
+            // Rows that were absent and stay absent are no change.
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
@@ -85,8 +85,9 @@ pub(crate) async fn replace_securities(
     Ok(changes)
 }
 
-/// Securities of which all rows of a table are replaced, and those of which the rows from a year on are. That is one year
-/// for all of them: so Postgres looks each security up.
+/// Splits securities into those with all rows replaced and those replaced from a year on.
+///
+/// The year is the earliest of all of them, so that one statement looks up every security by key.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -104,7 +105,7 @@ fn split_by_first_year<'a>(
     [(None, whole), (since, later)]
 }
 
-/// Replaces rows of a table, all of them or those from a year on.
+/// Replaces all rows of a table, or those from a year on.
 async fn replace_rows(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -120,7 +121,7 @@ async fn replace_rows(
         symbols: securities.iter().map(|(_, built)| built.symbol.as_str()).collect(),
         since: since.and_then(|year| NaiveDate::from_ymd_opt(year, 1, 1)),
     };
-    // Rows of a security of which there are none are not looked for among those of others.
+    // A security without published rows needs no deletion.
     let before = securities.iter().filter(|(served, _)| !served.is_new);
     let replaced =
         ReplacedRows { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
@@ -172,7 +173,7 @@ async fn replace_prices(
                 written.push(Ok(year.encoded.clone()));
             }
         }
-        // Years that are others now, or no longer there.
+        // Changed or removed years.
         for (year, digest) in &served.years {
             if after.get(year) != Some(digest) {
                 stale_symbols.push(built.symbol.as_str());
@@ -192,20 +193,20 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// The securities whose rows of a table are not the ones they have in another generation.
+/// Securities whose rows in a table differ from another generation's.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: i32,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
-    // Arrays begin with 1 in SQL.
+    // SQL arrays start at 1.
     let place = (1i32..).zip(&TABLES).find(|(_, known)| known.name == table).map(|(place, _)| place);
     let statement = DIFFERING.replace("{before}", &generation_schema(before));
     let rows = transaction.query(&statement, &[&place]).await?;
     rows.iter().map(|row| Ok(row.try_get("symbol")?)).collect()
 }
 
-/// The identities the read tables were last derived with.
+/// Loads the identities of the last derivation.
 pub async fn load_identities(
     transaction: &Transaction<'_>,
 ) -> Result<BTreeMap<Symbol, Identity>, DeriveError> {
@@ -218,8 +219,9 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Points every spelling of the touched securities to their canonical symbol, but for those that are not listed, and gives
-/// the securities whose spellings are others now.
+/// Maps every spelling of the touched securities to their canonical symbol, except for unlisted ones.
+///
+/// Returns the securities whose spellings changed.
 pub async fn replace_symbols(
     transaction: &Transaction<'_>,
     symbols: &BTreeMap<Symbol, Symbol>,

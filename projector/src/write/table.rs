@@ -1,4 +1,4 @@
-//! The read tables that have rows of each security: which they are, and how rows get out of them and into them.
+//! Read tables with rows of each security, and the statements that delete and copy those rows.
 
 use bytes::Bytes;
 use chrono::NaiveDate;
@@ -11,18 +11,18 @@ use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
-/// The table whose rows are told apart year by year.
+/// Table whose rows are compared by year.
 pub(crate) const DIVIDENDS: &str = "dividends";
-/// Which rows are a security's, as JSON.
+/// Identity of each security, as JSON.
 pub(crate) const IDENTITIES: &str = "identities";
-/// What adjusted prices are made with, as JSON.
+/// Adjustment factors, as JSON.
 pub(crate) const FACTORS: &str = "factors";
 
-/// A table that has rows of each security.
+/// Read table with rows of each security.
 #[derive(Debug)]
 pub(crate) struct ReadTable {
     pub(crate) name: &'static str,
-    /// The column that says whose row it is.
+    /// Column of the security.
     owner: &'static str,
     columns: &'static [&'static str],
 }
@@ -31,7 +31,7 @@ const fn table(name: &'static str, columns: &'static [&'static str]) -> ReadTabl
     ReadTable { name, owner: "symbol", columns }
 }
 
-/// In this order a security's digests are kept.
+/// Read tables in the order of a security's digests.
 pub(crate) const TABLES: [ReadTable; 11] = [
     table("stocks", Stock::COLUMNS),
     table("quotes", Quote::COLUMNS),
@@ -46,28 +46,28 @@ pub(crate) const TABLES: [ReadTable; 11] = [
     table(FACTORS, &["symbol", "factors"]),
 ];
 
-/// Where the digest of a table's rows stands among a security's digests.
+/// Index of a table in a security's digests.
 pub(crate) fn digest_index(table: &str) -> Option<usize> {
     TABLES.iter().position(|known| known.name == table)
 }
 
-/// Rows of a table that are replaced.
+/// Rows of a table to be replaced.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplacedRows<'a> {
     pub symbols: Vec<&'a str>,
-    /// The first ex-date of the rows that are replaced; `None`: all rows of the securities.
+    /// First ex-date of those rows; `None` for all rows of the securities.
     pub since: Option<NaiveDate>,
 }
 
 impl<'a> ReplacedRows<'a> {
-    /// All rows of these securities.
+    /// All rows of some securities.
     pub(crate) fn all_rows(symbols: impl IntoIterator<Item = &'a str>) -> Self {
         Self { symbols: symbols.into_iter().collect(), since: None }
     }
 }
 
 impl ReadTable {
-    /// Removes rows of some securities.
+    /// Deletes rows of some securities.
     pub(crate) async fn delete(
         &self,
         statements: &PreparedStatements<'_>,
@@ -86,7 +86,7 @@ impl ReadTable {
         Ok(())
     }
 
-    /// Copies encoded rows in.
+    /// Copies encoded rows into the table.
     pub(crate) async fn copy(
         &self,
         statements: &PreparedStatements<'_>,

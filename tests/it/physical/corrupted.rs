@@ -116,7 +116,7 @@ async fn a_damaged_older_file_is_passed_named_and_its_frames_published_again() -
     rot_oldest_block(&servers, &app, Ending::Stopped).await?;
     let halted = app.projector(&["run", "--until-caught-up"]).await?;
     assert_eq!(halted.code, 2, "{}", halted.stderr);
-    assert!(halted.stderr.contains("message 4 of the log cannot be read"), "{}", halted.stderr);
+    assert!(halted.stderr.contains("cannot read message 4 of the log"), "{}", halted.stderr);
 
     let (code, found) = verify(&app, &[]).await?;
     let run = &found["incomplete"][0];

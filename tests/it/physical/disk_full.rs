@@ -106,7 +106,7 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
     assert_eq!(app.sql_value::<i64>("select count(*) from control.generations").await?, 1);
     disk.make_room()?;
     let built = app.projector(&["rebuild"]).await?.success()?;
-    assert!(built.stderr.contains("the generation takes about"), "{}", built.stderr);
+    assert!(built.stderr.contains("disk space of the new generation"), "{}", built.stderr);
     assert!(
         built.stderr.contains(&format!("derived {SYMBOLS} of {SYMBOLS} securities in")),
         "{}",
@@ -161,8 +161,8 @@ async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<Stri
     let projector = app.spawn(Program::Projector, &["run"]).await?;
     // Postgres tells the projector, or ends before it can.
     let told = match lacking {
-        Lacking::Segment => "the projector lost its footing",
-        Lacking::Pages => "Postgres has no room: make room",
+        Lacking::Segment => "transient failure",
+        Lacking::Pages => "disk of Postgres is full; free space on it",
     };
     eventually(PATIENCE, async || {
         ensure!(projector.log().contains(told), "{}", projector.log_tail(5));

@@ -1,7 +1,7 @@
-//! `projector audit`: what looks wrong with a market, for whoever looks after its data every morning.
+//! `projector audit`: daily checks of the served market.
 //!
-//! One snapshot of the served generation is read and nothing is written. A finding is no error: it names securities to look
-//! at and says what to do with them.
+//! An audit reads one snapshot of the served generation and writes nothing. A finding is not an error: it names
+//! securities and a next step.
 
 mod finding;
 mod sessions;
@@ -22,36 +22,36 @@ pub use finding::{AuditFinding, FindingExample};
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 const MARKET: &str = include_str!("../../../queries/audit/market.sql");
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Debug, Serialize)]
 pub struct AuditReport {
     /// Number of the served generation.
     pub generation: i32,
-    /// Log sequence the tables are at.
+    /// Sequence of the log that the tables are at.
     pub sequence: i64,
-    /// The market's date that the tables were derived for.
+    /// Market date of the tables.
     pub as_of: NaiveDate,
-    /// Version of the rules that the tables were derived by.
+    /// Version of the rules of the tables.
     pub method_version: String,
-    /// Rows of the table of stocks.
+    /// Number of rows in `stocks`.
     pub securities: i64,
-    /// Every check, in the order of urgency; several findings where it tells topics apart.
+    /// Findings in order of urgency. A check has one finding per topic.
     pub findings: Vec<AuditFinding>,
 }
 
 impl AuditReport {
-    /// Whether nothing looks wrong.
+    /// `true` if no check has matches.
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.count == 0)
     }
 }
 
-/// A check that is one statement: columns topic, symbol, seen and total.
+/// Check that is one query with the columns topic, symbol, seen and total.
 struct SqlCheck {
     name: &'static str,
     title: &'static str,
     statement: &'static str,
-    /// The statement's parameter.
+    /// Parameter of the query.
     flag: Option<&'static str>,
     next: &'static str,
 }
@@ -62,60 +62,60 @@ const CHECKS: [SqlCheck; 8] = [
         title: "messages or rows that could not be applied",
         statement: include_str!("../../../queries/audit/dead_letters.sql"),
         flag: None,
-        next: "projector dead-letters show SEQUENCE says why; mend and load them, then retry or discard",
+        next: "projector dead-letters show SEQUENCE prints the reason; repair and load the rows, then retry or discard",
     },
     SqlCheck {
         name: "held_rows",
-        title: "rows held back from the figures",
+        title: "quarantined rows",
         statement: include_str!("../../../queries/audit/held_rows.sql"),
         flag: None,
-        next: "a wrong row: load the vendor's correction, or projector quarantine confirm; a right one: it comes back with the next payment like it, or projector quarantine release",
+        next: "wrong row: load the vendor's correction, or projector quarantine confirm; right row: wait for the next similar payment, or projector quarantine release",
     },
     SqlCheck {
         name: "high_yields",
-        title: "yields that are suspect (safety.suspect_yield)",
+        title: "suspect yields (safety.suspect_yield)",
         statement: include_str!("../../../queries/audit/high_yields.sql"),
         flag: None,
-        next: "look for a wrong price or unit, or a liquidation typed as regular: projector explain SYMBOL dividend_yield",
+        next: "check price, unit and liquidations typed as regular: projector explain SYMBOL dividend_yield",
     },
     SqlCheck {
         name: "high_forwards",
-        title: "forward dividends over twice the trailing ones",
+        title: "forward dividends above twice the trailing ones",
         statement: include_str!("../../../queries/audit/high_forwards.sql"),
         flag: None,
-        next: "look for a special typed as regular, or a frequency guessed too high: projector explain SYMBOL dps_forward",
+        next: "check specials typed as regular and the estimated frequency: projector explain SYMBOL dps_forward",
     },
     SqlCheck {
         name: "currencies",
         title: "dividends in another currency than the price",
         statement: include_str!("../../../queries/audit/currencies.sql"),
         flag: None,
-        next: "right for depositary receipts, which have no yield; otherwise correct the currency of the security or of its dividends",
+        next: "correct for depositary receipts; otherwise fix the currency of the security or of its dividends",
     },
     SqlCheck {
         name: "stale_prices",
         title: "active securities without a price in the last five sessions",
         statement: include_str!("../../../queries/audit/stale_prices.sql"),
         flag: None,
-        next: "load the missing prices, or the security's record with status delisted",
+        next: "load the missing prices, or a security record with status delisted",
     },
     SqlCheck {
         name: "splits_without_move",
         title: "splits without a price move",
         statement: include_str!("../../../queries/audit/flags.sql"),
         flag: Some("split_not_in_price"),
-        next: "look whether the price feed is adjusted already, or the split's ratio or date is wrong",
+        next: "check if the price feed is already adjusted, and the ratio and date of the split",
     },
     SqlCheck {
         name: "moves_without_split",
-        title: "price moves of a split's size without a split",
+        title: "split-like price moves without a split",
         statement: include_str!("../../../queries/audit/flags.sql"),
         flag: Some("price_jump_without_split"),
-        next: "load the split, or correct the prices around the jump",
+        next: "load the split, or correct the prices around the move",
     },
 ];
 
-/// Looks at the served generation.
+/// Audits the served generation.
 pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     let transaction = client
         .build_transaction()
@@ -127,7 +127,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     generation.set_local_search_path(&transaction).await?;
     let row = transaction.query_one(MARKET, &[]).await?;
     let as_of: Option<NaiveDate> = row.try_get("as_of")?;
-    let as_of = as_of.context("nothing is derived yet: the log has no session")?;
+    let as_of = as_of.context("cannot audit: nothing is derived yet; load prices first")?;
     let Json(policy) = row.try_get("policy")?;
     let market = AuditContext { as_of, policy, rules: generation.rules };
     let mut findings = Vec::new();

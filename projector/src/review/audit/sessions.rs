@@ -1,6 +1,7 @@
-//! Days of the last year on which a security has no price although its exchange traded.
+//! Audit check for days of the last year on which a security has no price and its exchange traded.
 //!
-//! A day is a session of an exchange when more than half of its securities whose prices span the day have one.
+//! An exchange traded on a day if more than half of its securities have a price. Only securities with prices
+//! before and after that day count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -13,10 +14,10 @@ use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};
 
 const DAYS: &str = include_str!("../../../queries/audit/days.sql");
 
-/// The days on which a security has a price, by exchange and symbol.
+/// Days with a price, by exchange and symbol.
 type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
 
-/// Finds the gaps, the longest first.
+/// Finds missing days, longest gaps first.
 pub(super) async fn find_gaps(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -38,10 +39,10 @@ pub(super) async fn find_gaps(
     Ok(AuditFinding {
         check: "session_gaps",
         topic: None,
-        title: "securities without a price on days their exchange traded",
+        title: "securities without a price on trading days of their exchange",
         count,
         first: found.into_iter().take(MAX_EXAMPLES).map(|(_, seen)| seen).collect(),
-        next: "load the missing days again; a halted or barely traded security may rightly have none",
+        next: "load the missing days again; halted or illiquid securities may have none",
     })
 }
 
@@ -83,7 +84,7 @@ mod tests {
             ("A", vec![1, 2, 3, 4, 5]),
             ("B", vec![1, 2, 4, 5]),
             ("C", vec![2, 3, 4]),
-            // Listed late, and the only one to trade on day 7: neither is a gap of anybody.
+            // Listed late, and the only price on day 7: neither is a gap.
             ("D", vec![5, 7]),
         ]
         .map(|(symbol, days)| (symbol.to_owned(), days.into_iter().collect()))

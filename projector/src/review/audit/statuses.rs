@@ -1,4 +1,4 @@
-//! Payers whose status is another than a month ago, by the rules themselves.
+//! Audit check for dividend payers whose status changed within a month.
 
 use anyhow::Context;
 use market::identity::Identity;
@@ -16,7 +16,7 @@ const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.
 /// Histories in memory at a time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Derives the candidates as they were a month ago and compares.
+/// Derives the statuses of the candidates for the date one month ago and compares.
 pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -60,11 +60,11 @@ pub(super) async fn find_changed(
         title: "payers whose status changed in the last month",
         count,
         first,
-        next: "lapsed: look whether a declaration is missing; active again: whether the payment is regular: projector explain SYMBOL frequency",
+        next: "lapsed: check for a missing declaration; active again: check if the payment is regular: projector explain SYMBOL frequency",
     })
 }
 
-/// Days of silence after which any payer has lapsed, one that pays once a year, and an irregular one.
+/// Days without a dividend after which a payer has lapsed: any payer, a yearly one, an irregular one.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

@@ -1,4 +1,5 @@
-//! What becomes of each difference: it is counted, ranked, shown as long as there is room, and written out.
+//! Accumulator of a comparison: counts and ranks differences, keeps the first rows and writes all rows to
+//! files.
 
 use std::collections::BTreeMap;
 
@@ -11,50 +12,49 @@ use super::prices::PriceDifference;
 use super::ranking::{DiffRanking, TopicSummary};
 use super::tables::PRICES;
 
-/// The table whose figures are ranked.
+/// Table whose metrics are ranked.
 const METRICS: &str = "metrics";
 
-/// One table of the comparison.
+/// Differences of one table.
 #[derive(Debug, Default, Serialize)]
 pub struct TableDiff {
     pub table: String,
-    /// Rows of the first generation; of prices, years of a security.
+    /// Rows of the first generation; for prices, years of a security.
     pub rows_a: u64,
     pub rows_b: u64,
-    /// The sum of its rows' digests; null where rows have none.
+    /// Sum of the row digests; null if rows have none.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Differing rows in all, of prices days; `rows` lists the first of them.
+    /// Number of differing rows, for prices of differing days. `rows` has the first of them.
     pub differing: u64,
-    /// How many of these differ in each column.
+    /// Number of differing rows by column.
     pub columns: BTreeMap<String, u64>,
     pub rows: Vec<RowDifference>,
 }
 
-/// Everything that is found.
 #[derive(Debug)]
 pub(super) struct DiffAccumulator {
-    /// Rows kept of each table.
+    /// Largest number of rows kept per table.
     keep: usize,
     pub(super) tables: Vec<TableDiff>,
     ranking: DiffRanking,
-    /// Days of differing prices, by year.
+    /// Days with differing prices, by year.
     pub(super) years: BTreeMap<i32, u64>,
     files: Vec<Box<dyn DifferenceSink>>,
 }
 
 impl DiffAccumulator {
-    /// Keeps so many rows of each table and topic, and writes all of them to the files.
+    /// Keeps up to `keep` rows per table and topic. All rows go to the files.
     pub(super) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
         Self { keep, tables: Vec::new(), ranking: DiffRanking::new(keep), years: BTreeMap::new(), files }
     }
 
-    /// What follows is of another table.
+    /// Starts the next table.
     pub(super) fn begin_table(&mut self, table: TableDiff) {
         self.tables.push(table);
     }
 
-    /// A row that differs.
+    /// Adds a differing row.
     pub(super) fn add_row(&mut self, difference: RowDifference) -> anyhow::Result<()> {
         if difference.table == METRICS {
             self.ranking.add(&difference);
@@ -71,7 +71,7 @@ impl DiffAccumulator {
         self.store_row(difference)
     }
 
-    /// A day of prices that differs.
+    /// Adds a day with differing prices.
     pub(super) fn add_price_day(&mut self, day: &PriceDifference<'_>) -> anyhow::Result<()> {
         *self.years.entry(day.date.year()).or_default() += 1;
         let Some(table) = self.tables.last_mut().filter(|table| table.table == PRICES) else { return Ok(()) };
@@ -79,7 +79,7 @@ impl DiffAccumulator {
         if day.change == ChangeKind::Changed {
             day.differing_fields().for_each(|field| count_column(&mut table.columns, field));
         }
-        // A market has many days: they become rows only where somebody looks at them.
+        // A market has many days. They become rows only if they are shown or written.
         if table.rows.len() < self.keep || !self.files.is_empty() {
             self.store_row(day.to_row())
         } else {
@@ -87,7 +87,7 @@ impl DiffAccumulator {
         }
     }
 
-    /// The tables and the topics; the files are whole.
+    /// Completes the files and returns tables and topics.
     pub(super) fn finish(self) -> anyhow::Result<(Vec<TableDiff>, Vec<TopicSummary>)> {
         self.files.into_iter().try_for_each(|file| file.finish())?;
         Ok((self.tables, self.ranking.finish()))
@@ -102,7 +102,7 @@ impl DiffAccumulator {
     }
 }
 
-/// Counts a column, which is named once.
+/// Increments the count of a column; allocates its name once.
 fn count_column(columns: &mut BTreeMap<String, u64>, name: &str) {
     match columns.get_mut(name) {
         Some(count) => *count += 1,

@@ -9,39 +9,39 @@ use market::symbol::Symbol;
 
 use super::tables::TABLES;
 
-/// What is compared, and where the differences go.
+/// Scope and output files of a comparison.
 #[derive(Debug, Clone, Args)]
 pub struct DiffArgs {
-    /// The generation to start from, as a rule the served one
+    /// First generation, usually the served one
     pub a: i32,
-    /// The generation to compare it with
+    /// Second generation
     pub b: i32,
-    /// Compare only this read table
+    /// Read table; default: all
     #[arg(long, value_name = "TABLE", value_parser = PossibleValuesParser::new(TABLES.iter().map(|table| table.name)))]
     pub table: Option<String>,
-    /// Compare only this security
+    /// Security; default: all
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// Of prices, dividends, splits, held rows and holdings compare only those from this day on
+    /// First day of prices, dividends, splits, quarantined rows and holdings
     #[arg(long, value_name = "DATE")]
     pub since: Option<NaiveDate>,
-    /// Differing rows to show per table, and differences per topic of the summary
+    /// Differing rows per table and differences per topic
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Say why each difference of the summary is there: observations, policy and rules of both sides
+    /// Explain the summary: observations, policy and rules of both generations
     #[arg(long)]
     pub why: bool,
-    /// Compare every row, also where the digests that were written with the rows say that they are the same
+    /// Compare all rows, also those with equal digests
     #[arg(long)]
     pub whole: bool,
-    /// Write every differing value to this file, one a line
+    /// CSV file for all differing values, one per line
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write every differing value to this file, one a row
+    /// Parquet file for all differing values, one per row
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
-    /// Write a report to this file: one page that needs no network
+    /// HTML file for a report without external resources
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Print JSON
@@ -50,12 +50,12 @@ pub struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// Whether nothing is left out, so that a promotion may rest on it.
+    /// `true` if everything is compared, as a promotion requires.
     pub(super) fn is_complete(&self) -> bool {
         self.table.is_none() && self.symbol.is_none() && self.since.is_none()
     }
 
-    /// Whether a table is compared.
+    /// `true` if the table is compared.
     pub(super) fn wants(&self, table: &str) -> bool {
         self.table.as_ref().is_none_or(|wanted| wanted == table)
     }

@@ -1,4 +1,4 @@
-//! A file that bears its name only once it is whole.
+//! File that is written under a temporary name and renamed when it is complete.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// A file that is being written beside the place where it will be. What is not finished is removed.
+/// Incomplete file. Dropping it removes the temporary file.
 #[derive(Debug)]
 pub(super) struct AtomicFile {
     wanted: PathBuf,
@@ -14,25 +14,27 @@ pub(super) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// The file that will be at `wanted`.
+    /// Describes the file at `wanted`. Creates nothing.
     pub(super) fn new(wanted: &Path) -> anyhow::Result<Self> {
-        let name = wanted.file_name().with_context(|| format!("{} names no file", wanted.display()))?;
+        let name = wanted
+            .file_name()
+            .with_context(|| format!("cannot create {}: the path has no file name", wanted.display()))?;
         let written = wanted.with_file_name(format!(".{}.unfinished", name.to_string_lossy()));
         Ok(Self { wanted: wanted.to_owned(), written })
     }
 
-    /// Creates it, empty.
+    /// Creates the temporary file.
     pub(super) fn create(&self) -> anyhow::Result<File> {
         File::create(&self.written).with_context(|| self.to_string())
     }
 
-    /// Where it is until it is whole.
+    /// Path of the temporary file.
     #[cfg(feature = "parquet")]
     pub(super) fn path(&self) -> &Path {
         &self.written
     }
 
-    /// Gives it its name.
+    /// Renames the file to its final name.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         fs::rename(&self.written, &self.wanted).with_context(|| self.to_string())
     }
@@ -40,13 +42,13 @@ impl AtomicFile {
 
 impl fmt::Display for AtomicFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "writing {}", self.wanted.display())
+        write!(f, "cannot write {}", self.wanted.display())
     }
 }
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // Once it has its name there is nothing left here to remove.
+        // After a rename the path is absent.
         let _ = fs::remove_file(&self.written);
     }
 }

@@ -1,4 +1,4 @@
-//! A value of a read table, as people and files are shown it.
+//! Value of a read table, for output.
 
 use std::error::Error;
 use std::fmt;
@@ -19,11 +19,11 @@ pub enum CellValue {
     Date(NaiveDate),
     Timestamp(DateTime<Utc>),
     Text(String),
-    /// As it is stored.
+    /// JSON text as stored.
     Json(String),
 }
 
-/// A value's bytes as Postgres sends them: equal bytes are equal values.
+/// Value in Postgres's binary format. Equal bytes are equal values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RawCell<'a>(pub(super) Option<&'a [u8]>);
 
@@ -40,7 +40,7 @@ impl<'a> FromSql<'a> for RawCell<'a> {
 }
 
 impl CellValue {
-    /// Reads a value of a type that read tables have.
+    /// Decodes a value of a type that read tables have.
     pub(super) fn decode(ty: &Type, raw: RawCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
         let RawCell(Some(raw)) = raw else { return Ok(Self::Null) };
         Ok(match *ty {
@@ -55,7 +55,7 @@ impl CellValue {
         })
     }
 
-    /// As a decimal, where it is a number.
+    /// The value as a decimal; `None` if it is not a number.
     pub(super) fn as_decimal(&self) -> Option<Exact> {
         match self {
             Self::Decimal(value) => Some(*value),

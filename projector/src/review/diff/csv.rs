@@ -1,4 +1,4 @@
-//! `--csv`: every differing value as a line of a file, written as they are found.
+//! `--csv`: every differing value as one line of a CSV file.
 
 use std::fmt;
 use std::fs::File;
@@ -11,19 +11,18 @@ use super::atomic_file::AtomicFile;
 use super::cell::CellValue;
 use super::difference::RowDifference;
 
-/// What a line tells of a differing value.
+/// Columns of a differing value.
 pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
-/// A file to which every differing value goes.
+/// Output file for differing values.
 pub(super) trait DifferenceSink: fmt::Debug {
-    /// Writes one line for each differing column.
+    /// Writes one line per differing column.
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
 
-    /// Writes the end, and gives the file its name.
+    /// Writes the end and renames the file.
     fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 
-/// The file while it is written.
 #[derive(Debug)]
 pub(super) struct CsvSink {
     writer: csv::Writer<BufWriter<File>>,
@@ -58,7 +57,7 @@ impl DifferenceSink for CsvSink {
     }
 }
 
-/// A value's cell: texts come from vendors, and a spreadsheet must run none; numbers keep their sign.
+/// Formats a value. Formulas in text are escaped for spreadsheets; numbers keep their sign.
 fn csv_cell(cell: &CellValue) -> String {
     match cell {
         CellValue::Text(_) | CellValue::Json(_) => escape_formula(cell.to_string()),

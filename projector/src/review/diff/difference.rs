@@ -1,4 +1,4 @@
-//! One row that differs.
+//! Difference of one row.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::cell::CellValue;
 
-/// How a row differs.
+/// Kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
@@ -26,26 +26,26 @@ impl fmt::Display for ChangeKind {
     }
 }
 
-/// One differing row: what identifies it, and the columns that differ with both values.
+/// Differing row: its key, and both values of each differing column.
 #[derive(Debug, Clone, Serialize)]
 pub struct RowDifference {
-    /// Name of the read table that the row is of.
+    /// Name of the read table.
     #[serde(skip)]
     pub table: &'static str,
-    /// What identifies the row: key columns with their values, in the table's order.
+    /// Key columns with their values, in the table's order.
     #[serde(serialize_with = "as_object")]
     pub key: Vec<(&'static str, CellValue)>,
-    /// Which of the generations have the row.
+    /// Kind of the difference.
     pub change: ChangeKind,
-    /// Columns beside the key that differ; of a row that one side lacks, those with a value.
+    /// Differing columns without the key. If one generation lacks the row, all columns with a value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<ColumnDifference>,
-    /// Why, where it was asked.
+    /// Explanations, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
 
-/// A column of a differing row.
+/// Differing column of a row.
 #[derive(Debug, Clone)]
 pub struct ColumnDifference {
     pub column: String,
@@ -54,17 +54,17 @@ pub struct ColumnDifference {
 }
 
 impl RowDifference {
-    /// A column that differs.
+    /// Finds a differing column.
     pub(super) fn column(&self, name: &str) -> Option<&ColumnDifference> {
         self.columns.iter().find(|changed| changed.column == name)
     }
 
-    /// The first part of the key: whose row it is.
+    /// First key column: the security, fund or sector of the row.
     pub(super) fn owner(&self) -> String {
         self.key.first().map(|(_, cell)| cell.to_string()).unwrap_or_default()
     }
 
-    /// The other parts of the key, for people.
+    /// Other key columns, as text.
     pub(super) fn rest_of_key(&self) -> String {
         let rest = self.key.iter().skip(1).map(|(_, cell)| cell.to_string());
         rest.collect::<Vec<_>>().join(" ")

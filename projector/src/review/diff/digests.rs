@@ -1,5 +1,6 @@
-//! Which securities' rows can differ: those whose digests do. Digests were written with the rows, so everything else is
-//! the same without a look at it.
+//! Candidates for row-by-row comparison, found by digests.
+//!
+//! Digests were written with the rows. Equal digests mean equal rows, which need no comparison.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,19 +18,19 @@ const DIGESTS: &str = include_str!("../../../queries/diff_digests.sql");
 const YEARS: &str = include_str!("../../../queries/diff_years.sql");
 const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
 
-/// What has to be compared row by row.
+/// Rows to compare.
 #[derive(Debug, Default)]
 pub(super) struct DiffCandidates {
     /// Owners of rows, by table.
     owners: HashMap<&'static str, Vec<String>>,
     /// Symbol and year of packed prices.
     pub(super) years: Vec<(String, i32)>,
-    /// Years of prices on either side.
+    /// Number of price years in each generation.
     pub(super) years_in_all: [u64; 2],
     sums: HashMap<&'static str, [DigestSum; 2]>,
 }
 
-/// The sum of digests, which no order of the rows changes.
+/// Sum of digests, independent of the order of rows.
 #[derive(Debug, Clone, Copy)]
 enum DigestSum {
     Known(i128),
@@ -47,7 +48,9 @@ impl DigestSum {
 }
 
 impl DiffCandidates {
-    /// Compares digests of the securities `only`, or of all; `whole` believes none. Of prices those years from `first` on.
+    /// Finds the candidates among the securities `only`, or all.
+    ///
+    /// `whole` ignores the digests. Price years before `first` are skipped.
     pub(super) async fn find(
         a: &GenerationReader,
         b: &GenerationReader,
@@ -71,12 +74,12 @@ impl DiffCandidates {
         Ok(found)
     }
 
-    /// Whose rows of a table are to be compared.
+    /// Owners of the rows to compare in a table.
     pub(super) fn owners(&self, table: &ComparedTable) -> &[String] {
         self.owners.get(table.name).map_or(&[], Vec::as_slice)
     }
 
-    /// The checksums of a table's rows on either side, where all rows have digests.
+    /// Checksums of a table in both generations; `None` if rows have no digest.
     pub(super) fn checksums(&self, table: &ComparedTable) -> [Option<String>; 2] {
         let sums = self.sums.get(table.name).copied().unwrap_or([DigestSum::Unknown; 2]);
         sums.map(|sum| match sum {
@@ -99,7 +102,7 @@ impl DiffCandidates {
             for (digests, row) in digests.iter_mut().zip(&sides) {
                 *digests = match row {
                     Some(row) => row.try_get::<_, Option<Vec<i64>>>("tables")?,
-                    // Who is not there has no rows: that is known.
+                    // An absent security has no rows.
                     None => Some(Vec::new()),
                 };
             }
@@ -149,7 +152,7 @@ impl DiffCandidates {
     }
 }
 
-/// Rows of both sides in the order of their keys, those of one key together. Both sides send only what is taken.
+/// Merge join of two queries that are sorted by key. Rows are streamed.
 struct MergeJoin<K, F> {
     rows: [Pin<Box<RowStream>>; 2],
     next: [Option<(K, Row)>; 2],
@@ -173,7 +176,7 @@ impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
         Ok(pairs)
     }
 
-    /// The next key, and the rows that the sides have of it.
+    /// Next key with the row of each generation.
     async fn next(&mut self) -> Result<Option<(K, [Option<Row>; 2])>, Error> {
         let order = match (&self.next[0], &self.next[1]) {
             (None, None) => return Ok(None),

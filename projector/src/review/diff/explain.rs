@@ -1,4 +1,4 @@
-//! `--why`: what makes a figure differ, told by the explanations of both sides.
+//! `--why`: explains differences by comparing the explanations of both generations.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::ranking::{DiffTopic, TopicSummary};
 use super::tables::PRICES;
 use crate::review::explain::{ExplainRequest, explain_security};
 
-/// Observations named of each side.
+/// Largest number of observations listed per generation.
 const MAX_OBSERVATIONS: usize = 3;
 
-/// Says of each finding why it is there. `client` is in no transaction.
+/// Adds explanations to the differences of the summary. `client` must not be in a transaction.
 pub(super) async fn explain_findings(
     client: &mut Client,
     generations: [i32; 2],
@@ -31,7 +31,7 @@ pub(super) async fn explain_findings(
             let request = ExplainRequest { generation: Some(generation), ..ExplainRequest::default() };
             match explain_security(client, &symbol, &request).await {
                 Ok(explanation) => sides.push((generation, explanation)),
-                // A generation of other rules is explained by the program that built it.
+                // Only the program that built a generation can explain it if the rule versions differ.
                 Err(error) => finding.why.push(format!("{generation}: {error:#}")),
             }
         }
@@ -42,7 +42,7 @@ pub(super) async fn explain_findings(
     Ok(())
 }
 
-/// A generation's number and what it tells of the security.
+/// Number of a generation and its explanation of a security.
 type ExplainedGeneration = (i32, Explanation);
 
 fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) -> Vec<String> {
@@ -69,9 +69,8 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
         );
     }
     if reasons.is_empty() {
-        reasons.push(
-            "the observations and the formula are the same: the tables were derived otherwise".to_owned(),
-        );
+        reasons
+            .push("observations and formula are identical; other inputs of the derivation differ".to_owned());
     }
     reasons
 }
@@ -80,7 +79,7 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// Whether another one says the same, be it from another source: then it moves nothing.
+/// `true` if another observation has the same content, from any source. Such a pair explains no difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -92,7 +91,7 @@ fn is_same(a: &ExplainedObservation, b: &ExplainedObservation) -> bool {
     of(a) == of(b)
 }
 
-/// `dividend 2024-06-14 0.5 USD from a (id d4)`.
+/// Format: `dividend 2024-06-14 0.5 USD from a (id d4)`.
 fn describe_observation(seen: &ExplainedObservation) -> String {
     let words = [
         Some(seen.kind.clone()),
@@ -106,10 +105,10 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Tables of which each row is made of one day's observations, and the kind of these.
+/// Tables whose rows come from the observations of one day, with the kind of those observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
-/// Says of the first rows of such tables why they differ. `client` is in no transaction.
+/// Adds explanations to the first rows of those tables. `client` must not be in a transaction.
 pub(super) async fn explain_rows(
     client: &mut Client,
     generations: [i32; 2],
@@ -130,11 +129,11 @@ pub(super) async fn explain_rows(
                     Ok(explained) => observations_of_day(&explained, kind, day).for_each(|seen| {
                         outcomes.entry(observation_key(seen)).or_default()[side] = Some(seen.outcome.clone());
                     }),
-                    // A generation of other rules is explained by the program that built it.
+                    // Only the program that built a generation can explain it if the rule versions differ.
                     Err(error) => unexplained.push(format!("{generation}: {error:#}")),
                 }
             }
-            // One side alone shows no difference.
+            // The explanation of one generation alone shows no difference.
             row.why = match unexplained.is_empty() {
                 true => outcomes
                     .iter()
@@ -163,12 +162,12 @@ fn observations_of_day<'a>(
     used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
 }
 
-/// An observation as both sides name it, whatever became of it.
+/// Description of an observation without its outcome.
 fn observation_key(seen: &ExplainedObservation) -> String {
     describe_observation(&ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() })
 }
 
-/// `price 2024-06-27 52 USD from left: used in 2, other_source in 1`.
+/// Format: `price 2024-06-27 52 USD from left: used in 2, other_source in 1`.
 fn describe_outcomes(seen: &str, outcomes: &[Option<String>; 2], generations: [i32; 2]) -> Option<String> {
     let [a, b] = outcomes.each_ref().map(|outcome| outcome.as_deref().unwrap_or("unknown"));
     (a != b).then(|| format!("{seen}: {a} in {}, {b} in {}", generations[0], generations[1]))

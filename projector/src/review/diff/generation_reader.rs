@@ -1,6 +1,6 @@
-//! One generation as a comparison reads it: a connection of its own, whose unqualified names mean that generation.
+//! Reader of one generation in a comparison: a connection whose search path names the generation.
 //!
-//! Both sides read in the same snapshot, so a projector that writes meanwhile changes nothing.
+//! Both readers use one snapshot, so concurrent writes do not matter.
 
 use anyhow::Context;
 use chrono::NaiveDate;
@@ -21,7 +21,7 @@ const EXPORT: &str = "select pg_export_snapshot()";
 const VERSION: &str = include_str!("../../../queries/diff_version.sql");
 const CANONICAL: &str = include_str!("../../../queries/symbols_canonical.sql");
 
-/// What a generation was derived with.
+/// Generation in a comparison, with the inputs of its derivation.
 #[derive(Debug, Clone, Serialize)]
 pub struct ComparedGeneration {
     pub generation: i32,
@@ -31,18 +31,18 @@ pub struct ComparedGeneration {
     pub as_of: Option<NaiveDate>,
     #[serde(skip)]
     pub(super) policy: SourcePolicy,
-    /// Whether it is still being built.
+    /// `true` while it is being built.
     #[serde(skip)]
     pub(super) unfinished: bool,
 }
 
-/// A generation to be read.
+/// Connection to a generation within the snapshot.
 pub(super) struct GenerationReader {
     pub(super) client: Client,
     pub(super) side: ComparedGeneration,
 }
 
-/// A generation's connection before it reads anything.
+/// Connection to a generation before the snapshot is set.
 struct GenerationConnection {
     client: Client,
     generation: Generation,
@@ -63,11 +63,11 @@ pub(super) async fn open_readers(
     Ok((GenerationReader::new(a).await?, GenerationReader::new(b).await?))
 }
 
-/// A connection of which unqualified names mean the generation, and the generation's rules.
+/// Connects to a generation and loads its rules.
 async fn connect_generation(database: &DatabaseArgs, id: i32) -> anyhow::Result<GenerationConnection> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_opt(BY_ID, &[&id]).await?;
-    let row = row.with_context(|| format!("there is no generation {id}; see: projector list"))?;
+    let row = row.with_context(|| format!("generation {id} does not exist; see projector list"))?;
     let generation = Generation::from_row(&row)?;
     let opened = GenerationConnection {
         method_version: generation.rules.marked(row.try_get("method_version")?),
@@ -96,19 +96,19 @@ impl GenerationReader {
         Ok(Self { client, side })
     }
 
-    /// The canonical symbol of a spelling.
+    /// Loads the canonical symbol of a spelling.
     pub(super) async fn load_canonical_symbol(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
         let row = self.client.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
-    /// Rows of a table: of the owners in `$1`, from the day `$2` on.
+    /// Prepares the query of a table's rows: owners `$1`, from the day `$2` on.
     pub(super) async fn prepare_rows(&self, table: &ComparedTable) -> anyhow::Result<Statement> {
         let order = table.tie.map_or_else(String::new, |tie| format!(" order by {tie}"));
         Ok(self.client.prepare(&format!("select * from {}{order}", filter_clause(table))).await?)
     }
 
-    /// How many rows a table has, of the owners `only` and from the day `since` on where they are given.
+    /// Counts the rows of a table, optionally of the owners `only` and from the day `since` on.
     pub(super) async fn count_rows(
         &self,
         table: &ComparedTable,
@@ -124,14 +124,14 @@ impl GenerationReader {
         Ok(count.unsigned_abs())
     }
 
-    /// Ends what Postgres does for this side.
+    /// Cancels the running query of this reader.
     pub(super) fn canceller(&self) -> impl Future<Output = Result<(), tokio_postgres::Error>> + use<> {
         let token = self.client.cancel_token();
         async move { token.cancel_query(NoTls).await }
     }
 }
 
-/// The rows of a table that belong to the owners `$1`, from the day `$2` on if it is given and rows have a day.
+/// Selects rows of the owners `$1`, from the day `$2` on if it is given and the rows have a day.
 fn filter_clause(table: &ComparedTable) -> String {
     let day = table.day.unwrap_or("$2");
     format!("{} where {} = any ($1) and ($2::date is null or {day} >= $2)", table.name, table.owner)

@@ -1,4 +1,4 @@
-//! `--html`: the comparison as one page, which needs no network and sorts its tables.
+//! `--html`: the comparison as one page with sortable tables and no external resources.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::text::{shorten_value, topic_title};
 const STYLE: &str = include_str!("../../../assets/diff.css");
 const SORT: &str = include_str!("../../../assets/diff.js");
 
-/// The file while nothing is written to it.
+/// Created file without content.
 #[derive(Debug)]
 pub(super) struct HtmlReport {
     created: File,

@@ -1,8 +1,9 @@
-//! `projector diff A B`: what differs between two generations, the weightiest first, and why.
+//! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Digests say which securities and years of prices can differ; only their
-//! rows are read, a few hundred securities at a time, so memory does not grow with the market but for its spellings. The
-//! rules' version stands on every metrics row and is left out of the comparison: it is a reason, not a figure.
+//! Both generations are read in one snapshot. Digests select the securities and price years that can differ.
+//! Only their rows are read, a few hundred securities at a time. Memory is therefore independent of the
+//! market's size, except for symbol spellings. The rule version of metrics rows is a reason, not a metric, and
+//! is not compared.
 
 mod accumulator;
 mod args;
@@ -50,16 +51,16 @@ pub use tables::{ComparedTable, TABLES};
 
 const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 
-/// Securities whose rows are compared at a time.
+/// Securities compared at a time.
 const SECURITIES_PER_STEP: usize = 250;
 /// Funds whose holdings are compared at a time.
 const FUNDS_PER_STEP: usize = 4;
-/// Years of prices compared at a time.
+/// Price years compared at a time.
 const YEARS_PER_STEP: usize = 2000;
-/// Rows of each table and topic in a report that is to be sorted.
+/// Rows per table and topic in the HTML report.
 const HTML_ROWS: usize = 500;
 
-/// Compares two generations and notes that it was looked at. When it is asked to stop, Postgres stops too.
+/// Compares two generations and records the review. A shutdown also cancels the queries in Postgres.
 pub async fn compare_generations(
     database: &DatabaseArgs,
     args: &DiffArgs,
@@ -73,13 +74,13 @@ pub async fn compare_generations(
             for cancelled in cancel {
                 cancelled.await?;
             }
-            bail!("interrupted: nothing is noted as looked at");
+            bail!("interrupted; no review was recorded");
         }
     };
     Ok(found)
 }
 
-/// Prints what was found for people.
+/// Prints a comparison as text.
 pub fn print_diff(diff: &GenerationDiff, args: &DiffArgs) {
     text::print_diff(diff, args.limit);
 }
@@ -91,7 +92,7 @@ async fn compare_readers(
     b: &GenerationReader,
 ) -> anyhow::Result<GenerationDiff> {
     let only = canonical_symbols(args, a, b).await?;
-    // The files are begun first: that they cannot be written is said before the work.
+    // The files are created first, so that an error is reported before the work.
     let files = create_sinks(args)?;
     let page = args.html.as_deref().map(AtomicFile::new).transpose()?.map(HtmlReport::create).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
@@ -117,7 +118,7 @@ async fn compare_readers(
         tables,
         reviewed: args.is_complete() && !a.side.unfinished && !b.side.unfinished,
     };
-    // Nobody has looked at what could not be written.
+    // A comparison whose report failed is not a review.
     if let Some(page) = page {
         page.write(&found)?;
     }
@@ -127,7 +128,7 @@ async fn compare_readers(
     Ok(found.truncated(args.limit))
 }
 
-/// The files that every differing value goes to.
+/// Creates the files for all differing values.
 fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>> {
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
@@ -140,7 +141,7 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     Ok(files)
 }
 
-/// Notes, for promotions either way, that all of it was looked at.
+/// Records a complete review, for promotions in both directions.
 async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
@@ -151,7 +152,7 @@ async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::R
     Ok(transaction.commit().await?)
 }
 
-/// The canonical symbols of the one security that is asked for: a rename may have given it another one.
+/// Canonical symbols of the requested security. A rename can give it another one in each generation.
 async fn canonical_symbols(
     args: &DiffArgs,
     a: &GenerationReader,
@@ -162,12 +163,12 @@ async fn canonical_symbols(
     let mut found: Vec<String> = [of_a, of_b].into_iter().flatten().collect();
     found.dedup();
     if found.is_empty() {
-        bail!("no security has the symbol {symbol} in either generation");
+        bail!("security {symbol} does not exist in either generation");
     }
     Ok(Some(found))
 }
 
-/// A comparison at work.
+/// Comparison in progress.
 struct DiffRun<'a> {
     args: &'a DiffArgs,
     a: &'a GenerationReader,
@@ -197,7 +198,7 @@ impl DiffRun<'_> {
         Ok(())
     }
 
-    /// Counts a table's rows.
+    /// Counts the rows of a table and starts it in the accumulator.
     async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {
@@ -225,9 +226,9 @@ impl DiffRun<'_> {
         let comparison = TableComparison::prepare(table, self.a, self.b).await?;
         let owners = self.candidates.owners(table);
         let together = match table.name {
-            // A spelling that moved to another security is one change only where both are looked at together.
+            // A spelling that moved to another security is one change only if both are compared together.
             SYMBOLS => owners.len().max(1),
-            // A fund has thousands of holdings on each of its days.
+            // A fund has thousands of holdings per day.
             HOLDINGS => FUNDS_PER_STEP,
             _ => SECURITIES_PER_STEP,
         };
@@ -246,7 +247,7 @@ impl DiffRun<'_> {
                 accumulator.add_price_day(day)
             })
             .await
-            .context("comparing prices")?;
+            .context("cannot compare prices")?;
             progress.add(years.len() as u64);
         }
         Ok(())

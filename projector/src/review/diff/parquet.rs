@@ -1,4 +1,4 @@
-//! `--parquet`: every differing value as a row of a file, all columns text as in `--csv`.
+//! `--parquet`: every differing value as one row of a Parquet file. All columns are text, as in `--csv`.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,7 +10,6 @@ use super::csv::{DifferenceSink, HEADER};
 use super::difference::RowDifference;
 use crate::export::{ColumnType, ParquetColumn, ParquetFileWriter};
 
-/// The file while it is written.
 #[derive(Debug)]
 pub(super) struct ParquetSink {
     writer: ParquetFileWriter,

@@ -1,14 +1,14 @@
-//! Small plots of counts, as SVG.
+//! Bar charts of counts, as SVG.
 
 use std::fmt::{self, Write};
 
-/// Height of a bar with its gap, in pixels.
+/// Height of a bar with its gap.
 const ROW_HEIGHT_PX: usize = 18;
-/// Where bars begin, and how wide the longest is.
+/// Left end of the bars, and width of the longest one.
 const BARS_LEFT_PX: usize = 130;
 const BARS_WIDTH_PX: usize = 240;
 
-/// Horizontal bars, one a line: what is counted, and how many.
+/// Writes a chart with one horizontal bar per label.
 pub(super) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)]) -> fmt::Result {
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
     if most == 0 {
@@ -32,7 +32,7 @@ pub(super) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)
     page.write_str("</svg></figure>\n")
 }
 
-/// At least a pixel for what is there at all.
+/// Width of a bar in pixels; at least one if the count is not zero.
 fn bar_length(count: u64, most: u64) -> usize {
     let pixels = u128::from(count) * BARS_WIDTH_PX as u128 / u128::from(most.max(1));
     let drawn = usize::try_from(pixels).unwrap_or(BARS_WIDTH_PX);

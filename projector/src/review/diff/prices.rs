@@ -1,4 +1,4 @@
-//! Prices, unpacked and compared by day and field.
+//! Comparison of unpacked prices by day and field.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::tables::PRICES;
 
 const ROWS: &str = include_str!("../../../queries/diff_prices.sql");
 
-/// A field of a bar, and whether it is a price.
+/// Name, value and `true` for a price.
 type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
 const FIELDS: [BarField; 7] = [
@@ -29,10 +29,9 @@ const FIELDS: [BarField; 7] = [
     ("trade_count", |bar| bar.trade_count, false),
 ];
 
-/// Bars by symbol and year.
 type BarsByYear = HashMap<(String, i32), Bars>;
 
-/// One day of a security on which the sides differ.
+/// Day of a security with different bars.
 pub(super) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,
@@ -41,7 +40,7 @@ pub(super) struct PriceDifference<'a> {
     scales: [u32; 2],
 }
 
-/// Gives every day on which bars of these years differ, from `since` on.
+/// Passes every differing day of these years to `note`, from `since` on.
 pub(super) async fn compare_years(
     a: &GenerationReader,
     b: &GenerationReader,
@@ -85,12 +84,12 @@ impl<'a> PriceDifference<'a> {
         (change != ChangeKind::Changed || day.differing_fields().next().is_some()).then_some(day)
     }
 
-    /// The fields that differ.
+    /// Names of the differing fields.
     pub(super) fn differing_fields(&self) -> impl Iterator<Item = &'static str> {
         self.differing_columns().map(|(name, ..)| *name)
     }
 
-    /// The same as a row.
+    /// Converts the day to a row difference.
     pub(super) fn to_row(&self) -> RowDifference {
         let changed = |field: &BarField| {
             let [a, b] = [0, 1].map(|side| self.value(side, field));
@@ -137,7 +136,8 @@ async fn load_bars(side: &GenerationReader, years: &[(String, i32)]) -> anyhow::
     for row in side.client.query(ROWS, &parameters).await? {
         let (symbol, year): (String, i32) = (row.try_get("symbol")?, row.try_get("year")?);
         let packed: Packed = packed(&row)?;
-        let bars = packed.unpack().with_context(|| format!("prices of {symbol} in {year}"))?;
+        let bars =
+            packed.unpack().with_context(|| format!("cannot unpack the prices of {symbol} in {year}"))?;
         read.insert((symbol, year), bars);
     }
     Ok(read)

@@ -1,4 +1,4 @@
-//! What matters of the differences: for each security and topic the figure that moved most, the greatest first.
+//! Ranking of differences: for each security and topic the metric with the largest change, largest first.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::cell::CellValue;
 use super::difference::{ChangeKind, RowDifference};
 
-/// The topics, the weightiest first, with the figures of the metrics that each looks at.
+/// Topics, most important first, with their metrics.
 const TOPICS: [(DiffTopic, &[&str]); 5] = [
     (DiffTopic::Securities, &[]),
     (DiffTopic::Statuses, &["dividend_status"]),
@@ -18,7 +18,7 @@ const TOPICS: [(DiffTopic, &[&str]); 5] = [
     (DiffTopic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"]),
 ];
 
-/// What a difference is about.
+/// Topic of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiffTopic {
@@ -30,46 +30,47 @@ pub enum DiffTopic {
     Lists,
     /// Years of increases and payments.
     Streaks,
-    /// Yields, in percent points.
+    /// Yields, in percentage points.
     Yields,
 }
 
-/// A figure of a security that matters and differs.
+/// Important metric that differs for a security.
 #[derive(Debug, Clone, Serialize)]
 pub struct MetricDifference {
     pub symbol: String,
     pub figure: String,
     pub a: CellValue,
     pub b: CellValue,
-    /// By how much: years, or percent points of yield; of a status or a list, by how much the headline yield moved.
+    /// Size of the change, in years or percentage points. For a status or a list it is the change of the
+    /// dividend yield.
     pub size: Exact,
-    /// Why, where it was asked.
+    /// Explanations, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
 
-/// A topic's differences.
+/// Differences of one topic.
 #[derive(Debug, Serialize)]
 pub struct TopicSummary {
     pub topic: DiffTopic,
-    /// Securities that it concerns.
+    /// Number of securities.
     pub count: u64,
-    /// How many of them moved by how much, where the figure is a number.
+    /// Histogram of the sizes, for numeric metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeBucket>,
-    /// The greatest of them.
+    /// Largest changes.
     pub first: Vec<MetricDifference>,
 }
 
-/// How many figures moved by so much.
+/// Number of changes in a size range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SizeBucket {
-    /// They moved by less than this, and by no less than the one before says; null is the last.
+    /// Exclusive upper bound; the previous bucket's bound is the lower one. Null is unlimited.
     pub below: Option<Exact>,
     pub count: u64,
 }
 
-/// The greatest differences of each topic.
+/// Largest differences of each topic.
 #[derive(Debug)]
 pub(super) struct DiffRanking {
     keep: usize,
@@ -77,7 +78,7 @@ pub(super) struct DiffRanking {
 }
 
 impl DiffRanking {
-    /// Keeps so many of each topic.
+    /// Keeps up to `keep` differences per topic.
     pub(super) fn new(keep: usize) -> Self {
         let topic = |(topic, _): &(DiffTopic, _)| TopicSummary {
             topic: *topic,
@@ -88,7 +89,7 @@ impl DiffRanking {
         Self { keep, topics: TOPICS.iter().map(topic).collect() }
     }
 
-    /// Looks at a difference of the metrics.
+    /// Adds a difference of a metrics row.
     pub(super) fn add(&mut self, difference: &RowDifference) {
         for ((topic, figures), ranked) in TOPICS.iter().zip(&mut self.topics) {
             let Some(finding) = find_largest(*topic, figures, difference) else { continue };
@@ -102,7 +103,7 @@ impl DiffRanking {
         }
     }
 
-    /// The topics that anything was found of.
+    /// Topics with differences.
     pub(super) fn finish(mut self) -> Vec<TopicSummary> {
         self.topics.iter_mut().for_each(|ranked| keep_largest(&mut ranked.first, self.keep));
         self.topics.retain(|ranked| ranked.count > 0);
@@ -110,9 +111,8 @@ impl DiffRanking {
     }
 }
 
-/// Nothing is counted yet.
 fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
-    // In thousandths, of years and of percent points.
+    // In thousandths of years and of percentage points.
     let bounds: &[i64] = match topic {
         DiffTopic::Streaks => &[2_000, 5_000, 10_000, 25_000],
         DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
@@ -127,7 +127,7 @@ fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {
     findings.truncate(keep);
 }
 
-/// A topic's greatest difference of a security.
+/// Largest difference of a security in a topic.
 fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) -> Option<MetricDifference> {
     let symbol = difference.owner();
     if difference.change != ChangeKind::Changed {
@@ -160,7 +160,7 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
     })
 }
 
-/// By how much the headline yield differs.
+/// Change of the dividend yield.
 fn yield_distance(difference: &RowDifference) -> Exact {
     difference
         .column("dividend_yield")
@@ -168,7 +168,7 @@ fn yield_distance(difference: &RowDifference) -> Exact {
         .unwrap_or_default()
 }
 
-/// How far two values are apart; one that is absent is 0.
+/// Absolute difference of two values. An absent value counts as 0.
 fn value_distance(a: &CellValue, b: &CellValue) -> Exact {
     let value = |cell: &CellValue| cell.as_decimal().map_or(Decimal::ZERO, |Exact(value)| value);
     Exact::from(value(b).saturating_sub(value(a)).abs())

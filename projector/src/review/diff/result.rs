@@ -1,4 +1,4 @@
-//! What a comparison found.
+//! Result of a comparison.
 
 use std::collections::BTreeMap;
 
@@ -8,30 +8,30 @@ use super::accumulator::TableDiff;
 use super::generation_reader::ComparedGeneration;
 use super::ranking::TopicSummary;
 
-/// What two generations differ in.
+/// Differences between two generations.
 #[derive(Debug, Serialize)]
 pub struct GenerationDiff {
-    /// The generation to start from.
+    /// First generation.
     pub a: ComparedGeneration,
-    /// The generation it is compared with.
+    /// Second generation.
     pub b: ComparedGeneration,
-    /// Why they can differ at all.
+    /// Differing inputs of the derivations.
     pub reasons: Vec<String>,
-    /// What matters: the greatest differences of each topic.
+    /// Summary: the largest differences of each topic.
     #[serde(rename = "summary")]
     pub ranked: Vec<TopicSummary>,
-    /// What differs in each compared table.
+    /// Differences of each compared table.
     pub tables: Vec<TableDiff>,
-    /// Days of differing prices, by year.
+    /// Days with differing prices, by year.
     pub price_days: BTreeMap<i32, u64>,
-    /// Whether no row of the compared tables differs.
+    /// `true` if no compared row differs.
     pub identical: bool,
-    /// Whether all was compared, so that a promotion may follow.
+    /// `true` if everything was compared, as a promotion requires.
     pub reviewed: bool,
 }
 
 impl GenerationDiff {
-    /// With so many rows of each table and topic.
+    /// Truncates the rows of each table and topic.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
         self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));
@@ -39,7 +39,7 @@ impl GenerationDiff {
     }
 }
 
-/// Why two generations can differ.
+/// Inputs of the derivations that differ.
 pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut note = |differ: bool, text: String| {

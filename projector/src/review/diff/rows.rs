@@ -1,4 +1,4 @@
-//! Rows of one table, compared column by column for the owners whose rows can differ.
+//! Comparison of a table's rows, column by column, for the owners whose rows can differ.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,11 +11,11 @@ use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 use super::generation_reader::GenerationReader;
 use super::tables::{ComparedTable, METHOD_VERSION};
 
-/// A table as both generations have it. One may lack columns that the other has.
+/// Table in both generations. One may lack columns of the other.
 pub(super) struct TableComparison<'a> {
     table: &'a ComparedTable,
     statements: [Statement; 2],
-    /// Every column but those left out, and where either side has it.
+    /// Compared columns with their index in each generation.
     columns: Vec<(String, [Option<usize>; 2])>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> TableComparison<'a> {
         Ok(Self { table, statements, columns: places.into_iter().collect() })
     }
 
-    /// The differences of some owners' rows, in the order of their keys.
+    /// Differences of the owners' rows, sorted by key.
     pub(super) async fn compare_owners(
         &self,
         a: &GenerationReader,
@@ -62,7 +62,7 @@ impl<'a> TableComparison<'a> {
         Ok(differences)
     }
 
-    /// Rows by the bytes of their key. Rows that share a key are numbered.
+    /// Index of rows by the bytes of their key. Rows with equal keys are numbered.
     fn index_by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -90,7 +90,7 @@ impl<'a> TableComparison<'a> {
         }
     }
 
-    /// How two rows of one key differ, if they do.
+    /// Difference of two rows with the same key, if any.
     fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {
@@ -127,7 +127,7 @@ impl<'a> TableComparison<'a> {
         Ok(Some(RowDifference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
-    /// Values of one column, each read as its side's type.
+    /// Decodes the values of one column, each with its own generation's type.
     fn decode_values(
         &self,
         raws: [RawCell<'_>; 2],
@@ -136,9 +136,8 @@ impl<'a> TableComparison<'a> {
         let read = |side: usize| match places[side] {
             Some(place) => {
                 let ty = self.statements[side].columns()[place].type_();
-                CellValue::decode(ty, raws[side]).map_err(|error| {
-                    anyhow::anyhow!("a value of {} cannot be read: {error}", self.table.name)
-                })
+                CellValue::decode(ty, raws[side])
+                    .map_err(|error| anyhow::anyhow!("cannot decode a value of {}: {error}", self.table.name))
             }
             None => Ok(CellValue::Null),
         };

@@ -1,16 +1,16 @@
-//! The read tables that are compared, and what identifies their rows.
+//! Compared read tables and their keys.
 
-/// A read table and what identifies its rows.
+/// Read table and its key.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedTable {
-    /// Its name in a generation's schema, which commands take too.
+    /// Name in a generation's schema and in commands.
     pub name: &'static str,
     pub(super) key: &'static [&'static str],
-    /// The column that says whose row it is.
+    /// Column of the security, fund or sector of a row.
     pub(super) owner: &'static str,
-    /// The day a row is of, where it is of one.
+    /// Column of the row's day, if any.
     pub(super) day: Option<&'static str>,
-    /// What orders rows that share a key, where rows can.
+    /// Order of rows with equal keys.
     pub(super) tie: Option<&'static str>,
 }
 
@@ -18,7 +18,7 @@ const fn table(name: &'static str, key: &'static [&'static str]) -> ComparedTabl
     ComparedTable { name, key, owner: "symbol", day: None, tie: None }
 }
 
-/// Every read table that is compared.
+/// Every compared read table.
 pub const TABLES: [ComparedTable; 13] = [
     table("stocks", &["symbol"]),
     table("quotes", &["symbol"]),
@@ -43,14 +43,14 @@ pub const TABLES: [ComparedTable; 13] = [
     ComparedTable { owner: "slug", ..table(SECTORS, &["slug"]) },
 ];
 
-/// Compared by day and field, out of their packed years.
+/// Compared by day and field, unpacked from years.
 pub(super) const PRICES: &str = "prices";
-/// Whose row it is may be what differs.
+/// The owner of a row may differ.
 pub(super) const SYMBOLS: &str = "symbols";
-/// Has many rows of an owner.
+/// Has many rows per owner.
 pub(super) const HOLDINGS: &str = "holdings";
 /// Has rows of the market, not of securities.
 pub(super) const SECTORS: &str = "sectors";
 
-/// The column that says by which rules a row was made: a reason, not a figure.
+/// Column of the rule version: a reason for differences, not a metric.
 pub(super) const METHOD_VERSION: &str = "method_version";

@@ -1,4 +1,4 @@
-//! The comparison as lines for people.
+//! Text output of a comparison.
 
 use telemetry::outln;
 
@@ -8,10 +8,10 @@ use super::difference::{ChangeKind, RowDifference};
 use super::ranking::{DiffTopic, TopicSummary};
 use super::result::GenerationDiff;
 
-/// Characters of a value that are shown.
+/// Longest value in the output, in characters.
 const MAX_VALUE_CHARACTERS: usize = 60;
 
-/// Prints what was found, so many rows of each table.
+/// Prints a comparison with up to `limit` rows per table.
 pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
     outln!("generation {} against {}", diff.a.generation, diff.b.generation);
     diff.reasons.iter().for_each(|reason| outln!("  differs in {reason}"));
@@ -25,15 +25,13 @@ pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
         outln!("identical");
     }
     if diff.a.unfinished || diff.b.unfinished {
-        outln!(
-            "a generation is still being built (projector rebuild): a promotion asks for a comparison after that"
-        );
+        outln!("a generation is still being built (projector rebuild); compare again before a promotion");
     } else if !diff.reviewed {
-        outln!("a part was compared: a promotion still asks for the whole");
+        outln!("partial comparison; a promotion requires a complete one");
     }
 }
 
-/// A topic's heading.
+/// Heading of a topic.
 pub(super) fn topic_title(topic: DiffTopic) -> &'static str {
     match topic {
         DiffTopic::Securities => "securities come or go",
@@ -81,7 +79,7 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// A value in few characters; long ones are JSON, which --json and --csv show whole.
+/// Shortens long values, which are JSON. `--json` and `--csv` have them in full.
 pub(super) fn shorten_value(cell: &CellValue) -> String {
     let text = cell.to_string();
     match text.char_indices().nth(MAX_VALUE_CHARACTERS) {

@@ -1,4 +1,4 @@
--- What the served generation is derived with beside the live policy.
+-- Inputs of the served generation's derivation besides the live policy.
 update control.generations
 set policy = $2::text::json, held_policy = $3::text::json, as_of = $4, rules = $5::text::json, note = $6
 where id = $1

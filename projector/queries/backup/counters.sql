@@ -1,4 +1,4 @@
--- The counters of the kept tables' numbers, which go on after the greatest.
+-- Sequences of the restored tables. They continue after the greatest number.
 select a.attrelid::regclass::text as name, quote_ident(a.attname) as column_name,
        pg_get_serial_sequence(a.attrelid::regclass::text, a.attname) as counter
 from pg_attribute a

@@ -1,4 +1,4 @@
--- What is served, and the position in the log that all of it stands at.
+-- Served generation, and the position of facts and tables in the log.
 select g.id as generation, g.benchmark, g.method_version, g.policy::text as own_policy,
        g.held_policy::text as held_policy, g.rules::text as rules, g.note, g.as_of, f.name as fact_set, f.checkpoint, f.genesis_id,
        exists (select from control.dirty d where d.generation = g.id) as dirty

@@ -1,4 +1,4 @@
--- The tables that are kept, each after those it refers to: everything of accounts, and the source policy.
+-- Tables of the backup, each after the tables it references: all of accounts, and the source policy.
 with recursive kept as (
   select c.oid from pg_class c
   where c.relkind in ('r', 'p') and not c.relispartition
