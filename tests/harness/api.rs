@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reqwest::header::HeaderMap;
-use reqwest::{Client, Method, StatusCode};
+use reqwest::{Client, ClientBuilder, Method, StatusCode};
 use serde_json::Value;
 
 use crate::eventually;
 use crate::process::Daemon;
+use crate::root_certificates;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
@@ -33,11 +34,15 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// An HTTP client that waits so long for an answer, and asks no proxy.
+/// HTTP client with a timeout for a whole response. It uses no proxy.
 pub fn client(timeout: Duration) -> Result<Client> {
-    // Only the first call of the process installs it; the others find it there.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Ok(Client::builder().timeout(timeout).no_proxy().build()?)
+    Ok(client_builder()?.timeout(timeout).build()?)
+}
+
+/// HTTP client to configure further. It uses no proxy.
+pub fn client_builder() -> Result<ClientBuilder> {
+    let tls = root_certificates::tls_configuration()?;
+    Ok(Client::builder().tls_backend_preconfigured(tls).no_proxy())
 }
 
 impl Api {

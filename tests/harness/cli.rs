@@ -37,6 +37,8 @@ struct Arguments {
 enum Command {
     /// Print shell lines that export the running stack's addresses and keys
     Env,
+    /// Fetch the pinned builds of Postgres and nats-server, and print the variables that select them
+    Fetch,
     /// Run one Postgres and one NATS for tests that are processes of their own, and print the variables that name them
     Servers {
         /// Process whose end ends the servers
@@ -61,6 +63,7 @@ fn run(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Some(Command::Env) => return stack::print_environment(),
         Some(Command::Servers { run }) => return runtime.block_on(stack::lend_servers(run)),
+        Some(Command::Fetch) => return runtime.block_on(stack::print_pinned_servers()),
         None => {}
     }
     let ended = runtime.block_on(stack::run(Options {

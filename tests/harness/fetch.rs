@@ -1,145 +1,143 @@
-//! Pinned, checksummed server builds, fetched into the user's cache when the machine has none.
+//! Pinned server builds from public registries, installed into the user's cache.
 //!
-//! Invariants: nothing is unpacked whose SHA-256 is not the one pinned in the source; a build appears in the
-//! cache whole or not at all; what is fetched and why is said on standard error.
+//! Invariants: an archive is unpacked only if its SHA-256 is the pinned one; a build appears in the cache whole or not
+//! at all; runs that need the same build at once download it once.
 
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, ensure};
+use indicatif::{HumanBytes, MultiProgress};
 use sha2::{Digest, Sha256};
 
 use crate::environment;
-use crate::folder::random_suffix;
 use crate::server_user;
+use lock::FileLock;
 
-/// One file of a public registry.
-pub(crate) struct Artifact {
-    pub(crate) file: &'static str,
-    pub(crate) url: &'static str,
-    pub(crate) sha256: &'static str,
+mod download;
+mod lock;
+mod unpack;
+
+pub use download::{Archive, Source};
+pub use unpack::{unpack_tar_gz, unpack_zip_member};
+
+/// Characters of a checksum that messages show.
+const SHOWN_DIGITS: usize = 16;
+
+/// Server build that the cache can have.
+#[derive(Debug, Clone)]
+pub struct Build {
+    /// Server, as messages name it.
+    pub name: &'static str,
+    /// Version of the package.
+    pub version: String,
+    /// Folder inside the cache.
+    pub folder: String,
+    /// Archive to unpack.
+    pub archive: Archive,
+    /// Unpacks an archive into an empty folder.
+    pub unpack: fn(&Path, &Path) -> Result<()>,
+    /// Check of an installed folder; one that fails it is installed anew.
+    pub is_intact: fn(&Path) -> bool,
+    /// Ways around the download, for the end of an error message.
+    pub alternative: &'static str,
 }
 
-impl Artifact {
-    /// Downloads into `folder`: by the registry's own clients first, since they know the machine's mirrors and
-    /// proxies, then over HTTPS.
-    pub(crate) fn download(&self, folder: &Path, clients: &[Vec<String>]) -> Result<PathBuf> {
-        let target = folder.join(self.file);
-        let https = https_clients(self.url, &target);
-        let mut told = Vec::new();
-        for client in clients.iter().chain(&https) {
-            match run(client, folder) {
-                Ok(()) if target.is_file() => return self.verified(target),
-                Ok(()) => told.push(format!("{}: did not bring {}", client[0], self.file)),
-                Err(error) => told.push(format!("{error:#}")),
-            }
-        }
-        if server_user::is_root()
-            && apt_install("curl is needed for a download", &["curl", "ca-certificates"]).is_ok()
-        {
-            run(&https[0], folder)?;
-            return self.verified(target);
-        }
-        bail!("could not download {}:\n  {}", self.url, told.join("\n  "))
-    }
-
-    fn verified(&self, file: PathBuf) -> Result<PathBuf> {
-        let found = sha256(&file)?;
-        if found != self.sha256 {
-            bail!("{} has SHA-256 {found}, but {} is pinned; it is not used", self.file, self.sha256);
-        }
-        Ok(file)
-    }
-}
-
-/// The cache: `$XDG_CACHE_HOME` or `~/.cache`. What another user has to execute goes to /var/cache when we are
-/// root, because root's home is closed to others.
+/// The cache: `$XDG_CACHE_HOME` or `~/.cache`. Root's goes to /var/cache where another user has to execute the build,
+/// because root's home is closed to other users.
 pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     let root = match environment::given("XDG_CACHE_HOME") {
         Some(folder) => PathBuf::from(folder),
         None if for_server_user && server_user::is_root() => PathBuf::from("/var/cache"),
         None => PathBuf::from(environment::given("HOME").context("HOME is not set")?).join(".cache"),
     };
-    let folder = root.join("dividend-data-service");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    Ok(root.join("dividend-data-service"))
+}
+
+/// Installs a build into `cache` unless it is there. Returns its folder.
+pub async fn install(build: &Build, reason: &str, cache: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(cache).with_context(|| format!("cannot create {}", cache.display()))?;
+    let folder = cache.join(&build.folder);
+    if (build.is_intact)(&folder) {
+        return Ok(folder);
+    }
+    let lock = cache.join(format!("{}.lock", build.folder));
+    let _lock = FileLock::acquire(lock, &format!("{} {}", build.name, build.version)).await?;
+    if (build.is_intact)(&folder) {
+        return Ok(folder);
+    }
+    announce_download(build, reason, &folder);
+    install_locked(build, cache, &folder).await.map_err(|error| {
+        anyhow!(
+            "cannot fetch {} {}: {error:#}\n  hint: {}, or bring {} into {}",
+            build.name,
+            build.version,
+            build.alternative,
+            build.archive.file,
+            cache.display()
+        )
+    })?;
     Ok(folder)
 }
 
-/// Fills `target` in the cache through a temporary folder beside it, which is renamed when `fill` succeeded.
-pub(crate) fn install(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let staging = target.with_extension(format!("new-{}", random_suffix()));
-    fs::create_dir_all(&staging)?;
-    let filled = fill(&staging);
-    if filled.is_ok() && !target.exists() {
-        // A second process may have been quicker; then its copy is as good.
-        let _ = fs::rename(&staging, target);
-    }
-    let _ = fs::remove_dir_all(&staging);
-    filled
-}
-
-/// Installs Debian packages, as root.
-pub(crate) fn apt_install(why: &str, packages: &[&str]) -> Result<()> {
-    announce(format_args!("{why}: installing {} by apt-get", packages.join(" ")));
-    run(&words("apt-get update --quiet=2"), Path::new("/"))?;
-    let mut install = words("apt-get install --quiet=2 --yes --no-install-recommends");
-    install.extend(packages.iter().map(|package| (*package).to_owned()));
-    run(&install, Path::new("/"))
-}
-
-/// Says what is fetched and why, also where standard error is captured, as in tests.
-pub(crate) fn announce(what: fmt::Arguments<'_>) {
-    // A closed standard error is no reason to stop.
-    let _ = writeln!(io::stderr(), "{what}");
-}
-
-pub(crate) fn sha256(file: &Path) -> Result<String> {
-    let bytes = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
-    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-pub(crate) fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(str::to_owned).collect()
-}
-
-/// Runs a client in `folder`; its output is shown only when it fails.
-pub(crate) fn run(client: &[String], folder: &Path) -> Result<()> {
-    let output = Command::new(&client[0])
-        .args(&client[1..])
-        .current_dir(folder)
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| client[0].clone())?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last: Vec<&str> = said.trim().lines().rev().take(3).collect();
-        bail!("{}: {}: {}", client[0], output.status, last.join(" / "));
-    }
+async fn install_locked(build: &Build, cache: &Path, folder: &Path) -> Result<()> {
+    let started = Instant::now();
+    let archive = download::download(&build.archive, cache).await?;
+    let staging = cache.join(format!("{}.new", build.folder));
+    let unpack = build.unpack;
+    let (from, to) = (archive.clone(), staging.clone());
+    tokio::task::spawn_blocking(move || {
+        // An interrupted run leaves a part of the folder.
+        let _ = fs::remove_dir_all(&to);
+        fs::create_dir_all(&to)?;
+        unpack(&from, &to).with_context(|| format!("cannot unpack {}", from.display()))
+    })
+    .await??;
+    ensure!((build.is_intact)(&staging), "{} does not contain the pinned program", build.archive.file);
+    let _ = fs::remove_dir_all(folder);
+    fs::rename(&staging, folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    fs::remove_file(&archive).with_context(|| format!("cannot remove {}", archive.display()))?;
+    announce(format_args!(
+        "fetched {} {} in {:.1} s; its SHA-256 is the pinned one",
+        build.name,
+        build.version,
+        started.elapsed().as_secs_f64()
+    ));
     Ok(())
 }
 
-fn https_clients(url: &str, target: &Path) -> Vec<Vec<String>> {
-    let target = target.display().to_string();
-    let python = "import sys, urllib.request; urllib.request.urlretrieve(sys.argv[1], sys.argv[2])";
-    let all = [
-        vec![
-            "curl",
-            "--fail",
-            "--silent",
-            "--show-error",
-            "--location",
-            "--retry",
-            "3",
-            "--output",
-            &target,
-            url,
-        ],
-        vec!["wget", "--quiet", "--output-document", &target, url],
-        vec!["python3", "-c", python, url, &target],
-    ];
-    all.into_iter().map(|client| client.into_iter().map(str::to_owned).collect()).collect()
+fn announce_download(build: &Build, reason: &str, folder: &Path) {
+    let digits = build.archive.sha256.get(..SHOWN_DIGITS).unwrap_or(&build.archive.sha256);
+    announce(format_args!(
+        "{reason}: fetching {} {} ({}, SHA-256 {digits}…) from {} into {}",
+        build.name,
+        build.version,
+        HumanBytes(build.archive.size_bytes),
+        build.archive.host(),
+        folder.display()
+    ));
+}
+
+/// Prints a line on standard error above the progress bars, also in a test whose output is captured.
+pub(crate) fn announce(line: fmt::Arguments<'_>) {
+    bars().suspend(|| {
+        // A closed standard error is no reason to stop.
+        let _ = writeln!(io::stderr(), "{line}");
+    });
+}
+
+/// Progress bars of the downloads, on standard error where it is a terminal.
+fn bars() -> &'static MultiProgress {
+    static BARS: OnceLock<MultiProgress> = OnceLock::new();
+    BARS.get_or_init(MultiProgress::new)
+}
+
+/// SHA-256 of a file, in lower-case hexadecimal digits.
+pub(crate) fn sha256(file: &Path) -> Result<String> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -15,8 +15,8 @@ use crate::server_user;
 /// folder, more than once because a server may still be writing its last file.
 const JANITOR: &str = r#"cat >/dev/null; for try in 1 2 3 4 5; do rm -rf -- "$0" && exit; sleep 1; done"#;
 
-/// A new folder that vanishes with this process.
-pub(crate) fn ephemeral(name: &str) -> Result<PathBuf> {
+/// New folder that is removed after the end of this process.
+pub fn ephemeral(name: &str) -> Result<PathBuf> {
     static ROOT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let root = ROOT.get_or_init(|| ephemeral_root().map_err(|error| format!("{error:#}")));
     let root = root.as_ref().map_err(|told| anyhow!("making a temporary folder: {told}"))?;

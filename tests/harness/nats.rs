@@ -17,6 +17,7 @@ mod cluster;
 mod find;
 
 pub use cluster::NatsCluster;
+pub(crate) use find::pinned;
 
 /// 2.9 ignores `filter_subjects` and does not know `sync_interval`.
 const OLDEST: Release = Release(2, 10);
@@ -56,7 +57,7 @@ impl NatsServer {
 
     /// Starts our own with its data in `folder`, which may hold the data of an earlier start.
     pub(crate) async fn start(folder: &Path) -> Result<NatsServer> {
-        let program = tokio::task::spawn_blocking(find::program).await??;
+        let program = find::program().await?;
         fs::create_dir_all(folder)?;
         let mut attempt = 1;
         loop {

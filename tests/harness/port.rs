@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use reqwest::Url;
 
 /// A port the kernel says is free now. Another process may take it first, so starters try again on failure.
-pub(crate) fn free() -> Result<u16> {
+pub fn free() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("finding a free port")?;
     Ok(listener.local_addr()?.port())
 }

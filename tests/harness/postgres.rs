@@ -18,6 +18,8 @@ mod base_backup;
 mod cluster;
 mod find;
 
+pub(crate) use find::pinned;
+
 const OLDEST: u32 = 15;
 /// Long enough for the recovery after a power cut.
 const READY_WITHIN: Duration = Duration::from_secs(120);
@@ -60,7 +62,8 @@ impl PostgresServer {
     /// Starts our own with its data in `folder`, which may hold the data of an earlier start.
     pub(crate) async fn start(folder: &Path, durability: Durability) -> Result<PostgresServer> {
         let folder = folder.to_owned();
-        let prepare = move || Cluster::prepare(find::programs()?, &folder, durability);
+        let programs = find::programs().await?;
+        let prepare = move || Cluster::prepare(programs, &folder, durability);
         Self::serve(tokio::task::spawn_blocking(prepare).await??).await
     }
 

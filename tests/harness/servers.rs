@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, ensure};
 use tokio::sync::OnceCell;
 
 use crate::binaries::Binaries;
@@ -31,6 +31,8 @@ impl Servers {
     pub async fn shared() -> Result<Arc<Servers>> {
         static SHARED: OnceCell<Arc<Servers>> = OnceCell::const_new();
         let start = async || {
+            let missing = cargo_stack::missing_for_start();
+            ensure!(missing.is_empty(), "{}", cargo_stack::report(&missing));
             let folder = folder::ephemeral("tests")?;
             let servers =
                 Servers::find(text("DATABASE_URL"), text("NATS_URL"), &folder, Durability::Disposable);
@@ -81,7 +83,7 @@ impl Servers {
                 None => NatsServer::start(&folder.join("nats")).await,
             }
         };
-        let (postgres, nats) = tokio::try_join!(postgres, nats)?;
+        let (postgres, nats) = both(tokio::join!(postgres, nats))?;
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
@@ -135,5 +137,14 @@ impl Servers {
         command.arg("migrate").envs(endpoints.environment());
         output(command).await?.success().with_context(|| format!("migrating database {database}"))?;
         Ok(())
+    }
+}
+
+/// Both results; the error names both failures where both failed.
+fn both<A, B>(results: (Result<A>, Result<B>)) -> Result<(A, B)> {
+    match results {
+        (Ok(first), Ok(second)) => Ok((first, second)),
+        (Err(first), Err(second)) => Err(anyhow!("{first:#}\n{second:#}")),
+        (Err(error), _) | (_, Err(error)) => Err(error),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::binaries::Binaries;
@@ -24,12 +24,14 @@ mod contents;
 mod folder;
 mod keys;
 mod lent;
+mod pinned;
 mod progress;
 mod report;
 mod running;
 mod services;
 
 pub use lent::lend_servers;
+pub use pinned::print_pinned_servers;
 pub use report::print_environment;
 
 const DEFAULT_PORT: u16 = 8080;
@@ -52,7 +54,9 @@ pub struct Options {
 /// Runs the stack until Ctrl-C, SIGTERM or the end of one of its parts, which is an error.
 pub async fn run(options: Options) -> Result<()> {
     let progress = Progress::start();
-    // Mistakes of the command line are told before `--fresh` removes anything.
+    let missing = cargo_stack::missing_for_start();
+    ensure!(missing.is_empty(), "{}", cargo_stack::report(&missing));
+    // Mistakes of the command line are reported before `--fresh` removes anything.
     let port = choose_port(options.port)?;
     if let Some(missing) = options.feeds.iter().find(|feed| !feed.exists()) {
         bail!("no feed at {}", missing.display());

@@ -24,6 +24,7 @@ mod exact;
 mod explained;
 mod faults;
 mod feeds_daily;
+mod fetch;
 mod filters;
 mod first_answer;
 mod fold;

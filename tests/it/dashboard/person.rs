@@ -55,9 +55,8 @@ impl Page {
 
 impl Person {
     pub(crate) fn at(api: &Api) -> Result<Self> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client =
-            Client::builder().no_proxy().redirect(Policy::none()).timeout(Duration::from_secs(60)).build()?;
+        let client = harness::client_builder()?;
+        let client = client.redirect(Policy::none()).timeout(Duration::from_secs(60)).build()?;
         Ok(Self { client, base: api.base_url.clone(), cookie: None })
     }
 

@@ -1,0 +1,262 @@
+//! Download of a pinned archive over HTTP, resumed after an interruption.
+//!
+//! The part that arrived is kept in a file `.part`, and the next attempt asks for the rest by `Range`. The whole file
+//! replaces it only after its SHA-256 was checked.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use reqwest::header::{ACCEPT, CONTENT_RANGE, RANGE};
+use reqwest::{Client, Response, StatusCode, Url};
+
+use super::{announce, bars, sha256};
+use crate::root_certificates;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Longest silence of a registry within a response.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// Attempts in a row that bring no byte.
+const MAX_ATTEMPTS: u32 = 4;
+/// Pause before the second attempt; it doubles with every further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const BAR: &str = "  {msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+
+/// File of a public registry, pinned by its checksum.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    /// Name of the file.
+    pub file: String,
+    /// Length of the file.
+    pub size_bytes: u64,
+    /// SHA-256 in lower-case hexadecimal digits.
+    pub sha256: String,
+    /// Address of the file.
+    pub source: Source,
+}
+
+/// Address of a file in a registry.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// URL of the file itself.
+    File(Url),
+    /// URL of a project's page in a Python package index (PEP 503 or PEP 691), which links to the file.
+    IndexPage(Url),
+}
+
+/// Failed attempt.
+enum Failure {
+    /// A later attempt may succeed.
+    Transient(anyhow::Error),
+    /// Every attempt would fail.
+    Permanent(anyhow::Error),
+}
+
+impl Archive {
+    /// Host that has the file, as messages name it.
+    pub(super) fn host(&self) -> &str {
+        let (Source::File(url) | Source::IndexPage(url)) = &self.source;
+        url.host_str().unwrap_or_default()
+    }
+}
+
+/// Downloads an archive into `folder` and checks it. A file that is there already is checked and used.
+pub(super) async fn download(archive: &Archive, folder: &Path) -> Result<PathBuf> {
+    let whole = folder.join(&archive.file);
+    if whole.is_file() {
+        if sha256(&whole)? == archive.sha256 {
+            return Ok(whole);
+        }
+        announce(format_args!("{} is not the pinned file; fetching it again", whole.display()));
+        fs::remove_file(&whole)?;
+    }
+    let part = folder.join(format!("{}.part", archive.file));
+    let client = client()?;
+    let url = archive.locate(&client).await?;
+    let resumed = length(&part) > 0;
+    receive(&client, &url, archive, &part).await?;
+    if resumed && sha256(&part)? != archive.sha256 {
+        // The part of an earlier run may be of another file.
+        fs::remove_file(&part)?;
+        receive(&client, &url, archive, &part).await?;
+    }
+    let found = sha256(&part)?;
+    if found != archive.sha256 {
+        fs::remove_file(&part)?;
+        bail!("cannot use {url}: its SHA-256 is {found}, and {} is pinned", archive.sha256);
+    }
+    fs::rename(&part, &whole).with_context(|| format!("cannot create {}", whole.display()))?;
+    Ok(whole)
+}
+
+fn client() -> Result<Client> {
+    let client = Client::builder()
+        .tls_backend_preconfigured(root_certificates::tls_configuration()?)
+        .user_agent(concat!("dividend-data-service/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .build();
+    client.context("cannot set up the HTTP client")
+}
+
+impl Archive {
+    /// URL of the file; asks the index for it where there is one.
+    async fn locate(&self, client: &Client) -> Result<Url> {
+        let page = match &self.source {
+            Source::File(url) => return Ok(url.clone()),
+            Source::IndexPage(url) => url,
+        };
+        let request = client.get(page.clone()).header(ACCEPT, "text/html, */*;q=0.1");
+        let response = request.send().await.and_then(Response::error_for_status);
+        let text = response.with_context(|| format!("cannot read {page}"))?.text().await?;
+        let link = find_link(&text, &self.file).with_context(|| format!("{page} has no {}", self.file))?;
+        let mut url = page.join(link).with_context(|| format!("{page} has an unusable link {link}"))?;
+        url.set_fragment(None);
+        Ok(url)
+    }
+}
+
+/// Link to a file in a page of a package index: the quoted string whose path ends with the file's name.
+fn find_link<'a>(page: &'a str, file: &str) -> Option<&'a str> {
+    page.split(['"', '\'']).find(|text| {
+        let path = text.split(['#', '?']).next().unwrap_or_default();
+        path.rsplit('/').next() == Some(file)
+    })
+}
+
+/// Receives the rest of a file, in as many attempts as bring something.
+async fn receive(client: &Client, url: &Url, archive: &Archive, part: &Path) -> Result<()> {
+    let style = ProgressStyle::with_template(BAR).context("cannot draw a progress bar")?;
+    let bar = bars().add(ProgressBar::new(archive.size_bytes).with_style(style));
+    bar.set_message(url.host_str().unwrap_or_default().to_owned());
+    let received = receive_with_retries(client, url, archive, part, &bar).await;
+    bar.finish_and_clear();
+    received.with_context(|| format!("cannot download {url}"))
+}
+
+async fn receive_with_retries(
+    client: &Client,
+    url: &Url,
+    archive: &Archive,
+    part: &Path,
+    bar: &ProgressBar,
+) -> Result<()> {
+    let mut pause = FIRST_PAUSE;
+    let mut attempt = 1;
+    loop {
+        let before = length(part);
+        let error = match receive_once(client, url, archive, part, bar).await {
+            Ok(()) => return Ok(()),
+            Err(Failure::Permanent(error)) => return Err(error),
+            Err(Failure::Transient(error)) => error,
+        };
+        if length(part) > before {
+            (pause, attempt) = (FIRST_PAUSE, 1);
+        }
+        if attempt == MAX_ATTEMPTS {
+            return Err(error);
+        }
+        announce(format_args!(
+            "  download of {} interrupted at {} ({error:#}); trying again",
+            archive.file,
+            HumanBytes(length(part))
+        ));
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+        attempt += 1;
+    }
+}
+
+async fn receive_once(
+    client: &Client,
+    url: &Url,
+    archive: &Archive,
+    part: &Path,
+    bar: &ProgressBar,
+) -> Result<(), Failure> {
+    let mut received = length(part);
+    if received == archive.size_bytes {
+        return Ok(());
+    }
+    let mut request = client.get(url.clone());
+    if received > 0 {
+        request = request.header(RANGE, format!("bytes={received}-"));
+    }
+    let mut response = request.send().await?;
+    let mut file = match response.status() {
+        StatusCode::PARTIAL_CONTENT if starts_at(&response, received) => {
+            File::options().append(true).open(part)?
+        }
+        StatusCode::OK => {
+            received = 0;
+            File::create(part)?
+        }
+        StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+            fs::remove_file(part)?;
+            return Err(Failure::Transient(anyhow!("the server has no such range")));
+        }
+        status if is_transient(status) => return Err(Failure::Transient(anyhow!("HTTP status {status}"))),
+        status => return Err(Failure::Permanent(anyhow!("HTTP status {status}"))),
+    };
+    let offered = response.content_length().map(|rest| received + rest);
+    refuse_other_size(offered.filter(|offered| *offered != archive.size_bytes), archive)?;
+    bar.set_position(received);
+    while let Some(chunk) = response.chunk().await? {
+        received += chunk.len() as u64;
+        refuse_other_size(Some(received).filter(|received| *received > archive.size_bytes), archive)?;
+        file.write_all(&chunk)?;
+        bar.inc(chunk.len() as u64);
+    }
+    if received < archive.size_bytes {
+        return Err(Failure::Transient(anyhow!("the server closed the connection")));
+    }
+    file.sync_all()?;
+    Ok(())
+}
+
+fn refuse_other_size(size_bytes: Option<u64>, archive: &Archive) -> Result<(), Failure> {
+    let Some(size_bytes) = size_bytes else { return Ok(()) };
+    Err(Failure::Permanent(anyhow!(
+        "the server sends {size_bytes} bytes, and {} bytes are pinned",
+        archive.size_bytes
+    )))
+}
+
+fn length(file: &Path) -> u64 {
+    fs::metadata(file).map_or(0, |metadata| metadata.len())
+}
+
+/// Whether a partial response begins at this byte.
+fn starts_at(response: &Response, byte: u64) -> bool {
+    let range = response.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
+    range.is_some_and(|range| range.starts_with(&format!("bytes {byte}-")))
+}
+
+fn is_transient(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
+}
+
+impl From<reqwest::Error> for Failure {
+    fn from(error: reqwest::Error) -> Failure {
+        // The URL is in the outer message.
+        let error = error.without_url();
+        if is_tls(&error) { Failure::Permanent(error.into()) } else { Failure::Transient(error.into()) }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Permanent(anyhow::Error::new(error).context("cannot write the file"))
+    }
+}
+
+/// Whether TLS refused the connection, as for a certificate that is not trusted.
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    let own = error.is::<rustls::Error>();
+    let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    own || wrapped.is_some_and(|inner| is_tls(inner)) || error.source().is_some_and(is_tls)
+}

@@ -1,0 +1,16 @@
+//! Pinned servers, fetched before they are needed: for a machine that goes offline, or one with other servers of its own.
+
+#![expect(clippy::print_stdout, reason = "a shell evaluates the output")]
+
+use anyhow::Result;
+
+use crate::{nats, postgres};
+
+/// Fetches the pinned builds unless the cache has them, and prints the variables that select them.
+pub async fn print_pinned_servers() -> Result<()> {
+    let reason = "`stack fetch`";
+    let (postgres, nats) = tokio::try_join!(postgres::pinned(reason), nats::pinned(reason))?;
+    println!("PG_BIN='{}'", postgres.display());
+    println!("NATS_SERVER='{}'", nats.display());
+    Ok(())
+}
