@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// Disk space that the first build takes.
 const BUILD_DISK_BYTES: u64 = 1_600_000_000;
-/// Memory that the first build takes at its peak with two jobs.
-const BUILD_MEMORY_BYTES: u64 = 2_500_000_000;
+/// Memory that the largest crate takes in the first build; two jobs take 1.6 GB at their peak.
+const BUILD_MEMORY_BYTES: u64 = 1_000_000_000;
 const REACHABLE_WITHIN: Duration = Duration::from_millis(900);
 const PROXIES: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
@@ -99,9 +99,9 @@ pub fn missing_for_build(target: &Path) -> Vec<Missing> {
             "remove files, or set CARGO_TARGET_DIR to a folder on another disk",
         ));
     }
-    if let Some(free) = available_memory_bytes().filter(|free| *free < BUILD_MEMORY_BYTES / 2) {
+    if let Some(free) = available_memory_bytes().filter(|free| *free < BUILD_MEMORY_BYTES) {
         missing.push(Missing::new(
-            format!("{} of memory ({} are available)", gigabytes(BUILD_MEMORY_BYTES / 2), gigabytes(free)),
+            format!("{} of memory ({} are available)", gigabytes(BUILD_MEMORY_BYTES), gigabytes(free)),
             "end other programs, or add swap space",
         ));
     }
