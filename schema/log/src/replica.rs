@@ -47,14 +47,15 @@ pub fn lagging(info: &Info) -> Vec<LaggingReplica> {
 
 #[cfg(test)]
 mod tests {
-    use async_nats::jetstream::stream::Info;
+    use async_nats::jetstream::stream::Config;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn info(replicas: usize, peers: &Value) -> Info {
+        let config = Config { name: "MARKET".to_owned(), num_replicas: replicas, ..Config::default() };
         serde_json::from_value(json!({
-            "config": { "name": "MARKET", "num_replicas": replicas },
+            "config": config,
             "created": "2024-06-28T00:00:00Z",
             "ts": "2024-06-28T00:00:00Z",
             "state": {
