@@ -13,6 +13,11 @@ use crate::process::{Daemon, Output, Signal, leashed, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
+/// A response that is an error fails the line that requested it.
+const SHELL_SETUP: &str = r#"set -euo pipefail
+eval "$("$STACK_PROGRAM" env)"
+curl() { command curl --fail-with-body "$@"; }
+"#;
 /// Variables of the developer that the stack and its shells keep.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"];
 
@@ -86,7 +91,7 @@ impl StackProcess {
 
     fn shell_command(&self, line: &str) -> Command {
         let mut command = in_private_environment(Path::new("bash"), &self.folder);
-        let script = format!("set -euo pipefail\neval \"$(\"$STACK_PROGRAM\" env)\"\n{line}\n");
+        let script = format!("{SHELL_SETUP}{line}\n");
         command.env("STACK_PROGRAM", &self.program).args(["-c", &script]).current_dir(&self.folder);
         command
     }

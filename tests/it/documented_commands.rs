@@ -99,8 +99,11 @@ async fn run(stack: &StackProcess, line: &CommandLine) -> Result<()> {
         Ok(())
     };
     // A background command opens its listener after the next line has begun.
-    let limit = if text.starts_with("ingest health") { HEALTHY_WITHIN } else { Duration::ZERO };
-    eventually(limit, attempt).await
+    if text.starts_with("ingest health") {
+        eventually(HEALTHY_WITHIN, attempt).await
+    } else {
+        attempt().await
+    }
 }
 
 /// The newest load of the source `desk`, as a user finds it in `ingest runs`.
