@@ -8,15 +8,16 @@ use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
 
-use crate::access::{AdmissionError, scrub};
-use crate::cpu_pool::CpuPoolError;
-use crate::fair_queue::QueueError;
+use crate::admission::AdmissionError;
+use crate::auth::scrub;
+use crate::auth::tier::Tier;
+use crate::concurrency::cpu_pool::CpuPoolError;
+use crate::concurrency::fair_queue::QueueError;
+use crate::connection::request_id::request_id;
 use crate::parameters::{Mistakes, ParameterError};
-use crate::pipe::Gone;
 use crate::read::ReadError;
-use crate::render::RenderError;
-use crate::request_id::request_id;
-use crate::tier::Tier;
+use crate::render::body_channel::Gone;
+use crate::render::rows::RenderError;
 
 /// Where a refused client can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";

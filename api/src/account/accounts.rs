@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Error, Row, Transaction};
 use super::error::AccountError;
 use super::party::{Locked, Party};
 use super::ways_in;
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");
 const SHOW: &str = include_str!("../../queries/accounts/show_account.sql");

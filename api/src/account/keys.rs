@@ -9,7 +9,7 @@ use tokio_postgres::{Client, Error, Row, Transaction};
 
 use super::error::AccountError;
 use super::party::{Locked, Party};
-use crate::access::Secret;
+use crate::auth::Secret;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
 const ONE: &str = include_str!("../../queries/accounts/find_key.sql");

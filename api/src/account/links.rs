@@ -13,7 +13,7 @@ use super::error::AccountError;
 use super::party::{Locked, Party};
 use super::token::Token;
 use super::ways_in;
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
 const FIND: &str = include_str!("../../queries/accounts/find_link.sql");

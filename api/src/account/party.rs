@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio_postgres::{Error, Row, Transaction};
 
 use super::error::AccountError;
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 const BY_ADDRESS: &str = include_str!("../../queries/accounts/lock_account.sql");
 const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");

@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Transaction};
 use super::error::AccountError;
 use super::party::{Locked, Party};
 use super::ways_in;
-use crate::cpu_pool::{CpuPoolError, run_low_priority};
+use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");

@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Transaction};
 
 use super::error::AccountError;
 use super::party::{Locked, Party, Subscription};
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 const SET: &str = include_str!("../../queries/accounts/set_tier.sql");
 const CANCEL: &str = include_str!("../../queries/accounts/cancel.sql");

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use tokio_postgres::Client;
 
 use super::error::AccountError;
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use chrono::NaiveDate;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::envelope::{ListMeta, Meta, Warning};
+use crate::app::state::App;
+use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{Listed, Output, Page};
 use crate::read::projection::{Generation, Version};
-use crate::render::{self, Object};
-use crate::tier::{Tier, years_before};
+use crate::render::envelope::{ListMeta, Meta, Warning};
+use crate::render::rows::{self, Object};
 
 /// What a handler works with to render an answer.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl<P> Context<P> {
         warnings: Vec<Warning>,
     ) -> Result<Rendered, ApiError> {
         let meta = Meta { warnings, ..Meta::new(&version) };
-        let body = render::single(output, row, &meta)?;
+        let body = rows::single(output, row, &meta)?;
         Ok(Rendered { body, version, next_cursor: None })
     }
 
@@ -74,6 +74,6 @@ impl<P> Context<P> {
         let (rows, next_cursor) = page.select(rows, &self.app.signer);
         let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor.clone());
         finish(&mut meta);
-        Ok(Rendered { body: render::list(output, &rows, &meta)?, version, next_cursor })
+        Ok(Rendered { body: rows::list(output, &rows, &meta)?, version, next_cursor })
     }
 }

@@ -11,13 +11,13 @@ use tokio::sync::oneshot;
 
 use super::named::{Asked, Named};
 use super::outlet::{Outlet, Written};
-use crate::app::App;
-use crate::cpu_pool::lower_thread_priority;
+use crate::app::state::App;
+use crate::concurrency::cpu_pool::lower_thread_priority;
+use crate::concurrency::fair_queue::{AccountSlot, Permit, RenderPermit};
+use crate::connection::request_id::request_id;
 use crate::error::ApiError;
-use crate::fair_queue::{AccountSlot, Permit, RenderPermit};
-use crate::pipe::{Reader, pipe};
 use crate::read::projection::Generation;
-use crate::request_id::request_id;
+use crate::render::body_channel::{Reader, pipe};
 
 type Outcome = Result<Written, ApiError>;
 

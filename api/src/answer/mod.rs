@@ -5,20 +5,23 @@
 //!
 //! Invariant: a body and the version it names come from the same snapshot.
 
+pub(crate) mod access;
 mod context;
 mod long;
 mod named;
 mod outlet;
+pub(crate) mod required_tier;
 mod response;
 mod short;
 
+pub(crate) use access::{Access, Showcase};
 pub(crate) use context::{Context, Rendered};
 pub(crate) use outlet::{Body, Outlet, Written};
+pub(crate) use required_tier::{Free, Gate, Professional, Starter};
 
 use axum::response::{IntoResponse, Response};
 use futures::future::LocalBoxFuture;
 
-use crate::access::{Access, Gate};
 use crate::error::ApiError;
 use crate::parameters::Parameters;
 use named::asked;

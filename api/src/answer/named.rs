@@ -9,12 +9,12 @@ use bytes::Bytes;
 
 use super::context::Context;
 use super::response;
-use crate::access::{Access, Gate};
-use crate::app::App;
-use crate::cache::{Answer, Key};
+use crate::answer::{Access, Gate};
+use crate::app::state::App;
 use crate::error::ApiError;
 use crate::parameters::{Format, Parameters};
 use crate::read::projection::{Generation, Version};
+use crate::render::cache::{Answer, Key};
 
 /// A request that its client has no answer to yet.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::pipe::{Gone, PLAIN, Writer};
 use crate::read::projection::Version;
+use crate::render::body_channel::{Gone, PLAIN, Writer};
 
 /// An answer that is not begun: nothing is written before its version is known.
 #[derive(Debug)]

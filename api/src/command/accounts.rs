@@ -12,7 +12,7 @@ use super::owner::owner;
 use super::report;
 use super::sessions::{self, Sessions};
 use crate::account::{Party, accounts, email, plan};
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 /// Accounts: who may use the service, on which tier.
 #[derive(Debug, Subcommand)]

@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 
 use super::report;
 use crate::account::{Party, email, links};
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 /// A link for a person.
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod audit;
+pub mod cli;
 mod instant;
 mod keys;
 mod links;

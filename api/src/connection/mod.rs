@@ -6,6 +6,7 @@ mod guarded;
 mod progress;
 mod protocol_error;
 mod registry;
+pub(crate) mod request_id;
 mod tracked;
 
 pub(crate) use guarded::Guarded;

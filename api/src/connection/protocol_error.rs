@@ -15,7 +15,7 @@ use bytes::{Buf, Bytes};
 use futures::FutureExt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::request_id::REQUEST_ID_HEADER;
+use crate::connection::request_id::REQUEST_ID_HEADER;
 
 /// Renders the service's reply to a protocol error, given hyper's status.
 pub(crate) type ProtocolErrorHandler = Box<dyn Fn(StatusCode) -> Response + Send + Sync>;

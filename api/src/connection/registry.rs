@@ -9,7 +9,7 @@ use futures::future::{AbortHandle, AbortRegistration};
 use tokio::sync::Semaphore;
 
 use super::progress::{Connection, Patience};
-use crate::address::Place;
+use crate::auth::client_address::Place;
 use crate::metrics::Connections;
 
 /// Large heads of clients without a key at once.

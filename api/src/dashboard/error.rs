@@ -5,11 +5,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use deadpool_postgres::PoolError;
 use maud::html;
 
-use super::attempts::TooMany;
-use super::layout::{self, Section, Viewer};
 use crate::account::AccountError;
 use crate::account::password::PasswordError;
-use crate::request_id::request_id;
+use crate::app::login_throttle::TooMany;
+use crate::connection::request_id::request_id;
+use crate::dashboard::view::layout::{self, Section, Viewer};
 
 /// Seconds after which another password may find a place.
 const BUSY: u64 = 5;

@@ -4,36 +4,10 @@
 //! comes from elsewhere, and no page holds a script or a style; `/v1` reads no cookie; every page has a deadline. What is done to accounts is done
 //! in [`crate::account`].
 
-mod account;
-mod assets;
-mod attempts;
-mod chart;
 mod cookie;
 mod deadline;
-mod entry;
 mod error;
-mod example;
-mod form;
-mod guard;
-mod key;
-mod keys;
-mod landing;
-mod layout;
-mod link;
-mod log;
-mod notice;
-mod overview;
-mod plan;
-mod plans;
-mod prose;
-mod reference;
-mod reference_key;
-pub(crate) mod settings;
-mod site;
-pub(crate) mod state;
-mod status;
-mod usage;
-mod visitor;
+pub(crate) mod security_headers;
 
 use std::sync::Arc;
 
@@ -47,11 +21,11 @@ use maud::html;
 use serde_json::Value;
 use tower_http::csrf::CsrfLayer;
 
-use crate::app::App;
+use crate::app::state::App;
+use crate::dashboard::pages::reference::Reference;
+use crate::dashboard::view::example::Example;
+use crate::dashboard::view::layout::{Section, Viewer};
 use error::PageError;
-use example::Example;
-use layout::{Section, Viewer};
-use reference::Reference;
 
 /// The longest form, bytes.
 const FORM: usize = 16 * 1024;
@@ -67,29 +41,51 @@ pub(crate) fn routes(app: &App, data: Router, document: &Value) -> Router<App> {
         .layer(Extension(Example::new(data)))
         .layer(Extension(Arc::new(Reference::new(document))))
         .layer(DefaultBodyLimit::max(FORM));
-    let origin_check = CsrfLayer::new().with_rejection_response(guard::foreign);
-    let headers = axum::middleware::from_fn_with_state(app.clone(), guard::headers);
-    pages.layer(origin_check).layer(headers).merge(assets::routes())
+    let origin_check = CsrfLayer::new().with_rejection_response(crate::dashboard::security_headers::foreign);
+    let headers =
+        axum::middleware::from_fn_with_state(app.clone(), crate::dashboard::security_headers::headers);
+    pages.layer(origin_check).layer(headers).merge(crate::dashboard::view::assets::routes())
 }
 
 fn pages() -> Router<App> {
     Router::new()
-        .route("/", get(landing::show))
-        .route("/plans", get(plans::show))
-        .route("/docs", get(reference::show))
-        .route("/status", get(status::show))
-        .route("/sign-out", action("/dashboard").post(entry::sign_out))
-        .route("/dashboard", get(overview::show))
-        .route("/dashboard/keys", get(keys::show).post(keys::create))
-        .route("/dashboard/keys/reference", action("/docs").post(reference_key::create))
-        .route("/dashboard/keys/{id}/replace", get(key::ask_re_roll).post(key::re_roll))
-        .route("/dashboard/keys/{id}/delete", get(key::ask_delete).post(key::delete))
-        .route("/dashboard/usage", get(usage::show))
-        .route("/dashboard/plan", get(plan::show).post(plan::choose))
-        .route("/dashboard/plan/cancel", action("/dashboard/plan").post(plan::cancel))
-        .route("/dashboard/account", get(account::show))
-        .route("/dashboard/sessions/end", action("/dashboard/account").post(account::end_session))
-        .route("/dashboard/log", get(log::show))
+        .route("/", get(crate::dashboard::pages::landing::show))
+        .route("/plans", get(crate::dashboard::pages::plans::show))
+        .route("/docs", get(crate::dashboard::pages::reference::show))
+        .route("/status", get(crate::dashboard::pages::status::show))
+        .route("/sign-out", action("/dashboard").post(crate::dashboard::pages::sign_in::sign_out))
+        .route("/dashboard", get(crate::dashboard::pages::overview::show))
+        .route(
+            "/dashboard/keys",
+            get(crate::dashboard::pages::keys::show).post(crate::dashboard::pages::keys::create),
+        )
+        .route(
+            "/dashboard/keys/reference",
+            action("/docs").post(crate::dashboard::pages::reference_key::create),
+        )
+        .route(
+            "/dashboard/keys/{id}/replace",
+            get(crate::dashboard::pages::key::ask_re_roll).post(crate::dashboard::pages::key::re_roll),
+        )
+        .route(
+            "/dashboard/keys/{id}/delete",
+            get(crate::dashboard::pages::key::ask_delete).post(crate::dashboard::pages::key::delete),
+        )
+        .route("/dashboard/usage", get(crate::dashboard::pages::usage::show))
+        .route(
+            "/dashboard/plan",
+            get(crate::dashboard::pages::plan::show).post(crate::dashboard::pages::plan::choose),
+        )
+        .route(
+            "/dashboard/plan/cancel",
+            action("/dashboard/plan").post(crate::dashboard::pages::plan::cancel),
+        )
+        .route("/dashboard/account", get(crate::dashboard::pages::account::show))
+        .route(
+            "/dashboard/sessions/end",
+            action("/dashboard/account").post(crate::dashboard::pages::account::end_session),
+        )
+        .route("/dashboard/log", get(crate::dashboard::pages::audit_log::show))
         .route("/dashboard/{*rest}", get(async || PageError::NotFound))
         .layer(from_fn(deadline::of_page))
 }
@@ -97,21 +93,41 @@ fn pages() -> Router<App> {
 /// The pages whose forms carry a password.
 fn pages_with_password() -> Router<App> {
     Router::new()
-        .route("/sign-up", get(entry::show_sign_up).post(entry::sign_up))
-        .route("/sign-in", get(entry::show_sign_in).post(entry::sign_in))
-        .route("/link/{secret}", get(link::show).post(link::spend))
-        .route("/dashboard/password", action("/dashboard/account").post(account::change_password))
-        .route("/dashboard/address", action("/dashboard/account").post(account::change_address))
-        .route("/dashboard/delete", action("/dashboard/account").post(account::delete))
+        .route(
+            "/sign-up",
+            get(crate::dashboard::pages::sign_in::show_sign_up)
+                .post(crate::dashboard::pages::sign_in::sign_up),
+        )
+        .route(
+            "/sign-in",
+            get(crate::dashboard::pages::sign_in::show_sign_in)
+                .post(crate::dashboard::pages::sign_in::sign_in),
+        )
+        .route(
+            "/link/{secret}",
+            get(crate::dashboard::pages::link::show).post(crate::dashboard::pages::link::spend),
+        )
+        .route(
+            "/dashboard/password",
+            action("/dashboard/account").post(crate::dashboard::pages::account::change_password),
+        )
+        .route(
+            "/dashboard/address",
+            action("/dashboard/account").post(crate::dashboard::pages::account::change_address),
+        )
+        .route(
+            "/dashboard/delete",
+            action("/dashboard/account").post(crate::dashboard::pages::account::delete),
+        )
         .layer(from_fn(deadline::with_password))
 }
 
 /// The pages of a service without a dashboard.
 fn pages_alone() -> Router<App> {
     Router::new()
-        .route("/plans", get(plans::show_alone))
-        .route("/docs", get(reference::show_alone))
-        .route("/status", get(status::show_alone))
+        .route("/plans", get(crate::dashboard::pages::plans::show_alone))
+        .route("/docs", get(crate::dashboard::pages::reference::show_alone))
+        .route("/status", get(crate::dashboard::pages::status::show_alone))
 }
 
 /// The 404 for a browser. `path`: what was requested, without a key in it.
@@ -125,10 +141,10 @@ pub(crate) fn nothing_at(app: &App, request: &Request, path: &str) -> Response {
             a.button.second href="/docs" { "Reference" }
         }
     };
-    let page = layout::page("Page not found", viewer, Section::Other, &body);
+    let page = crate::dashboard::view::layout::page("Page not found", viewer, Section::Other, &body);
     let mut response = (StatusCode::NOT_FOUND, page).into_response();
-    let is_secure = guard::is_secure_request(app, request);
-    guard::secure(response.headers_mut(), is_secure);
+    let is_secure = crate::dashboard::security_headers::is_secure_request(app, request);
+    crate::dashboard::security_headers::secure(response.headers_mut(), is_secure);
     response
 }
 
@@ -136,3 +152,6 @@ pub(crate) fn nothing_at(app: &App, request: &Request, path: &str) -> Response {
 fn action(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
 }
+pub(crate) mod pages;
+pub(crate) mod session;
+pub(crate) mod view;

@@ -11,7 +11,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use super::tools::{Route, Tool};
-use crate::access::Caller;
+use crate::admission::Caller;
 use crate::parameters::ParameterError;
 
 /// Rows of a page at most; what does not fit is behind the cursor.

@@ -24,11 +24,12 @@ use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use crate::access::{Access, Caller, Free};
-use crate::app::App;
+use crate::admission::Caller;
+use crate::answer::{Access, Free};
+use crate::app::state::App;
+use crate::connection::request_id::request_id;
 use crate::error::ApiError;
 use crate::parameters::Unrouted;
-use crate::request_id::request_id;
 use passage::Passage;
 use server::Server;
 

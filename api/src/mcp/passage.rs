@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::request_id::RequestId;
+use crate::connection::request_id::RequestId;
 
 /// One request on its way through the protocol's own tasks.
 #[derive(Debug, Clone)]

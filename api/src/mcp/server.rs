@@ -19,10 +19,10 @@ use super::answer::Answer;
 use super::call::Call;
 use super::passage::Passage;
 use super::tools;
-use crate::access::Caller;
-use crate::app::App;
+use crate::admission::Caller;
+use crate::app::state::App;
+use crate::connection::request_id;
 use crate::error::ApiError;
-use crate::request_id;
 
 /// What the model reads before the tools.
 const INSTRUCTIONS: &str = include_str!("instructions.md");

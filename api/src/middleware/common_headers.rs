@@ -3,10 +3,10 @@
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
-use crate::access::throttle::Left;
-use crate::access::{Entry, headers};
-use crate::app::App;
-use crate::request_id::{REQUEST_ID_HEADER, RequestId};
+use crate::admission::{Entry, headers};
+use crate::app::state::App;
+use crate::auth::throttle::Left;
+use crate::connection::request_id::{REQUEST_ID_HEADER, RequestId};
 
 const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
 const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";

@@ -21,13 +21,14 @@ use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tracing::Instrument;
 
-use crate::access::{Caller, scrub};
-use crate::address;
-use crate::app::App;
+use crate::admission::Caller;
+use crate::app::settings::HEAD_BYTES;
+use crate::app::state::App;
+use crate::auth::client_address;
+use crate::auth::scrub;
 use crate::connection::Connection;
+use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
-use crate::request_id::{self, RequestId};
-use crate::settings::HEAD_BYTES;
 use common_headers::add_common_headers;
 
 /// Connection that a request came in on.
@@ -47,7 +48,7 @@ pub(crate) async fn handle(
 ) -> Response {
     let started = Instant::now();
     let id = RequestId::of(request.headers());
-    let client = address::client(connection.peer, request.headers(), &app.settings.trusted_proxies);
+    let client = client_address::client(connection.peer, request.headers(), &app.settings.trusted_proxies);
     let caller = Caller::new(client, connection.is_proxied, connection.connection);
     // Only the debug log needs a copy of the path.
     let path = tracing::enabled!(tracing::Level::DEBUG).then(|| scrub(request.uri().path()).into_owned());

@@ -6,7 +6,7 @@ use telemetry::spans::{SPAN_TARGET, continue_from, rename};
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::request_id::RequestId;
+use crate::connection::request_id::RequestId;
 
 /// Creates the span of a request, as a child of the caller's span if the request names one.
 pub(super) fn request_span(request: &Request, id: &RequestId) -> Span {

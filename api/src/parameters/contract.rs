@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 
 use super::Reader;
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 /// The parameters of one endpoint.
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {

@@ -17,7 +17,7 @@ use super::page::PagingParameters;
 use super::symbols::SymbolPath;
 use super::window::OtherDaysParameters;
 use super::{Parameters, Reader};
-use crate::cursor::Signer;
+use crate::parameters::cursor::Signer;
 
 /// Documents the parameters that `P` reads.
 #[derive(Debug)]

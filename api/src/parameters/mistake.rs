@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::vocabulary::Unknown;
+use crate::parameters::facets::Unknown;
 
 /// One wrong parameter.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,9 @@
 
 mod accepted;
 mod contract;
+pub(crate) mod cursor;
 mod describe;
+pub(crate) mod facets;
 mod fields;
 mod format;
 mod mistake;
@@ -14,8 +16,10 @@ mod number;
 mod page;
 mod reader;
 mod select;
+pub(crate) mod served_rules;
 mod since;
 mod symbols;
+pub(crate) mod trigram;
 mod window;
 
 pub(crate) use contract::{Parameters, Unrouted};

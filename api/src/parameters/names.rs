@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{ParameterError, Reader};
-use crate::vocabulary::Field;
+use crate::parameters::facets::Field;
 
 /// Characters of the longest list of names.
 const LONGEST: usize = 512;

@@ -4,7 +4,7 @@ use serde_json::json;
 use utoipa::IntoParams;
 
 use super::Reader;
-use crate::cursor::Signer;
+use crate::parameters::cursor::Signer;
 
 /// The most keys `sort` takes.
 pub(super) const MOST_KEYS: usize = 3;

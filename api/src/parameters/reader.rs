@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::accepted::{Accepted, Place, TEXT};
 use super::mistake::shortened;
 use super::{Format, Mistakes, ParameterError};
-use crate::cursor::Signer;
-use crate::read::method::Method;
-use crate::vocabulary::{Unknown, Vocabulary, nearest_first};
+use crate::parameters::cursor::Signer;
+use crate::parameters::facets::{Unknown, Vocabulary, nearest_first};
+use crate::parameters::served_rules::Method;
 
 /// Parameters of an endpoint, seldom more.
 const PARAMETERS: usize = 16;

@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 
 use super::page::MOST_KEYS;
 use super::{Direction, Page};
-use crate::cursor::Signer;
+use crate::parameters::cursor::Signer;
 
 /// A value rows are sorted by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 
 use super::ReadError;
-use crate::tasks::Tasks;
+use crate::concurrency::tasks::Tasks;
 
 /// Look-ups that may wait for one statement; more are refused at once.
 const QUEUE: usize = 16_384;

@@ -6,7 +6,6 @@ mod batch;
 mod error;
 pub(crate) mod lag;
 pub(crate) mod lookup;
-pub(crate) mod method;
 pub(crate) mod projection;
 pub(crate) mod universe;
 

@@ -17,10 +17,10 @@ use tokio_postgres::{AsyncMessage, Config, Row};
 
 use super::ReadError;
 use super::batch::Batches;
-use super::method::Method;
+use crate::auth::tier::Tiers;
+use crate::concurrency::tasks::Tasks;
 use crate::metrics::PoolUse;
-use crate::tasks::Tasks;
-use crate::tier::Tiers;
+use crate::parameters::served_rules::Method;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");

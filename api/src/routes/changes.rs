@@ -10,12 +10,12 @@ use serde_json::json;
 use store::FromRow;
 
 use crate::answer::{Context, Rendered};
-use crate::envelope::{Depth, ListMeta};
 use crate::error::ApiError;
 use crate::parameters::{Output, Page, ParameterError, Since, SymbolList};
 use crate::read::lookup::{self, Named};
 use crate::read::projection::{Generation, Version};
-use crate::render;
+use crate::render::envelope::{Depth, ListMeta};
+use crate::render::rows;
 
 const SINCE: &str = include_str!("../../queries/changes/since.sql");
 
@@ -84,7 +84,7 @@ pub(crate) async fn changed<T: Followed, P>(
     meta.reach(Some(Depth { from: floor, tier: context.tier }), context.today);
     meta.sync_from = page.sync_from;
     let rows: Vec<T> = changes.into_iter().map(|change| change.row).collect();
-    Ok(Rendered { body: render::list(asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(Rendered { body: rows::list(asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 /// A row, and where its change is.

@@ -8,16 +8,16 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::access::{Access, Free};
+use crate::answer::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::{ListMeta, Warning};
+use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
 use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
-use crate::render;
+use crate::render::envelope::{ListMeta, Warning};
+use crate::render::rows;
 use crate::routes::Failures;
-use crate::tier::Tier;
 
 const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
 const FUNDAMENTALS: &str = include_str!("../../queries/bulk/fundamentals.sql");
@@ -151,11 +151,7 @@ async fn side_by_side(context: Context<CompareParameters>) -> Result<Rendered, A
     list.warnings = warnings;
     list.miss(missing);
     let meta = CompareMeta { list, best: best(&items) };
-    Ok(Rendered {
-        body: render::list(&asked.output, &items, &meta)?,
-        version: rows.version,
-        next_cursor: None,
-    })
+    Ok(Rendered { body: rows::list(&asked.output, &items, &meta)?, version: rows.version, next_cursor: None })
 }
 
 /// A figure of a comparison, and whether less of it is better.

@@ -10,7 +10,7 @@ use axum::routing::get;
 use serde_json::Value;
 
 use super::method::Document;
-use crate::app::App;
+use crate::app::state::App;
 
 /// The routes around the document.
 pub(crate) fn routes(document: &Value) -> Router<App> {

@@ -12,8 +12,8 @@ use super::failures::{
     Allowed, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
-use crate::settings::HEAD_BYTES;
-use crate::tier::Tier;
+use crate::app::settings::HEAD_BYTES;
+use crate::auth::tier::Tier;
 
 /// Real answers of a generated market, by path: `{path: {request, answer}}`.
 const EXAMPLES: &str = include_str!("../../examples.json");

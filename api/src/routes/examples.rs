@@ -7,10 +7,10 @@ use chrono::NaiveDate;
 use futures::FutureExt;
 use serde_json::{Map, Value, json};
 
+use crate::auth::tier::Tier;
+use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
-use crate::request_id::{self, RequestId};
-use crate::tier::Tier;
 
 /// Values by name, without min_ and max_: what a schema does not tell, of the market the answers' examples are from.
 const VALUES: &[(&str, &str)] = &[

@@ -5,7 +5,7 @@ use market::value::Exact;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
-use crate::tier::Tier;
+use crate::auth::tier::Tier;
 
 /// A refusal.
 #[derive(Debug, Serialize, ToSchema)]

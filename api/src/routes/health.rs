@@ -9,7 +9,7 @@ use market::text_enum;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::app::App;
+use crate::app::state::App;
 
 text_enum! {
     /// ok: all is well; degraded: reads are served but something is missing; down: reads are not served.

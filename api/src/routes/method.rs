@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::read::method::Method;
+use crate::parameters::served_rules::Method;
 
 /// The document's text: plain, and marked with what it was last marked with.
 #[derive(Debug)]

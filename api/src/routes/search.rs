@@ -10,21 +10,21 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::access::{Access, Free};
+use crate::answer::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::cpu_pool::run_low_priority;
-use crate::cursor::Signer;
-use crate::envelope::{List, ListMeta};
+use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
-use crate::likeness::{likeness, trigrams};
+use crate::parameters::cursor::Signer;
+use crate::parameters::facets::Field;
+use crate::parameters::trigram::{likeness, trigrams};
 use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, among,
 };
 use crate::read::projection::Version;
 use crate::read::universe::{Known, Member, Names, Universe};
-use crate::render;
+use crate::render::envelope::{List, ListMeta};
+use crate::render::rows;
 use crate::routes::Failures;
-use crate::vocabulary::Field;
 
 const COLUMNS: &[&str] = &[
     "symbol",
@@ -216,7 +216,7 @@ fn found(
     let rows: Vec<SearchResult> = hits.into_iter().map(SearchResult::of).collect();
     let version: Version = universe.version;
     let meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 /// A security that fits, how well, in thousandths, and why.

@@ -12,14 +12,14 @@ use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use super::screeners::row::ScreenerRow;
-use crate::access::{Access, Free};
+use crate::answer::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::{List, Single};
 use crate::error::ApiError;
 use crate::parameters::{Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue};
 use crate::read::lookup;
 use crate::read::projection::Version;
 use crate::read::universe::{Member, Universe};
+use crate::render::envelope::{List, Single};
 use crate::routes::Failures;
 
 const SECTORS: &str = include_str!("../../queries/sectors/sectors.sql");

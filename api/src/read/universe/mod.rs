@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::ReadError;
 use super::projection::Generation;
-use crate::vocabulary::Vocabulary;
+use crate::parameters::facets::Vocabulary;
 use per_version::PerVersion;
 
 /// What lists are made from.

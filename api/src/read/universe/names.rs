@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::stocks::Member;
-use crate::likeness::trigrams;
+use crate::parameters::trigram::trigrams;
 use crate::read::ReadError;
 use crate::read::lookup;
 use crate::read::projection::Generation;

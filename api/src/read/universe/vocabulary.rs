@@ -1,9 +1,9 @@
 //! What filters choose by, in memory.
 
+use crate::parameters::facets::{Field, Vocabulary};
 use crate::read::ReadError;
 use crate::read::lookup;
 use crate::read::projection::Generation;
-use crate::vocabulary::{Field, Vocabulary};
 
 const NAMES: &str = include_str!("../../../queries/filters/names.sql");
 

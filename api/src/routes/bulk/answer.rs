@@ -9,13 +9,13 @@ use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
 use crate::answer::{Outlet, Written};
-use crate::envelope::Depth;
 use crate::error::ApiError;
 use crate::parameters::{Format, Output, SymbolList};
 use crate::read::ReadError;
 use crate::read::lookup;
 use crate::read::projection::{Generation, Version};
-use crate::render::{self, RenderError};
+use crate::render::envelope::Depth;
+use crate::render::rows::{self, RenderError};
 
 /// Symbols in one request, which counts as one call.
 pub(super) const MOST: usize = 1_000;
@@ -169,7 +169,7 @@ pub(super) async fn write<T: Serialize>(
     let statement = transaction.prepare_cached(asked.statement).await?;
     let version = lookup::version(generation, &transaction).await?;
     let mut body = outlet.begin(version);
-    body.write(render::opening(asked.output)?)?;
+    body.write(rows::opening(asked.output)?)?;
     for batch in listed.batches() {
         let symbols: Vec<&str> = batch.iter().map(|(_, symbol)| *symbol).collect();
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
@@ -178,6 +178,6 @@ pub(super) async fn write<T: Serialize>(
         body.write(listed.rows(&batch, by_symbol(&symbols, &rows)?, render)?)?;
     }
     let meta = listed.meta(asked.symbols, &version, asked.depth);
-    body.write(render::closing(asked.output, &meta)?)?;
+    body.write(rows::closing(asked.output, &meta)?)?;
     Ok(body.finish(None)?)
 }

@@ -12,13 +12,13 @@ use tokio_postgres::Row;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answer::{Asked, Bulk, MOST, write};
-use crate::access::{Access, Professional};
+use crate::answer::{Access, Professional};
 use crate::answer::{Context, Outlet, Written};
-use crate::envelope::Depth;
 use crate::error::ApiError;
 use crate::parameters::{Described, Format, Output, Parameters, Reader, SymbolList, Window};
 use crate::read::ReadError;
-use crate::render::{self, RenderError};
+use crate::render::envelope::Depth;
+use crate::render::rows::{self, RenderError};
 use crate::routes::Failures;
 use crate::routes::stocks::dividends::statuses;
 
@@ -167,11 +167,11 @@ impl SymbolDividends {
 /// In CSV a row is a dividend.
 fn render_dividends(output: &Output, symbols: &[SymbolDividends]) -> Result<Vec<u8>, RenderError> {
     if output.format == Format::Json {
-        return render::rows(output, symbols);
+        return rows::rows(output, symbols);
     }
     let mut lines = Vec::new();
     for SymbolDividends { dividends, has_more, .. } in symbols {
         lines.extend(dividends.iter().map(|dividend| DividendLine { dividend, has_more: *has_more }));
     }
-    render::rows(output, &lines)
+    rows::rows(output, &lines)
 }

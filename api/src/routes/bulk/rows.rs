@@ -7,12 +7,12 @@ use tokio_postgres::Row;
 use utoipa::IntoParams;
 
 use super::answer::{Asked, Bulk, MOST, write};
-use crate::access::{Access, Professional};
+use crate::answer::{Access, Professional};
 use crate::answer::{Context, Outlet, Written};
 use crate::error::ApiError;
 use crate::parameters::{Described, Output, Parameters, Reader, SymbolList};
 use crate::read::lookup;
-use crate::render;
+use crate::render::rows;
 use crate::routes::Failures;
 
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
@@ -51,7 +51,7 @@ async fn rows<T: TableRow + Serialize, const METRICS: bool>(
         let rows: Vec<T> = lookup::present(rows)?;
         Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
     };
-    write(&context.generation, outlet, asked, by_symbol, |output, rows| render::rows(output, rows)).await
+    write(&context.generation, outlet, asked, by_symbol, |output, rows| rows::rows(output, rows)).await
 }
 
 /// Bulk quotes (Professional)

@@ -14,18 +14,18 @@ use utoipa::{IntoParams, ToSchema};
 
 use std::sync::LazyLock;
 
-use crate::access::{Access, Free};
+use crate::answer::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::{List, ListMeta};
 use crate::error::ApiError;
+use crate::parameters::facets::Field;
 use crate::parameters::{
     Bounds, Described, Direction, OtherDays, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
 };
 use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
-use crate::render;
+use crate::render::envelope::{List, ListMeta};
+use crate::render::rows;
 use crate::routes::Failures;
-use crate::vocabulary::Field;
 
 const EX_DATES: &str = include_str!("../../../queries/dividends/ex_dates.sql");
 const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_dates_descending.sql");
@@ -231,7 +231,7 @@ fn finish<const DAYS: u64>(
     if asked.symbols.is_some() {
         meta.miss(missing);
     }
-    Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 /// Dividend calendar

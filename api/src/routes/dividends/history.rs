@@ -7,9 +7,9 @@ use market::row::{DividendRow, DividendStatus, TableRow};
 use tokio_postgres::types::ToSql;
 use utoipa::IntoParams;
 
-use crate::access::{Access, Free};
+use crate::answer::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::{Depth, List, ListMeta, Warning};
+use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
     Described, Direction, OTHER_DAYS, OtherDays, Output, Page, Paging, Parameters, Reader, Since, SymbolList,
@@ -17,11 +17,11 @@ use crate::parameters::{
 };
 use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
-use crate::render;
+use crate::render::envelope::{Depth, List, ListMeta, Warning};
+use crate::render::rows;
 use crate::routes::Failures;
 use crate::routes::changes::{Asked, changed};
 use crate::routes::stocks::dividends::{FILTERS, STATUSES, statuses};
-use crate::tier::Tier;
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
@@ -153,7 +153,7 @@ async fn page(context: Context<HistoryParameters>) -> Result<Rendered, ApiError>
         asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),
         context.today,
     );
-    Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+    Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
 fn key(row: &DividendRow) -> Vec<Option<String>> {

@@ -4,12 +4,12 @@ use axum::response::Response;
 use market::row::{EtfRow, TableRow};
 use utoipa::IntoParams;
 
-use crate::access::{Access, Free};
-use crate::envelope::Single;
+use crate::answer::{Access, Free};
 use crate::error::ApiError;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::read::ReadError;
 use crate::read::lookup;
+use crate::render::envelope::Single;
 use crate::routes::Failures;
 
 const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");

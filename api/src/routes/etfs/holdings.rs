@@ -13,19 +13,19 @@ use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
 
 use super::detail::unknown;
-use crate::access::{Access, Free};
+use crate::answer::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::ListMeta;
 use crate::error::ApiError;
+use crate::parameters::facets::{Field, Standard, Words};
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, ParameterError, Parameters, PathSymbol,
     Reader, SortValue, among,
 };
 use crate::read::lookup;
 use crate::read::projection::Version;
-use crate::render;
+use crate::render::envelope::ListMeta;
+use crate::render::rows;
 use crate::routes::Failures;
-use crate::vocabulary::{Field, Standard, Words};
 
 const HOLDINGS: &str = include_str!("../../../queries/etfs/holdings.sql");
 const PAGING: Paging = Paging {
@@ -259,7 +259,7 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
             let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
             list.as_of = snapshot;
             let meta = HoldingsMeta { list, weight_total, stale };
-            Ok(Rendered { body: render::list(&asked.output, &rows, &meta)?, version, next_cursor })
+            Ok(Rendered { body: rows::list(&asked.output, &rows, &meta)?, version, next_cursor })
         })
         .await
 }

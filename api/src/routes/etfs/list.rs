@@ -10,14 +10,14 @@ use market::value::Exact;
 use rust_decimal::Decimal;
 use utoipa::IntoParams;
 
-use crate::access::{Access, Free};
-use crate::envelope::List;
+use crate::answer::{Access, Free};
+use crate::parameters::facets::Field;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, among,
 };
+use crate::render::envelope::List;
 use crate::routes::Failures;
 use crate::routes::stocks::list::within;
-use crate::vocabulary::Field;
 
 const PAGING: Paging = Paging {
     default_limit: 100,

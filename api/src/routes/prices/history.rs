@@ -17,13 +17,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::series::Series;
 use super::write::Writer;
-use crate::access::{Access, Free};
+use crate::answer::{Access, Free};
 use crate::answer::{Context, Rendered};
-use crate::envelope::{Depth, ListMeta};
 use crate::error::ApiError;
 use crate::parameters::{Described, Direction, Output, Page, Paging, Parameters, PathSymbol, Reader, Window};
 use crate::read::lookup;
-use crate::render;
+use crate::render::envelope::{Depth, ListMeta};
+use crate::render::rows;
 use crate::routes::Failures;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
@@ -213,7 +213,7 @@ fn page(
     let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
     let adjusted =
         Adjusted { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment.into() };
-    let mut body = render::opening(&asked.output)?;
+    let mut body = rows::opening(&asked.output)?;
     body.extend(Writer::new(&adjusted, series.whose(), &asked.output, periods.len()).records(periods.iter()));
     let total_return = total_return(series, first..end.max(first));
     let list = list(context, series, periods.len(), start, next_cursor.clone());
@@ -226,7 +226,7 @@ fn page(
         total_return,
         factors_changed_at,
     };
-    body.extend(render::closing(&asked.output, &meta)?);
+    body.extend(rows::closing(&asked.output, &meta)?);
     Ok(Rendered { body: body.into(), version: series.version, next_cursor })
 }
 

@@ -10,11 +10,11 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::series::Series;
-use crate::access::{Access, Free};
-use crate::envelope::Single;
+use crate::answer::{Access, Free};
 use crate::error::ApiError;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::read::lookup;
+use crate::render::envelope::Single;
 use crate::routes::Failures;
 
 const LATEST: &str = include_str!("../../../queries/prices/latest.sql");

@@ -16,17 +16,17 @@ use utoipa::{IntoParams, ToSchema};
 use super::history::{Adjustment, COLUMNS, PriceRow};
 use super::series::Series;
 use super::write::Writer;
-use crate::access::{Access, Professional};
+use crate::answer::{Access, Professional};
 use crate::answer::{Body, Context, Outlet, Written};
-use crate::envelope::ListMeta;
 use crate::error::ApiError;
 use crate::parameters::{
     Described, Direction, Format, Output, Page, Paging, Parameters, Reader, SymbolList, Window,
 };
-use crate::pipe::Gone;
 use crate::read::lookup::{self, Named};
 use crate::read::projection::Version;
-use crate::render;
+use crate::render::body_channel::Gone;
+use crate::render::envelope::ListMeta;
+use crate::render::rows;
 use crate::routes::Failures;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
@@ -171,7 +171,7 @@ async fn page(context: Context<MarketPricesParameters>, outlet: Outlet) -> Resul
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
     let meta = MarketPricesMeta { list, start_date, end_date, adjustment: asked.adjustment };
     let mut body = filled.body;
-    body.write(render::closing(&asked.output, &meta)?)?;
+    body.write(rows::closing(&asked.output, &meta)?)?;
     Ok(body.finish(next_cursor)?)
 }
 
@@ -206,7 +206,7 @@ struct Filled {
 
 impl Filled {
     fn new(asked: &MarketPricesParameters, mut body: Body) -> Result<Self, ApiError> {
-        body.write(render::opening(&asked.output)?)?;
+        body.write(rows::opening(&asked.output)?)?;
         Ok(Self { body, count: 0, limit: asked.page.rows(), last: None, more: false })
     }
 

@@ -13,10 +13,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::figures::{FIGURES, Figure, SORT_KEYS};
 use super::row::COLUMNS;
+use crate::parameters::facets::Field;
 use crate::parameters::{Bounds, Direction, Output, Page, Paging, Parameters, Reader, among};
 use crate::read::universe::Member;
 use crate::routes::stocks::list::within;
-use crate::vocabulary::Field;
 
 /// Documents the filters of every screener.
 #[derive(Debug, IntoParams)]

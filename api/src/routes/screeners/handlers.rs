@@ -9,15 +9,15 @@ use utoipa::ToSchema;
 
 use super::filters::{Criterion, Preset, Screen};
 use super::row::ScreenerRow;
-use crate::access::{Access, Free};
 use crate::answer::Rendered;
-use crate::cpu_pool::run_low_priority;
-use crate::cursor::Signer;
-use crate::envelope::ListMeta;
+use crate::answer::{Access, Free};
+use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::Described;
+use crate::parameters::cursor::Signer;
 use crate::read::universe::{Member, Universe};
-use crate::render;
+use crate::render::envelope::ListMeta;
+use crate::render::rows;
 use crate::routes::Failures;
 
 /// A page of a screener.
@@ -112,7 +112,7 @@ fn screened<P: Preset>(
     let rows: Vec<ScreenerRow> = members.into_iter().map(ScreenerRow::from).collect();
     let list = ListMeta::new(&universe.version, rows.len(), screen.page.limit, next_cursor.clone());
     let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
-    Ok(Rendered { body: render::list(&screen.output, &rows, &meta)?, version: universe.version, next_cursor })
+    Ok(Rendered { body: rows::list(&screen.output, &rows, &meta)?, version: universe.version, next_cursor })
 }
 
 /// Dividend screener

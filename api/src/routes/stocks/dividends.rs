@@ -8,13 +8,13 @@ use market::event::DividendType;
 use market::row::{DividendRow, DividendStatus, TableRow};
 use utoipa::IntoParams;
 
-use crate::access::{Access, Starter};
-use crate::envelope::{Depth, List, Warning};
+use crate::answer::{Access, Starter};
 use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, Since, SortValue,
     Window,
 };
 use crate::read::lookup;
+use crate::render::envelope::{Depth, List, Warning};
 use crate::routes::Failures;
 use crate::routes::changes::{Asked, changed};
 

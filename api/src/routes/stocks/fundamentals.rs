@@ -4,11 +4,11 @@ use axum::response::Response;
 use market::row::{FundamentalsRow, TableRow};
 use utoipa::IntoParams;
 
-use crate::access::{Access, Starter};
-use crate::envelope::Single;
+use crate::answer::{Access, Starter};
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
-use crate::raw_row::RawRow;
 use crate::read::lookup;
+use crate::render::envelope::Single;
+use crate::render::raw_row::RawRow;
 use crate::routes::Failures;
 
 const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");

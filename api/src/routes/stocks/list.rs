@@ -10,16 +10,16 @@ use market::value::Exact;
 use rust_decimal::Decimal;
 use utoipa::IntoParams;
 
-use crate::access::{Access, Free};
-use crate::cpu_pool::run_low_priority;
-use crate::envelope::List;
+use crate::answer::{Access, Free};
+use crate::concurrency::cpu_pool::run_low_priority;
+use crate::parameters::facets::Field;
 use crate::parameters::{
     Bounds, Described, Direction, Listed, Output, Page, Paging, Parameters, Reader, SortValue, SymbolList,
     among,
 };
 use crate::read::lookup::{self, Named};
+use crate::render::envelope::List;
 use crate::routes::Failures;
-use crate::vocabulary::Field;
 
 const PAGING: Paging = Paging {
     default_limit: 100,

@@ -10,15 +10,15 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::past;
-use crate::access::{Access, Free};
 use crate::answer::Context;
-use crate::envelope::{Single, Warning};
+use crate::answer::{Access, Free};
+use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::read::lookup;
 use crate::read::projection::Version;
+use crate::render::envelope::{Single, Warning};
 use crate::routes::Failures;
-use crate::tier::Tier;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 

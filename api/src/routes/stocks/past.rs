@@ -10,7 +10,7 @@ use market::row::{Json, Metrics};
 use store::history::load_histories;
 use tokio_postgres::Row;
 
-use crate::cpu_pool::run_low_priority;
+use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::PathSymbol;
 use crate::read::lookup;

@@ -4,11 +4,11 @@ use axum::response::Response;
 use market::row::{Quote, TableRow};
 use utoipa::IntoParams;
 
-use crate::access::{Access, Free};
-use crate::envelope::Single;
+use crate::answer::{Access, Free};
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
-use crate::raw_row::RawRow;
 use crate::read::lookup;
+use crate::render::envelope::Single;
+use crate::render::raw_row::RawRow;
 use crate::routes::Failures;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");

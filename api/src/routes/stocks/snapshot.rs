@@ -7,10 +7,10 @@ use market::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::access::{Access, Free};
-use crate::envelope::Single;
+use crate::answer::{Access, Free};
 use crate::parameters::{Described, Output, Parameters, PathSymbol, Reader};
 use crate::read::lookup;
+use crate::render::envelope::Single;
 use crate::routes::Failures;
 
 const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");

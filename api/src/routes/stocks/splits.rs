@@ -7,13 +7,13 @@ use chrono::NaiveDate;
 use market::row::{SplitRow, SplitType, TableRow};
 use utoipa::IntoParams;
 
-use crate::access::{Access, Free};
-use crate::envelope::{Depth, List, Warning};
+use crate::answer::{Access, Free};
 use crate::parameters::{
     Described, Direction, Listed, Output, Page, Paging, Parameters, PathSymbol, Reader, Since, SortValue,
     Window,
 };
 use crate::read::lookup;
+use crate::render::envelope::{Depth, List, Warning};
 use crate::routes::Failures;
 use crate::routes::changes::{Asked, changed};
 

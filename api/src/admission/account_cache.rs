@@ -1,0 +1,199 @@
+//! Cache of accounts and keys. A cached account is charged without reading its row first.
+//!
+//! Invariants: a cached account is only a hint; the database row decides. Calls are taken from an account only under the
+//! cached plan, and only if its row has enough left. Every other write needs the row to be unchanged. A full cache evicts
+//! one entry at a time.
+
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use foldhash::fast::RandomState;
+use quick_cache::UnitWeighter;
+use quick_cache::unsync::{Cache, DefaultLifecycle};
+
+use crate::admission::batch::{Account, Accounts, Key, Wanted};
+use crate::admission::clock::StoreClock;
+use crate::auth::credential::Presented;
+
+/// Maximum number of keys, and of accounts.
+const CAPACITY: usize = 65_536;
+
+/// Accounts and keys as they were last read or written.
+#[derive(Debug)]
+pub(crate) struct AccountCache {
+    pub(crate) clock: StoreClock,
+    /// Keys by tag.
+    keys: Map<u128, Key>,
+    /// Accounts by id.
+    accounts: Map<i64, Account>,
+}
+
+type Map<K, V> = Cache<K, V, UnitWeighter, RandomState, DefaultLifecycle<K, V>>;
+
+fn map<K: Eq + std::hash::Hash, V>(capacity: usize) -> Map<K, V> {
+    let weight = u64::try_from(capacity).unwrap_or(u64::MAX);
+    Cache::with(capacity, weight, UnitWeighter, RandomState::default(), DefaultLifecycle::default())
+}
+
+impl AccountCache {
+    pub(crate) fn new() -> Self {
+        Self::with_capacity(CAPACITY)
+    }
+
+    fn with_capacity(capacity: usize) -> Self {
+        Self { clock: StoreClock::new(), keys: map(capacity), accounts: map(capacity) }
+    }
+
+    /// Removes the cached accounts of these keys, with their buckets filled up to the present.
+    pub(crate) fn checkout(&mut self, presented: &[Presented]) -> Accounts {
+        let Some(now) = self.clock.at(Instant::now()) else {
+            return Accounts { list: vec![], keys: vec![None; presented.len()] };
+        };
+        let keys: Vec<Option<Key>> = presented.iter().map(|key| self.key(key.tag, now)).collect();
+        let mut ids: Vec<i64> = keys.iter().flatten().map(|key| key.account).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let list: Vec<Account> = ids.into_iter().filter_map(|id| self.account(id, now)).collect();
+        let with_position = |key: Key| {
+            let position = list.binary_search_by_key(&key.account, |account| account.limiter.account).ok()?;
+            Some((position, key))
+        };
+        let keys = keys.into_iter().map(|key| key.and_then(with_position)).collect();
+        Accounts { list, keys }
+    }
+
+    fn key(&self, tag: u128, now: DateTime<Utc>) -> Option<Key> {
+        let valid = |key: &&Key| {
+            let account = self.accounts.peek(&key.account);
+            let is_current = |account: &Account| {
+                key.plan_version == account.plan_version
+                    && key.own.as_ref().is_none_or(|own| own.version == account.version)
+            };
+            account.is_some_and(is_current) && key.expires_at.is_none_or(|end| end > now)
+        };
+        let mut key = self.keys.get(&tag).filter(valid)?.clone();
+        if let Some(own) = &mut key.own {
+            own.limiter.advance(now);
+        }
+        Some(key)
+    }
+
+    fn account(&mut self, id: i64, now: DateTime<Utc>) -> Option<Account> {
+        let paid = |account: &Account| account.paid_until.is_none_or(|end| end > now);
+        let (_, account) = self.accounts.remove(&id)?;
+        let mut account = Some(account).filter(paid)?;
+        let (month, at) = (account.limiter.month, account.limiter.at);
+        account.limiter.advance(now);
+        account.is_settled &= account.limiter.month == month && account.limiter.at >= at;
+        (account.wanted, account.written) = (Wanted::default(), None);
+        Some(account)
+    }
+
+    /// Returns the accounts whose rows were written. The rows of the others have unknown values, so they are dropped.
+    pub(crate) fn checkin(&mut self, presented: &[Presented], accounts: Accounts) {
+        let Accounts { list, keys } = accounts;
+        debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");
+        for (presented, key) in presented.iter().zip(keys) {
+            let Some((account, mut key)) = key else { continue };
+            if let (Some(own), Some(version)) = (&mut key.own, list[account].written) {
+                own.version = version;
+                self.keys.insert(presented.tag, key);
+            }
+        }
+        for mut account in list {
+            let Some(version) = account.written else { continue };
+            (account.version, account.is_settled) = (version, true);
+            self.accounts.insert(account.limiter.account, account);
+        }
+    }
+
+    /// Inserts a key and its account as just read.
+    pub(crate) fn insert(&mut self, presented: &Presented, key: Key, account: Account) {
+        debug_assert_eq!(key.account, account.limiter.account, "the account of the key");
+        self.keys.insert(presented.tag, key);
+        self.accounts.insert(account.limiter.account, account);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::batch::Way;
+    use crate::admission::bucket::Bucket;
+    use crate::admission::limiter::Limiter;
+    use crate::admission::row_version::RowVersion;
+    use crate::auth::tier::Tier;
+
+    fn read(id: i64) -> (Key, Account) {
+        let now = Utc::now();
+        let limiter = Limiter {
+            account: id,
+            tier: Tier::Free,
+            bucket: Bucket { rate_per_minute: 60, burst: 60, tokens: 60.0 },
+            at: now,
+            monthly_quota: 1_000,
+            month: now.date_naive(),
+            used: 0,
+        };
+        let account = Account {
+            limiter,
+            version: RowVersion::from(1),
+            plan_version: 1,
+            paid_until: None,
+            is_settled: true,
+            wanted: Wanted::default(),
+            way: Way::default(),
+            written: None,
+        };
+        (Key { id, account: id, plan_version: 1, expires_at: None, own: None }, account)
+    }
+
+    fn presented(id: i64) -> Presented {
+        Presented::with_tag(u128::try_from(id).expect("a positive id"))
+    }
+
+    /// Checks one account out and in again, as a call that is charged does; whether it was cached.
+    fn charge(cache: &mut AccountCache, id: i64) -> bool {
+        let key = [presented(id)];
+        let mut accounts = cache.checkout(&key);
+        for account in &mut accounts.list {
+            account.written = Some(RowVersion::from(2));
+        }
+        let was_cached = !accounts.list.is_empty();
+        cache.checkin(&key, accounts);
+        was_cached
+    }
+
+    #[test]
+    fn a_full_cache_evicts_one_entry_at_a_time() {
+        let capacity = 1_000;
+        let mut cache = AccountCache::with_capacity(capacity);
+        let moment = Instant::now();
+        cache.clock.learn(Utc::now(), moment, moment);
+        for id in 1..=5_000 {
+            let (key, account) = read(id);
+            cache.insert(&presented(id), key, account);
+            assert!(charge(&mut cache, id), "an entry just inserted");
+            let expected = capacity.min(usize::try_from(id).expect("a positive id"));
+            // The cache may be short of an entry or two while it makes room, never empty.
+            assert!(cache.accounts.len() + 8 >= expected, "{} of {expected}", cache.accounts.len());
+            assert!(cache.keys.len() <= capacity && cache.accounts.len() <= capacity);
+        }
+    }
+
+    #[test]
+    fn a_key_of_another_plan_or_an_account_that_was_not_written_is_not_cached() {
+        let mut cache = AccountCache::with_capacity(10);
+        let moment = Instant::now();
+        cache.clock.learn(Utc::now(), moment, moment);
+        let (key, account) = read(1);
+        cache.insert(&presented(1), key, account);
+        assert!(charge(&mut cache, 1) && charge(&mut cache, 1));
+        let accounts = cache.checkout(&[presented(1)]);
+        cache.checkin(&[presented(1)], accounts);
+        assert!(!charge(&mut cache, 1), "its row was not written");
+        let (key, account) = read(1);
+        cache.insert(&presented(1), key, Account { plan_version: 2, ..account });
+        assert!(!charge(&mut cache, 1), "its plan changed");
+    }
+}

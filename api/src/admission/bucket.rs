@@ -1,0 +1,282 @@
+//! What is left of a rate and of a quota, and the numbers clients see of it.
+//!
+//! Pure arithmetic; times are on the clock of the store.
+
+use std::ops::Range;
+
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+
+/// Absorbs binary rounding at the very moment a token is full, in calls.
+const EPSILON: f64 = 1e-6;
+
+/// A token bucket at one moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bucket {
+    /// Calls that flow in.
+    pub(crate) rate_per_minute: i32,
+    /// Calls it holds when full.
+    pub(crate) burst: i32,
+    /// Calls in it.
+    pub(crate) tokens: f64,
+}
+
+impl Bucket {
+    /// Calls that flow in each second.
+    pub(crate) fn rate_per_second(&self) -> f64 {
+        f64::from(self.rate_per_minute.max(1)) / 60.0
+    }
+
+    /// The bucket in place of one that held so many when full: what is used stays used.
+    pub(crate) fn in_place_of(self, full: i32) -> Self {
+        let used = f64::from(full) - self.tokens;
+        Self { tokens: (f64::from(self.burst) - used).max(0.0), ..self }
+    }
+
+    /// The bucket a while later; time going backwards refills nothing.
+    pub(crate) fn after(self, elapsed: TimeDelta) -> Self {
+        let flowed = self.rate_per_second() * seconds(elapsed).max(0.0);
+        Self { tokens: (self.tokens + flowed).min(f64::from(self.burst)), ..self }
+    }
+
+    /// The bucket without one call.
+    pub(crate) fn less_one(self) -> Self {
+        Self { tokens: self.tokens - 1.0, ..self }
+    }
+
+    /// Whole calls in it.
+    pub(crate) fn whole(&self) -> i64 {
+        floor(self.tokens + EPSILON).max(0)
+    }
+
+    /// Calls left of the minute's; the burst reserve beyond them is not shown.
+    pub(crate) fn remaining(&self) -> i64 {
+        (self.whole() - i64::from(self.burst - self.rate_per_minute))
+            .clamp(0, i64::from(self.rate_per_minute))
+    }
+
+    /// Seconds in which an empty bucket fills.
+    pub(crate) fn window(&self) -> i64 {
+        floor((f64::from(self.burst) / self.rate_per_second()).round())
+    }
+
+    /// Whole seconds until it is full.
+    pub(crate) fn until_full(&self) -> i64 {
+        floor(self.filling().ceil())
+    }
+
+    fn filling(&self) -> f64 {
+        ((f64::from(self.burst) - self.tokens) / self.rate_per_second()).max(0.0)
+    }
+
+    /// Seconds until the next call passes.
+    fn wait(&self) -> f64 {
+        ((1.0 - EPSILON - self.tokens) / self.rate_per_second()).max(0.0)
+    }
+
+    /// Whole seconds until the next call passes, at least 1.
+    pub(crate) fn retry_after(&self) -> u64 {
+        floor(self.wait().ceil()).max(1).unsigned_abs()
+    }
+
+    /// Of two buckets that a call must pass, the one that stops the next call sooner.
+    pub(crate) fn tighter(self, other: Self) -> Self {
+        let stops_sooner = (other.wait(), self.remaining()) > (self.wait(), other.remaining());
+        if stops_sooner { other } else { self }
+    }
+}
+
+/// What an account has left after a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Usage {
+    /// The bucket that governs.
+    pub(crate) bucket: Bucket,
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) quota: i64,
+    /// Calls counted this month.
+    pub(crate) used: i64,
+    /// When the month begins and ends, Unix seconds.
+    pub(crate) month: Range<i64>,
+}
+
+impl Usage {
+    /// Unix second at which the bucket is full, after now.
+    pub(crate) fn reset(&self) -> i64 {
+        floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
+    }
+
+    /// Unix second at which the quota begins anew.
+    pub(crate) fn quota_reset(&self) -> i64 {
+        self.month.end
+    }
+
+    /// Seconds until the quota begins anew, at least 1.
+    pub(crate) fn until_quota_reset(&self) -> i64 {
+        (self.month.end - self.now.timestamp()).max(1)
+    }
+
+    /// Seconds of the month.
+    pub(crate) fn month(&self) -> i64 {
+        self.month.end - self.month.start
+    }
+
+    /// First day of the month, UTC.
+    pub(crate) fn month_start(&self) -> NaiveDate {
+        DateTime::from_timestamp(self.month.start, 0).unwrap_or_default().date_naive()
+    }
+
+    fn unix(&self) -> f64 {
+        seconds(self.now - DateTime::UNIX_EPOCH)
+    }
+
+    pub(crate) fn quota_left(&self) -> i64 {
+        (self.quota - self.used).max(0)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "microseconds of centuries are below 2^53")]
+fn seconds(time: TimeDelta) -> f64 {
+    (time.num_seconds() * 1_000_000 + i64::from(time.subsec_micros())) as f64 / 1e6
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "times and call counts are far below 2^53")]
+fn floor(value: f64) -> i64 {
+    value.floor() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bucket(tokens: f64) -> Bucket {
+        Bucket { rate_per_minute: 10, burst: 20, tokens }
+    }
+
+    #[test]
+    fn remaining_counts_the_minute_and_hides_the_reserve() {
+        for (tokens, remaining) in [(20.0, 10), (19.0, 9), (10.0, 0), (10.999_999_9, 1), (0.5, 0), (0.0, 0)] {
+            assert_eq!(bucket(tokens).remaining(), remaining, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn retry_is_when_one_call_is_there() {
+        for (tokens, wait) in [(0.0, 6), (0.5, 3), (0.99, 1), (1.0, 1)] {
+            assert_eq!(bucket(tokens).retry_after(), wait, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn the_bucket_that_stops_the_next_call_governs() {
+        let key = |tokens| Bucket { rate_per_minute: 5, burst: 5, tokens };
+        assert_eq!(bucket(19.0).tighter(key(4.0)), key(4.0));
+        assert_eq!(bucket(0.5).tighter(key(4.0)), bucket(0.5));
+        assert_eq!(bucket(19.0).tighter(key(0.5)), key(0.5));
+        assert_eq!(bucket(12.0).tighter(key(4.0)), bucket(12.0));
+    }
+
+    /// The rules again, in whole numbers: a call is 60 million units, and a rate of one flows in one unit a microsecond.
+    #[derive(Debug, Clone)]
+    struct Model {
+        rate: i64,
+        burst: i64,
+        units: i64,
+        /// Microseconds.
+        now: i64,
+    }
+
+    const CALL: i64 = 60_000_000;
+    const TIERS: [(i64, i64); 4] = [(10, 20), (30, 60), (100, 200), (300, 600)];
+
+    impl Model {
+        fn advance(&mut self, microseconds: i64) {
+            self.now += microseconds;
+            self.units = (self.units + self.rate * microseconds.max(0)).min(self.burst * CALL);
+        }
+
+        fn change(&mut self, (rate, burst): (i64, i64)) {
+            let used = self.burst * CALL - self.units;
+            (self.rate, self.burst, self.units) = (rate, burst, (burst * CALL - used).max(0));
+        }
+
+        fn call(&mut self) -> bool {
+            // The millionth of a call that the store forgives.
+            let passes = self.units + CALL / 1_000_000 >= CALL;
+            self.units -= if passes { CALL } else { 0 };
+            passes
+        }
+
+        #[expect(clippy::cast_precision_loss, reason = "as the store counts")]
+        fn usage(&self) -> Usage {
+            let (rate, burst) = (i32::try_from(self.rate), i32::try_from(self.burst));
+            let bucket = Bucket {
+                rate_per_minute: rate.expect("a rate"),
+                burst: burst.expect("a burst"),
+                tokens: self.units as f64 / CALL as f64,
+            };
+            let now = DateTime::from_timestamp_micros(self.now).expect("a time");
+            Usage { bucket, now, quota: 1, used: 0, month: 0..1_000_000_000 }
+        }
+
+        fn after(&self, microseconds: i64) -> Model {
+            let mut later = self.clone();
+            later.advance(microseconds);
+            later
+        }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Wait(i64),
+        Call,
+        Change(usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            6 => Just(Step::Call),
+            2 => (0i64..20_000_000).prop_map(Step::Wait),
+            1 => (0i64..200).prop_map(|seconds| Step::Wait(seconds * 1_000_000)),
+            1 => (0usize..4).prop_map(Step::Change),
+        ];
+        proptest::collection::vec(step, 1..150)
+    }
+
+    /// What every answer promises, checked against what then happens.
+    fn keeps_its_promises(model: &Model, passed: bool) -> Result<(), TestCaseError> {
+        let usage = model.usage();
+        let (bucket, limit) = (usage.bucket, i64::from(usage.bucket.rate_per_minute));
+        prop_assert!((0..=limit).contains(&bucket.remaining()));
+        prop_assert!(bucket.remaining() == 0 || model.clone().call(), "remaining {}", bucket.remaining());
+        let reset = usage.reset();
+        prop_assert!(reset * 1_000_000 > model.now);
+        let mut full = model.after(reset * 1_000_000 - model.now);
+        prop_assert!(full.call());
+        prop_assert_eq!(full.usage().bucket.remaining(), limit - 1);
+        prop_assert_eq!(bucket.whole() > 0, model.clone().call());
+        let retry_after = i64::try_from(bucket.retry_after()).expect("seconds");
+        prop_assert!(model.after(retry_after * 1_000_000).call());
+        prop_assert!(
+            passed || retry_after == 1 || !model.after((retry_after - 1) * 1_000_000).call(),
+            "{retry_after} s"
+        );
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn headers_promise_what_then_happens(tier in 0usize..4, start in 0i64..10_000_000_000, steps in steps()) {
+            let (rate, burst) = TIERS[tier];
+            let mut model = Model { rate, burst, units: burst * CALL, now: start };
+            for step in steps {
+                let passed = match step {
+                    Step::Wait(microseconds) => { model.advance(microseconds); continue }
+                    Step::Change(tier) => { model.change(TIERS[tier]); continue }
+                    Step::Call => model.call(),
+                };
+                keeps_its_promises(&model, passed)?;
+            }
+        }
+    }
+}

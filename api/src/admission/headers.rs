@@ -1,0 +1,152 @@
+//! The numbers a client sees about its limits.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use smallvec::SmallVec;
+
+use crate::admission::bucket::Bucket;
+use crate::admission::request_context::Charge;
+use crate::auth::throttle::Left;
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const QUOTA_LIMIT: HeaderName = HeaderName::from_static("x-quota-limit");
+const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining");
+const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const STATE: HeaderName = HeaderName::from_static("ratelimit");
+/// Headers of a response to an account.
+static OF_ACCOUNT: [HeaderName; 8] =
+    [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
+/// Headers of a response without an account.
+static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
+/// Bytes of all values together, seldom more.
+const ROOM: usize = 256;
+
+/// Writes what an account has left.
+pub(crate) fn write(headers: &mut HeaderMap, charge: &Charge) {
+    let usage = &charge.usage;
+    let bucket = &usage.bucket;
+    let (remaining, reset) = match charge.quota_refused {
+        true => (0, usage.quota_reset()),
+        false => (bucket.remaining(), usage.reset()),
+    };
+    let left = usage.quota_left();
+    let Bucket { rate_per_minute, burst, .. } = *bucket;
+    let mut values = Values::default();
+    values.number(rate_per_minute.into());
+    values.number(remaining);
+    values.number(reset);
+    values.number(usage.quota);
+    values.number(left);
+    values.number(usage.quota_reset());
+    values.pair([("\"rate\";q=", burst.into()), (";w=", bucket.window())]);
+    values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month())]);
+    values.end();
+    values.pair([("\"rate\";r=", bucket.whole()), (";t=", bucket.until_full())]);
+    values.pair([(", \"month\";r=", left), (";t=", usage.until_quota_reset())]);
+    values.end();
+    values.insert(headers, &OF_ACCOUNT);
+}
+
+/// Writes what an address has left, for responses without an account.
+pub(crate) fn write_address(headers: &mut HeaderMap, left: Left, now: DateTime<Utc>) {
+    let full = now.timestamp_micros() + left.until_full.cast_signed();
+    let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
+    let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
+    debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
+    let mut values = Values::default();
+    values.number(limit);
+    values.number(remaining);
+    values.number(reset.max(now.timestamp() + 1));
+    values.insert(headers, &OF_ADDRESS);
+}
+
+/// Values of headers in their order, which share one piece of memory.
+struct Values {
+    text: Vec<u8>,
+    /// Where each ends.
+    ends: SmallVec<[usize; 8]>,
+    digits: itoa::Buffer,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self { text: Vec::with_capacity(ROOM), ends: SmallVec::new(), digits: itoa::Buffer::new() }
+    }
+}
+
+impl Values {
+    /// A value of one number.
+    fn number(&mut self, value: i64) {
+        self.text.extend_from_slice(self.digits.format(value).as_bytes());
+        self.end();
+    }
+
+    /// Two numbers of a value, each behind its name.
+    fn pair(&mut self, numbers: [(&str, i64); 2]) {
+        for (name, number) in numbers {
+            self.text.extend_from_slice(name.as_bytes());
+            self.text.extend_from_slice(self.digits.format(number).as_bytes());
+        }
+    }
+
+    /// Ends a value.
+    fn end(&mut self) {
+        self.ends.push(self.text.len());
+    }
+
+    /// Inserts the values under these names, in their order.
+    fn insert(self, headers: &mut HeaderMap, names: &[HeaderName]) {
+        debug_assert_eq!(self.ends.len(), names.len(), "a value for each name");
+        let (text, mut start) = (Bytes::from(self.text), 0);
+        for (name, end) in names.iter().zip(self.ends) {
+            // Digits and ASCII letters are always a valid value.
+            if let Ok(value) = HeaderValue::from_maybe_shared(text.slice(start..end)) {
+                headers.insert(name, value);
+            }
+            start = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::bucket::Usage;
+
+    #[test]
+    fn an_account_sees_its_minute_its_month_and_the_exact_state() {
+        let usage = Usage {
+            bucket: Bucket { rate_per_minute: 10, burst: 20, tokens: 19.0 },
+            now: DateTime::from_timestamp_millis(1_000_250).expect("a time"),
+            quota: 5_000,
+            used: 1,
+            month: 0..2_678_400,
+        };
+        let mut charge = Charge { account: 1, key: 1, usage, counted: true, quota_refused: false };
+        let mut headers = HeaderMap::new();
+        write(&mut headers, &charge);
+        let expected = [
+            ("x-ratelimit-limit", "10"),
+            ("x-ratelimit-remaining", "9"),
+            ("x-ratelimit-reset", "1007"),
+            ("x-quota-limit", "5000"),
+            ("x-quota-remaining", "4999"),
+            ("x-quota-reset", "2678400"),
+            ("ratelimit-policy", "\"rate\";q=20;w=120, \"month\";q=5000;w=2678400"),
+            ("ratelimit", "\"rate\";r=19;t=6, \"month\";r=4999;t=2677400"),
+        ];
+        for (name, value) in expected {
+            assert_eq!(headers[name], value, "{name}");
+        }
+        charge.quota_refused = true;
+        write(&mut headers, &charge);
+        assert_eq!(
+            (&headers["x-ratelimit-remaining"], &headers["x-ratelimit-reset"]),
+            (&HeaderValue::from(0), &HeaderValue::from(2_678_400))
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! Decides on an account's calls one after the other: pure arithmetic on what the store holds of the account.
+//!
+//! Invariants: time going backwards refills nothing; a month never goes back; a change of tier keeps what is used.
+
+use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
+
+use crate::admission::bucket::{Bucket, Usage};
+use crate::admission::decision::{Admitted, Call, Verdict};
+use crate::auth::tier::Tier;
+
+/// Of two times that differ by less, one decision waited for the other; by more, the clock was set.
+const ORDER: TimeDelta = TimeDelta::seconds(1);
+
+/// What an account has left.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Limiter {
+    pub(crate) account: i64,
+    pub(crate) tier: Tier,
+    /// What was in the bucket at the time in `at`.
+    pub(crate) bucket: Bucket,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) monthly_quota: i64,
+    /// First day of the month that `used` is of, UTC.
+    pub(crate) month: NaiveDate,
+    /// Calls counted in the month.
+    pub(crate) used: i64,
+}
+
+/// The bucket of a key with a rate of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct KeyLimiter {
+    pub(crate) bucket: Bucket,
+    pub(crate) at: DateTime<Utc>,
+}
+
+impl Limiter {
+    /// Brings it to the present: what flowed in, and the month.
+    pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
+        self.bucket = self.bucket.after(now - self.at);
+        self.at = later(self.at, now);
+        let today = now.date_naive();
+        let month = today.with_day(1).unwrap_or(today);
+        if month > self.month {
+            (self.month, self.used) = (month, 0);
+        }
+    }
+
+    /// Whether the tier includes a call.
+    fn includes(&self, call: &Call) -> bool {
+        self.tier.rank() >= call.need
+    }
+
+    /// Whether a call counts against the quota if it passes.
+    pub(crate) fn counts(&self, call: &Call) -> bool {
+        call.counted && self.includes(call)
+    }
+
+    /// Whether so many calls, of which so many count, find neither the bucket empty nor the quota used up.
+    pub(crate) fn suffices(&self, calls: i32, counted: i32) -> bool {
+        self.bucket.whole() >= i64::from(calls) && self.used + i64::from(counted) <= self.monthly_quota
+    }
+
+    /// Charges one call as due, to the account and to its key's own bucket.
+    pub(crate) fn decide(&mut self, call: &Call, mut key: Option<&mut KeyLimiter>) -> Admitted {
+        let (included, counts) = (self.includes(call), self.counts(call));
+        let granted = self.bucket.whole() > 0 && key.as_ref().is_none_or(|key| key.bucket.whole() > 0);
+        let passed = granted && (!counts || self.used < self.monthly_quota);
+        if granted {
+            self.bucket = self.bucket.less_one();
+            if let Some(key) = &mut key {
+                key.bucket = key.bucket.less_one();
+            }
+        }
+        let counted = counts && passed;
+        self.used += i64::from(counted);
+        let verdict = match () {
+            () if !included => Verdict::Tier,
+            () if !granted => Verdict::Rate,
+            () if !passed => Verdict::Quota,
+            () => Verdict::Passed,
+        };
+        let usage = self.usage(key.as_deref());
+        Admitted { account: self.account, key: 0, tier: self.tier, verdict, counted, usage }
+    }
+
+    /// What is left, by the bucket that governs.
+    fn usage(&self, key: Option<&KeyLimiter>) -> Usage {
+        let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
+        Usage {
+            bucket: key.map_or(self.bucket, |key| key.bucket.tighter(self.bucket)),
+            now: self.at,
+            quota: self.monthly_quota,
+            used: self.used,
+            month: seconds(self.month)..seconds(self.month + Months::new(1)),
+        }
+    }
+}
+
+impl KeyLimiter {
+    /// Brings it to the present.
+    pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
+        self.bucket = self.bucket.after(now - self.at);
+        self.at = later(self.at, now);
+    }
+}
+
+/// When something is charged that was charged before.
+fn later(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+    if before > now && before - now < ORDER { before } else { now }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use secrecy::ExposeSecret;
+
+    use super::*;
+    use crate::auth::credential::{Presented, Secret};
+
+    /// Rate, burst, quota by rank: smaller quotas than the real ones, so that they are reached.
+    const TIERS: [(i32, i32, i64); 4] = [(10, 20, 30), (30, 60, 100), (100, 200, 300), (300, 600, 900)];
+    /// The rate of the key that has its own.
+    const OWN: i32 = 12;
+    const NAMES: [Tier; 4] = [Tier::Free, Tier::Starter, Tier::Premium, Tier::Professional];
+    /// A call in whole units: a rate of one a minute flows in one unit a microsecond.
+    const CALL: i64 = 60_000_000;
+    /// The millionth of a call that is forgiven.
+    const FORGIVEN: i64 = CALL / 1_000_000;
+    const START: i64 = 1_769_900_000_000_000;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        /// Milliseconds the clock moves by, backwards too.
+        Clock(i64),
+        /// To just before the next month.
+        MonthEnd,
+        Tier(usize),
+        /// Least rank, whether it counts, whether by the key with a rate of its own.
+        Calls(Vec<(i16, bool, bool)>),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let call = (
+            prop_oneof![4 => Just(0i16), 1 => 1i16..4],
+            prop::bool::weighted(0.8),
+            prop::bool::weighted(0.3),
+        );
+        let step = prop_oneof![
+            6 => prop::collection::vec(call, 1..60).prop_map(Step::Calls),
+            4 => (0i64..30_000).prop_map(Step::Clock),
+            1 => (-3_000i64..0).prop_map(Step::Clock),
+            1 => (-100_000i64..0).prop_map(Step::Clock),
+            1 => Just(Step::MonthEnd),
+            1 => (0usize..4).prop_map(Step::Tier),
+        ];
+        prop::collection::vec(step, 1..40)
+    }
+
+    fn instant(microseconds: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(microseconds).expect("a time")
+    }
+
+    /// The rules again, in whole numbers.
+    #[derive(Debug, Clone)]
+    struct Model {
+        tier: usize,
+        burst: i64,
+        units: i64,
+        at: i64,
+        month: (i32, u32),
+        used: i64,
+        own: i64,
+        own_at: i64,
+    }
+
+    impl Model {
+        fn new() -> Self {
+            let (burst, own) = (i64::from(TIERS[0].1), i64::from(OWN) * CALL);
+            let month = (instant(START).year(), instant(START).month());
+            Self { tier: 0, burst, units: burst * CALL, at: START, month, used: 0, own, own_at: START }
+        }
+
+        fn advance(&mut self, now: i64) {
+            let (rate, burst, _) = TIERS[self.tier];
+            let used = self.burst * CALL - self.units;
+            self.burst = i64::from(burst);
+            let flowed = i64::from(rate) * (now - self.at).max(0);
+            self.units = ((self.burst * CALL - used).max(0) + flowed).min(self.burst * CALL);
+            let flowed = i64::from(OWN) * (now - self.own_at).max(0);
+            self.own = (self.own + flowed).min(i64::from(OWN) * CALL);
+            // A second's step back is taken for a decision that waited.
+            let later = |at: i64| if at - now > 0 && at - now < 1_000_000 { at } else { now };
+            (self.at, self.own_at) = (later(self.at), later(self.own_at));
+            let month = (instant(now).year(), instant(now).month());
+            if month > self.month {
+                (self.month, self.used) = (month, 0);
+            }
+        }
+
+        fn call(&mut self, (need, counted, own): (i16, bool, bool)) -> Verdict {
+            let full = |units: i64| units + FORGIVEN >= CALL;
+            let included = self.tier >= usize::try_from(need).expect("a rank");
+            let granted = full(self.units) && (!own || full(self.own));
+            if granted {
+                self.units -= CALL;
+                self.own -= if own { CALL } else { 0 };
+            }
+            let left = TIERS[self.tier].2 > self.used;
+            match (included, granted, counted) {
+                (false, ..) => Verdict::Tier,
+                (true, false, _) => Verdict::Rate,
+                (true, true, true) if !left => Verdict::Quota,
+                (true, true, counts) => {
+                    self.used += i64::from(counts);
+                    Verdict::Passed
+                }
+            }
+        }
+    }
+
+    /// The account as it is read again, under the tier it has now.
+    fn read(stored: &Limiter, tier: usize) -> Limiter {
+        let (rate_per_minute, burst, monthly_quota) = TIERS[tier];
+        let bucket = Bucket { rate_per_minute, burst, tokens: stored.bucket.tokens };
+        let bucket = bucket.in_place_of(stored.bucket.burst);
+        Limiter { tier: NAMES[tier], bucket, monthly_quota, ..stored.clone() }
+    }
+
+    fn new_account() -> (Limiter, KeyLimiter) {
+        let full = |rate_per_minute, burst| Bucket { rate_per_minute, burst, tokens: f64::from(burst) };
+        let at = instant(START);
+        let (month, used) = (at.date_naive().with_day(1).expect("a day"), 0);
+        let bucket = full(TIERS[0].0, TIERS[0].1);
+        let account =
+            Limiter { account: 1, tier: Tier::Free, bucket, at, monthly_quota: TIERS[0].2, month, used };
+        (account, KeyLimiter { bucket: full(OWN, OWN), at })
+    }
+
+    fn agrees(account: &Limiter, key: &KeyLimiter, model: &Model) -> Result<(), TestCaseError> {
+        #[expect(clippy::cast_precision_loss, reason = "a few thousand calls")]
+        let calls = |units: i64| units as f64 / CALL as f64;
+        prop_assert!((account.bucket.tokens - calls(model.units)).abs() < 1e-6, "{account:?} {model:?}");
+        prop_assert!((key.bucket.tokens - calls(model.own)).abs() < 1e-6, "{key:?} {model:?}");
+        prop_assert_eq!((account.at, account.used), (instant(model.at), model.used));
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+        /// Fails when a refusal is charged, a month goes back, or a set-back clock refills.
+        #[test]
+        fn calls_are_decided_as_the_rules_say(steps in steps()) {
+            let (mut account, mut key) = new_account();
+            let presented = Presented::read(Secret::draw().text.expose_secret()).expect("a key");
+            let (mut model, mut now) = (Model::new(), START);
+            for step in steps {
+                match step {
+                    Step::Clock(milliseconds) => now += milliseconds * 1_000,
+                    Step::MonthEnd => {
+                        let first = instant(now).date_naive().with_day(1).expect("a day") + Months::new(1);
+                        now = first.and_time(NaiveTime::MIN).and_utc().timestamp_micros() - 1_000_000;
+                    }
+                    Step::Tier(tier) => model.tier = tier,
+                    Step::Calls(calls) => {
+                        account = read(&account, model.tier);
+                        account.advance(instant(now));
+                        key.advance(instant(now));
+                        model.advance(now);
+                        agrees(&account, &key, &model)?;
+                        // What suffices for all is taken by all, whatever their order.
+                        let of_account = calls.iter().filter(|(.., own)| !own);
+                        let call = |(need, counted, _): &(i16, bool, bool)| {
+                            Call { key: presented, need: *need, counted: *counted }
+                        };
+                        let wanted: Vec<Call> = of_account.map(call).collect();
+                        let (mut all, many) = (account.clone(), i32::try_from(wanted.len()).expect("few"));
+                        let counted = wanted.iter().fold(0, |sum, call| sum + i32::from(all.counts(call)));
+                        if all.suffices(many, counted) {
+                            for call in &wanted {
+                                let verdict = all.decide(call, None).verdict;
+                                prop_assert!(matches!(verdict, Verdict::Passed | Verdict::Tier));
+                            }
+                            let left = account.bucket.tokens - f64::from(many);
+                            prop_assert!((left - all.bucket.tokens).abs() < 1e-6);
+                            prop_assert_eq!(all.used, account.used + i64::from(counted));
+                        }
+                        for (need, counted, own) in calls {
+                            let call = Call { key: presented, need, counted };
+                            let before = account.clone();
+                            let admitted = account.decide(&call, own.then_some(&mut key));
+                            let verdict = model.call((need, counted, own));
+                            prop_assert_eq!(admitted.verdict, verdict, "{:?}", before);
+                            prop_assert_eq!(admitted.counted, account.used > before.used);
+                        }
+                        agrees(&account, &key, &model)?;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The version of a row, which every change of it replaces (`xmin`).
+
+use std::error::Error;
+
+use bytes::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+/// A row's version, by the transaction that wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowVersion(u32);
+
+#[cfg(test)]
+impl From<u32> for RowVersion {
+    fn from(version: u32) -> Self {
+        Self(version)
+    }
+}
+
+impl ToSql for RowVersion {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        // As an object's number is sent, which is of the same form.
+        self.0.to_sql(&Type::OID, out)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::XID
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for RowVersion {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        u32::from_sql(&Type::OID, raw).map(Self)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::XID
+    }
+}

@@ -1,0 +1,220 @@
+//! Where limits stand: Postgres.
+//!
+//! Invariants: calls that pass are taken from an account's row as it is; whatever else is written to it is written only by
+//! whoever knows what it holds and finds it unchanged; rows are locked in the order of their accounts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::iter::repeat_with;
+use std::time::Instant;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use foldhash::fast::RandomState;
+use futures::future;
+use store::tls::MakeRustlsConnect;
+use tokio_postgres::{Client, Config, Error, Row, Statement};
+
+use crate::admission::account_cache::AccountCache;
+use crate::admission::batch::{Account, Accounts, Key, OwnBucket, Way};
+use crate::admission::counter::{Counter, Sum};
+use crate::admission::decision::{AdmissionError, Admitted, Call, Outcome};
+use crate::auth::credential::Presented;
+use crate::concurrency::tasks::Tasks;
+
+const READ: &str = include_str!("../../queries/access/read.sql");
+const TAKE: &str = include_str!("../../queries/access/take.sql");
+const CHARGE: &str = include_str!("../../queries/access/charge.sql");
+const REFUND: &str = include_str!("../../queries/access/refund.sql");
+const COUNT: &str = include_str!("../../queries/access/count.sql");
+const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
+
+/// An open connection with its statements.
+pub(crate) struct Store {
+    client: Client,
+    read: Statement,
+    take: Statement,
+    charge: Statement,
+    refund: Statement,
+}
+
+impl Store {
+    pub(crate) async fn open(config: Config, tls: MakeRustlsConnect, tasks: Tasks) -> Result<Self, Error> {
+        let (client, connection) = config.connect(tls).await?;
+        tasks.spawn(connection);
+        Ok(Self {
+            read: client.prepare(READ).await?,
+            take: client.prepare(TAKE).await?,
+            charge: client.prepare(CHARGE).await?,
+            refund: client.prepare(REFUND).await?,
+            client,
+        })
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !self.client.is_closed()
+    }
+
+    /// Decides on calls in their order. What is wanted of cached accounts is taken from their rows, or they are charged
+    /// if their rows are unchanged; the others are read, and their calls are decided on in the next round. After an error
+    /// the caller drops the connection.
+    pub(crate) async fn decide(
+        &self,
+        cache: &mut AccountCache,
+        calls: &[Call],
+    ) -> Result<Vec<Outcome>, AdmissionError> {
+        let (keys, places) = distinct(calls);
+        let mut accounts = cache.checkout(&keys);
+        let placed = || calls.iter().zip(places.iter().copied());
+        placed().for_each(|(call, place)| accounts.want(call, place));
+        accounts.plan();
+        // Mostly there are none of these.
+        let decided: Vec<Option<Admitted>> = match accounts.of_way(Way::Charged).is_empty() {
+            true => vec![],
+            false => placed().map(|(call, place)| accounts.decide(call, place, Way::Charged)).collect(),
+        };
+        let unknown = |place: &usize| accounts.keys[*place].is_none();
+        let asked: Vec<usize> = (0..keys.len()).filter(unknown).collect();
+        let sent = Instant::now();
+        // All are on their way before one is answered, and done in this order.
+        let (taken, charged, rows) = future::try_join3(
+            self.take(&accounts.of_way(Way::Taken)),
+            self.charge(&accounts),
+            self.read(asked.iter().map(|place| keys[*place].hash()).collect()),
+        )
+        .await?;
+        if let Some(row) = taken.as_ref().or(charged.first()).or(rows.first()) {
+            cache.clock.learn(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
+        }
+        for row in &charged {
+            accounts.note(row.try_get("account_id")?, row.try_get("version")?);
+        }
+        if let Some(row) = &taken {
+            accounts.note_taken(row)?;
+        }
+        let mut found = vec![None; keys.len()];
+        for row in &rows {
+            found[place_of(row, &asked)?] = Some(row);
+        }
+        let outcome =
+            |((call, place), decided): ((&Call, usize), Option<Admitted>)| match accounts.is_written(place) {
+                Some(true) => Outcome::Decided(decided.or_else(|| accounts.decide(call, place, Way::Taken))),
+                None if found[place].is_none() => Outcome::Decided(None),
+                Some(false) | None => Outcome::Open,
+            };
+        let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();
+        cache.checkin(&keys, accounts);
+        for (key, row) in keys.iter().zip(found) {
+            let Some(row) = row else { continue };
+            let now = row.try_get("now")?;
+            let account = Account::read(row, now)?;
+            cache.insert(key, Key::read(row, now, &account)?, account);
+        }
+        Ok(outcomes)
+    }
+
+    async fn read(&self, hashes: Vec<[u8; 32]>) -> Result<Vec<Row>, Error> {
+        if hashes.is_empty() {
+            return Ok(vec![]);
+        }
+        let hashes: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
+        self.client.query(&self.read, &[&hashes]).await
+    }
+
+    /// Takes calls from these accounts' rows, which is the common case: nothing has to be known of the numbers in them.
+    async fn take(&self, accounts: &[&Account]) -> Result<Option<Row>, Error> {
+        if accounts.is_empty() {
+            return Ok(None);
+        }
+        let ids = column(accounts, |account| account.limiter.account);
+        let plans = column(accounts, |account| account.plan_version);
+        let rates = column(accounts, |account| account.limiter.bucket.rate_per_second());
+        let sizes = column(accounts, |account| account.limiter.bucket.burst);
+        let times = column(accounts, |account| account.limiter.at);
+        let months = column(accounts, |account| account.limiter.month);
+        let quotas = column(accounts, |account| account.limiter.monthly_quota);
+        let calls = column(accounts, |account| account.wanted.calls);
+        let counted = column(accounts, |account| account.wanted.counted);
+        self.client
+            .query_opt(
+                &self.take,
+                &[&ids, &plans, &rates, &sizes, &times, &months, &quotas, &calls, &counted],
+            )
+            .await
+    }
+
+    /// Writes the accounts whose rows are still those that were read; of refused calls too, or a clock set back would
+    /// never be noticed.
+    async fn charge(&self, accounts: &Accounts) -> Result<Vec<Row>, Error> {
+        let list = accounts.of_way(Way::Charged);
+        if list.is_empty() {
+            return Ok(vec![]);
+        }
+        let ids = column(&list, |account| account.limiter.account);
+        let tokens = column(&list, |account| account.limiter.bucket.tokens);
+        let sizes = column(&list, |account| account.limiter.bucket.burst);
+        let times = column(&list, |account| account.limiter.at);
+        let months = column(&list, |account| account.limiter.month);
+        let used = column(&list, |account| account.limiter.used);
+        let versions = column(&list, |account| account.version);
+        let own: Vec<&OwnBucket> = accounts.own_buckets().collect();
+        let keys: Vec<i64> = own.iter().map(|own| own.key).collect();
+        let key_tokens: Vec<f64> = own.iter().map(|own| own.limiter.bucket.tokens).collect();
+        let key_times: Vec<DateTime<Utc>> = own.iter().map(|own| own.limiter.at).collect();
+        self.client
+            .query(
+                &self.charge,
+                &[&ids, &tokens, &sizes, &times, &months, &used, &versions, &keys, &key_tokens, &key_times],
+            )
+            .await
+    }
+
+    /// Gives a counted call back within the month it was counted in.
+    pub(crate) async fn refund(&self, account: i64, month: NaiveDate) -> Result<(), AdmissionError> {
+        self.client.execute(&self.refund, &[&account, &month]).await?;
+        Ok(())
+    }
+
+    /// Adds to the statistics, in the order of the rows, so that instances cannot wait for each other in a circle.
+    pub(crate) async fn count(&self, sums: &BTreeMap<Counter, Sum>) -> Result<(), AdmissionError> {
+        let column = |field: fn(&Counter) -> i64| sums.keys().map(field).collect::<Vec<i64>>();
+        let (accounts, keys) = (column(|row| row.account), column(|row| row.key));
+        let days: Vec<NaiveDate> = sums.keys().map(|row| row.day).collect();
+        let endpoints: Vec<&str> = sums.keys().map(|row| row.endpoint.as_str()).collect();
+        let outcomes: Vec<&str> = sums.keys().map(|row| row.outcome.as_str()).collect();
+        let calls: Vec<i64> = sums.values().map(|sum| sum.calls).collect();
+        let last: Vec<DateTime<Utc>> = sums.values().map(|sum| sum.last_at).collect();
+        self.client.execute(COUNT, &[&accounts, &days, &endpoints, &keys, &outcomes, &calls, &last]).await?;
+        Ok(())
+    }
+
+    /// Removes statistics that are too old on this day.
+    pub(crate) async fn forget_counts(&self, today: NaiveDate) -> Result<(), AdmissionError> {
+        self.client.execute(FORGET, &[&today]).await?;
+        Ok(())
+    }
+}
+
+fn column<T>(accounts: &[&Account], field: impl Fn(&Account) -> T) -> Vec<T> {
+    accounts.iter().map(|account| field(account)).collect()
+}
+
+/// Which of the keys that were asked for is in a row, by its position among all.
+fn place_of(row: &Row, asked: &[usize]) -> Result<usize, AdmissionError> {
+    let place: i64 = row.try_get("ordinal")?;
+    let place = usize::try_from(place - 1).ok().and_then(|place| asked.get(place));
+    place.copied().ok_or(AdmissionError::Misplaced)
+}
+
+/// The keys of calls, each once, and which of them each call has.
+fn distinct(calls: &[Call]) -> (Vec<Presented>, Vec<usize>) {
+    let (mut keys, mut known) =
+        (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));
+    let mut place = |call| {
+        let Call { key, .. }: &Call = call;
+        *known.entry(key.tag).or_insert_with(|| {
+            keys.push(*key);
+            keys.len() - 1
+        })
+    };
+    let places = calls.iter().map(&mut place).collect();
+    (keys, places)
+}

@@ -1,0 +1,234 @@
+//! Statistics of calls by account, day, endpoint, key and outcome, written beside the requests.
+//!
+//! Invariants: no request waits for them; memory is bounded, and what does not fit is missing in the statistics and said
+//! in the log; limits depend on none of it. A process that is killed loses what it counted within the last seconds. What was
+//! not written is tried again only after the store gave it up too, so nothing is added twice while the connection lasts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::extract::MatchedPath;
+use axum::http::StatusCode;
+use chrono::{DateTime, NaiveDate, Utc};
+use store::tls::MakeRustlsConnect;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_postgres::Config;
+
+use crate::account::statistics::Outcome;
+use crate::admission::connection::Connection;
+use crate::admission::counter::{Counter, Sum};
+use crate::admission::decision::AdmissionError;
+use crate::admission::request_context::Charge;
+use crate::concurrency::tasks::Tasks;
+
+/// Calls that wait to be summed up.
+const QUEUE: usize = 32_768;
+/// Rows that wait to be written.
+const ROWS: usize = 16_384;
+/// How often what waits is summed up: nobody is woken for one call.
+const SUMMED_EVERY: Duration = Duration::from_millis(100);
+/// How often sums are written, if they are few, and if they are many: by then they stand for more calls each.
+const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
+/// Rows that are few.
+const FEW: usize = 200;
+/// Rows written at once.
+const CHUNK: usize = 1_000;
+/// The longest wait for one answer of the store, which itself gives up well before.
+const PATIENCE: Duration = Duration::from_secs(10);
+const STORES_PATIENCE: Duration = Duration::from_secs(5);
+
+/// One call.
+#[derive(Debug)]
+struct Call {
+    account: i64,
+    key: i64,
+    endpoint: Option<MatchedPath>,
+    outcome: Outcome,
+    at: DateTime<Utc>,
+}
+
+/// The way to the statistics.
+#[derive(Debug, Clone)]
+pub(crate) struct Counts {
+    calls: mpsc::Sender<Call>,
+    missing: Arc<AtomicU64>,
+}
+
+impl Counts {
+    /// Starts the worker, which ends when the last handle is gone and everything is written.
+    pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &Tasks) -> Self {
+        let mut config = config.clone();
+        let options = config.get_options().unwrap_or_default();
+        let options = format!("{options} -c statement_timeout={}", STORES_PATIENCE.as_millis());
+        config.options(options.trim());
+        let connection = Connection::new(&config, tls, PATIENCE, tasks);
+        let (calls, waiting) = mpsc::channel(QUEUE);
+        let missing = Arc::new(AtomicU64::new(0));
+        let writer = Writer { connection, sums: BTreeMap::new(), missing: Arc::clone(&missing), day: None };
+        tasks.spawn(writer.run(waiting));
+        Self { calls, missing }
+    }
+
+    pub(crate) fn count(&self, charge: &Charge, status: StatusCode, endpoint: Option<&MatchedPath>) {
+        let call = Call {
+            account: charge.account,
+            key: charge.key,
+            endpoint: endpoint.cloned(),
+            outcome: outcome(status, charge.quota_refused),
+            at: charge.usage.now,
+        };
+        if self.calls.try_send(call).is_err() {
+            self.missing.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn outcome(status: StatusCode, quota_refused: bool) -> Outcome {
+    match status {
+        StatusCode::NOT_FOUND => Outcome::NotFound,
+        StatusCode::FORBIDDEN => Outcome::Plan,
+        StatusCode::TOO_MANY_REQUESTS if quota_refused => Outcome::Quota,
+        StatusCode::TOO_MANY_REQUESTS => Outcome::Rate,
+        status if status.is_client_error() => Outcome::Mistake,
+        status if status.is_server_error() => Outcome::Failed,
+        _ => Outcome::Answered,
+    }
+}
+
+/// Sums calls up and writes the sums.
+struct Writer {
+    connection: Connection,
+    sums: BTreeMap<Counter, Sum>,
+    missing: Arc<AtomicU64>,
+    /// When old statistics were last removed.
+    day: Option<NaiveDate>,
+}
+
+impl Writer {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Call>) {
+        let (mut due, mut written) = (interval(SUMMED_EVERY), Instant::now());
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            due.tick().await;
+            let may_come = self.sum_up(&mut waiting);
+            let [few, many] = WRITTEN_EVERY;
+            let rest = if self.sums.len() > FEW { many } else { few };
+            if written.elapsed() >= rest || self.sums.len() >= ROWS / 2 {
+                self.write().await;
+                written = Instant::now();
+            }
+            if !may_come {
+                break;
+            }
+        }
+        self.write().await;
+    }
+
+    /// Sums up the calls that wait; `false` when no more can come.
+    fn sum_up(&mut self, waiting: &mut mpsc::Receiver<Call>) -> bool {
+        loop {
+            match waiting.try_recv() {
+                Ok(call) => self.add(call),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn add(&mut self, call: Call) {
+        let endpoint = call.endpoint.as_ref().map_or("other", MatchedPath::as_str).to_owned();
+        let Call { account, key, outcome, at, .. } = call;
+        let row = Counter { account, day: at.date_naive(), endpoint, key, outcome };
+        if self.sums.len() >= ROWS && !self.sums.contains_key(&row) {
+            self.missing.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let sum = self.sums.entry(row).or_insert(Sum { calls: 0, last_at: at });
+        sum.calls += 1;
+        sum.last_at = sum.last_at.max(at);
+    }
+
+    /// Writes the sums; those that cannot be written now are kept for the next time.
+    async fn write(&mut self) {
+        let missing = self.missing.swap(0, Ordering::Relaxed);
+        if missing > 0 {
+            tracing::warn!(
+                calls = missing,
+                "the statistics lack calls: they came faster than they were written"
+            );
+        }
+        if self.sums.is_empty() {
+            return;
+        }
+        while !self.sums.is_empty() {
+            let mut chunk = first(&mut self.sums, CHUNK);
+            let written = timeout(PATIENCE, self.add_to_store(&chunk)).await;
+            if let Err(error) = written.unwrap_or(Err(AdmissionError::Silent)) {
+                self.sums.append(&mut chunk);
+                self.connection.close();
+                tracing::warn!("statistics: {error}");
+                return;
+            }
+        }
+        let today = Utc::now().date_naive();
+        if self.day.replace(today) != Some(today) && timeout(PATIENCE, self.forget(today)).await.is_err() {
+            // Another day tries again.
+            self.connection.close();
+        }
+    }
+
+    async fn add_to_store(&mut self, chunk: &BTreeMap<Counter, Sum>) -> Result<(), AdmissionError> {
+        self.connection.store().await?.count(chunk).await
+    }
+
+    async fn forget(&mut self, today: NaiveDate) -> Result<(), AdmissionError> {
+        self.connection.store().await?.forget_counts(today).await
+    }
+}
+
+/// Takes so many rows out of the sums, or all that there are.
+fn first(sums: &mut BTreeMap<Counter, Sum>, rows: usize) -> BTreeMap<Counter, Sum> {
+    let rest = sums.keys().nth(rows).cloned().map(|next| sums.split_off(&next)).unwrap_or_default();
+    std::mem::replace(sums, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_taken_in_their_order_and_none_is_lost() {
+        let (day, at) = (NaiveDate::from_ymd_opt(2026, 1, 2).unwrap(), Utc::now());
+        let row =
+            |account| Counter { account, day, endpoint: "e".to_owned(), key: 1, outcome: Outcome::Rate };
+        let mut sums: BTreeMap<_, _> =
+            (0..5).map(|account| (row(account), Sum { calls: account, last_at: at })).collect();
+        let mut taken = vec![];
+        while !sums.is_empty() {
+            taken.push(first(&mut sums, 2).values().map(|sum| sum.calls).collect::<Vec<_>>());
+        }
+        assert_eq!(taken, [vec![0, 1], vec![2, 3], vec![4]]);
+    }
+
+    #[test]
+    fn every_status_has_its_outcome() {
+        for (status, outcome_expected) in [
+            (200, Outcome::Answered),
+            (304, Outcome::Answered),
+            (400, Outcome::Mistake),
+            (403, Outcome::Plan),
+            (404, Outcome::NotFound),
+            (405, Outcome::Mistake),
+            (429, Outcome::Rate),
+            (500, Outcome::Failed),
+            (503, Outcome::Failed),
+        ] {
+            assert_eq!(outcome(StatusCode::from_u16(status).unwrap(), false), outcome_expected, "{status}");
+        }
+        assert_eq!(outcome(StatusCode::TOO_MANY_REQUESTS, true), Outcome::Quota);
+    }
+}

@@ -1,0 +1,214 @@
+//! Lets a request in: reads its parameters, decides on its key, and charges it, before a handler runs.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
+use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
+use axum::http::{HeaderValue, Version, header};
+use chrono::NaiveDate;
+
+use crate::admission::bucket::Usage;
+use crate::admission::decision::{Admitted, Call, Verdict};
+use crate::admission::request_context::Caller;
+use crate::answer::required_tier::Gate;
+use crate::app::state::App;
+use crate::auth::credential;
+use crate::auth::tier::{Tier, Tiers, years_before};
+use crate::error::ApiError;
+use crate::parameters::facets::Vocabulary;
+use crate::parameters::served_rules::Method;
+use crate::parameters::{Format, Mistakes, Parameters, Reader};
+use crate::read::ReadError;
+use crate::read::projection::Generation;
+
+/// Marks a request that the service makes of itself, for an example on a page of its own. Nothing that comes over the
+/// wire can carry it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Showcase;
+
+/// An admitted request for an endpoint of tier `G` with parameters `P`.
+#[derive(Debug)]
+pub(crate) struct Access<G, P> {
+    pub(crate) app: App,
+    /// What the answer is made from. The parameters were read under its rules, so it is the same from here to the end.
+    pub(crate) generation: Result<Arc<Generation>, ReadError>,
+    pub(crate) account: i64,
+    pub(crate) tier: Tier,
+    /// The day that counts as today.
+    pub(crate) today: NaiveDate,
+    pub(crate) parameters: P,
+    pub(crate) format: Format,
+    /// Whether the answer costs much, so that accounts take turns.
+    pub(crate) is_costly: bool,
+    /// Whether the client can tell an answer that breaks off from a whole one, as HTTP/1.0 cannot.
+    pub(crate) knows_ends: bool,
+    /// Path and query as sent.
+    pub(crate) target: String,
+    pub(crate) if_none_match: Option<HeaderValue>,
+    gate: PhantomData<G>,
+}
+
+impl<G: Gate, P: Parameters> FromRequestParts<App> for Access<G, P> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        if let (Some(caller), Some(endpoint)) =
+            (Caller::of(&parts.extensions), parts.extensions.get::<MatchedPath>())
+        {
+            caller.reach(endpoint);
+        }
+        let today = app.today();
+        let (decoded, shown);
+        let path: Vec<(&str, &str)> = match RawPathParams::from_request_parts(parts, app).await {
+            Ok(values) => {
+                decoded = values;
+                decoded.iter().collect()
+            }
+            // Not UTF-8, so no name of anything; shown as it can be.
+            Err(_) => {
+                shown =
+                    percent_encoding::percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
+                vec![("symbol", shown.as_str()), ("sector", shown.as_str())]
+            }
+        };
+        let generation = app.projection.pin();
+        let method = generation.as_ref().map_or_else(|_| Arc::default(), |generation| generation.method());
+        let mut read = read::<P>(&path, parts, app, today, &method, None);
+        if read.needs_vocabulary {
+            // On the heap: few requests need it, and every request's future has the room of what it may wait for.
+            let vocabulary = Box::pin(app.vocabulary()).await;
+            read = self::read(&path, parts, app, today, &method, Some(&vocabulary));
+        }
+        let admitted = admit(parts, app, &read.asks::<G>(today)).await?;
+        read.mistakes?;
+        Ok(Self {
+            app: app.clone(),
+            generation,
+            account: admitted.account,
+            tier: admitted.tier,
+            today,
+            parameters: read.parameters,
+            format: read.format,
+            is_costly: read.is_costly,
+            knows_ends: parts.version >= Version::HTTP_11,
+            target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),
+            if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
+            gate: PhantomData,
+        })
+    }
+}
+
+/// A request's parameters, and what is wrong with them.
+struct Read<P> {
+    parameters: P,
+    format: Format,
+    is_costly: bool,
+    /// Whether filters choose by names, which were taken as they are written.
+    needs_vocabulary: bool,
+    mistakes: Result<(), Mistakes>,
+}
+
+/// What a request asks for, as far as its admission depends on it.
+struct Asks {
+    /// The endpoint's least tier, and what it is called.
+    endpoint: (Tier, &'static str),
+    /// The tier that a parameter needs, and what it asks for.
+    needs: Option<(Tier, &'static str)>,
+    /// The oldest day that is asked for.
+    oldest: Option<NaiveDate>,
+    /// Whether the call is one of an endpoint, without a mistake.
+    is_call: bool,
+    today: NaiveDate,
+}
+
+impl<P: Parameters> Read<P> {
+    fn asks<G: Gate>(&self, today: NaiveDate) -> Asks {
+        let valid = self.mistakes.is_ok();
+        Asks {
+            endpoint: (G::TIER, P::FEATURE),
+            needs: self.parameters.needs().filter(|_| valid),
+            oldest: self.parameters.oldest().filter(|_| valid),
+            is_call: valid && P::ROUTED,
+            today,
+        }
+    }
+}
+
+/// Reads the parameters; does no I/O and charges nothing.
+fn read<P: Parameters>(
+    path: &[(&str, &str)],
+    parts: &Parts,
+    app: &App,
+    today: NaiveDate,
+    method: &Arc<Method>,
+    vocabulary: Option<&Vocabulary>,
+) -> Read<P> {
+    let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
+    let mut reader = Reader::new(path, query, &parts.headers, &app.signer, route, today, Arc::clone(method))
+        .knowing(vocabulary);
+    let parameters = P::read(&mut reader);
+    Read {
+        parameters,
+        format: reader.format(),
+        is_costly: P::IS_COSTLY || reader.asks_for_much(),
+        needs_vocabulary: reader.needs_vocabulary(),
+        mistakes: if P::ROUTED { reader.finish() } else { Ok(()) },
+    }
+}
+
+/// The one place where a request is let in: credential, tier and depth, rate, quota, charged exactly as due.
+async fn admit(parts: &Parts, app: &App, asks: &Asks) -> Result<Admitted, ApiError> {
+    if parts.extensions.get::<Showcase>().is_some() {
+        return Ok(Admitted::own());
+    }
+    let Some(caller) = Caller::of(&parts.extensions) else {
+        return Err(ApiError::Internal(anyhow::anyhow!("a request came from nobody")));
+    };
+    let key = credential::read(&parts.headers, &parts.uri);
+    if let Some(refused) = app.throttle.blocked(caller.client, key.map(|key| key.tag)) {
+        caller.fail(refused.left);
+        app.metrics.throttled.inc();
+        return Err(ApiError::RateLimited { retry_after: refused.retry_after });
+    }
+    let failed = || {
+        caller.fail(app.throttle.fail(caller.client));
+        ApiError::InvalidKey
+    };
+    let key = key.ok_or_else(failed)?;
+    let tiers = app.projection.tiers();
+    let depth = asks.oldest.map_or(0, |oldest| tiers.rank_reaching(oldest, asks.today));
+    let (tier, _) = asks.endpoint;
+    let counted = asks.is_call && app.settings.quota_check.covers(tier);
+    let asked = asks.needs.map_or(tier.rank(), |(needed, _)| needed.rank().max(tier.rank()));
+    let call = Call { key, need: depth.max(asked), counted };
+    let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
+    app.throttle.succeed(key.tag);
+    caller.enter(&admitted);
+    match admitted.verdict {
+        Verdict::Passed => Ok(admitted),
+        Verdict::Tier => Err(not_available(asks, &tiers, admitted.tier)),
+        Verdict::Rate => Err(ApiError::RateLimited { retry_after: admitted.usage.bucket.retry_after() }),
+        Verdict::Quota => Err(quota_exceeded(&admitted.usage)),
+    }
+}
+
+fn quota_exceeded(usage: &Usage) -> ApiError {
+    ApiError::QuotaExceeded {
+        current: usage.used,
+        limit: usage.quota,
+        retry_after: usage.until_quota_reset().unsigned_abs(),
+    }
+}
+
+/// The first reason why the tier does not suffice: the endpoint, a feature of it, the depth.
+fn not_available(asks: &Asks, tiers: &Tiers, current: Tier) -> ApiError {
+    if let Some((_, feature)) =
+        [Some(asks.endpoint), asks.needs].into_iter().flatten().find(|(tier, _)| current < *tier)
+    {
+        return ApiError::FeatureNotAvailable { current, feature, earliest: None };
+    }
+    let earliest = Some(years_before(asks.today, tiers.depth_years(current)));
+    ApiError::FeatureNotAvailable { current, feature: "historical_depth", earliest }
+}

@@ -1,0 +1,28 @@
+//! The gates handlers stand behind: each names the least tier of an endpoint.
+
+use crate::auth::tier::Tier;
+
+/// The least tier of an endpoint, in its handler's signature.
+pub(crate) trait Gate: Send + Sync + 'static {
+    const TIER: Tier;
+}
+
+/// Every account.
+#[derive(Debug)]
+pub(crate) struct Free;
+/// Starter and higher.
+#[derive(Debug)]
+pub(crate) struct Starter;
+/// Professional.
+#[derive(Debug)]
+pub(crate) struct Professional;
+
+impl Gate for Free {
+    const TIER: Tier = Tier::Free;
+}
+impl Gate for Starter {
+    const TIER: Tier = Tier::Starter;
+}
+impl Gate for Professional {
+    const TIER: Tier = Tier::Professional;
+}

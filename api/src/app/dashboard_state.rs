@@ -1,0 +1,56 @@
+//! What the dashboard's pages share.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
+use store::tls;
+use tokio_postgres::Config;
+
+use crate::account::password::Hashing;
+use crate::app::dashboard_settings::DashboardSettings;
+use crate::app::login_throttle::Attempts;
+
+/// The longest wait for a connection or one statement.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A process that freezes between two statements holds no row for long, and nobody waits long for one that is held.
+const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
+
+/// The dashboard while it runs.
+#[derive(Debug)]
+pub(crate) struct Dashboard {
+    pub(crate) settings: DashboardSettings,
+    pub(crate) hashing: Hashing,
+    /// For those who are signed in, whom a flood of sign-ins does not hold up.
+    pub(crate) confirming: Hashing,
+    pub(crate) attempts: Attempts,
+    pool: Pool,
+}
+
+impl Dashboard {
+    /// With connections of its own role, which are opened when they are needed.
+    pub(crate) fn new(settings: DashboardSettings, mut config: Config) -> anyhow::Result<Self> {
+        let options = format!(
+            "{} {LOCKS} -c statement_timeout={}",
+            config.get_options().unwrap_or_default(),
+            PATIENCE.as_millis()
+        );
+        config.options(options.trim());
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let tls = tls::connector(&config)?;
+        let pool = Pool::builder(Manager::from_config(config, tls, recycling))
+            .max_size(usize::try_from(settings.dashboard_connections)?)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(PATIENCE))
+            .create_timeout(Some(PATIENCE))
+            .recycle_timeout(Some(PATIENCE))
+            .build()
+            .context("the dashboard's connections")?;
+        let hashing = Hashing::new(usize::try_from(settings.passwords_at_once)?);
+        Ok(Self { settings, hashing, confirming: Hashing::new(1), attempts: Attempts::new(), pool })
+    }
+
+    pub(crate) async fn client(&self) -> Result<Object, PoolError> {
+        self.pool.get().await
+    }
+}

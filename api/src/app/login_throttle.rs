@@ -1,0 +1,261 @@
+//! The throttle of sign-ins: whoever tries often waits longer, and nobody is locked out for good.
+//!
+//! Invariants: at most 5 a minute are tried of an account and address, 30 of an address (300 of an IPv6 /48), 20 of an
+//! account; who guesses at an account from elsewhere holds up neither its holder's confirmations nor the places where its
+//! holder signed in lately; memory is bounded; whoever would wait too long is told so at once, and that attempt costs nothing.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+use crate::auth::client_address::Place;
+use crate::auth::timestamp_map::Moments;
+
+/// In the throttle's unit of time, microseconds.
+const SECOND: u64 = 1_000_000;
+const MINUTE: u64 = 60 * SECOND;
+/// The longest delay.
+const LONGEST: u64 = 20 * SECOND;
+/// Attempts that may wait at once.
+const WAITING: usize = 256;
+/// And those of one address.
+const WAITING_OF_ADDRESS: usize = 8;
+/// How long a place is remembered where somebody signed in.
+const REMEMBERED: u64 = 30 * 24 * 60 * MINUTE;
+
+/// Attempts a minute, which may come at once too.
+const OF_BOTH: u64 = 5;
+const OF_ADDRESS: u64 = 30;
+const OF_NET_48: u64 = 10 * OF_ADDRESS;
+const OF_ACCOUNT: u64 = 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Subject {
+    Both([u8; 32], Place),
+    Address(Place),
+    Account([u8; 32]),
+}
+
+/// Too many attempts; seconds until another is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooMany(pub(crate) u64);
+
+/// What is remembered of attempts.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    start: Instant,
+    moments: Moments<Subject>,
+    /// Until when the accounts are remembered that were signed in to from a place.
+    places: Moments<([u8; 32], Place)>,
+    waiting: Arc<Semaphore>,
+    waiting_of: Mutex<HashMap<Place, usize>>,
+}
+
+/// An attempt that waits, counted until it is dropped.
+struct Waiting<'a> {
+    attempts: &'a Attempts,
+    place: Place,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.attempts.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
+        match waiting.get_mut(&self.place) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => {
+                waiting.remove(&self.place);
+            }
+        }
+    }
+}
+
+impl Attempts {
+    pub(crate) fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            moments: Moments::new(),
+            places: Moments::new(),
+            waiting: Arc::new(Semaphore::new(WAITING)),
+            waiting_of: Mutex::default(),
+        }
+    }
+
+    /// Waits until this address may try a password of the account with this name.
+    pub(crate) async fn of_account(&self, email: &str, client: IpAddr) -> Result<(), TooMany> {
+        let (account, place) = (account(email), Place::of(client).0);
+        let mut subjects = vec![(Subject::Both(account, place), OF_BOTH)];
+        subjects.extend(of_place(client));
+        if !self.is_remembered(account, place, self.now()) {
+            subjects.push((Subject::Account(account), OF_ACCOUNT));
+        }
+        self.wait(place, &subjects).await
+    }
+
+    /// Waits until somebody who is signed in may confirm by the password; others' guesses do not matter to that.
+    pub(crate) async fn of_holder(&self, email: &str, client: IpAddr) -> Result<(), TooMany> {
+        let (account, place) = (account(email), Place::of(client).0);
+        let mut subjects = vec![(Subject::Both(account, place), OF_BOTH)];
+        subjects.extend(of_place(client));
+        self.wait(place, &subjects).await
+    }
+
+    /// Remembers that this address has signed in to the account with this name.
+    pub(crate) fn succeeded(&self, email: &str, client: IpAddr) {
+        self.remember(account(email), Place::of(client).0, self.now());
+    }
+
+    fn remember(&self, account: [u8; 32], place: Place, now: u64) {
+        self.places.update((account, place), now, |_| (now + REMEMBERED, ()));
+    }
+
+    fn is_remembered(&self, account: [u8; 32], place: Place, now: u64) -> bool {
+        self.places.update((account, place), now, |until| (until, until > now))
+    }
+
+    /// Waits until this address may have another password hashed.
+    pub(crate) async fn of_address(&self, client: IpAddr) -> Result<(), TooMany> {
+        self.wait(Place::of(client).0, &of_place(client).collect::<Vec<_>>()).await
+    }
+
+    fn now(&self) -> u64 {
+        let now = self.start.elapsed();
+        now.as_secs() * SECOND + u64::from(now.subsec_micros())
+    }
+
+    async fn wait(&self, place: Place, subjects: &[(Subject, u64)]) -> Result<(), TooMany> {
+        let delay = self.delay(subjects, self.now())?;
+        if delay > 0 {
+            let too_many = TooMany(LONGEST / SECOND);
+            let _of_all = self.waiting.try_acquire().map_err(|_| too_many)?;
+            let _of_place = self.queue(place).ok_or(too_many)?;
+            tokio::time::sleep(Duration::from_micros(delay)).await;
+        }
+        Ok(())
+    }
+
+    fn queue(&self, place: Place) -> Option<Waiting<'_>> {
+        let mut waiting = self.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = waiting.entry(place).or_default();
+        if *count >= WAITING_OF_ADDRESS {
+            return None;
+        }
+        *count += 1;
+        Some(Waiting { attempts: self, place })
+    }
+
+    /// How long an attempt has to wait, in microseconds. The narrowest subject is charged first, so that an address that
+    /// tries too much does not use up what others have for the account.
+    fn delay(&self, subjects: &[(Subject, u64)], now: u64) -> Result<u64, TooMany> {
+        let mut longest = 0;
+        for (subject, per_minute) in subjects {
+            let interval = MINUTE / per_minute;
+            let burst = (per_minute - 1) * interval;
+            longest = self.moments.update(*subject, now, |full_at| {
+                let full_at = full_at.max(now);
+                let delay = (full_at - now).saturating_sub(burst);
+                match delay > LONGEST {
+                    true => (full_at, Err(TooMany((delay - LONGEST).div_ceil(SECOND)))),
+                    false => (full_at + interval, Ok(delay.max(longest))),
+                }
+            })?;
+        }
+        Ok(longest)
+    }
+}
+
+fn account(email: &str) -> [u8; 32] {
+    Sha256::digest(email.to_lowercase()).into()
+}
+
+/// What an address is charged to, narrowest first.
+fn of_place(client: IpAddr) -> impl Iterator<Item = (Subject, u64)> {
+    let (place, wide) = Place::of(client);
+    let wide = wide.map(|wide| (Subject::Address(wide), OF_NET_48));
+    [(Subject::Address(place), OF_ADDRESS)].into_iter().chain(wide)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(account: u8, address: u8) -> [(Subject, u64); 3] {
+        both_of([account; 32], Place::V4([address; 4]))
+    }
+
+    fn both_of(account: [u8; 32], place: Place) -> [(Subject, u64); 3] {
+        [
+            (Subject::Both(account, place), OF_BOTH),
+            (Subject::Address(place), OF_ADDRESS),
+            (Subject::Account(account), OF_ACCOUNT),
+        ]
+    }
+
+    #[test]
+    fn an_address_waits_ever_longer_for_one_account() {
+        let attempts = Attempts::new();
+        let delays = || attempts.delay(&both(1, 1), 0).map(|delay| delay / SECOND);
+        for expected in [Ok(0), Ok(0), Ok(0), Ok(0), Ok(0), Ok(12), Err(TooMany(4)), Err(TooMany(4))] {
+            assert_eq!(delays(), expected);
+        }
+        // Nobody else waits for that.
+        assert_eq!(attempts.delay(&both(2, 1), 0), Ok(0));
+        assert_eq!(attempts.delay(&both(1, 2), 0), Ok(0));
+        // And it ends by itself.
+        assert_eq!(attempts.delay(&both(1, 1), 2 * MINUTE), Ok(0));
+    }
+
+    #[test]
+    fn many_addresses_cannot_guess_faster_than_one_account_allows() {
+        let attempts = Attempts::new();
+        let passed = (0..200u8).filter(|address| attempts.delay(&both(1, *address), 0).is_ok()).count();
+        // Twenty at once, and those whose turn comes within the longest delay.
+        assert_eq!(passed, 26);
+    }
+
+    #[test]
+    fn one_address_cannot_try_many_accounts() {
+        let attempts = Attempts::new();
+        let passed = (0..200u8).filter(|account| attempts.delay(&both(*account, 1), 0).is_ok()).count();
+        assert_eq!(passed, 40);
+    }
+
+    #[tokio::test]
+    async fn guesses_from_elsewhere_lock_no_holder_out() {
+        let attempts = Attempts::new();
+        let (who, home) = ("who@example.com", IpAddr::from([1, 2, 3, 4]));
+        for address in 0..30 {
+            let _ = attempts.delay(&both_of(account(who), Place::V4([9, 9, 9, address])), attempts.now());
+        }
+        assert!(attempts.of_account(who, home).await.is_err(), "from a place never seen");
+        attempts.succeeded(who, home);
+        assert_eq!(attempts.of_account(who, home).await, Ok(()));
+        assert_eq!(attempts.of_holder(who, IpAddr::from([1, 2, 3, 5])).await, Ok(()));
+    }
+
+    #[test]
+    fn a_wide_net_has_ten_times_an_address() {
+        let attempts = Attempts::new();
+        let heard = (0..1_000u16).filter(|net| {
+            let client = IpAddr::from([0x2001, 0xdb8, 1, *net, 0, 0, 0, 1]);
+            attempts.delay(&of_place(client).collect::<Vec<_>>(), 0) == Ok(0)
+        });
+        assert_eq!(heard.count(), 300);
+    }
+
+    #[test]
+    fn one_address_takes_few_of_the_places_to_wait() {
+        let attempts = Attempts::new();
+        let (one, two) = (Place::V4([1; 4]), Place::V4([2; 4]));
+        let mut waiting: Vec<_> = (0..WAITING_OF_ADDRESS).filter_map(|_| attempts.queue(one)).collect();
+        assert_eq!(waiting.len(), WAITING_OF_ADDRESS);
+        assert!(attempts.queue(one).is_none() && attempts.queue(two).is_some());
+        waiting.pop();
+        assert!(attempts.queue(one).is_some());
+        drop(waiting);
+        assert!(attempts.waiting_of.lock().unwrap().is_empty());
+    }
+}

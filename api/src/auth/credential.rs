@@ -1,0 +1,238 @@
+//! API keys: their form, and where a request carries one.
+//!
+//! Invariants: a key that fails its checksum costs no look-up; every defect looks the same to the client; the
+//! secret is never stored and never printed after its creation.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use axum::http::{HeaderMap, HeaderName, Uri, header};
+use rand::RngExt;
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+
+/// What every key begins with, so that leaked ones can be found by scanners.
+const PREFIX: &str = "dds_live_";
+/// What the path of a one-time link begins with; the rest of it is a secret too.
+const LINK: &str = "/link/";
+const RANDOM: usize = 30;
+const CHECKSUM: usize = 6;
+const LENGTH: usize = PREFIX.len() + RANDOM + CHECKSUM;
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// A new key: shown once, kept as a hash.
+#[derive(Debug)]
+pub(crate) struct Secret {
+    /// The key itself.
+    pub(crate) text: SecretString,
+    /// SHA-256 of it.
+    pub(crate) hash: [u8; 32],
+    /// For display.
+    pub(crate) last_four: String,
+}
+
+impl Secret {
+    /// Draws a key of 178 random bits.
+    pub(crate) fn draw() -> Self {
+        let mut generator = rand::rng();
+        let random: String =
+            (0..RANDOM).map(|_| char::from(BASE62[generator.random_range(0..BASE62.len())])).collect();
+        let check: String = checksum(&random).map(char::from).iter().collect();
+        let text = format!("{PREFIX}{random}{check}");
+        let last_four = text.chars().skip(text.len() - 4).collect();
+        Self { hash: hash(text.as_bytes()), last_four, text: text.into() }
+    }
+}
+
+/// A well-formed key that a request carries.
+#[derive(Clone, Copy)]
+pub(crate) struct Presented {
+    /// What this process knows it by: the beginning of its BLAKE3, which costs a fraction of the SHA-256.
+    pub(crate) tag: u128,
+    secret: [u8; LENGTH],
+}
+
+impl Presented {
+    /// Reads the text of a key; `None` for any other text.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix(PREFIX)?;
+        let formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|b| b.is_ascii_alphanumeric());
+        let (random, check) = if formed { rest.split_at(RANDOM) } else { return None };
+        if checksum(random) != check.as_bytes() {
+            return None;
+        }
+        let secret = text.as_bytes().try_into().ok()?;
+        let digest = blake3::hash(text.as_bytes());
+        let (tag, _) = digest.as_bytes().split_first_chunk()?;
+        Some(Self { tag: u128::from_le_bytes(*tag), secret })
+    }
+
+    /// Key with a chosen tag, for tests that need no valid one.
+    #[cfg(test)]
+    pub(crate) fn with_tag(tag: u128) -> Self {
+        Self { tag, secret: [b'0'; LENGTH] }
+    }
+
+    /// What the store knows it by.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        hash(&self.secret)
+    }
+}
+
+impl fmt::Debug for Presented {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Presented(***)")
+    }
+}
+
+/// CRC32 of the random part in base62.
+fn checksum(random: &str) -> [u8; CHECKSUM] {
+    let mut rest = crc32fast::hash(random.as_bytes());
+    let mut digits = [b'0'; CHECKSUM];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits
+}
+
+fn hash(secret: &[u8]) -> [u8; 32] {
+    Sha256::digest(secret).into()
+}
+
+/// The one key a request carries; `None` when there is none or anything is odd about it.
+pub(crate) fn read(headers: &HeaderMap, uri: &Uri) -> Option<Presented> {
+    if uri.query().is_some_and(names_a_key) {
+        return None;
+    }
+    let bearer = only(headers, &header::AUTHORIZATION)?;
+    let plain = only(headers, &API_KEY)?;
+    let bearer = match bearer {
+        Some(value) => Some(bearer_token(value)?),
+        None => None,
+    };
+    match (bearer, plain) {
+        (Some(bearer), Some(plain)) if bearer != plain => None,
+        (Some(key), _) | (None, Some(key)) => Presented::read(key),
+        (None, None) => None,
+    }
+}
+
+/// The value of a header that may come once; `None` when it comes twice or is no text.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Some(None),
+        (Some(value), None) => value.to_str().ok().map(Some),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+fn bearer_token(value: &str) -> Option<&str> {
+    let (scheme, rest) = value.split_at_checked("bearer".len())?;
+    let rest = rest.strip_prefix(' ').filter(|_| scheme.eq_ignore_ascii_case("bearer"))?;
+    Some(rest.trim_start_matches(' '))
+}
+
+/// Whether a query string carries a key, under any usual name or by its look.
+fn names_a_key(query: &str) -> bool {
+    form_urlencoded::parse(query.as_bytes()).any(|(given, value)| {
+        let name: String =
+            given.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        value.contains(PREFIX)
+            || given.contains(PREFIX)
+            || matches!(name.as_str(), "apikey" | "xapikey" | "accesstoken" | "authorization")
+    })
+}
+
+/// A path or a message for logs and answers, without anything that looks like a key or a one-time link, percent-encoded or
+/// not.
+pub(crate) fn scrub(text: &str) -> Cow<'_, str> {
+    let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
+    if let Some(start) = decoded.find(LINK) {
+        return format!("{}{LINK}***", &decoded[..start]).into();
+    }
+    match decoded.find(PREFIX) {
+        Some(start) => format!("{}dds_***", &decoded[..start]).into(),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&str, &str)| -> Option<_> {
+            Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?))
+        };
+        pairs.iter().filter_map(pair).collect()
+    }
+
+    fn accepted(pairs: &[(&str, &str)], uri: &str) -> bool {
+        read(&headers(pairs), &uri.parse().expect("a path")).is_some()
+    }
+
+    #[test]
+    fn a_key_comes_in_either_header() {
+        let (one, two) = (Secret::draw(), Secret::draw());
+        let (one, two) = (one.text.expose_secret(), two.text.expose_secret());
+        let bearer = |key: &str| format!("Bearer {key}");
+        assert!(accepted(&[("authorization", &bearer(one))], "/v1/stocks"));
+        assert!(accepted(&[("authorization", &format!("bEARER   {one}"))], "/v1/stocks"));
+        assert!(accepted(&[("x-api-key", one)], "/v1/stocks"));
+        assert!(accepted(&[("x-api-key", one), ("authorization", &bearer(one))], "/v1/stocks"));
+        for refused in [
+            vec![],
+            vec![("x-api-key", two), ("authorization", bearer(one).as_str())],
+            vec![("x-api-key", one), ("x-api-key", one)],
+            vec![("authorization", bearer(one).as_str()), ("authorization", bearer(one).as_str())],
+            vec![("authorization", &format!("Basic {one}"))],
+            vec![("authorization", one)],
+            vec![("authorization", "Bearer ")],
+            vec![("authorization", "Bearer")],
+            vec![("x-api-key", "")],
+            vec![("x-api-key", &one.repeat(100))],
+            vec![("authorization", "Basic x"), ("x-api-key", one)],
+        ] {
+            assert!(!accepted(&refused, "/v1/stocks"), "{refused:?}");
+        }
+        assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?key={one}")));
+        assert!(!accepted(&[("x-api-key", one)], "/v1/stocks?api_key=x"));
+        assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?{one}")));
+        assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?a={}", one.replace('_', "%5f"))));
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_no_key() {
+        let secret = Secret::draw();
+        let text = secret.text.expose_secret();
+        assert_eq!(text.len(), 45);
+        assert_eq!(Presented::read(text).map(|key| key.hash()), Some(secret.hash));
+        let other = if text.ends_with('0') { "1" } else { "0" };
+        assert!(Presented::read(&format!("{}{other}", &text[..44])).is_none());
+    }
+
+    #[test]
+    fn secrets_do_not_print() {
+        let secret = Secret::draw();
+        let text = secret.text.expose_secret();
+        let presented = Presented::read(text).expect("a key");
+        assert!(!format!("{secret:?} {presented:?}").contains(&text[PREFIX.len()..PREFIX.len() + 4]));
+        assert_eq!(scrub("/v1/dds_live_abc"), "/v1/dds_***");
+        assert_eq!(scrub("/v1/dds%5flive%5Fabc"), "/v1/dds_***");
+        assert_eq!(scrub("/v1/sectors/a%20b"), "/v1/sectors/a%20b");
+        assert_eq!(scrub("/link/0123abc"), "/link/***");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in ".{0,80}") {
+            prop_assert!(Presented::read(&text).is_none());
+        }
+    }
+}

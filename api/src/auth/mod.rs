@@ -1,0 +1,9 @@
+//! Authentication primitives: API keys, client addresses, throttle of unauthenticated requests, tiers.
+
+pub(crate) mod client_address;
+pub(crate) mod credential;
+pub(crate) mod throttle;
+pub(crate) mod tier;
+pub(crate) mod timestamp_map;
+
+pub(crate) use credential::{Secret, scrub};

@@ -1,0 +1,211 @@
+//! The throttle by address, before anything else: pure memory, no I/O, bounded whatever the number of addresses.
+//!
+//! Invariants: an address is an IPv4 address or an IPv6 /64, with ten times as much per /48; too many failed
+//! credentials never block a key that was valid within the last day, and leave an address one look-up a second.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use crate::auth::client_address::Place;
+use crate::auth::timestamp_map::Moments;
+
+/// How long a key that was valid is trusted to be no guess, in microseconds.
+const RECENT: u64 = 24 * 60 * 60 * SECOND;
+/// In the throttle's unit of time, microseconds.
+const SECOND: u64 = 1_000_000;
+
+/// Calls a minute, and at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance {
+    pub(crate) per_minute: u64,
+    pub(crate) burst: u64,
+}
+
+impl Allowance {
+    /// Microseconds that one call takes up, at least one.
+    fn interval(self) -> u64 {
+        (60_000_000 / self.per_minute.max(1)).max(1)
+    }
+
+    fn tenfold(self) -> Self {
+        Self { per_minute: self.per_minute * 10, burst: self.burst * 10 }
+    }
+}
+
+/// What is left after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) limit: u64,
+    pub(crate) remaining: u64,
+    /// Microseconds until all is there again.
+    pub(crate) until_full: u64,
+}
+
+/// A refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) left: Left,
+    /// Seconds until the next call passes.
+    pub(crate) retry_after: u64,
+}
+
+/// The throttle's memory.
+#[derive(Debug)]
+pub(crate) struct Throttle {
+    start: Instant,
+    calls: Allowance,
+    failures: Allowance,
+    called: Moments<Place>,
+    failed: Moments<Place>,
+    /// Until when an address that failed too often has had its look-up.
+    tried: Moments<Place>,
+    /// Keys by their tags.
+    valid: Moments<u128>,
+}
+
+impl Throttle {
+    pub(crate) fn new(calls: Allowance, failures: Allowance) -> Self {
+        Self {
+            start: Instant::now(),
+            calls,
+            failures,
+            called: Moments::new(),
+            failed: Moments::new(),
+            tried: Moments::new(),
+            valid: Moments::new(),
+        }
+    }
+
+    /// Charges a call to an address; what is left is that of the tighter of its buckets.
+    pub(crate) fn call(&self, address: IpAddr) -> Result<Left, Refused> {
+        charge(&self.called, self.calls, address, self.now())
+    }
+
+    /// Whether an address has failed too often to try another unknown key. Once a second it may all the same, so that
+    /// a valid key behind a shared address is found, while a guesser gains nothing.
+    pub(crate) fn blocked(&self, address: IpAddr, key: Option<u128>) -> Option<Refused> {
+        let now = self.now();
+        if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
+            return None;
+        }
+        let (place, _) = Place::of(address);
+        let refused =
+            self.failed.update(place, now, |full_at| (full_at, take(self.failures, full_at, now).err()))?;
+        let tries = |until| if until > now { (until, false) } else { (now + SECOND, true) };
+        let may_try = key.is_some() && self.tried.update(place, now, tries);
+        (!may_try).then_some(refused)
+    }
+
+    /// Notes a failed credential; gives what is left for more of them.
+    pub(crate) fn fail(&self, address: IpAddr) -> Left {
+        let charged = charge(&self.failed, self.failures, address, self.now());
+        charged.unwrap_or_else(|refused| refused.left)
+    }
+
+    /// Notes a valid key.
+    pub(crate) fn succeed(&self, key: u128) {
+        let now = self.now();
+        self.valid.update(key, now, |_| (now + RECENT, ()));
+    }
+
+    fn now(&self) -> u64 {
+        let elapsed = self.start.elapsed();
+        elapsed.as_secs() * SECOND + u64::from(elapsed.subsec_micros())
+    }
+}
+
+fn charge(
+    moments: &Moments<Place>,
+    allowance: Allowance,
+    address: IpAddr,
+    now: u64,
+) -> Result<Left, Refused> {
+    let (place, wider) = Place::of(address);
+    let wider = match wider {
+        Some(wider) => Some(moments.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?),
+        None => None,
+    };
+    let left = moments.update(place, now, |full_at| settle(allowance, full_at, now))?;
+    Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
+}
+
+fn settle(allowance: Allowance, full_at: u64, now: u64) -> (u64, Result<Left, Refused>) {
+    match take(allowance, full_at, now) {
+        Ok((full_at, left)) => (full_at, Ok(left)),
+        Err(refused) => (full_at, Err(refused)),
+    }
+}
+
+/// The bucket's arithmetic: a bucket is the moment at which it is full again.
+fn take(allowance: Allowance, full_at: u64, now: u64) -> Result<(u64, Left), Refused> {
+    let (interval, full_at) = (allowance.interval(), full_at.max(now));
+    let left = |full_at: u64| {
+        let used = (full_at - now).div_ceil(interval);
+        // As for accounts, what a burst may take beyond the minute's calls is not shown.
+        let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
+        Left { limit: allowance.per_minute, remaining, until_full: full_at - now }
+    };
+    let room = allowance.burst.saturating_sub(1) * interval;
+    match (full_at - now).checked_sub(room) {
+        None | Some(0) => Ok((full_at + interval, left(full_at + interval))),
+        Some(wait) => Err(Refused { left: left(full_at), retry_after: wait.div_ceil(1_000_000).max(1) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEW: Allowance = Allowance { per_minute: 60, burst: 3 };
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn a_bucket_empties_and_fills() {
+        let mut full_at = 0;
+        for remaining in [2, 1, 0] {
+            let (next, left) = take(FEW, full_at, 0).expect("there is room");
+            assert_eq!(left.remaining, remaining);
+            full_at = next;
+        }
+        assert_eq!(take(FEW, full_at, 0).err().map(|refused| refused.retry_after), Some(1));
+        assert!(take(FEW, full_at, 1_000_000).is_ok());
+    }
+
+    #[test]
+    fn addresses_of_one_network_share_a_bucket() {
+        let throttle = Throttle::new(FEW, FEW);
+        for host in ["2001:db8::1", "2001:db8::2", "2001:db8::3"] {
+            assert!(throttle.call(address(host)).is_ok());
+        }
+        assert!(throttle.call(address("2001:db8::4")).is_err());
+        assert!(throttle.call(address("2001:db8:0:1::1")).is_ok());
+        assert!(throttle.call(address("::ffff:1.2.3.4")).is_ok_and(|left| left.remaining == 2));
+        assert!(throttle.call(address("1.2.3.4")).is_ok_and(|left| left.remaining == 1));
+    }
+
+    #[test]
+    fn guessing_does_not_block_a_valid_key() {
+        let throttle = Throttle::new(FEW, FEW);
+        let (client, key) = (address("1.2.3.4"), 7);
+        throttle.succeed(key);
+        let left: Vec<u64> = (0..3).map(|_| throttle.fail(client).remaining).collect();
+        assert_eq!(left, [2, 1, 0]);
+        assert!(throttle.blocked(client, None).is_some());
+        assert!(throttle.blocked(client, Some(8)).is_none(), "the address's first of this second");
+        assert!(throttle.blocked(client, Some(8)).is_some());
+        assert!(throttle.blocked(client, Some(key)).is_none());
+        assert!(throttle.blocked(address("1.2.3.5"), None).is_none());
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let throttle = Throttle::new(FEW, FEW);
+        for number in 0..400_000u32 {
+            let _ = throttle.call(IpAddr::from(number.to_be_bytes()));
+        }
+        assert!(throttle.called.len() <= crate::auth::timestamp_map::MOST, "{}", throttle.called.len());
+    }
+}

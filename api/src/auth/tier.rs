@@ -1,0 +1,117 @@
+//! Subscription tiers and what each allows.
+
+use chrono::{Datelike, Months, NaiveDate};
+use market::text_enum;
+use tokio_postgres::{Client, Error};
+
+/// The rank that no tier has.
+const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
+const TIERS: &str = include_str!("../../queries/access/tiers.sql");
+
+text_enum! {
+    /// Subscription tier, lowest first.
+    pub enum Tier { Free = "free", Starter = "starter", Premium = "premium", Professional = "professional" }
+}
+
+impl Tier {
+    /// Position in the order of tiers, from 0.
+    pub(crate) fn rank(self) -> i16 {
+        self as i16
+    }
+}
+
+/// What a tier allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) tier: Tier,
+    /// Calls a minute.
+    pub(crate) rate_per_minute: i32,
+    /// Calls at once.
+    pub(crate) burst: i32,
+    /// Calls a calendar month, UTC.
+    pub(crate) monthly_quota: i64,
+    /// Years of history.
+    pub(crate) depth_years: i32,
+}
+
+/// The tier table, as it is in the database now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tiers(pub(crate) Vec<Plan>);
+
+impl Default for Tiers {
+    fn default() -> Self {
+        let plan = |tier, rate_per_minute, burst, monthly_quota, depth_years| Plan {
+            tier,
+            rate_per_minute,
+            burst,
+            monthly_quota,
+            depth_years,
+        };
+        Self(vec![
+            plan(Tier::Free, 10, 20, 5_000, 1),
+            plan(Tier::Starter, 30, 60, 50_000, 5),
+            plan(Tier::Premium, 100, 200, 250_000, 30),
+            plan(Tier::Professional, 300, 600, 1_000_000, 100),
+        ])
+    }
+}
+
+impl Tiers {
+    /// Reads the tier table.
+    pub(crate) async fn load(client: &Client) -> Result<Self, Error> {
+        let rows = client.query(TIERS, &[]).await?;
+        let plan = |row: &tokio_postgres::Row| -> Result<Plan, Error> {
+            Ok(Plan {
+                tier: row.try_get("tier")?,
+                rate_per_minute: row.try_get("rate_per_minute")?,
+                burst: row.try_get("burst")?,
+                monthly_quota: row.try_get("monthly_quota")?,
+                depth_years: row.try_get("depth_years")?,
+            })
+        };
+        Ok(Self(rows.iter().map(plan).collect::<Result<_, _>>()?))
+    }
+
+    /// Years of history a tier may see.
+    pub(crate) fn depth_years(&self, tier: Tier) -> i32 {
+        self.0.iter().find(|plan| plan.tier == tier).map_or(0, |plan| plan.depth_years)
+    }
+
+    /// The rank of the lowest tier whose history reaches back to `day`; above every tier's when none does.
+    pub(crate) fn rank_reaching(&self, day: NaiveDate, today: NaiveDate) -> i16 {
+        let reaching = self.0.iter().filter(|plan| years_before(today, plan.depth_years) <= day);
+        reaching.map(|plan| plan.tier.rank()).min().unwrap_or(ABOVE_ALL)
+    }
+}
+
+/// The day this many years earlier, not before the year 1; 29 February becomes the 28th.
+pub(crate) fn years_before(day: NaiveDate, years: i32) -> NaiveDate {
+    let months = u32::try_from(years).ok().and_then(|years| years.checked_mul(12)).map(Months::new);
+    let earlier = months.and_then(|months| day.checked_sub_months(months));
+    // A plan that reaches back further than the calendar reaches everything.
+    earlier
+        .filter(|earlier| earlier.year() >= 1)
+        .unwrap_or(NaiveDate::from_ymd_opt(1, 1, 1).unwrap_or(NaiveDate::MIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_begins_on_the_day_years_ago() {
+        let day = |text: &str| text.parse::<NaiveDate>().expect("a date");
+        let today = day("2024-02-29");
+        for (oldest, rank) in [
+            ("2024-02-01", 0),
+            ("2023-02-28", 0),
+            ("2023-02-27", 1),
+            ("2019-02-28", 1),
+            ("2000-01-01", 2),
+            ("1924-02-29", 3),
+            ("1924-02-28", ABOVE_ALL),
+        ] {
+            assert_eq!(Tiers::default().rank_reaching(day(oldest), today), rank, "{oldest}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Command line of the API: arguments, logging and exit codes.
+//!
+//! It stands in the library, and not beside `main`, because the code of an `async fn` is generated where it is awaited:
+//! beside `main` the whole program would be compiled a second time.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use store::db::DatabaseSettings;
+
+use crate::app::settings::ServeSettings;
+use crate::command::{self, AccountCommand, Audit, KeyCommand, Usage};
+use crate::server::serve::serve;
+
+/// Serves dividend data over HTTP, and administers accounts and keys.
+#[derive(Debug, Parser)]
+#[command(name = "api", version)]
+struct Arguments {
+    #[command(flatten)]
+    database: DatabaseSettings,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answers requests until asked to stop
+    Serve(Box<ServeSettings>),
+    /// Ask the server that runs here how it is; for containers' health checks
+    ///
+    /// Exits with 0 when reads are served, with 1 when not, with 3 when nobody answers.
+    Health(Listen),
+    /// Accounts: who may use the service, on which tier
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Keys: what requests are signed with
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Shows what an account has used of its month and its minute
+    Usage(Usage),
+    /// Shows what was done to an account and its keys, by whom
+    Audit(Audit),
+}
+
+/// Where the server is asked.
+#[derive(Debug, clap::Args)]
+struct Listen {
+    /// Address the server listens on
+    #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let _telemetry = telemetry::init("api", "info");
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if let Command::Serve(settings) = &arguments.command {
+        runtime.worker_threads(settings.workers);
+    }
+    let outcome = runtime
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(run(arguments)));
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        Command::Serve(settings) => {
+            serve(*settings, &arguments.database, telemetry::Shutdown::listen()?).await?
+        }
+        Command::Health(Listen { listen }) => {
+            return Ok(ExitCode::from(telemetry::health_check::check(listen, "/v1/health").await));
+        }
+        Command::Account(command) => command::run_account(command, &arguments.database).await?,
+        Command::Key(command) => command::run_key(command, &arguments.database).await?,
+        Command::Usage(usage) => command::run_usage(usage, &arguments.database).await?,
+        Command::Audit(audit) => command::run_audit(audit, &arguments.database).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

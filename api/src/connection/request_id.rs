@@ -1,0 +1,89 @@
+//! The id of the request that a task works on, for its log lines, for the body of a 500, and for the header of every response.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::auth::scrub;
+
+/// Header of the request id, in requests and responses.
+pub(crate) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+
+tokio::task_local! {
+    static REQUEST_ID: RequestId;
+}
+
+/// An id, held as the value of its header; empty outside of any request.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestId(HeaderValue);
+
+impl RequestId {
+    /// The client's own id, else that of its trace, else a new one.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        given(headers).or_else(|| traced(headers)).unwrap_or_else(Self::draw)
+    }
+
+    /// The id of a trace, 32 digits that are not all 0.
+    pub(crate) fn of_trace(id: &str) -> Option<Self> {
+        let sane = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let is_id = sane && id.bytes().any(|byte| byte != b'0');
+        is_id.then(|| HeaderValue::from_str(id).ok().map(Self)).flatten()
+    }
+
+    /// A new id: 128 random bits in hexadecimal digits.
+    pub(crate) fn draw() -> Self {
+        let digit = |half: u8| half + b'0' + u8::from(half > 9) * (b'a' - b'9' - 1);
+        let digits = rand::random::<[u8; 16]>().map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        let text = digits.as_flattened();
+        HeaderValue::from_bytes(text).map_or_else(|_| Self::default(), Self)
+    }
+
+    pub(crate) fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+}
+
+impl Default for RequestId {
+    fn default() -> Self {
+        Self(HeaderValue::from_static(""))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The client's own id, when it is one.
+fn given(headers: &HeaderMap) -> Option<RequestId> {
+    let given = headers.get(&REQUEST_ID_HEADER)?;
+    let id = given.to_str().ok()?;
+    // A key sent here by mistake would end up in logs.
+    let sane = (8..=64).contains(&id.len())
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        && matches!(scrub(id), Cow::Borrowed(_));
+    sane.then(|| RequestId(given.clone()))
+}
+
+/// The id of the trace that the request is part of (W3C Trace Context), which its log lines go on with.
+fn traced(headers: &HeaderMap) -> Option<RequestId> {
+    let parent = headers.get(&TRACE_PARENT)?.to_str().ok()?;
+    parent.split('-').nth(1).and_then(RequestId::of_trace)
+}
+
+/// Runs a request's work under its id.
+pub(crate) async fn scope<F: Future>(id: RequestId, work: F) -> F::Output {
+    REQUEST_ID.scope(id, work).await
+}
+
+/// The id of the request this task works on.
+pub(crate) fn request_id() -> RequestId {
+    REQUEST_ID.try_with(Clone::clone).unwrap_or_default()
+}

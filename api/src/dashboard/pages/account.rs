@@ -1,0 +1,249 @@
+//! `/dashboard/account`: sessions, password, address, and the end of the account.
+//!
+//! Invariant: whoever changes the password or the address, or deletes the account, shows the password once more.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use secrecy::SecretString;
+use tokio_postgres::{Client, Transaction};
+
+use crate::account::password::Known;
+use crate::account::sessions::{self, Shown};
+use crate::account::{AccountError, Locked, accounts, email, password};
+use crate::dashboard::cookie;
+use crate::dashboard::error::{PageError, mistake};
+use crate::dashboard::pages::sign_in::{check, enter, new_password_field};
+use crate::dashboard::session::form::{Form, Sent};
+use crate::dashboard::session::notice::Notice;
+use crate::dashboard::session::visitor::Holder;
+use crate::dashboard::view::layout::{Section, alert, done, moment};
+
+const PATH: &str = "/dashboard/account";
+const WRONG: &str = "That is not your present password.";
+
+/// The forms of the page, so that a mistake is told where it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Password,
+    Address,
+    End,
+}
+
+pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
+    page(&holder, None).await
+}
+
+async fn page(holder: &Holder, mistaken: Option<(Place, String)>) -> Result<Response, PageError> {
+    let open = sessions::list(&*holder.client().await?, holder.account()).await?;
+    let message = |place| mistaken.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
+    let body = html! {
+        h1 { "Account" }
+        (done(Notice::told(&holder.visitor.query)))
+        (open_sessions(holder, &open))
+        div.columns {
+            (password_form(holder, message(Place::Password)))
+            (address_form(holder, message(Place::Address)))
+        }
+        (end_form(holder, message(Place::End)))
+    };
+    let page = holder.page("Account", Section::Account, &body);
+    let status = if mistaken.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    Ok((status, page).into_response())
+}
+
+fn open_sessions(holder: &Holder, open: &[Shown]) -> Markup {
+    let this = holder.signed.session.id;
+    html! {
+        section.panel aria-labelledby="sessions" {
+            h2 id="sessions" { "Sessions" }
+            div.scroll tabindex="0" role="region" aria-label="Table of sessions" {
+                table.stack {
+                    thead { tr { th scope="col" { "Browser" } th scope="col" { "Address" } th scope="col" { "Since" } th scope="col" { "Last seen" } th scope="col" { "Change" } } }
+                    tbody {
+                        @for session in open {
+                            tr {
+                                th scope="row" { (browser(&session.agent)) @if session.id == this { " " span.tag { "this one" } } }
+                                td data-label="Address" { (session.address) }
+                                td data-label="Since" { (moment(session.created_at)) }
+                                td data-label="Last seen" { (moment(session.seen_at)) }
+                                td {
+                                    @if session.id != this {
+                                        form method="post" action="/dashboard/sessions/end" {
+                                            (holder.token())
+                                            input type="hidden" name="id" value=(session.id);
+                                            button.quiet.danger type="submit" aria-label={ "End the session from " (session.address) } { "End" }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            p.hint { "A session ends after 30 minutes without use, and after 12 hours." }
+        }
+    }
+}
+
+/// A browser's name out of what it calls itself.
+fn browser(agent: &str) -> &str {
+    const KNOWN: [(&str, &str); 6] = [
+        ("Edg/", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+        ("curl/", "curl"),
+    ];
+    KNOWN.iter().find(|(sign, _)| agent.contains(sign)).map_or("Another program", |(_, name)| name)
+}
+
+fn password_form(holder: &Holder, message: Option<&str>) -> Markup {
+    html! {
+        section.panel aria-labelledby="password" {
+            h2 id="password" { "Password" }
+            (alert(message))
+            form method="post" action="/dashboard/password" {
+                (holder.token())
+                (present_field("present-1", message))
+                (new_password_field("New password"))
+                button type="submit" { "Change password" }
+            }
+            p.hint { "Every other session and every link for a new password ends." }
+        }
+    }
+}
+
+fn address_form(holder: &Holder, message: Option<&str>) -> Markup {
+    html! {
+        section.panel aria-labelledby="address" {
+            h2 id="address" { "Address" }
+            p { "You sign in as " strong { (holder.email()) } "." }
+            (alert(message))
+            form method="post" action="/dashboard/address" {
+                (holder.token())
+                (present_field("present-2", message))
+                label for="email" { "New email address" }
+                input type="email" id="email" name="email" required maxlength="254" autocomplete="off";
+                button type="submit" { "Change address" }
+            }
+        }
+    }
+}
+
+fn end_form(holder: &Holder, message: Option<&str>) -> Markup {
+    html! {
+        section.panel aria-labelledby="end" {
+            h2 id="end" { "Delete the account" }
+            p { "All keys are refused from the next call on, every session ends, and a paid plan is lost. This cannot be undone. What was used of this month stays with the address." }
+            (alert(message))
+            form method="post" action="/dashboard/delete" {
+                (holder.token())
+                (present_field("present-3", message))
+                button.danger type="submit" { "Delete the account" }
+            }
+        }
+    }
+}
+
+/// The field of the present password. After a mistake it has the focus, so the browser scrolls to it.
+fn present_field(id: &str, message: Option<&str>) -> Markup {
+    let is_wrong = message == Some(WRONG);
+    html! {
+        label for=(id) { "Present password" }
+        input type="password" id=(id) name="present" required autocomplete="current-password" maxlength="128" aria-invalid=[is_wrong.then_some("true")] autofocus[message.is_some()];
+    }
+}
+
+/// The holder's password, if it is what the form carries; it is throttled like signing in.
+async fn confirmed(holder: &Holder, form: &Form) -> Result<Option<Known>, PageError> {
+    let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirming);
+    visitor.dashboard.attempts.of_holder(holder.email(), visitor.client).await?;
+    let known = check(visitor, hashing, holder.email(), form.secret("present")).await?;
+    Ok(known.filter(|known| known.account == holder.account()))
+}
+
+/// The account while the password that was shown is its own.
+async fn locked(transaction: &Transaction<'_>, known: &Known) -> Result<Locked, AccountError> {
+    let account = password::lock(transaction, known).await?;
+    account.ok_or_else(|| AccountError::Refused(WRONG.to_owned()))
+}
+
+pub(crate) async fn end_session(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let id: i64 = form.text("id").parse().map_err(|_| PageError::NotFound)?;
+    sessions::end(&mut *holder.client().await?, holder.party(), id).await?;
+    Ok(Redirect::to(&Notice::SessionEnded.after(PATH)).into_response())
+}
+
+pub(crate) async fn change_password(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let again = |message: String| Some((Place::Password, message));
+    let Some(known) = confirmed(&holder, &form).await? else {
+        return page(&holder, again(WRONG.to_owned())).await;
+    };
+    let chosen = form.secret("password");
+    if let Err(error) = password::check(&chosen, holder.email()) {
+        return page(&holder, again(mistake(error)?)).await;
+    }
+    let hash = holder.visitor.dashboard.confirming.hash(chosen).await?;
+    let begun = set_password(&mut *holder.client().await?, &holder, &known, &hash).await;
+    match begun {
+        Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::PasswordChanged.after(PATH))),
+        Err(error) => page(&holder, again(mistake(error)?)).await,
+    }
+}
+
+/// Every session ends, this one too, whose cookie others may have; a new one takes its place.
+async fn set_password(
+    client: &mut Client,
+    holder: &Holder,
+    known: &Known,
+    hash: &str,
+) -> Result<SecretString, AccountError> {
+    let transaction = client.transaction().await?;
+    let account = locked(&transaction, known).await?;
+    password::change(&transaction, &account, hash).await?;
+    let session = sessions::begin(&transaction, &account, &holder.visitor.origin).await?;
+    transaction.commit().await?;
+    Ok(session)
+}
+
+pub(crate) async fn change_address(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let again = |message: String| Some((Place::Address, message));
+    let Some(known) = confirmed(&holder, &form).await? else {
+        return page(&holder, again(WRONG.to_owned())).await;
+    };
+    let begun = set_address(&mut *holder.client().await?, &holder, &known, form.text("email")).await;
+    match begun {
+        Ok(session) => Ok(enter(&holder.visitor, &session, &Notice::AddressChanged.after(PATH))),
+        Err(error) => page(&holder, again(mistake(error)?)).await,
+    }
+}
+
+async fn set_address(
+    client: &mut Client,
+    holder: &Holder,
+    known: &Known,
+    given: &str,
+) -> Result<SecretString, AccountError> {
+    let address = email(given)?;
+    let transaction = client.transaction().await?;
+    let account = locked(&transaction, known).await?;
+    accounts::rename(&transaction, &account, &address).await?;
+    sessions::end_every(&transaction, &account).await?;
+    let session = sessions::begin(&transaction, &account, &holder.visitor.origin).await?;
+    transaction.commit().await?;
+    Ok(session)
+}
+
+pub(crate) async fn delete(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    if confirmed(&holder, &form).await?.is_none() {
+        return page(&holder, Some((Place::End, WRONG.to_owned()))).await;
+    }
+    accounts::delete(&mut *holder.client().await?, holder.party()).await?;
+    let mut response = Redirect::to("/").into_response();
+    if let Some(cookie) = cookie::set(None, holder.visitor.site.is_local) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}

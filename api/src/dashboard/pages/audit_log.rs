@@ -1,0 +1,98 @@
+//! `/dashboard/log`: what was done to the account, by whom.
+
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::account::audit::{self, Entry};
+use crate::dashboard::error::PageError;
+use crate::dashboard::session::visitor::Holder;
+use crate::dashboard::view::layout::{Section, moment};
+
+pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
+    let entries = audit::log(&*holder.client().await?, holder.account()).await?;
+    let body = html! {
+        h1 { "Log" }
+        p.lead { "What was done to this account, its keys and its plan. Nobody can change it." }
+        div.scroll tabindex="0" role="region" aria-label="Log" {
+            table.stack {
+                thead { tr { th scope="col" { "What" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Details" } } }
+                tbody { @for entry in &entries { (row(entry)) } }
+            }
+        }
+        p.hint { "The newest " (entries.len()) " entries." }
+    };
+    Ok(holder.page("Log", Section::Log, &body))
+}
+
+fn row(entry: &Entry) -> Markup {
+    let by = if entry.actor == "account" { "you" } else { "the operator" };
+    html! {
+        tr {
+            th scope="row" { (said(&entry.action)) }
+            td data-label="When" { (moment(entry.at)) }
+            td data-label="By" { (by) }
+            td data-label="Details" { (details(&entry.details)) }
+        }
+    }
+}
+
+/// An action in words; one that is not known here by its name.
+fn said(action: &str) -> &str {
+    match action {
+        "account.create" => "Account made",
+        "account.set_tier" => "Plan set",
+        "account.upgrade" => "Upgraded",
+        "account.next_tier" => "Next plan noted",
+        "account.resume" => "Plan kept",
+        "account.cancel" => "Plan cancelled",
+        "account.ask" => "Plan asked for",
+        "account.address" => "Address changed",
+        "account.disable" => "Account disabled",
+        "account.enable" => "Account enabled",
+        "key.create" => "Key created",
+        "key.re_roll" => "Key replaced",
+        "key.delete" => "Key deleted",
+        "session.begin" => "Signed in",
+        "session.end" => "Session ended",
+        "session.end_all" => "All sessions ended",
+        "password.set" => "Password set by link",
+        "password.change" => "Password changed",
+        "password.reset_link" => "Reset link made",
+        other => other,
+    }
+}
+
+/// The details that tell something to a person.
+fn details(details: &Value) -> String {
+    let text = |pointer: &str| details.pointer(pointer).and_then(Value::as_str);
+    let shown = [
+        ("", text("/name")),
+        ("…", text("/last_four")),
+        ("from ", text("/address")),
+        ("", text("/tier")),
+        ("from ", text("/before/tier").or(text("/before"))),
+        ("to ", text("/after/tier").or(text("/after"))),
+        ("then ", text("/after/next_tier").filter(|_| text("/after/paid_until").is_some())),
+        ("old key goes on for ", text("/overlap").filter(|overlap| *overlap != "0")),
+    ];
+    let shown: Vec<String> =
+        shown.into_iter().filter_map(|(before, text)| Some(format!("{before}{}", text?))).collect();
+    shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::dashboard::pages::audit_log::details;
+
+    #[test]
+    fn details_are_words() {
+        let key = json!({ "id": 7, "name": "laptop", "last_four": "a1b2", "overlap": "24h" });
+        assert_eq!(details(&key), "laptop, …a1b2, old key goes on for 24h");
+        let plan =
+            json!({ "before": { "tier": "free" }, "after": { "tier": "starter", "paid_until": null } });
+        assert_eq!(details(&plan), "from free, to starter");
+    }
+}

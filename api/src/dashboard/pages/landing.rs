@@ -1,0 +1,80 @@
+//! `/`: what the service is, on one screen.
+
+use axum::response::Response;
+use maud::{Markup, html};
+
+use crate::app::dashboard_settings::SignUp;
+use crate::dashboard::pages::plans;
+use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::view::example::Shown;
+use crate::dashboard::view::layout::Section;
+
+/// What is served, in a line each.
+const SERVED: [(&str, &str); 6] = [
+    ("Dividends", "Every payment with its ex-date, record date, pay date and adjusted amount."),
+    ("Calendars", "Ex-dates and payment dates in any range, by yield, amount and sector."),
+    ("Metrics", "Yields, growth, payout ratios and streaks, each with the rule and the rows behind it."),
+    ("Prices", "Daily bars, raw or adjusted, by day, week, month or year."),
+    ("Screeners", "High yield, growth, aristocrats and kings, or filters of your own."),
+    ("ETFs and bulk", "Holdings and weights; a thousand symbols in one call."),
+];
+
+pub(crate) async fn show(visitor: Visitor) -> Response {
+    let shown = visitor.example.shown().await;
+    let body = html! {
+        div.hero {
+            div {
+                p.eyebrow { "Dividend data over HTTP" }
+                h1 { "Dividends, exact to the last digit" }
+                p.lead {
+                    "Stocks, ETFs, dividends, splits and prices as JSON or CSV. Decimals stay decimals, every figure says \
+                     how it was made, and yesterday's answer can be asked for again."
+                }
+                p.actions { (entry(&visitor)) a.button.second href="/docs" { "Read the reference" } }
+            }
+            (example(&visitor, shown.as_deref()))
+        }
+        section aria-labelledby="served" {
+            h2 id="served" { "What it serves" }
+            ul.cards {
+                @for (title, text) in SERVED { li.card { h3 { (title) } p { (text) } } }
+            }
+        }
+        section aria-labelledby="plans" {
+            h2 id="plans" { "Plans" }
+            (plans::table(&visitor.app.projection.tiers(), None))
+            p { a href="/plans" { "Endpoints by plan" } }
+        }
+    };
+    visitor.page("Dividends, exact to the last digit", Section::Other, &body)
+}
+
+fn entry(visitor: &Visitor) -> Markup {
+    html! {
+        @match (&visitor.signed, visitor.dashboard.settings.sign_up) {
+            (Some(_), _) => a.button href="/dashboard" { "Open your dashboard" },
+            (None, SignUp::Open) => a.button href="/sign-up" { "Get a free key" },
+            (None, _) => a.button href="/sign-in" { "Sign in" },
+        }
+    }
+}
+
+fn example(visitor: &Visitor, shown: Option<&Shown>) -> Markup {
+    let origin = &visitor.site.origin;
+    html! {
+        figure.example {
+            @match shown {
+                Some(shown) => {
+                    figcaption { "A live answer of this service" }
+                    pre tabindex="0" aria-label="Call" { code { "curl " (origin) (shown.call) " \\\n  -H 'Authorization: Bearer " span.muted { "your key" } "'" } }
+                    pre.answer tabindex="0" aria-label="Answer" { code { (shown.answer) } }
+                },
+                None => {
+                    figcaption { "A call" }
+                    pre tabindex="0" aria-label="Call" { code { "curl " (origin) "/v1/stocks?limit=3 \\\n  -H 'Authorization: Bearer " span.muted { "your key" } "'" } }
+                    p.note { "The live answer is missing: no data is loaded, or the database does not reply. See " a href="/status" { "the status" } "." }
+                },
+            }
+        }
+    }
+}

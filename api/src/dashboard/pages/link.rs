@@ -1,0 +1,101 @@
+//! `/link/{secret}`: a one-time link of the operator's, by which a person sets a password.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use maud::html;
+
+use crate::account::links::{self, Link, Purpose};
+use crate::account::password;
+use crate::app::dashboard_settings::SignUp;
+use crate::app::state::App;
+use crate::dashboard::deadline::{DEADLINE, within};
+use crate::dashboard::error::{PageError, mistake};
+use crate::dashboard::pages::sign_in;
+use crate::dashboard::session::form::Open;
+use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::view::layout::{Section, alert};
+
+/// The secret in the address.
+#[derive(Debug)]
+pub(crate) struct Secret(String);
+
+impl FromRequestParts<App> for Secret {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+        let path = Path::<String>::from_request_parts(parts, app).await;
+        path.map(|Path(secret)| Self(secret)).map_err(|_| PageError::NotFound)
+    }
+}
+
+/// Shows what the link does, and a button. Looking uses nothing up.
+pub(crate) async fn show(secret: Secret, visitor: Visitor) -> Result<Response, PageError> {
+    Ok(match usable(&visitor, &secret).await? {
+        Some(link) => page(&visitor, &secret, &link, None),
+        None => expired(&visitor),
+    })
+}
+
+/// Uses the link: the password is set, and its holder is signed in.
+pub(crate) async fn spend(secret: Secret, Open { visitor, form }: Open) -> Result<Response, PageError> {
+    let Some(link) = usable(&visitor, &secret).await? else { return Ok(expired(&visitor)) };
+    let chosen = form.secret("password");
+    if let Err(error) = password::check(&chosen, &link.email) {
+        let page = page(&visitor, &secret, &link, Some(&mistake(error)?));
+        return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
+    }
+    let hash = visitor.dashboard.hashing.hash(chosen).await?;
+    let mut client = visitor.dashboard.client().await?;
+    let transaction = client.transaction().await?;
+    let Some(account) = links::spend(&transaction, &secret.0, &hash).await? else {
+        return Ok(expired(&visitor));
+    };
+    let session = sign_in::renewed(&transaction, &visitor, &account).await?;
+    transaction.commit().await?;
+    Ok(sign_in::enter(&visitor, &session, "/dashboard"))
+}
+
+/// The link while it can be used; invitations only where people are invited.
+async fn usable(visitor: &Visitor, secret: &Secret) -> Result<Option<Link>, PageError> {
+    visitor.dashboard.attempts.of_address(visitor.client).await?;
+    let find = async {
+        let client = visitor.dashboard.client().await?;
+        Ok::<_, PageError>(links::find(&client, &secret.0).await?)
+    };
+    let link = within(DEADLINE, find).await?;
+    let is_closed = visitor.dashboard.settings.sign_up == SignUp::Closed;
+    Ok(link.filter(|link| !(is_closed && link.purpose == Purpose::Invitation)))
+}
+
+fn page(visitor: &Visitor, secret: &Secret, link: &Link, message: Option<&str>) -> Response {
+    let (title, button) = match link.purpose {
+        Purpose::Invitation => ("You are invited", "Make the account"),
+        Purpose::Reset => ("Choose a new password", "Set the password"),
+    };
+    let body = html! {
+        div.narrow {
+            h1 { (title) }
+            (alert(message))
+            p.lead { "For " strong { (link.email) } "." }
+            form method="post" action={ "/link/" (secret.0) } {
+                input type="hidden" name="username" autocomplete="username" value=(link.email);
+                (sign_in::new_password_field("New password"))
+                button type="submit" { (button) }
+            }
+        }
+    };
+    visitor.page(title, Section::Other, &body)
+}
+
+fn expired(visitor: &Visitor) -> Response {
+    let body = html! {
+        div.narrow {
+            h1 { "This link cannot be used" }
+            p { "It was used already, or its time is over. Ask the operator for another." }
+            p { a.button href="/sign-in" { "Sign in" } }
+        }
+    };
+    (StatusCode::NOT_FOUND, visitor.page("This link cannot be used", Section::Other, &body)).into_response()
+}

@@ -1,0 +1,136 @@
+//! `/dashboard/plan`: the present plan, another one, and its end.
+
+use axum::response::{IntoResponse, Redirect, Response};
+use chrono::Utc;
+use maud::{Markup, html};
+
+use crate::account::accounts::{self, Account};
+use crate::account::plan;
+use crate::app::dashboard_settings::Billing;
+use crate::auth::tier::Tier;
+use crate::dashboard::error::PageError;
+use crate::dashboard::pages::plans::{self, title};
+use crate::dashboard::session::form::Sent;
+use crate::dashboard::session::notice::Notice;
+use crate::dashboard::session::visitor::Holder;
+use crate::dashboard::view::layout::{Section, day, done};
+
+const PATH: &str = "/dashboard/plan";
+
+pub(crate) async fn show(holder: Holder) -> Result<Response, PageError> {
+    let account = accounts::show(&*holder.client().await?, holder.email()).await?;
+    let tiers = holder.visitor.app.projection.tiers();
+    let body = html! {
+        h1 { "Plan" }
+        (done(Notice::told(&holder.visitor.query)))
+        (present(&holder, &account))
+        section aria-labelledby="all" {
+            h2 id="all" { "All plans" }
+            (plans::table(&tiers, Some(account.effective_tier)))
+            (choices(&holder, &account))
+        }
+    };
+    Ok(holder.page("Plan", Section::Plan, &body))
+}
+
+fn present(holder: &Holder, account: &Account) -> Markup {
+    let ending = account.paid_until.filter(|end| *end > Utc::now());
+    let is_paid = account.effective_tier > Tier::Free;
+    let mode = holder.visitor.dashboard.settings.billing;
+    html! {
+        section.panel aria-labelledby="present" {
+            h2 id="present" { (title(account.effective_tier)) }
+            @match (ending, account.period_end) {
+                (Some(end), _) => p { "Paid until " strong { (day(end)) } ", then " (title(account.next_tier)) "." },
+                (None, Some(end)) if is_paid => p { "The paid month ends on " (day(end)) " and another begins." },
+                _ if is_paid => p { "Holds until it is changed." },
+                _ => p { "Free of charge." },
+            }
+            @if let Some(wanted) = account.wanted_tier {
+                p.notice { "You asked for " strong { (title(wanted)) } ". The operator decides; it holds from then on." }
+            }
+            @if is_paid && ending.is_none_or(|_| account.next_tier > Tier::Free) {
+                form method="post" action="/dashboard/plan/cancel" {
+                    (holder.token())
+                    button.second type="submit" { @if mode == Billing::Off { "Ask to cancel the plan" } @else { "Cancel the plan" } }
+                }
+                p.hint {
+                    @match mode {
+                        Billing::SelfService => "It holds to the end of the paid month, then you are on Free.",
+                        Billing::Off => "The operator sees that you asked, and ends it.",
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A button for each plan that can be taken.
+fn choices(holder: &Holder, account: &Account) -> Markup {
+    let (mode, now) = (holder.visitor.dashboard.settings.billing, account.effective_tier);
+    let ending = account.paid_until.is_some_and(|end| end > Utc::now());
+    html! {
+        form.row method="post" action=(PATH) {
+            (holder.token())
+            @for tier in Tier::ALL.iter().copied().filter(|tier| *tier > Tier::Free) {
+                @if let Some(words) = choice(mode, tier, now, ending) {
+                    button.second[tier < now] type="submit" name="tier" value=(tier) { (words) }
+                }
+            }
+        }
+        p.hint {
+            @match mode {
+                Billing::SelfService => "A higher plan holds from the next call; what you used of the minute and the month stays used. A lower one holds when the paid month ends.",
+                Billing::Off => "Plans are changed by the operator of this service. They see that you asked.",
+            }
+        }
+    }
+}
+
+fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> {
+    let name = title(tier);
+    match mode {
+        Billing::Off if tier == now => None,
+        Billing::Off => Some(format!("Ask for {name}")),
+        Billing::SelfService if tier > now => Some(format!("Upgrade to {name}")),
+        Billing::SelfService if tier == now => ending.then(|| format!("Keep {name}")),
+        Billing::SelfService => Some(format!("Go down to {name}")),
+    }
+}
+
+/// Takes another plan, or asks for it.
+pub(crate) async fn choose(Sent { holder, form }: Sent) -> Result<Response, PageError> {
+    let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
+    if tier == Tier::Free {
+        return Err(PageError::Refused("cancel the plan to go back to Free".to_owned()));
+    }
+    let mut client = holder.client().await?;
+    let before = accounts::show(&client, holder.email()).await?.effective_tier;
+    let notice = match holder.visitor.dashboard.settings.billing {
+        Billing::SelfService => {
+            plan::choose(&mut client, holder.party(), tier).await?;
+            if tier < before { Notice::Downgraded } else { Notice::Upgraded }
+        }
+        Billing::Off => {
+            plan::ask(&mut client, holder.party(), tier).await?;
+            Notice::Asked
+        }
+    };
+    Ok(Redirect::to(&notice.after(PATH)).into_response())
+}
+
+/// Cancels the plan, or asks for that.
+pub(crate) async fn cancel(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
+    let client = &mut *holder.client().await?;
+    let notice = match holder.visitor.dashboard.settings.billing {
+        Billing::SelfService => {
+            plan::cancel(client, holder.party(), None).await?;
+            Notice::Cancelled
+        }
+        Billing::Off => {
+            plan::ask(client, holder.party(), Tier::Free).await?;
+            Notice::Asked
+        }
+    };
+    Ok(Redirect::to(&notice.after(PATH)).into_response())
+}

@@ -1,0 +1,154 @@
+//! `/plans`: what the plans differ in, and how to take another. `upgrade_url` of refused calls leads here.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use crate::account::accounts;
+use crate::app::dashboard_settings::Billing;
+use crate::app::state::App;
+use crate::auth::tier::{Plan, Tier, Tiers};
+use crate::dashboard::deadline::{GLANCE, within};
+use crate::dashboard::error::PageError;
+use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::view::layout::{self, Section, Viewer, grouped};
+
+/// Features that a plan above Free adds, with the call.
+const GATED: [(Tier, &str, &str); 8] = [
+    (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
+    (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),
+    (Tier::Starter, "Explained metrics", "/v1/stocks/{symbol}/metrics?explain=true"),
+    (Tier::Professional, "Bulk quotes", "/v1/bulk/quotes"),
+    (Tier::Professional, "Bulk metrics", "/v1/bulk/metrics"),
+    (Tier::Professional, "Bulk dividends", "/v1/bulk/dividends"),
+    (Tier::Professional, "Bulk prices", "/v1/bulk/prices"),
+    (Tier::Professional, "Changed dividends of the market", "/v1/dividends/history?updated_since=…"),
+];
+
+/// The page where there is a dashboard.
+pub(crate) async fn show(visitor: Visitor) -> Response {
+    let tiers = visitor.app.projection.tiers();
+    let current = match &visitor.signed {
+        Some(signed) => {
+            let show = async {
+                let client = visitor.dashboard.client().await?;
+                Ok::<_, PageError>(accounts::show(&client, &signed.session.email).await?.effective_tier)
+            };
+            within(GLANCE, show).await.ok()
+        }
+        None => None,
+    };
+    let how = html! {
+        h2 { "Take another plan" }
+        @match (&visitor.signed, visitor.dashboard.settings.billing) {
+            (Some(_), _) => p { a.button href="/dashboard/plan" { "Change your plan" } },
+            (None, _) => p { a.button href="/sign-in?next=%2Fdashboard%2Fplan" { "Sign in to change your plan" } },
+        }
+        @match visitor.dashboard.settings.billing {
+            Billing::SelfService => p { "A higher plan holds from the next call. A lower one, or none, holds when the paid month ends." },
+            Billing::Off => p { "The operator of this service changes plans. Signed in, you can ask for one." },
+        }
+    };
+    visitor.page("Plans", Section::Other, &body(&tiers, current, &how))
+}
+
+/// The page where there is none.
+pub(crate) async fn show_alone(State(app): State<App>) -> Response {
+    let how = html! {
+        h2 { "Take another plan" }
+        p {
+            "Ask the operator of this service. The change holds from the next call, and what is used of the minute and the \
+             month stays used. After a cancellation the paid plan holds until the end of its period."
+        }
+    };
+    layout::page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how))
+        .into_response()
+}
+
+fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
+    html! {
+        h1 { "Plans" }
+        p.lead { "Plans differ in rate, monthly calls, depth of history and endpoints. Values have the same digits in every plan." }
+        (table(tiers, current))
+        ul.hint {
+            li { "Burst: calls that may come at once after a pause. Afterwards the rate per minute applies." }
+            li { "Months are calendar months, UTC. A bulk call counts as one call." }
+            li { "History: how far back a requested day may be." }
+        }
+        section aria-labelledby="gated" {
+            h2 id="gated" { "Endpoints that need a plan" }
+            div.scroll tabindex="0" role="region" aria-label="Endpoints that need a plan" {
+                table.stack {
+                    thead { tr { th scope="col" { "Feature" } th scope="col" { "Call" } th scope="col" { "Plan" } } }
+                    tbody {
+                        @for (tier, feature, call) in GATED {
+                            tr { th scope="row" { (feature) } td data-label="Call" { code { (call) } } td data-label="Plan" { (and_higher(tier)) } }
+                        }
+                    }
+                }
+            }
+            p.hint { "Every other endpoint of the " a href="/docs" { "reference" } " is in every plan." }
+        }
+        (how)
+    }
+}
+
+/// The plans in a table.
+pub(crate) fn table(tiers: &Tiers, current: Option<Tier>) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Table of plans" {
+            table.stack {
+                thead {
+                    tr {
+                        th scope="col" { "Plan" } th.number scope="col" { "Calls a minute" } th.number scope="col" { "Burst" }
+                        th.number scope="col" { "Calls a month" } th.number scope="col" { "History" }
+                        th scope="col" { "Endpoints" } th scope="col" { "Bulk" }
+                    }
+                }
+                tbody {
+                    @for plan in &tiers.0 {
+                        tr {
+                            th scope="row" { (title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }
+                            td.number data-label="Calls a minute" { (plan.rate_per_minute) }
+                            td.number data-label="Burst" { (plan.burst) }
+                            td.number data-label="Calls a month" { (grouped(plan.monthly_quota)) }
+                            td.number data-label="History" { (years(plan)) }
+                            td data-label="Endpoints" { (endpoints(plan.tier)) }
+                            td data-label="Bulk" { @if plan.tier == Tier::Professional { "yes" } @else { "no" } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The endpoints that a plan adds, in words.
+fn endpoints(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Free => {
+            "Quotes, metrics, calendars, dividend history, screeners, ETFs, prices, search, sectors"
+        }
+        Tier::Starter => "also fundamentals, dividend records, explained metrics",
+        Tier::Premium => "as Starter",
+        Tier::Professional => "all",
+    }
+}
+
+fn and_higher(tier: Tier) -> Markup {
+    html! { (title(tier)) @if tier < Tier::Professional { " or higher" } }
+}
+
+fn years(plan: &Plan) -> String {
+    layout::counted(plan.depth_years.into(), "year", "years")
+}
+
+/// A tier's name on a page.
+pub(crate) fn title(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Free => "Free",
+        Tier::Starter => "Starter",
+        Tier::Premium => "Premium",
+        Tier::Professional => "Professional",
+    }
+}

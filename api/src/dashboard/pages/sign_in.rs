@@ -1,0 +1,261 @@
+//! `/sign-up`, `/sign-in` and `/sign-out`.
+//!
+//! Invariants: signing in says the same, as slowly, of an unknown address and of a wrong password; every way in gives a new
+//! session and ends the one before it; a page that leads on leads to a page of the dashboard.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+use secrecy::{ExposeSecret, SecretString};
+use tokio_postgres::{Client, Transaction};
+
+use crate::account::password::{self, Hashing, Known};
+use crate::account::sessions;
+use crate::account::{AccountError, Locked, accounts, email};
+use crate::app::dashboard_settings::SignUp;
+use crate::auth::tier::Tier;
+use crate::dashboard::cookie;
+use crate::dashboard::deadline::{DEADLINE, within};
+use crate::dashboard::error::{PageError, mistake};
+use crate::dashboard::pages::reference_key;
+use crate::dashboard::session::form::{Form, Open, Sent};
+use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::view::layout::{Section, alert};
+
+/// Where somebody who signed in may be led on to.
+const ONWARD: [&str; 8] = [
+    "/dashboard",
+    "/dashboard/keys",
+    "/dashboard/usage",
+    "/dashboard/plan",
+    "/dashboard/account",
+    "/dashboard/log",
+    "/plans",
+    "/docs",
+];
+const WRONG: &str = "The address or the password is wrong.";
+
+pub(crate) async fn show_sign_up(visitor: Visitor) -> Response {
+    if visitor.signed.is_some() {
+        return Redirect::to("/dashboard").into_response();
+    }
+    sign_up_page(&visitor, "", None)
+}
+
+pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
+    let query = Form::of_query(&visitor.query);
+    if visitor.signed.is_some() {
+        return Redirect::to(onward(query.text("next"))).into_response();
+    }
+    sign_in_page(&visitor, "", query.text("next"), None)
+}
+
+/// Makes an account and signs its holder in.
+pub(crate) async fn sign_up(Open { visitor, form }: Open) -> Result<Response, PageError> {
+    if visitor.dashboard.settings.sign_up != SignUp::Open {
+        return Err(PageError::Refused("nobody can sign up here without an invitation".to_owned()));
+    }
+    let given = form.text("email");
+    let again = |message: String| {
+        (StatusCode::UNPROCESSABLE_ENTITY, sign_up_page(&visitor, given, Some(&message))).into_response()
+    };
+    let address = match email(given) {
+        Ok(address) => address,
+        Err(error) => return Ok(again(mistake(error)?)),
+    };
+    let secret = form.secret("password");
+    if let Err(error) = password::check(&secret, &address) {
+        return Ok(again(mistake(error)?));
+    }
+    visitor.dashboard.attempts.of_address(visitor.client).await?;
+    let hash = visitor.dashboard.hashing.hash(secret).await?;
+    let mut client = visitor.dashboard.client().await?;
+    match create(&mut client, &visitor, &address, &hash).await {
+        Ok(session) => Ok(enter(&visitor, &session, "/dashboard")),
+        Err(AccountError::Taken(_)) => {
+            Ok(again("There is an account with this address already: sign in.".to_owned()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn create(
+    client: &mut Client,
+    visitor: &Visitor,
+    address: &str,
+    hash: &str,
+) -> Result<SecretString, AccountError> {
+    let transaction = client.transaction().await?;
+    let account = accounts::create(&transaction, address, Tier::Free, None, true).await?;
+    password::set(&transaction, &account, hash).await?;
+    let session = sessions::begin(&transaction, &account, &visitor.origin).await?;
+    transaction.commit().await?;
+    Ok(session)
+}
+
+/// Signs the holder of an account in.
+pub(crate) async fn sign_in(Open { visitor, form }: Open) -> Result<Response, PageError> {
+    let (given, next) = (form.text("email"), form.text("next"));
+    visitor.dashboard.attempts.of_account(given, visitor.client).await?;
+    let begun = match check(&visitor, &visitor.dashboard.hashing, given, form.secret("password")).await? {
+        Some(known) => within(DEADLINE, begin(&visitor, &known)).await?,
+        None => None,
+    };
+    match begun {
+        Some(session) => {
+            visitor.dashboard.attempts.succeeded(given, visitor.client);
+            Ok(enter(&visitor, &session, onward(next)))
+        }
+        None => {
+            tracing::info!(address = %visitor.client, "a sign-in was refused");
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, sign_in_page(&visitor, given, next, Some(WRONG)))
+                .into_response())
+        }
+    }
+}
+
+/// The account whose password this is; the throttle is asked before.
+pub(crate) async fn check(
+    visitor: &Visitor,
+    hashing: &Hashing,
+    given: &str,
+    secret: SecretString,
+) -> Result<Option<Known>, PageError> {
+    let known = match email(given) {
+        Ok(address) => {
+            let find = async {
+                let client = visitor.dashboard.client().await?;
+                Ok::<_, PageError>(password::find(&client, &address).await?)
+            };
+            within(DEADLINE, find).await?
+        }
+        Err(_) => None,
+    };
+    // Longer than any password is, and not worth the work of hashing it.
+    let is_short = secret.expose_secret().len() <= 1_024;
+    let secret = if is_short { secret } else { SecretString::default() };
+    let is_right = hashing.is_right(secret, known.as_ref()).await?;
+    Ok(known.filter(|_| is_right))
+}
+
+/// A session, if the password that was shown is still the account's.
+async fn begin(visitor: &Visitor, known: &Known) -> Result<Option<SecretString>, PageError> {
+    let mut client = visitor.dashboard.client().await?;
+    let transaction = client.transaction().await?;
+    let Some(account) = password::lock(&transaction, known).await? else { return Ok(None) };
+    let session = renewed(&transaction, visitor, &account).await?;
+    transaction.commit().await?;
+    Ok(Some(session))
+}
+
+/// A new session in place of the visitor's present one.
+pub(crate) async fn renewed(
+    transaction: &Transaction<'_>,
+    visitor: &Visitor,
+    account: &Locked,
+) -> Result<SecretString, AccountError> {
+    if let Some(signed) = &visitor.signed
+        && signed.session.account == account.id
+    {
+        sessions::replace(transaction, account, signed.session.id).await?;
+    }
+    sessions::begin(transaction, account, &visitor.origin).await
+}
+
+/// Leads somebody on who just signed in.
+pub(crate) fn enter(visitor: &Visitor, session: &SecretString, next: &str) -> Response {
+    let mut response = Redirect::to(next).into_response();
+    if let Some(cookie) = cookie::set(Some(session.expose_secret()), visitor.site.is_local) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Ends the session in the store, whatever the browser does with its cookie.
+pub(crate) async fn sign_out(Sent { holder, .. }: Sent) -> Result<Response, PageError> {
+    let mut client = holder.client().await?;
+    reference_key::delete(&mut client, &holder).await?;
+    sessions::end_of_cookie(&mut client, &holder.signed.secret).await?;
+    let mut response = Redirect::to("/").into_response();
+    if let Some(cookie) = cookie::set(None, holder.visitor.site.is_local) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// One of the pages that are led on to, whatever was asked for.
+fn onward(next: &str) -> &'static str {
+    ONWARD.into_iter().find(|known| *known == next).unwrap_or("/dashboard")
+}
+
+fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Response {
+    let form = html! {
+        form method="post" action="/sign-up" {
+            (address_field(given))
+            (new_password_field("Password"))
+            button type="submit" { "Sign up" }
+        }
+        p.below { "You have an account? " a href="/sign-in" { "Sign in" } }
+    };
+    let closed = html! {
+        p { "Accounts are made by the operator of this service: ask for an invitation." }
+        p { a.button href="/sign-in" { "Sign in" } }
+    };
+    let body = html! {
+        div.narrow {
+            h1 { "Sign up" }
+            (alert(message))
+            (needs_https(visitor))
+            @if visitor.dashboard.settings.sign_up == SignUp::Open {
+                p.lead { "Free, without a card: a key is two clicks away." }
+                (form)
+            } @else { (closed) }
+        }
+    };
+    visitor.page("Sign up", Section::Other, &body)
+}
+
+fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str>) -> Response {
+    let body = html! {
+        div.narrow {
+            h1 { "Sign in" }
+            (alert(message))
+            (needs_https(visitor))
+            form method="post" action="/sign-in" {
+                input type="hidden" name="next" value=(onward(next));
+                (address_field(given))
+                label for="password" { "Password" }
+                input type="password" id="password" name="password" required autocomplete="current-password" maxlength="128";
+                button type="submit" { "Sign in" }
+            }
+            p.below {
+                @if visitor.dashboard.settings.sign_up == SignUp::Open { "No account yet? " a href="/sign-up" { "Sign up" } ". " }
+                "Forgot the password? Ask the operator for a reset link."
+            }
+        }
+    };
+    visitor.page("Sign in", Section::Other, &body)
+}
+
+fn address_field(given: &str) -> Markup {
+    html! {
+        label for="email" { "Email address" }
+        input type="email" id="email" name="email" required autocomplete="username" maxlength="254" value=(given);
+    }
+}
+
+/// The field for a password that is to be set.
+pub(crate) fn new_password_field(title: &str) -> Markup {
+    html! {
+        label for="new-password" { (title) }
+        input type="password" id="new-password" name="password" required autocomplete="new-password" minlength="12" maxlength="128" aria-describedby="new-password-hint";
+        p.hint id="new-password-hint" { "At least 12 characters; any characters, spaces too." }
+    }
+}
+
+/// Where the session's cookie would be refused by the browser.
+fn needs_https(visitor: &Visitor) -> Markup {
+    let message = "This page was reached without HTTPS, so your browser will not keep you signed in. Open it over HTTPS.";
+    let is_open = !visitor.site.is_secure && !visitor.site.is_local;
+    alert(is_open.then_some(message))
+}

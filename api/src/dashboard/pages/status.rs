@@ -1,0 +1,73 @@
+//! `/status`: the health of the service for people. Programs ask `/v1/health`.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use crate::app::state::App;
+use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::view::layout::{self, Section, Viewer, grouped};
+use crate::routes::health::{ComponentStatus, Health, Status};
+
+const TITLE: &str = "Status";
+
+/// The page where there is a dashboard.
+pub(crate) async fn show(visitor: Visitor) -> Response {
+    let health = Health::of(&visitor.app);
+    (code(&health), visitor.page(TITLE, Section::Other, &body(&health))).into_response()
+}
+
+/// The page where there is none.
+pub(crate) async fn show_alone(State(app): State<App>) -> Response {
+    let health = Health::of(&app);
+    (code(&health), layout::page(TITLE, Viewer::Reader, Section::Other, &body(&health))).into_response()
+}
+
+fn code(health: &Health) -> StatusCode {
+    if health.status == Status::Down { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }
+}
+
+fn body(health: &Health) -> Markup {
+    let (class, title, text) = match health.status {
+        Status::Ok => ("done", "All systems work", "Requests are served with current data."),
+        Status::Degraded => ("notice", "Degraded", "Requests are served, but new data may arrive late."),
+        Status::Down => ("alert", "Down", "Requests are refused with 503 until the database replies again."),
+    };
+    let (components, projection) = (&health.components, &health.components.projection);
+    let unknown = || "unknown".to_owned();
+    let as_of = projection.as_of.map_or_else(unknown, |day| day.format("%-d %B %Y").to_string());
+    let lag = match (projection.lag_events, projection.lag_seconds) {
+        (Some(0), _) => "none".to_owned(),
+        (Some(events), Some(seconds)) => {
+            format!("{} messages, {} s", grouped(events.cast_signed()), grouped(seconds.cast_signed()))
+        }
+        _ => unknown(),
+    };
+    html! {
+        div.narrow {
+            h1 { (TITLE) }
+            p class=(class) role="status" { strong { (title) ". " } (text) }
+            section.panel aria-labelledby="parts" {
+                h2 id="parts" { "Parts" }
+                dl {
+                    div { dt { "Database" } dd { (state(components.postgres)) } }
+                    div { dt { "Log" } dd { (state(components.nats)) } }
+                    div { dt { "Newest trading day" } dd { (as_of) } }
+                    div { dt { "Behind the log" } dd { (lag) } }
+                    div { dt { "Data version" } dd { code { (projection.data_version.as_deref().unwrap_or("none")) } } }
+                    div { dt { "Service version" } dd { (health.version) } }
+                }
+            }
+            p.hint { "Reload for the state now. Programs ask " a href="/v1/health" { "/v1/health" } "." }
+        }
+    }
+}
+
+fn state(status: ComponentStatus) -> &'static str {
+    match status {
+        ComponentStatus::Ok => "works",
+        ComponentStatus::Down => "does not reply",
+        ComponentStatus::NotConfigured => "not configured",
+    }
+}

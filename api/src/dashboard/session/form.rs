@@ -1,0 +1,77 @@
+//! What a form sends.
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use secrecy::SecretString;
+
+use crate::app::state::App;
+use crate::dashboard::cookie;
+use crate::dashboard::error::PageError;
+use crate::dashboard::session::visitor::{Holder, Visitor};
+
+/// The fields of a form.
+#[derive(Clone)]
+pub(crate) struct Form(Vec<(String, String)>);
+
+/// A form that anybody may send.
+pub(crate) struct Open {
+    pub(crate) visitor: Visitor,
+    pub(crate) form: Form,
+}
+
+/// A form of somebody who is signed in, from a page of the same session.
+pub(crate) struct Sent {
+    pub(crate) holder: Holder,
+    pub(crate) form: Form,
+}
+
+impl Form {
+    /// The fields of a query string.
+    pub(crate) fn of_query(query: &str) -> Self {
+        Self::read(query.as_bytes())
+    }
+
+    fn read(body: &[u8]) -> Self {
+        Self(form_urlencoded::parse(body).into_owned().collect())
+    }
+
+    /// A field's text, without spaces around it; empty where it is missing.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.trim())
+    }
+
+    /// A field that nothing prints, as it was typed.
+    pub(crate) fn secret(&self, name: &str) -> SecretString {
+        self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value).into()
+    }
+}
+
+impl FromRequest<App> for Open {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
+        let (parts, body) = request.into_parts();
+        let visitor = Visitor::certain(&parts, app).await?;
+        Ok(Self { visitor, form: read(parts, body, app).await? })
+    }
+}
+
+impl FromRequest<App> for Sent {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
+        let (mut parts, body) = request.into_parts();
+        let holder = Holder::from_request_parts(&mut parts, app).await?;
+        let form = read(parts, body, app).await?;
+        match cookie::is_token(&holder.signed.secret, form.text("token")) {
+            true => Ok(Self { holder, form }),
+            false => Err(PageError::Forged),
+        }
+    }
+}
+
+async fn read(parts: Parts, body: Body, app: &App) -> Result<Form, PageError> {
+    let body = Bytes::from_request(Request::from_parts(parts, body), app).await;
+    Ok(Form::read(&body.map_err(|_| PageError::TooLong)?))
+}

@@ -1,0 +1,41 @@
+//! What a page says of the action that led to it: one of a few sentences, chosen by a word in the address.
+
+use market::text_enum;
+
+use crate::dashboard::session::form::Form;
+
+text_enum! {
+    /// What was just done.
+    pub enum Notice {
+        KeyDeleted = "key-deleted",
+        Upgraded = "upgraded",
+        Downgraded = "downgraded",
+        Cancelled = "cancelled",
+        Asked = "asked",
+        SessionEnded = "session-ended",
+        PasswordChanged = "password-changed",
+        AddressChanged = "address-changed",
+    }
+}
+
+impl Notice {
+    /// The sentence for a query string; none for words that are no notice.
+    pub(crate) fn told(query: &str) -> Option<&'static str> {
+        let notice: Self = Form::of_query(query).text("done").parse().ok()?;
+        Some(match notice {
+            Self::KeyDeleted => "The key is deleted. Calls with it are refused from now on.",
+            Self::Upgraded => "The plan is changed. The next call has the new limits.",
+            Self::Downgraded => "The change is noted. It holds when the paid month ends.",
+            Self::Cancelled => "The plan is cancelled. It holds until the paid month ends.",
+            Self::Asked => "The operator was asked. The plan changes when they agree.",
+            Self::SessionEnded => "The session is ended.",
+            Self::PasswordChanged => "The password is changed, and every other session is ended.",
+            Self::AddressChanged => "The address is changed. Sign in with it from now on.",
+        })
+    }
+
+    /// A page's address that shows it.
+    pub(crate) fn after(self, path: &str) -> String {
+        format!("{path}?done={self}")
+    }
+}

@@ -1,0 +1,150 @@
+//! Who a page is for: anybody, or the holder of an account who is signed in.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use deadpool_postgres::Object;
+use maud::Markup;
+
+use crate::account::Party;
+use crate::account::sessions::{self, Origin, Session};
+use crate::admission::Caller;
+use crate::app::dashboard_state::Dashboard;
+use crate::app::site::Site;
+use crate::app::state::App;
+use crate::dashboard::cookie;
+use crate::dashboard::deadline::{DEADLINE, GLANCE, within};
+use crate::dashboard::error::PageError;
+use crate::dashboard::view::example::Example;
+use crate::dashboard::view::layout::{self, Name, Section, Viewer};
+
+/// Anybody.
+#[derive(Debug, Clone)]
+pub(crate) struct Visitor {
+    pub(crate) app: App,
+    pub(crate) dashboard: Arc<Dashboard>,
+    pub(crate) signed: Option<Signed>,
+    pub(crate) site: Site,
+    pub(crate) example: Example,
+    pub(crate) client: IpAddr,
+    pub(crate) origin: Origin,
+    /// The query string as sent.
+    pub(crate) query: String,
+}
+
+/// A session, with what its cookie holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
+    pub(crate) session: Session,
+    pub(crate) secret: String,
+}
+
+/// The holder of an account who is signed in.
+#[derive(Debug, Clone)]
+pub(crate) struct Holder {
+    pub(crate) visitor: Visitor,
+    pub(crate) signed: Signed,
+}
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = PageError;
+
+    /// A visitor of a public page. While the database does not reply, the page appears without the session.
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+        let mut visitor = Self::unknown(parts, app)?;
+        if let Ok(signed) = within(GLANCE, visitor.session(parts)).await {
+            visitor.signed = signed;
+        }
+        Ok(visitor)
+    }
+}
+
+impl Visitor {
+    /// A visitor whose session is known for certain.
+    pub(crate) async fn certain(parts: &Parts, app: &App) -> Result<Self, PageError> {
+        let mut visitor = Self::unknown(parts, app)?;
+        visitor.signed = within(DEADLINE, visitor.session(parts)).await?;
+        Ok(visitor)
+    }
+
+    /// A visitor before the look-up of the session.
+    fn unknown(parts: &Parts, app: &App) -> Result<Self, PageError> {
+        let caller = Caller::of(&parts.extensions).ok_or(PageError::NotFound)?;
+        let (client, is_proxied) = (caller.client, caller.is_proxied);
+        let dashboard = app.dashboard.clone().ok_or(PageError::NotFound)?;
+        let example = parts.extensions.get::<Example>().cloned().ok_or(PageError::NotFound)?;
+        let site = Site::of(&parts.headers, client, is_proxied, dashboard.settings.public_url.as_ref());
+        let agent = parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+        let origin = Origin { address: client.to_string(), agent: agent.unwrap_or_default().to_owned() };
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        Ok(Self { app: app.clone(), dashboard, signed: None, site, example, client, origin, query })
+    }
+
+    async fn session(&self, parts: &Parts) -> Result<Option<Signed>, PageError> {
+        let Some(secret) = cookie::read(&parts.headers, self.site.is_local) else { return Ok(None) };
+        let session = sessions::find(&*self.dashboard.client().await?, &secret).await?;
+        Ok(session.map(|session| Signed { session, secret }))
+    }
+
+    /// The reader as pages show it.
+    pub(crate) fn viewer(&self) -> Viewer<'_> {
+        self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.name()))
+    }
+
+    /// A page of the site.
+    pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
+        layout::page(title, self.viewer(), section, body).into_response()
+    }
+}
+
+impl FromRequestParts<App> for Holder {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+        let visitor = Visitor::certain(parts, app).await?;
+        match visitor.signed.clone() {
+            Some(signed) => Ok(Self { visitor, signed }),
+            None => Err(PageError::SignIn(parts.uri.path().to_owned())),
+        }
+    }
+}
+
+impl Signed {
+    /// As pages show it.
+    pub(crate) fn name(&self) -> Name<'_> {
+        Name { email: &self.session.email, secret: &self.secret }
+    }
+}
+
+impl Holder {
+    /// A page of the dashboard.
+    pub(crate) fn page(&self, title: &str, section: Section, body: &Markup) -> Response {
+        self.visitor.page(title, section, body)
+    }
+
+    /// The hidden field of the dashboard's forms.
+    pub(crate) fn token(&self) -> Markup {
+        layout::token(&self.signed.secret)
+    }
+
+    pub(crate) async fn client(&self) -> Result<Object, PageError> {
+        Ok(self.visitor.dashboard.client().await?)
+    }
+
+    /// The holder as the one who changes the account.
+    pub(crate) fn party(&self) -> Party<'static> {
+        Party::Holder(self.signed.session.account)
+    }
+
+    pub(crate) fn account(&self) -> i64 {
+        self.signed.session.account
+    }
+
+    pub(crate) fn email(&self) -> &str {
+        &self.signed.session.email
+    }
+}

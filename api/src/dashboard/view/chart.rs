@@ -1,0 +1,143 @@
+//! Bar chart of calls a day, with an axis in calls and the same numbers in a table.
+
+use std::collections::BTreeMap;
+
+use chrono::{NaiveDate, TimeDelta};
+use maud::{Markup, html};
+
+use crate::account::statistics::{OfDay, Outcome};
+use crate::dashboard::view::layout::{counted, grouped};
+
+const HEIGHT: i64 = 160;
+/// Width of a day's bar and the space after it.
+const STEP: i64 = 24;
+const BAR: i64 = 16;
+
+/// A day's calls: answered, refused by the client's own mistake or plan, refused by a limit, failed.
+type Counts = [i64; 4];
+const KINDS: [(&str, &str); 4] =
+    [("answered", "Answered"), ("mistake", "Mistakes"), ("limit", "Over a limit"), ("failed", "Failed")];
+
+fn kind(outcome: Outcome) -> usize {
+    match outcome {
+        Outcome::Answered => 0,
+        Outcome::NotFound | Outcome::Mistake | Outcome::Plan => 1,
+        Outcome::Rate | Outcome::Quota => 2,
+        Outcome::Failed => 3,
+    }
+}
+
+/// The calls of so many days from a day on.
+pub(crate) fn of_days(calls: &[OfDay], since: NaiveDate, days: i64) -> Markup {
+    let mut by_day: BTreeMap<NaiveDate, Counts> =
+        (0..days).map(|number| (since + TimeDelta::days(number), [0; 4])).collect();
+    for row in calls {
+        if let Some(counts) = by_day.get_mut(&row.day) {
+            counts[kind(row.outcome)] += row.calls;
+        }
+    }
+    let busiest = by_day.values().map(|counts| counts.iter().sum::<i64>()).max().unwrap_or(0);
+    let top = top_of_axis(busiest);
+    let all: i64 = by_day.values().flatten().sum();
+    let label = format!(
+        "{} in {}, {} on the busiest day",
+        counted(all, "call", "calls"),
+        counted(days, "day", "days"),
+        grouped(busiest)
+    );
+    html! {
+        figure.chart {
+            ul.legend aria-hidden="true" { @for (class, title) in KINDS { li { span class={ "dot " (class) } {} (title) } } }
+            p.unit aria-hidden="true" { "Calls a day" }
+            div.plot {
+                ol.scale aria-hidden="true" { @for value in [top, top / 2, 0] { li { (grouped(value)) } } }
+                svg role="img" aria-label=(label) viewBox={ "0 0 " (days * STEP) " " (HEIGHT) } preserveAspectRatio="none" {
+                    @for y in [0, HEIGHT / 2] { line.grid x1="0" x2=(days * STEP) y1=(y) y2=(y) {} }
+                    @for (number, counts) in (0..).zip(by_day.values()) { (bar(number * STEP + (STEP - BAR) / 2, counts, top)) }
+                    line.axis x1="0" x2=(days * STEP) y1=(HEIGHT) y2=(HEIGHT) {}
+                }
+                div.ends aria-hidden="true" {
+                    @for day in [0, days / 2, days - 1] { span { ((since + TimeDelta::days(day)).format("%-d %b")) } }
+                }
+            }
+        }
+        details { summary { "The same as a table" } (table(&by_day)) }
+    }
+}
+
+/// A day's kinds, stacked.
+fn bar(x: i64, counts: &Counts, top: i64) -> Markup {
+    let mut below = 0;
+    let mut parts = Vec::new();
+    for ((class, _), count) in KINDS.iter().zip(counts) {
+        let (bottom, upper) = (height(below, top), height(below + count, top));
+        // What was counted is seen, however little it is.
+        let tall = if *count > 0 { (upper - bottom).max(2) } else { 0 };
+        below += count;
+        if tall > 0 {
+            parts.push((class, HEIGHT - bottom - tall, tall));
+        }
+    }
+    html! { @for (class, y, tall) in parts { rect class=(class) x=(x) y=(y) width=(BAR) height=(tall) {} } }
+}
+
+fn height(calls: i64, top: i64) -> i64 {
+    calls * HEIGHT / top
+}
+
+/// The axis ends at the next of 2, 4, 6, 10 (times a power of ten), so that its half is a whole number.
+fn top_of_axis(busiest: i64) -> i64 {
+    let mut power = 1;
+    loop {
+        if let Some(top) = [2, 4, 6, 10].into_iter().map(|step| step * power).find(|top| *top >= busiest) {
+            return top;
+        }
+        power *= 10;
+    }
+}
+
+fn table(by_day: &BTreeMap<NaiveDate, Counts>) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Calls a day" {
+            table {
+                thead { tr { th scope="col" { "Day (UTC)" } @for (_, title) in KINDS { th.number scope="col" { (title) } } } }
+                tbody {
+                    @for (day, counts) in by_day.iter().rev() {
+                        tr { th scope="row" { (day) } @for count in counts { td.number { (grouped(*count)) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_stack_to_the_height_and_small_ones_are_seen() {
+        let drawn = bar(4, &[99_999, 1, 0, 0], 100_000).into_string();
+        assert!(drawn.contains("height=\"159\"") && drawn.contains("height=\"2\""), "{drawn}");
+    }
+
+    #[test]
+    fn the_axis_ends_at_a_round_number_with_a_whole_half() {
+        for (busiest, top) in
+            [(0, 2), (2, 2), (3, 4), (5, 6), (7, 10), (27, 40), (180, 200), (601, 1_000), (1_001, 2_000)]
+        {
+            assert_eq!(top_of_axis(busiest), top, "{busiest}");
+        }
+    }
+
+    #[test]
+    fn the_axis_has_its_unit_and_no_sentence_reads_like_a_limit() {
+        let since = NaiveDate::from_ymd_opt(2024, 6, 1).expect("a date");
+        let calls = [OfDay { day: since, outcome: Outcome::Answered, calls: 27 }];
+        let drawn = of_days(&calls, since, 14).into_string();
+        for part in ["Calls a day", "<li>40</li><li>20</li><li>0</li>", "27 on the busiest day"] {
+            assert!(drawn.contains(part), "{part}: {drawn}");
+        }
+        assert!(!drawn.contains("at most"), "{drawn}");
+    }
+}

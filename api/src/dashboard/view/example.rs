@@ -1,0 +1,288 @@
+//! A live answer for the landing page, asked through the API's own routes and refreshed every minute.
+//!
+//! Invariants: the security is sound by the rules of `projector audit`; no page waits longer than [`WAIT`] for an answer,
+//! so pages appear while the database does not answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use chrono::{Months, NaiveDate};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::answer::Showcase;
+
+/// Age at which an answer is refreshed.
+const FRESH: Duration = Duration::from_secs(60);
+/// Pause after a refresh that found nothing.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Longest time that a page waits for a refresh.
+const WAIT: Duration = Duration::from_millis(500);
+/// Longest time of a refresh.
+const LONGEST: Duration = Duration::from_secs(10);
+/// The first candidate: the fund that most readers know.
+const FAVORITE: &str = "SPY";
+/// Further candidates: payers by market value.
+const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
+const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
+const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
+/// An answer about one security is smaller.
+const BYTES: usize = 64 * 1024;
+/// Flags that the audit reports, or that make a figure uncertain.
+const SUSPECT: [&str; 8] = [
+    "amount_held",
+    "currency_mismatch",
+    "latest_amount_unusual",
+    "overdue",
+    "price_jump_without_split",
+    "provisional",
+    "split_not_in_price",
+    "yield_suspect",
+];
+/// Age of a price, days, at which the audit may call it stale: five sessions.
+const PRICE_DAYS: i64 = 5;
+
+/// A call with its answer, and values that calls of the reference succeed with.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// Path and query.
+    pub(crate) call: String,
+    /// The body, a member a line.
+    pub(crate) answer: String,
+    /// The security's symbol.
+    pub(crate) symbol: String,
+    /// Symbol of a fund; empty where there is none.
+    pub(crate) fund: String,
+    /// Name of a sector; empty where there is none.
+    pub(crate) sector: String,
+}
+
+/// Outcome of the latest refresh.
+#[derive(Debug, Default)]
+struct Latest {
+    shown: Option<Arc<Shown>>,
+    /// Time until which no refresh is due.
+    until: Option<Instant>,
+}
+
+/// The routes of the data, and their latest answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Example {
+    data: Router,
+    latest: Arc<Mutex<Latest>>,
+    /// Locked during a refresh.
+    refreshing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Example {
+    pub(crate) fn new(data: Router) -> Self {
+        Self { data, latest: Arc::default(), refreshing: Arc::default() }
+    }
+
+    /// A call and its answer, an older one while the data does not answer; `None` without sound data.
+    pub(crate) async fn shown(&self) -> Option<Arc<Shown>> {
+        if !self.is_due() {
+            return self.latest();
+        }
+        if let Ok(lock) = Arc::clone(&self.refreshing).try_lock_owned() {
+            let example = self.clone();
+            tokio::spawn(async move {
+                let found = tokio::time::timeout(LONGEST, example.find()).await.ok().flatten();
+                example.store(found);
+                drop(lock);
+            });
+        }
+        // The refresh goes on when the page has waited long enough.
+        let _ = tokio::time::timeout(WAIT, self.refreshing.lock()).await;
+        self.latest()
+    }
+
+    fn is_due(&self) -> bool {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.until.is_none_or(|until| until < Instant::now())
+    }
+
+    fn latest(&self) -> Option<Arc<Shown>> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).shown.clone()
+    }
+
+    fn store(&self, found: Option<Shown>) {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.until = Some(Instant::now() + if found.is_some() { FRESH } else { PAUSE });
+        if let Some(found) = found {
+            latest.shown = Some(Arc::new(found));
+        }
+    }
+
+    async fn find(&self) -> Option<Shown> {
+        let symbol = self.sound_symbol().await?;
+        let call = format!("/v1/stocks/{}/quote", encoded(&symbol));
+        let answer = indented(&self.ask(&call).await?);
+        let first = async |path: &str, name: &str| -> Option<String> {
+            Some(self.ask_json(path).await?["data"][0][name].as_str()?.to_owned())
+        };
+        let fund = first(FUND, "symbol").await.unwrap_or_default();
+        let sector = first(SECTOR, "sector").await.unwrap_or_default();
+        Some(Shown { call, answer, symbol, fund, sector })
+    }
+
+    /// The first candidate without a finding.
+    async fn sound_symbol(&self) -> Option<String> {
+        if self.is_sound(FAVORITE).await {
+            return Some(FAVORITE.to_owned());
+        }
+        let payers = self.ask_json(PAYERS).await?;
+        for row in payers["data"].as_array()? {
+            if let Some(symbol) = row["symbol"].as_str()
+                && self.is_sound(symbol).await
+            {
+                return Some(symbol.to_owned());
+            }
+        }
+        None
+    }
+
+    /// Whether the audit's checks of one security find nothing, now and in its status of a month ago.
+    async fn is_sound(&self, symbol: &str) -> bool {
+        let path = format!("/v1/stocks/{}/metrics", encoded(symbol));
+        let Some(now) = self.ask_json(&path).await.map(|mut body| body["data"].take()) else { return false };
+        let Some(before) = day(&now["as_of"]).and_then(|day| day.checked_sub_months(Months::new(1))) else {
+            return false;
+        };
+        if !is_clean(&now) {
+            return false;
+        }
+        let before = self.ask_json(&format!("{path}?as_of={before}&fields=dividend_status")).await;
+        before.is_some_and(|before| before["data"]["dividend_status"] == now["dividend_status"])
+    }
+
+    async fn ask_json(&self, path: &str) -> Option<Value> {
+        serde_json::from_str(&self.ask(path).await?).ok()
+    }
+
+    async fn ask(&self, path: &str) -> Option<String> {
+        let mut request = Request::get(path).body(Body::empty()).ok()?;
+        request.extensions_mut().insert(Showcase);
+        let Ok(response) = self.data.clone().oneshot(request).await;
+        let is_answered = response.status() == StatusCode::OK;
+        let body = to_bytes(response.into_body(), BYTES).await.ok()?;
+        is_answered.then(|| String::from_utf8_lossy(&body).into_owned())
+    }
+}
+
+/// Whether metrics of an active payer have no finding of the audit.
+fn is_clean(metrics: &Value) -> bool {
+    let number = |name: &str| metrics[name].as_f64();
+    let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {
+        flags
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|flag| SUSPECT.contains(&flag) || flag.starts_with("cancelled:"))
+    });
+    let held_rows = metrics["quarantined"].as_array().map_or(0, Vec::len);
+    let is_forward_high = match (number("dps_forward"), number("dps_ttm")) {
+        (Some(forward), Some(trailing)) => trailing > 0.0 && forward > 2.0 * trailing,
+        _ => false,
+    };
+    let price_age = day(&metrics["as_of"]).zip(day(&metrics["price_date"])).map(|(now, price)| now - price);
+    metrics["dividend_status"] == "active"
+        && number("dividend_yield").is_some()
+        && !has_suspect_flag
+        && held_rows == 0
+        && !is_forward_high
+        && metrics["currency"] == metrics["price_currency"]
+        && price_age.is_some_and(|age| age.num_days() <= PRICE_DAYS)
+}
+
+fn day(value: &Value) -> Option<NaiveDate> {
+    value.as_str()?.parse().ok()
+}
+
+/// A symbol as a segment of a path.
+fn encoded(symbol: &str) -> String {
+    percent_encoding::utf8_percent_encode(symbol, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// JSON with a member a line. Its texts and numbers stay as they are: none passes through a binary float.
+fn indented(json: &str) -> String {
+    let (mut out, mut depth, mut in_text, mut is_escaped) = (String::new(), 0usize, false, false);
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.push_str(&"  ".repeat(depth));
+    };
+    let mut letters = json.chars().filter(|c| *c != '\n').peekable();
+    while let Some(letter) = letters.next() {
+        if in_text {
+            in_text = is_escaped || letter != '"';
+            is_escaped = !is_escaped && letter == '\\';
+            out.push(letter);
+            continue;
+        }
+        match letter {
+            '{' | '[' if matches!(letters.peek(), Some('}' | ']')) => out.push(letter),
+            '{' | '[' => {
+                depth += 1;
+                out.push(letter);
+                line(&mut out, depth);
+            }
+            '}' | ']' => {
+                if !out.ends_with(['{', '[']) {
+                    depth = depth.saturating_sub(1);
+                    line(&mut out, depth);
+                }
+                out.push(letter);
+            }
+            ',' => {
+                out.push(letter);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            '"' => {
+                in_text = true;
+                out.push(letter);
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{indented, is_clean};
+
+    #[test]
+    fn a_finding_of_the_audit_makes_a_security_unfit_as_example() {
+        let sound = json!({ "as_of": "2024-06-14", "price_date": "2024-06-14", "dividend_status": "active", "dividend_yield": 2.5,
+            "dps_ttm": 2.0, "dps_forward": 2.2, "currency": "USD", "price_currency": "USD", "flags": ["ex_date_derived"], "quarantined": [] });
+        assert!(is_clean(&sound));
+        for (name, value) in [
+            ("flags", json!(["yield_suspect"])),
+            ("flags", json!(["cancelled:abc"])),
+            ("flags", Value::Null),
+            ("dps_forward", json!(4.1)),
+            ("price_currency", json!("CAD")),
+            ("price_date", json!("2024-06-07")),
+            ("price_date", Value::Null),
+            ("dividend_status", json!("lapsed")),
+            ("dividend_yield", Value::Null),
+            ("quarantined", json!([{ "reason": "amount_outlier" }])),
+        ] {
+            let mut unsound = sound.clone();
+            unsound[name] = value;
+            assert!(!is_clean(&unsound), "{name}: {unsound}");
+        }
+    }
+
+    #[test]
+    fn digits_and_texts_stay_as_they_are() {
+        let json = r#"{"data":{"price":61.20,"name":"A \"{,}\": B","list":[],"pair":[1,2]}}"#;
+        let expected = "{\n  \"data\": {\n    \"price\": 61.20,\n    \"name\": \"A \\\"{,}\\\": B\",\n    \"list\": [],\n    \"pair\": [\n      1,\n      2\n    ]\n  }\n}";
+        assert_eq!(indented(json), expected);
+    }
+}

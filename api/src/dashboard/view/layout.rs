@@ -1,0 +1,200 @@
+//! The frame of every page, and the small parts they share.
+
+use axum::response::Html;
+use chrono::{DateTime, Utc};
+use maud::{Markup, PreEscaped, html};
+
+use crate::dashboard::cookie;
+
+/// The reader of a page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Viewer<'a> {
+    /// Signed in.
+    Holder(Name<'a>),
+    /// Not signed in.
+    Visitor,
+    /// Of a service without a dashboard, where nobody can sign in.
+    Reader,
+}
+
+/// The signed-in holder, as pages show it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Name<'a> {
+    pub(crate) email: &'a str,
+    /// What the session's cookie holds.
+    pub(crate) secret: &'a str,
+}
+
+/// The part of the site that a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Overview,
+    Keys,
+    Usage,
+    Plan,
+    Account,
+    Log,
+    Other,
+}
+
+/// What is in the menu of who is signed in.
+const MENU: [(Section, &str, &str); 6] = [
+    (Section::Overview, "/dashboard", "Overview"),
+    (Section::Keys, "/dashboard/keys", "Keys"),
+    (Section::Usage, "/dashboard/usage", "Usage"),
+    (Section::Plan, "/dashboard/plan", "Plan"),
+    (Section::Account, "/dashboard/account", "Account"),
+    (Section::Log, "/dashboard/log", "Log"),
+];
+
+/// A whole page.
+pub(crate) fn page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
+    let page = html! {
+        (PreEscaped("<!doctype html>"))
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " – Dividend Data Service" }
+                link rel="icon" sizes="32x32" href="/favicon.ico";
+                link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
+                link rel="stylesheet" href="/assets/style.css";
+                script src="/assets/script.js" defer {}
+            }
+            body {
+                a.skip href="#main" { "Skip to content" }
+                header {
+                    div.bar {
+                        a.brand href="/" { (mark()) span { "Dividend Data" } }
+                        (links(viewer))
+                    }
+                    @if matches!(viewer, Viewer::Holder(_)) { (menu(section)) }
+                }
+                main id="main" { (body) }
+                footer {
+                    div.bar {
+                        span { "Dividend Data Service" }
+                        nav aria-label="Service" {
+                            a href="/plans" { "Plans" }
+                            a href="/docs" { "Reference" }
+                            a href="/openapi.json" { "OpenAPI" }
+                            a href="/status" { "Status" }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    Html(page.into_string())
+}
+
+fn links(viewer: Viewer<'_>) -> Markup {
+    html! {
+        nav.links aria-label="Site" {
+            a.more href="/plans" { "Plans" }
+            a.more href="/docs" { "Reference" }
+            @match viewer {
+                Viewer::Holder(name) => {
+                    a.who href="/dashboard" title=(name.email) { (name.email) }
+                    form method="post" action="/sign-out" {
+                        (token(name.secret))
+                        button.quiet type="submit" { "Sign out" }
+                    }
+                },
+                Viewer::Visitor => {
+                    a href="/sign-in" { "Sign in" }
+                    a.button.small href="/sign-up" { "Sign up" }
+                },
+                Viewer::Reader => {},
+            }
+        }
+    }
+}
+
+fn menu(section: Section) -> Markup {
+    html! {
+        nav.menu aria-label="Dashboard" {
+            @for (its, path, title) in MENU {
+                a href=(path) aria-current=[(its == section).then_some("page")] { (title) }
+            }
+        }
+    }
+}
+
+fn mark() -> Markup {
+    html! {
+        svg.mark viewBox="0 0 24 24" width="24" height="24" aria-hidden="true" {
+            rect x="3" y="12" width="4" height="9" rx="1" {}
+            rect x="10" y="8" width="4" height="13" rx="1" {}
+            rect x="17" y="3" width="4" height="18" rx="1" {}
+        }
+    }
+}
+
+/// The hidden field that proves where a form comes from.
+pub(crate) fn token(secret: &str) -> Markup {
+    html! { input type="hidden" name="token" value=(cookie::token(secret)); }
+}
+
+/// What went wrong, where a screen reader says it at once.
+pub(crate) fn alert(message: Option<&str>) -> Markup {
+    html! { @if let Some(message) = message { p.alert role="alert" { (message) } } }
+}
+
+/// What was done.
+pub(crate) fn done(message: Option<&str>) -> Markup {
+    html! { @if let Some(message) = message { p.done role="status" { (message) } } }
+}
+
+/// A moment for people.
+pub(crate) fn moment(at: DateTime<Utc>) -> Markup {
+    html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %b %Y, %H:%M")) " UTC" } }
+}
+
+/// A day for people.
+pub(crate) fn day(at: DateTime<Utc>) -> Markup {
+    html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %B %Y")) } }
+}
+
+/// A whole number with its thousands apart.
+pub(crate) fn grouped(number: i64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}
+
+/// So many of something, with the ending that many of it have.
+pub(crate) fn counted(number: i64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
+/// A message of the commands as a sentence.
+pub(crate) fn sentence(message: &str) -> String {
+    let mut letters = message.chars();
+    let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    let rest = letters.as_str();
+    let end = if rest.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{rest}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_become_sentences() {
+        assert_eq!(sentence("there is no account a@b.c"), "There is no account a@b.c.");
+        assert_eq!(sentence("Why?"), "Why?");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!((grouped(999), grouped(1_000_000)), ("999".to_owned(), "1,000,000".to_owned()));
+        assert_eq!(
+            (counted(1, "call", "calls"), counted(0, "call", "calls")),
+            ("1 call".to_owned(), "0 calls".to_owned())
+        );
+    }
+}

@@ -1,0 +1,7 @@
+//! Building blocks of pages: layout, charts, static assets, text and the live example.
+
+pub(crate) mod assets;
+pub(crate) mod chart;
+pub(crate) mod example;
+pub(crate) mod layout;
+pub(crate) mod prose;

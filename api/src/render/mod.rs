@@ -1,0 +1,7 @@
+//! Rendering: rows to JSON or CSV, the envelope, the cache of rendered bodies and the body channel.
+
+pub(crate) mod body_channel;
+pub(crate) mod cache;
+pub(crate) mod envelope;
+pub(crate) mod raw_row;
+pub(crate) mod rows;

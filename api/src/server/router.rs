@@ -1,0 +1,222 @@
+//! Router of every endpoint. The middleware around it is in [`crate::middleware`].
+//!
+//! Invariant: a route is registered with its documentation in one step, so the two cannot drift.
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
+use axum::middleware::map_request;
+use axum::response::{IntoResponse, Response};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::admission::Caller;
+use crate::answer::{Access, Free};
+use crate::app::state::App;
+use crate::error::ApiError;
+use crate::parameters::Unrouted;
+use crate::routes::screeners::handlers as screeners;
+use crate::routes::{
+    bulk, compare, dividends, docs, document, etfs, health, prices, search, sectors, stocks,
+};
+use crate::{dashboard, mcp};
+
+/// Headers that scripts of allowed origins may read.
+const EXPOSED: [&str; 11] = [
+    "etag",
+    "link",
+    "retry-after",
+    "x-request-id",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "x-quota-limit",
+    "x-quota-remaining",
+    "x-quota-reset",
+    "ratelimit",
+];
+
+/// The documented routes.
+fn documented() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(document::Frame::openapi())
+        .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(reached)))
+        .routes(routes!(stocks::list::list))
+        .routes(routes!(stocks::snapshot::snapshot))
+        .routes(routes!(stocks::quote::quote))
+        .routes(routes!(stocks::fundamentals::fundamentals))
+        .routes(routes!(stocks::metrics::metrics))
+        .routes(routes!(stocks::dividends::dividends))
+        .routes(routes!(stocks::splits::splits))
+        .routes(routes!(dividends::calendar::calendar))
+        .routes(routes!(dividends::history::history))
+        .routes(routes!(dividends::calendar::ex_dates))
+        .routes(routes!(dividends::calendar::payment_dates))
+        .routes(routes!(screeners::screener))
+        .routes(routes!(screeners::high_yield))
+        .routes(routes!(screeners::dividend_growth))
+        .routes(routes!(screeners::dividend_aristocrats))
+        .routes(routes!(screeners::dividend_kings))
+        .routes(routes!(etfs::list::list))
+        .routes(routes!(etfs::detail::detail))
+        .routes(routes!(etfs::holdings::holdings))
+        .routes(routes!(prices::history::history))
+        .routes(routes!(prices::latest::latest))
+        .routes(routes!(search::search))
+        .routes(routes!(compare::compare))
+        .routes(routes!(sectors::list))
+        .routes(routes!(sectors::detail))
+        .routes(routes!(bulk::rows::quotes))
+        .routes(routes!(bulk::rows::metrics))
+        .routes(routes!(bulk::dividends::dividends))
+        .routes(routes!(prices::market::market))
+}
+
+/// The OpenAPI document of every route.
+pub fn document() -> serde_json::Value {
+    document::complete(&documented().into_openapi())
+}
+
+/// The routes with everything around them.
+pub(crate) fn router(app: App) -> Router {
+    let (routes, document) = documented().split_for_parts();
+    let data = routes.clone().with_state(app.clone());
+    let document = document::complete(&document);
+    let others = mcp::routes(&app, data.clone())
+        .merge(dashboard::routes(&app, data, &document))
+        .merge(docs::routes(&document))
+        .route_layer(map_request(reached));
+    let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
+    let routes = match cors(&app.settings.cors_allowed_origins) {
+        Some(cors) => routes.layer(cors),
+        None => routes,
+    };
+    routes.with_state(app)
+}
+
+/// Notes the route of a request that needs no [`Access`], which notes its own.
+async fn reached(endpoint: MatchedPath, request: Request) -> Request {
+    if let Some(caller) = Caller::of(request.extensions()) {
+        caller.reach(&endpoint);
+    }
+    request
+}
+
+/// Browsers' cross-origin calls: none unless configured; a preflight then needs no key.
+fn cors(origins: &[String]) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.trim().parse().ok()).collect();
+    if origins.is_empty() {
+        return None;
+    }
+    let layer = CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_methods([Method::GET, Method::HEAD, Method::POST])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::ACCEPT,
+            header::CONTENT_TYPE,
+            header::IF_NONE_MATCH,
+            HeaderName::from_static("mcp-protocol-version"),
+            HeaderName::from_static("x-api-key"),
+        ])
+        .expose_headers(EXPOSED.map(HeaderName::from_static))
+        .max_age(std::time::Duration::from_secs(600));
+    Some(layer)
+}
+
+/// Whether a path would lie under `/v1` however it is spelled.
+fn needs_key(path: &str) -> bool {
+    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
+    let twice = percent_encoding::percent_decode_str(&decoded).decode_utf8_lossy().to_ascii_lowercase();
+    twice.split(['/', '\\']).any(|segment| segment == "v1")
+}
+
+async fn unrouted(State(app): State<App>, uri: Uri, request: Request) -> Response {
+    if !needs_key(uri.path()) && is_browser(&request) {
+        return dashboard::nothing_at(&app, &request, &shown(uri.path()));
+    }
+    match admitted(&app, uri.path(), request).await {
+        Ok(()) => ApiError::NotFound(nothing_at(uri.path())).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) -> Response {
+    match admitted(&app, uri.path(), request).await {
+        Ok(()) => {
+            let allow = if uri.path() == mcp::PATH { "POST" } else { "GET, HEAD" };
+            ApiError::MethodNotAllowed { allow }.into_response()
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Whether a request asks for a page, as browsers do and programs do not.
+fn is_browser(request: &Request) -> bool {
+    let accepted = request.headers().get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
+}
+
+/// Unknown routes and methods under `/v1` need a key like known ones.
+async fn admitted(app: &App, path: &str, request: Request) -> Result<(), ApiError> {
+    use axum::extract::FromRequestParts;
+    if needs_key(path) {
+        let (mut parts, _) = request.into_parts();
+        Access::<Free, Unrouted>::from_request_parts(&mut parts, app).await?;
+    }
+    Ok(())
+}
+
+/// Names the right address where a base that ends in `/v1` was joined with a path that begins with it.
+fn nothing_at(path: &str) -> String {
+    let (mut right, mut is_doubled) = (path, false);
+    while let Some(rest) = right.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")) {
+        (right, is_doubled) = (rest, true);
+    }
+    match is_doubled {
+        true => format!("Nothing is at {}; the address is {}", shown(path), shown(right)),
+        false => format!("Nothing is at {}", shown(path)),
+    }
+}
+
+/// A path for a message: without a key in it, and short.
+fn shown(path: &str) -> String {
+    crate::auth::scrub(path).chars().take(128).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{needs_key, nothing_at};
+
+    #[test]
+    fn a_doubled_version_is_told_the_right_address() {
+        let told = "Nothing is at /v1/v1/stocks/KO; the address is /v1/stocks/KO";
+        assert_eq!(nothing_at("/v1/v1/stocks/KO"), told);
+        assert!(nothing_at("/v1/v1/v1/stocks").ends_with("the address is /v1/stocks"));
+        for path in ["/v1/v1", "/v1/v10/stocks", "/v1/nothing"] {
+            assert_eq!(nothing_at(path), format!("Nothing is at {path}"));
+        }
+    }
+
+    #[test]
+    fn no_spelling_of_v1_skips_the_key() {
+        for path in [
+            "/v1",
+            "/v1/",
+            "/v1//stocks",
+            "//v1/stocks",
+            "/V1/stocks",
+            "/%76%31/stocks",
+            "/%2576%31/x",
+            "/x/%2e%2e/v1/stocks",
+            "/v1\\stocks",
+            "/x%2fv1%2fstocks",
+        ] {
+            assert!(needs_key(path), "{path}");
+        }
+        for path in ["/", "/docs", "/openapi.json", "/v10", "/favicon.ico"] {
+            assert!(!needs_key(path), "{path}");
+        }
+    }
+}
