@@ -1,4 +1,4 @@
-//! What a request can fail with, and the one place where a failure becomes a response.
+//! API errors, and their only conversion to responses.
 //!
 //! Invariant: clients see a code and a sentence; causes go to the log only.
 

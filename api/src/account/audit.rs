@@ -1,4 +1,4 @@
-//! What was done to an account, kept for good.
+//! Audit log of accounts: append-only entries of every change.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

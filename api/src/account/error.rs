@@ -1,4 +1,4 @@
-//! Why an account was not changed.
+//! Errors of account operations.
 
 /// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! What can be done to accounts and keys, once: the commands and the dashboard are two faces of it.
+//! Account operations shared by the commands and the dashboard: accounts, keys, plans, sessions, links.
 //!
 //! Invariants: a secret is shown once, at its creation, and stored as a hash; what is deleted stays in the table,
 //! unusable; every change is in the audit log, in the transaction that makes it.

@@ -1,4 +1,4 @@
-//! Who changes an account, and the account as it is locked for the change.
+//! Actor of an account change, and the locked account row.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Subscriptions: which tier holds now, and which after the period that is paid.
+//! Subscription: current tier, paid period and the tier after it.
 //!
 //! Invariants: more holds from the next call on, less after the paid period; no job has to run for either. A payment
 //! provider's messages would call these functions too.

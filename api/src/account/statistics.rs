@@ -1,4 +1,4 @@
-//! An account's calls as they were counted beside its limits: by day, endpoint, key and outcome.
+//! Usage statistics of an account, by day, endpoint, key and outcome.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use market::text_enum;

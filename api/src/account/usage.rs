@@ -1,4 +1,4 @@
-//! What an account has used of its month and its minute.
+//! Usage of an account: the month's quota and the rate-limit bucket.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use tokio_postgres::Client;

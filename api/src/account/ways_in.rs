@@ -1,4 +1,4 @@
-//! What lets somebody into an account beside its password: sessions, and one-time links that set another password.
+//! Revocation of sessions and one-time links of an account.
 //!
 //! Invariant: whatever changes who may come in ends all of it, in its own transaction.
 

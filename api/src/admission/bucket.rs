@@ -1,4 +1,4 @@
-//! What is left of a rate and of a quota, and the numbers clients see of it.
+//! Token bucket and monthly quota: remaining units and the values of the limit headers.
 //!
 //! Pure arithmetic; times are on the clock of the store.
 

@@ -1,4 +1,4 @@
-//! The store's clock as seen from here: it decides, though nobody asks it before every decision.
+//! Estimate of the database clock between decisions; the database clock decides.
 
 use std::time::Instant;
 

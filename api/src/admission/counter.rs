@@ -1,4 +1,4 @@
-//! What statistics are kept by, and what they sum up.
+//! Keys and totals of usage statistics.
 
 use chrono::{DateTime, NaiveDate, Utc};
 

@@ -1,4 +1,4 @@
-//! What is decided on, and what comes of it.
+//! Admission demand and decision of one request.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Decides on an account's calls one after the other: pure arithmetic on what the store holds of the account.
+//! Limiter: pure arithmetic that decides the requests of one account in arrival order.
 //!
 //! Invariants: time going backwards refills nothing; a month never goes back; a change of tier keeps what is used.
 

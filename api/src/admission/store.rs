@@ -1,4 +1,4 @@
-//! Where limits stand: Postgres.
+//! Admission statements on Postgres.
 //!
 //! Invariants: calls that pass are taken from an account's row as it is; whatever else is written to it is written only by
 //! whoever knows what it holds and finds it unchanged; rows are locked in the order of their accounts.

@@ -1,4 +1,4 @@
-//! Statistics of calls by account, day, endpoint, key and outcome, written beside the requests.
+//! Usage recorder: counts requests by account, day, endpoint, key and outcome, and writes them in batches.
 //!
 //! Invariants: no request waits for them; memory is bounded, and what does not fit is missing in the statistics and said
 //! in the log; limits depend on none of it. A process that is killed loses what it counted within the last seconds. What was

@@ -1,4 +1,4 @@
-//! What a handler works with, and what it makes.
+//! Handler context and rendered result.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How an answer leaves: from memory or made anew, one resource or a page, 304 when the client has it, with its headers.
+//! Responses of handlers: cached or rendered, single resource or page, 304 Not Modified, headers.
 //!
 //! A handler's own code ends at the boxes that it is put in here; whatever comes after is the same for all of them, and
 //! compiled once.

@@ -1,4 +1,4 @@
-//! Where a handler writes a long answer.
+//! Writer of a streamed response body.
 
 use bytes::Bytes;
 use tokio::sync::oneshot;

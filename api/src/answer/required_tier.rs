@@ -1,4 +1,4 @@
-//! The gates handlers stand behind: each names the least tier of an endpoint.
+//! Required tier of an endpoint, as a type parameter of its handler.
 
 use crate::auth::tier::Tier;
 

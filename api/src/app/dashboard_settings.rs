@@ -1,4 +1,4 @@
-//! How the dashboard is run.
+//! Settings of the dashboard.
 
 use clap::Args;
 use market::text_enum;

@@ -1,4 +1,4 @@
-//! What the dashboard's pages share.
+//! Shared state of the dashboard: database pool, password hashing, login throttle.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The throttle of sign-ins: whoever tries often waits longer, and nobody is locked out for good.
+//! Login throttle per account and address: delays, never a lock-out.
 //!
 //! Invariants: at most 5 a minute are tried of an account and address, 30 of an address (300 of an IPv6 /48), 20 of an
 //! account; who guesses at an account from elsewhere holds up neither its holder's confirmations nor the places where its

@@ -1,4 +1,4 @@
-//! What `api serve` can be told; `--help` is the reference.
+//! Settings of `api serve`; `--help` is the reference.
 
 use std::net::SocketAddr;
 use std::time::Duration;

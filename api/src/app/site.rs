@@ -1,4 +1,4 @@
-//! Where a browser finds this service: its address, and whether that is this machine's own.
+//! Public address of the service (`PUBLIC_URL` or the trusted proxy's headers), and whether it is loopback.
 //!
 //! Invariant: what the operator says of it counts before what a request says, and of that only a trusted proxy's word.
 

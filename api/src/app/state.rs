@@ -1,4 +1,4 @@
-//! What every request shares.
+//! Application state shared by all requests.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where a request comes from, as limits count it.
+//! Client address of a request: socket peer or the last untrusted hop of `X-Forwarded-For`.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! A moment for each of very many keys, in bounded memory: what throttles remember.
+//! Bounded, sharded map from keys to timestamps, used by the throttles.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};

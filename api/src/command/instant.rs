@@ -1,4 +1,4 @@
-//! Moments as they are written on the command line.
+//! Instants as command-line arguments.
 
 use chrono::{DateTime, Utc};
 

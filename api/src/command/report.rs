@@ -1,4 +1,4 @@
-//! What the commands print, as text or as JSON.
+//! Output of the commands, as text or JSON.
 
 use serde_json::Value;
 use telemetry::outln;

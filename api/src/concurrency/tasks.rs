@@ -1,4 +1,4 @@
-//! What runs beside the requests, and how it ends.
+//! Background tasks of the server and their shutdown.
 //!
 //! Invariant: once [`Tasks::stop`] has returned in time, nothing that was started here is left.
 

@@ -1,4 +1,4 @@
-//! A stream that tells its connection what goes over it.
+//! Monitored stream: reports reads and writes to its connection's progress.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What one connection is doing, as its reader, its writer and the sweep tell each other.
+//! Progress of one connection, shared by its reader, its writer and the sweep of slow clients.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

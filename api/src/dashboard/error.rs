@@ -1,4 +1,4 @@
-//! Why a page was not shown, as a page.
+//! Errors of dashboard pages, rendered as pages.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};

@@ -1,4 +1,4 @@
-//! What one request's tool call and the request's end tell each other.
+//! Context of a tool call, shared with the HTTP request that it makes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

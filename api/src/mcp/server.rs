@@ -1,4 +1,4 @@
-//! What the protocol asks of a server: who it is, which tools it has, and the call of one.
+//! MCP server handler: server info, list of tools, call of a tool.
 
 use std::panic::AssertUnwindSafe;
 

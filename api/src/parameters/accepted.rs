@@ -1,4 +1,4 @@
-//! What a reader accepts, noted while it reads, for the document.
+//! Parameter specification recorded while a reader parses, for the OpenAPI document.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What an endpoint's parameters are.
+//! Trait of an endpoint's parameter set.
 
 use chrono::NaiveDate;
 

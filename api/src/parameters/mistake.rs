@@ -1,4 +1,4 @@
-//! What is wrong with a request's parameters.
+//! Validation errors of parameters.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! How alike two names are, by the trigrams of their words.
+//! Trigram similarity of two names.
 
 /// Trigrams of the words, sorted, each once.
 pub(crate) fn trigrams(text: &str) -> Vec<u32> {

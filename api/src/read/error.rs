@@ -1,4 +1,4 @@
-//! Why rows could not be read.
+//! Errors of reading rows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How far the served data is behind the log, kept up to date beside the requests.
+//! Lag of the served data behind the log, refreshed in the background.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};

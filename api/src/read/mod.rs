@@ -1,4 +1,4 @@
-//! From the read tables to rows: which generation is served, and how its rows are looked up.
+//! Queries on the read tables: served generation, look-ups, batches.
 //!
 //! Invariant: nothing here knows of HTTP, keys or tiers' limits on calls; what fails is a [`ReadError`].
 

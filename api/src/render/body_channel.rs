@@ -1,4 +1,4 @@
-//! What a long answer is written into and its client takes it from, each at its own pace.
+//! Body channel of streamed responses: bounded backlog between writer and client, compressed when it grows.
 //!
 //! The writer never waits for the client, so a slow client holds neither a connection to Postgres nor a place among those
 //! that render. What it has not taken yet is packed beyond a bound.

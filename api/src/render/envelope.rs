@@ -1,4 +1,4 @@
-//! The envelope `{data, meta}` and what `meta` holds.
+//! Response envelope `{data, meta}` and the fields of `meta`.
 
 use chrono::NaiveDate;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What changed since a client last asked: the rows of `updated_since`, in the order of their changes.
+//! Change feed for `updated_since`: changed rows in commit order.
 //!
 //! Invariant: a client that applies every page in order, and goes on from `sync_from`, holds the rows a whole download
 //! has; vanished rows come as cancelled.

@@ -1,4 +1,4 @@
-//! The endpoints: each file holds one endpoint's parameters, answer, documentation, gate and handler.
+//! Endpoints, one file region each: parameters, response, documentation, required tier, handler.
 
 pub(crate) mod bulk;
 mod changes;

@@ -1,4 +1,4 @@
-//! What a monitoring system sees of the server: its figures with the levels of the moment, and its health.
+//! Metrics source of the API: counters, gauges read on scrape, health.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where the readers of all formats put their rows: by kind, until there are enough for a frame.
+//! Row accumulator: collects parsed rows by kind and cuts them into record batches of the target size.
 //!
 //! Invariant: what leaves here depends on the rows and their order alone, never on time or on the machine.
 

@@ -1,4 +1,4 @@
-//! What a load is about: whose rows it has and the days they lie between, by which a person sees a wrong reading.
+//! Coverage of a load: symbols, new symbols and date range, for the summary and `--dry-run`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! From collected rows to the frames of one file: bodies encoded, chunks numbered per kind.
+//! Encoder from accumulated rows to the record batches of one file, numbered by kind.
 
 use bytes::Bytes;
 use event_log::frame::{Body, Codec, FrameError};

@@ -1,4 +1,4 @@
-//! What is sent in place of data: web pages, binary files, and a service's errors and throttle notices.
+//! Detection of responses that are not data: HTML pages, binary files, error messages and throttle notices.
 
 use super::head::{Head, plain};
 use super::json::Json;

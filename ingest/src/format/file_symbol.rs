@@ -1,4 +1,4 @@
-//! Symbols in the names of files that hold one symbol: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
+//! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
 //! A name gives a symbol only when the whole of it is one, or when its other words are known (a year, an interval, the
 //! archive's name). Every other name is refused with its readings: nothing invents a security.

@@ -1,4 +1,4 @@
-//! The first lines of a file, by which its format is told.
+//! First lines of a file, used to detect its format.
 
 use std::io::{self, Read};
 

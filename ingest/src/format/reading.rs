@@ -1,4 +1,4 @@
-//! How a file is read: the words that the registry, the vendors' files and the loops they share have in common.
+//! Shared types of the format readers: format registry entry, reader options, read errors.
 //!
 //! Nothing here knows which vendors there are, so that a vendor's file can be read without all the others.
 

@@ -1,4 +1,4 @@
-//! `--symbol-from`: where the symbol stands in the names of files that hold one symbol.
+//! `--symbol-from PATTERN`: extraction of the symbol from a file name.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What vendors' formats share: the loops that read their records.
+//! Reader loops shared by the vendor formats, for CSV and JSON records.
 //!
 //! A record is a row of a table or an object of a JSON document; its names are brought into one spelling, so that a
 //! format says once where a value stands, whichever of the two it came in.

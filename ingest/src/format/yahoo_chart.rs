@@ -1,4 +1,4 @@
-//! Yahoo's chart answers (v8) in JSON: days in columns, with dividends, splits and capital gains beside them.
+//! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
 //!
 //! Prices and dividends are adjusted for the splits up to the newest day; `adjclose` is not read. A time is the beginning
 //! of a session, whose day is the exchange's.

@@ -1,4 +1,4 @@
-//! From plans to files: blocks of securities on threads, one price file a block, the small files in order.
+//! Writer of the generated market: blocks of securities in parallel, one price file a block, other kinds in order.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! What a security is like. Sixty shapes, dealt out by index, so that sixty securities show every case.
+//! Shapes of generated securities. Sixty shapes are assigned by index, so sixty securities cover every case.
 
 use market::event::{DividendType, Frequency, SecurityType};
 

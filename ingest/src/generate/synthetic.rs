@@ -1,4 +1,4 @@
-//! What all securities of one synthetic market share: its sessions, its seed and the return of the whole.
+//! Market-wide inputs of a generated market: sessions, seed and market return.
 
 use anyhow::{Context, ensure};
 use chrono::{Datelike, Months, NaiveDate};

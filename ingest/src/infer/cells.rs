@@ -1,4 +1,4 @@
-//! What the cells of a column look like: dates and how they are written, numbers and their signs, tickers.
+//! Cell statistics of a column: date formats, number formats, tickers.
 
 /// Ways to write dates, the likelier first; with the numbers of year, month and day in one another's place, the
 /// first that fits all cells is proposed.

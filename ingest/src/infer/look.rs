@@ -1,4 +1,4 @@
-//! A first look at a table: how it is cut into columns, and what stands in them.
+//! Table layout inferred from a file: delimiter, header and column contents.
 
 use std::borrow::Cow;
 

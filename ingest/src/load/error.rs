@@ -1,4 +1,4 @@
-//! Why a load, or another run, ended before its end.
+//! Errors that end a load or another run.
 
 use event_log::frame::FrameError;
 

@@ -1,4 +1,4 @@
-//! What a person sees of a load: its progress while it runs, and its summary.
+//! Progress display and summary of a load.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What is in the log already: manifests, the ids of frames, refused rows, single messages.
+//! Log reader: manifests, batch ids, rejects and single messages.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;

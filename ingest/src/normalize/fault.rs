@@ -1,4 +1,4 @@
-//! Why a row cannot be used.
+//! Reject reasons: codes and messages of rows that cannot be used.
 
 use std::fmt;
 

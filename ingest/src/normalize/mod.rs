@@ -1,4 +1,4 @@
-//! From a feed's words to values: dates, numbers, currencies, symbols, and the rules a row shows by itself.
+//! Normalization of feed values: dates, numbers, currencies, symbols, and rules of a single row.
 //!
 //! Everything here is pure. What cannot be used is a [`Fault`]: a stable reason code and a sentence that names the
 //! column and says what is wrong with it.

@@ -1,4 +1,4 @@
-//! Credentials: read from variables that a manifest names, sent to the vendor, and shown to nobody else.
+//! Credentials of connectors: read from environment variables, sent to the vendor only, redacted elsewhere.
 //!
 //! Invariant: a secret leaves this file only as a part of a request; every text that is printed goes through
 //! [`Credential::redact`], and every answer that is kept through [`Credential::blank`].

@@ -1,4 +1,4 @@
-//! Why a pull ended before its end.
+//! Errors that end a pull.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Where the next page of an answer is.
+//! Pagination of vendor responses: address of the next page.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! What a round of a connector came to.
+//! Result of one sync run of a connector.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

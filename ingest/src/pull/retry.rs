@@ -1,4 +1,4 @@
-//! What a vendor says when it is asked too much, and how long to wait then.
+//! Throttle responses of vendors, and the delay before a retry.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the command line wants of a connector, and what a round would ask for.
+//! Selection of requests: command-line filters, and the requests of one sync run.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Refused rows as a feed to mend: each as it came, with its id and the reason beside it.
+//! Export of rejects as a feed to correct: the original row, its id and the reason.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

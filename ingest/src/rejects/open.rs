@@ -1,4 +1,4 @@
-//! Which refused rows are open: those that nobody mended and whose run stands.
+//! Open rejects: not corrected yet, and of a run that was not undone.
 //!
 //! A mended row bears the id of the row it mends, in whatever format. The manifest of the run that loads it names the id,
 //! so that the row is closed when the mended one is in the log, and open again when that run is taken back.

@@ -1,4 +1,4 @@
-//! From the paths of a command line to the feed files they name.
+//! Resolution of command-line paths to feed files.
 //!
 //! Folders are read recursively in name order; every entry of a zip archive is a file of its own. The order is part
 //! of what makes a load repeatable.

@@ -1,4 +1,4 @@
-//! How the bytes of a frame's body are written: columns for prices, JSON for all else, compressed where it is large.
+//! Codec of batch bodies: columns for prices, JSON for other kinds, zstd above a size.
 
 use bytes::Bytes;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Why a message of the log cannot be read, or rows not be written to it.
+//! Errors of encoding rows and decoding messages.
 
 use market::bars::BarsError;
 use market::event::Kind;

@@ -1,4 +1,4 @@
-//! How large frames are.
+//! Size limits of record batches.
 
 /// Frames aim at this many bytes of body …
 pub const TARGET_BYTES: usize = 256 * 1024;

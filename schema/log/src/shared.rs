@@ -1,4 +1,4 @@
-//! A message that holds several small frames of one kind: thousands of small files need few messages.
+//! Multi-batch messages: several small record batches of one kind in one message.
 //!
 //! Each frame keeps the id, file and line it would have alone, so a feed loaded again is recognised frame by frame,
 //! whatever its frames shared a message with. What their headers would say stands in one header, by which ids are read

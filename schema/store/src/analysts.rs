@@ -1,4 +1,4 @@
-//! Generations in plain columns, for SQL users: a schema of views beside each, which the role `dds_analyst` reads.
+//! SQL views of a generation for the role `dds_analyst`, one schema each.
 
 use tokio_postgres::GenericClient;
 

@@ -1,4 +1,4 @@
-//! Why the database cannot be used, and what its errors say.
+//! Database errors, with the message of Postgres and a hint.
 
 use postgres_types::Type;
 use tokio_postgres::error::SqlState;

@@ -1,4 +1,4 @@
-//! From a security's identity to its whole history, by way of its symbols' packed facts.
+//! Loader of a security's history from the packed facts of its symbols.
 //!
 //! Used by the projector for every touched security and by the API to answer for a past date; names are unqualified, so
 //! the connection's `search_path` says which fact set is read.

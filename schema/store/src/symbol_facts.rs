@@ -1,4 +1,4 @@
-//! The facts of one symbol, packed as they are stored: read from Postgres once and kept where they are needed again.
+//! Packed facts of one symbol, as stored and as cached.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What a form sends.
+//! Forms: extraction, CSRF check and field parsing.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};

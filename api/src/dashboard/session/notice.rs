@@ -1,4 +1,4 @@
-//! What a page says of the action that led to it: one of a few sentences, chosen by a word in the address.
+//! Notices after an action: fixed messages, selected by a word in the address.
 
 use market::text_enum;
 

@@ -1,4 +1,4 @@
-//! Who a page is for: anybody, or the holder of an account who is signed in.
+//! Visitor of a page: anonymous, or the signed-in account.
 
 use std::net::IpAddr;
 use std::sync::Arc;

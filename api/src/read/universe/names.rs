@@ -1,4 +1,4 @@
-//! What a search compares a text with, in memory.
+//! In-memory name index of the search.
 
 use std::collections::HashMap;
 

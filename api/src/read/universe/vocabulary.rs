@@ -1,4 +1,4 @@
-//! What filters choose by, in memory.
+//! In-memory facet values of the filters.
 
 use crate::parameters::facets::{Field, Vocabulary};
 use crate::read::ReadError;

@@ -1,4 +1,4 @@
-//! What the screeners take, and which securities pass.
+//! Filters of the screeners: parameters and matching.
 
 use std::collections::BTreeMap;
 

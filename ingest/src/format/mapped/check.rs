@@ -1,4 +1,4 @@
-//! A map's definition checked: each mistake is told with its line and what is allowed there.
+//! Validation of a map: each mistake with its line and the allowed values.
 
 use std::collections::BTreeMap;
 use std::fmt;

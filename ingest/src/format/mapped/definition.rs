@@ -1,4 +1,4 @@
-//! A map as it is written: TOML, each mistake told with its line and what is allowed there.
+//! TOML definition of a map (`--map FILE`), as serde types.
 
 use std::collections::BTreeMap;
 use std::fmt;

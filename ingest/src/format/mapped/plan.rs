@@ -1,4 +1,4 @@
-//! Where a map's values stand in one file: its columns, found by the file's own header.
+//! Column plan of one file under a map: columns resolved by the file's header.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! Why the log could not be read.
+//! Errors of reading the log.
 
 use event_log::archive::ArchiveError;
 use event_log::frame::FrameError;

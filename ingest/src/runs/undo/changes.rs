@@ -1,4 +1,4 @@
-//! What an undo changes, counted.
+//! Counts of the changes made by an undo.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What an undo looks at: the frames of a run, and those of all others of its source, up to the undo's own start.
+//! Record batches relevant to an undo: those of the run, and of the same source up to the start of the undo.
 
 use std::collections::BTreeMap;
 
