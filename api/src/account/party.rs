@@ -75,7 +75,7 @@ impl Locked {
         Ok(())
     }
 
-    /// Whether its holder changes it, not the operator.
+    /// True if its holder changes it, not the operator.
     pub(crate) fn is_own(&self) -> bool {
         self.actor.is_some()
     }

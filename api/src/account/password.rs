@@ -75,7 +75,7 @@ impl Hashing {
         self.work(move || hash_now(password.expose_secret())).await?
     }
 
-    /// Whether this is the password of the account, which takes as long when there is none.
+    /// True if this is the password of the account, which takes as long when there is none.
     pub(crate) async fn is_right(
         &self,
         password: SecretString,

@@ -18,7 +18,7 @@ pub(crate) struct Account {
     pub(crate) plan_version: i64,
     /// End of the paid period, when the tier falls to the next one; `None` when it has none or has ended.
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// Whether its row is of this month, of this bucket and of no later time, so that adding is all that a call needs.
+    /// True if its row is of this month, of this bucket and of no later time, so that adding is all that a call needs.
     pub(crate) is_settled: bool,
     /// What the calls of this round want.
     pub(crate) wanted: Wanted,
@@ -44,7 +44,7 @@ pub(crate) struct Wanted {
     pub(crate) calls: i32,
     /// How many of them count against the quota if they pass.
     pub(crate) counted: i32,
-    /// Whether a key's own bucket is asked, too.
+    /// True if a key's own bucket is asked, too.
     pub(crate) of_keys: bool,
 }
 
@@ -139,7 +139,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Whether the account of the key at this position was written; `None` when it has to be read first.
+    /// True if the account of the key at this position was written; `None` when it has to be read first.
     pub(crate) fn is_written(&self, place: usize) -> Option<bool> {
         let (account, _) = self.keys[place].as_ref()?;
         Some(self.list[*account].written.is_some())

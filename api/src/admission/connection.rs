@@ -31,7 +31,7 @@ impl Connection {
         Self { config, tls, tasks: tasks.clone(), patience, store: None, connecting: None }
     }
 
-    /// Whether there is a connection that was not lost, as far as is known here.
+    /// True if there is a connection that was not lost, as far as is known here.
     pub(crate) fn is_open(&self) -> bool {
         self.store.as_ref().is_some_and(Store::is_open)
     }

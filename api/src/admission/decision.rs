@@ -14,7 +14,7 @@ pub(crate) struct Call {
     pub(crate) key: Presented,
     /// Least rank of the tier.
     pub(crate) need: i16,
-    /// Whether it counts against the quota.
+    /// True if it counts against the quota.
     pub(crate) counted: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Admitted {
     pub(crate) key: i64,
     pub(crate) tier: Tier,
     pub(crate) verdict: Verdict,
-    /// Whether the quota was charged.
+    /// True if the quota was charged.
     pub(crate) counted: bool,
     pub(crate) usage: Usage,
 }

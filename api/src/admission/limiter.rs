@@ -45,17 +45,17 @@ impl Limiter {
         }
     }
 
-    /// Whether the tier includes a call.
+    /// True if the tier includes a call.
     fn includes(&self, call: &Call) -> bool {
         self.tier.rank() >= call.need
     }
 
-    /// Whether a call counts against the quota if it passes.
+    /// True if a call counts against the quota if it passes.
     pub(crate) fn counts(&self, call: &Call) -> bool {
         call.counted && self.includes(call)
     }
 
-    /// Whether so many calls, of which so many count, find neither the bucket empty nor the quota used up.
+    /// True if so many calls, of which so many count, find neither the bucket empty nor the quota used up.
     pub(crate) fn suffices(&self, calls: i32, counted: i32) -> bool {
         self.bucket.whole() >= i64::from(calls) && self.used + i64::from(counted) <= self.monthly_quota
     }

@@ -17,7 +17,7 @@ use crate::connection::Connection;
 pub(crate) struct Caller {
     /// The address that the limits count.
     pub(crate) client: IpAddr,
-    /// Whether the request came through a trusted proxy, whose word on it is taken.
+    /// True if the request came through a trusted proxy, whose word on it is taken.
     pub(crate) is_proxied: bool,
     connection: Arc<Connection>,
     endpoint: OnceLock<MatchedPath>,
@@ -38,7 +38,7 @@ pub(crate) struct Charge {
     pub(crate) account: i64,
     pub(crate) key: i64,
     pub(crate) usage: Usage,
-    /// Whether the call was counted against the quota.
+    /// True if the call was counted against the quota.
     pub(crate) counted: bool,
     pub(crate) quota_refused: bool,
 }

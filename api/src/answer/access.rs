@@ -40,9 +40,9 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: Format,
-    /// Whether the answer costs much, so that accounts take turns.
+    /// True if the answer costs much, so that accounts take turns.
     pub(crate) is_costly: bool,
-    /// Whether the client can tell an answer that breaks off from a whole one, as HTTP/1.0 cannot.
+    /// True if the client can tell an answer that breaks off from a whole one, as HTTP/1.0 cannot.
     pub(crate) knows_ends: bool,
     /// Path and query as sent.
     pub(crate) target: String,
@@ -105,7 +105,7 @@ struct Read<P> {
     parameters: P,
     format: Format,
     is_costly: bool,
-    /// Whether filters choose by names, which were taken as they are written.
+    /// True if filters choose by names, which were taken as they are written.
     needs_vocabulary: bool,
     mistakes: Result<(), Mistakes>,
 }
@@ -118,7 +118,7 @@ struct Asks {
     needs: Option<(Tier, &'static str)>,
     /// The oldest day that is asked for.
     oldest: Option<NaiveDate>,
-    /// Whether the call is one of an endpoint, without a mistake.
+    /// True if the call is one of an endpoint, without a mistake.
     is_call: bool,
     today: NaiveDate,
 }

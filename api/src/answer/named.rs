@@ -23,7 +23,7 @@ pub(super) struct Asked {
     pub(super) app: App,
     pub(super) generation: Arc<Generation>,
     pub(super) account: i64,
-    /// Whether the client may be sent an answer before it is known that there is an end to it.
+    /// True if the client may be sent an answer before it is known that there is an end to it.
     pub(super) takes_parts: bool,
 }
 

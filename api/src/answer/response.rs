@@ -11,7 +11,7 @@ const MAX_AGE: &str = "private, max-age=60";
 /// Headers of a response to an account, with those that middleware adds.
 const HEADERS: usize = 16;
 
-/// Whether the client names this entity tag, compared weakly; `*` names any that exists.
+/// True if the client names this entity tag, compared weakly; `*` names any that exists.
 pub(super) fn has(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {

@@ -12,9 +12,9 @@ use axum::http::{HeaderMap, header};
 pub(crate) struct Site {
     /// Scheme, host and port, for calls to copy.
     pub(crate) origin: String,
-    /// Whether it was reached over HTTPS, as far as the request tells.
+    /// True if it was reached over HTTPS, as far as the request tells.
     pub(crate) is_secure: bool,
-    /// Whether browser and service are on one machine, without HTTPS and without a proxy between them.
+    /// True if browser and service are on one machine, without HTTPS and without a proxy between them.
     pub(crate) is_local: bool,
 }
 
@@ -59,13 +59,13 @@ impl Site {
     }
 }
 
-/// Whether the service is reached over HTTPS.
+/// True if the service is reached over HTTPS.
 pub(crate) fn is_secure(headers: &HeaderMap, is_proxied: bool, public: Option<&PublicUrl>) -> bool {
     let told = headers.get("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
     public.map_or(is_proxied && told, |public| public.is_secure)
 }
 
-/// Whether a host can stand in a command that people copy.
+/// True if a host can stand in a command that people copy.
 fn is_plain(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
 }

@@ -47,7 +47,7 @@ pub(crate) fn client(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -
     client
 }
 
-/// Whether an address is a trusted proxy's.
+/// True if an address is a trusted proxy's.
 pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address.to_canonical()))
 }

@@ -135,7 +135,7 @@ fn bearer_token(value: &str) -> Option<&str> {
     Some(rest.trim_start_matches(' '))
 }
 
-/// Whether a query string carries a key, under any usual name or by its look.
+/// True if a query string carries a key, under any usual name or by its look.
 fn names_a_key(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(given, value)| {
         let name: String =

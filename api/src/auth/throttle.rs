@@ -81,7 +81,7 @@ impl Throttle {
         charge(&self.called, self.calls, address, self.now())
     }
 
-    /// Whether an address has failed too often to try another unknown key. Once a second it may all the same, so that
+    /// True if an address has failed too often to try another unknown key. Once a second it may all the same, so that
     /// a valid key behind a shared address is found, while a guesser gains nothing.
     pub(crate) fn blocked(&self, address: IpAddr, key: Option<u128>) -> Option<Refused> {
         let now = self.now();

@@ -29,7 +29,7 @@ impl<S> Guarded<S> {
         Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// Whether the service's reply takes the place of these bytes, because they are hyper's reply to a protocol error.
+    /// True if the service's reply takes the place of these bytes, because they are hyper's reply to a protocol error.
     fn is_replaced(&mut self, bytes: &[u8]) -> bool {
         if self.reply.is_none() {
             let status = hyper_reply_status(bytes);

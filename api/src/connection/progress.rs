@@ -38,7 +38,7 @@ struct Progress {
     phase: Phase,
     /// When the phase began.
     since: Instant,
-    /// Whether a request with a valid key came over it.
+    /// True if a request with a valid key came over it.
     has_shown_key: bool,
     /// Since when the client has taken less than it has to.
     blocked: Option<Blocked>,
@@ -80,7 +80,7 @@ impl Connection {
         self.progress().has_shown_key = true;
     }
 
-    /// Whether a request with a valid key came.
+    /// True if a request with a valid key came.
     pub(super) fn has_shown_key(&self) -> bool {
         self.progress().has_shown_key
     }
@@ -144,7 +144,7 @@ impl Connection {
         }
     }
 
-    /// Whether the client has taken longer than it may.
+    /// True if the client has taken longer than it may.
     pub(super) fn is_overdue(&self, now: Instant, patience: &Patience) -> bool {
         let progress = self.progress();
         let beyond = |since: Instant, limit| now.saturating_duration_since(since) > limit;

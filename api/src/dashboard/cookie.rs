@@ -46,7 +46,7 @@ pub(crate) fn token(secret: &str) -> String {
     nonce + &proof
 }
 
-/// Whether a token is of this session.
+/// True if a token is of this session.
 pub(crate) fn is_token(secret: &str, token: &str) -> bool {
     let Some((nonce, proof)) = token.split_at_checked(NONCE) else { return false };
     let digits = |at: usize| proof.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());

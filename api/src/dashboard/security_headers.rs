@@ -36,7 +36,7 @@ pub(crate) async fn headers(State(app): State<App>, request: Request, next: Next
     response
 }
 
-/// Whether a request came over HTTPS.
+/// True if a request came over HTTPS.
 pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
     let is_proxied = Caller::of(request.extensions()).is_some_and(|caller| caller.is_proxied);
     is_secure(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())

@@ -23,7 +23,7 @@ impl Passage {
         self.is_refused.store(true, Ordering::Release);
     }
 
-    /// Whether the API refused the key.
+    /// True if the API refused the key.
     pub(super) fn has_refused_key(&self) -> bool {
         self.is_refused.load(Ordering::Acquire)
     }

@@ -34,7 +34,7 @@ use common_headers::add_common_headers;
 /// Connection that a request came in on.
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
-    /// Whether the peer is a trusted proxy.
+    /// True if the peer is a trusted proxy.
     pub(crate) is_proxied: bool,
     pub(crate) connection: Arc<Connection>,
 }

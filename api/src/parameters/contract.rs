@@ -9,11 +9,11 @@ use crate::auth::tier::Tier;
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// Name of the gated feature, for a 403; unused where every tier may ask.
     const FEATURE: &'static str = "";
-    /// Whether the answer differs by tier.
+    /// True if the answer differs by tier.
     const TIER_MATTERS: bool = false;
-    /// Whether every answer of the endpoint costs much; of others, those do that ask for many rows.
+    /// True if every answer of the endpoint costs much; of others, those do that ask for many rows.
     const IS_COSTLY: bool = false;
-    /// Whether there is an endpoint at all: what has none counts against no quota, and its parameters are nobody's.
+    /// True if there is an endpoint at all: what has none counts against no quota, and its parameters are nobody's.
     const ROUTED: bool = true;
 
     /// Reads everything the endpoint accepts; mistakes are left in the reader.

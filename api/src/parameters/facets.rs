@@ -36,7 +36,7 @@ pub(crate) struct Unknown {
 }
 
 impl Vocabulary {
-    /// Whether nothing is loaded yet.
+    /// True if nothing is loaded yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a value is one of the wanted ones; every value is when none is wanted.
+/// True if a value is one of the wanted ones; every value is when none is wanted.
 pub(crate) fn among<T: PartialEq>(wanted: Option<&Vec<T>>, value: Option<&T>) -> bool {
     wanted.is_none_or(|wanted| value.is_some_and(|value| wanted.contains(value)))
 }

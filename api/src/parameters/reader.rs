@@ -41,7 +41,7 @@ pub(crate) struct Reader<'a> {
     method: Arc<Method>,
     /// The names filters choose by; without them, names are left unread.
     pub(super) vocabulary: Option<&'a Vocabulary>,
-    /// Whether a name was left unread.
+    /// True if a name was left unread.
     pub(super) needs_vocabulary: bool,
     /// What was asked for, when the reader is run to document an endpoint.
     pub(super) accepted: Option<Vec<Accepted>>,
@@ -87,12 +87,12 @@ impl<'a> Reader<'a> {
         &self.method
     }
 
-    /// Whether a name was left unread, for want of the names there are.
+    /// True if a name was left unread, for want of the names there are.
     pub(crate) fn needs_vocabulary(&self) -> bool {
         self.needs_vocabulary
     }
 
-    /// Whether a parameter is given.
+    /// True if a parameter is given.
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.query.iter().any(|(known, _)| known == name)
     }
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         self.format
     }
 
-    /// Whether so many rows are asked for that the answer costs much.
+    /// True if so many rows are asked for that the answer costs much.
     pub(crate) fn asks_for_much(&self) -> bool {
         self.rows > if self.format == Format::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
     }

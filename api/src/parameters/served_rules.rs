@@ -33,7 +33,7 @@ impl Method {
         deviating.or_else(default).unwrap_or_default()
     }
 
-    /// Whether these are the rules as they stand, without a word about them.
+    /// True if these are the rules as they stand, without a word about them.
     pub(crate) fn is_plain(&self) -> bool {
         self.rules.is_empty() && self.note.is_none()
     }

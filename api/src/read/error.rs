@@ -38,7 +38,7 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// Whether trying again later makes sense.
+    /// True if trying again later makes sense.
     pub(crate) fn passes(&self) -> bool {
         !matches!(self, Self::UnknownSymbol(_) | Self::Statement(_) | Self::Pool(_))
     }
@@ -66,7 +66,7 @@ impl From<BuildError> for ReadError {
     }
 }
 
-/// Whether an error passes by itself: a lost connection, classes 08, 53 and 57, and an undefined schema or table, which
+/// True if an error passes by itself: a lost connection, classes 08, 53 and 57, and an undefined schema or table, which
 /// is a generation that was dropped.
 fn passes(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());

@@ -188,7 +188,7 @@ impl Projection {
         current.clone().ok_or(ReadError::NoGeneration)
     }
 
-    /// Whether Postgres answered when it was last asked, at most a poll ago.
+    /// True if Postgres answered when it was last asked, at most a poll ago.
     pub(crate) fn reachable(&self) -> bool {
         self.reachable.load(Ordering::Relaxed)
     }

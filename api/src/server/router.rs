@@ -125,7 +125,7 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
     Some(layer)
 }
 
-/// Whether a path would lie under `/v1` however it is spelled.
+/// True if a path would lie under `/v1` however it is spelled.
 fn needs_key(path: &str) -> bool {
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy().to_ascii_lowercase();
     let twice = percent_encoding::percent_decode_str(&decoded).decode_utf8_lossy().to_ascii_lowercase();
@@ -152,7 +152,7 @@ async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) 
     }
 }
 
-/// Whether a request asks for a page, as browsers do and programs do not.
+/// True if a request asks for a page, as browsers do and programs do not.
 fn is_browser(request: &Request) -> bool {
     let accepted = request.headers().get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))

@@ -27,12 +27,12 @@ struct Snapshot {
 }
 
 impl Holdings {
-    /// Whether there is room for another position.
+    /// True if there is room for another position.
     pub(crate) fn has_room(&self) -> bool {
         self.positions < MAX_POSITIONS
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.snapshots.is_empty()
     }

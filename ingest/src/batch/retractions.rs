@@ -165,7 +165,7 @@ impl Said {
         Self { any_day: true, days, ..Self::default() }
     }
 
-    /// Whether a retraction touches something.
+    /// True if a retraction touches something.
     fn has(&self, retraction: &Retraction) -> bool {
         if let Some(id) = &retraction.id {
             return self.ids.contains(id);

@@ -98,7 +98,7 @@ pub(crate) fn notice(text: &str) -> Option<Notice> {
     Some(Notice { throttled: is_throttle(&said), said })
 }
 
-/// Whether a message says that too much was asked for.
+/// True if a message says that too much was asked for.
 pub(crate) fn is_throttle(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     THROTTLE.iter().any(|words| said.contains(words))

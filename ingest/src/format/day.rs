@@ -122,7 +122,7 @@ impl Days {
     }
 }
 
-/// Whether sorted days are a week or a month apart, nearly all of them.
+/// True if sorted days are a week or a month apart, nearly all of them.
 fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
     let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if gaps.len() < 4 {

@@ -126,7 +126,7 @@ fn bare(word: &str) -> Option<&str> {
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
 }
 
-/// Whether a word joined by points says what the file is, or of when: `AAPL.US.div`, `AAPL.2024`.
+/// True if a word joined by points says what the file is, or of when: `AAPL.US.div`, `AAPL.2024`.
 fn says_what(word: &str) -> bool {
     let mut parts = word.split('.');
     let first = parts.next().unwrap_or_default();
@@ -134,7 +134,7 @@ fn says_what(word: &str) -> bool {
     more.peek().is_some() && (is_said(first) || more.any(|part| is_said(part) || is_year(part)))
 }
 
-/// Whether a word says what a file is, or how it is kept.
+/// True if a word says what a file is, or how it is kept.
 fn is_said(word: &str) -> bool {
     const ENDINGS: [&str; 4] = ["csv", "json", "txt", "xlsx"];
     let lower = word.to_ascii_lowercase();
@@ -157,7 +157,7 @@ fn is_year(word: &str) -> bool {
     word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a word is an interval, and whether it is a day.
+/// `Some(is_daily)` for an interval word such as `1d`.
 fn interval(word: &str) -> Option<bool> {
     let unit = word.trim_start_matches(|c: char| c.is_ascii_digit());
     let counted = unit.len() < word.len();

@@ -72,7 +72,7 @@ impl Head {
         self.columns.iter().position(|column| names.contains(&plain(column).as_str()))
     }
 
-    /// Whether there is such a column.
+    /// True if there is such a column.
     pub fn has(&self, names: &[&str]) -> bool {
         self.position(names).is_some()
     }
@@ -145,7 +145,7 @@ impl Head {
 /// Columns by which tables of many symbols name them.
 const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
 
-/// Whether a date has letters for its month: `2-Jan-24`.
+/// True if a date has letters for its month: `2-Jan-24`.
 fn has_named_month(date: &str) -> bool {
     date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
 }

@@ -59,12 +59,12 @@ impl<'a> Json<'a> {
         self.0
     }
 
-    /// Whether it is a list.
+    /// True if it is a list.
     pub(super) fn is_list(self) -> bool {
         self.0.starts_with('[')
     }
 
-    /// Whether it is an object.
+    /// True if it is an object.
     pub(super) fn is_object(self) -> bool {
         self.0.starts_with('{')
     }

@@ -126,7 +126,7 @@ pub struct Options {
     pub symbol_from: Option<SymbolFrom>,
     /// Currency of amounts in formats that name none.
     pub currency: Currency,
-    /// Whether columns and fields of unknown names are read past instead of refused.
+    /// True if columns and fields of unknown names are read past instead of refused.
     pub ignore_unknown: bool,
     /// The day that tells which dates are in the future.
     pub today: NaiveDate,

@@ -60,7 +60,7 @@ impl<'a> VendorRow<'a> {
         self.cells.push(text);
     }
 
-    /// Whether the record has one of these names, with or without a value.
+    /// True if the record has one of these names, with or without a value.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.names.iter().any(|name| names.contains(&name.as_str()))
     }

@@ -26,7 +26,7 @@ use crate::source::files::Encoding;
 /// Columns of a day's prices.
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
-/// Whether a file is such an answer.
+/// True if a file is such an answer.
 pub(super) fn is_chart(head: &Head) -> bool {
     head.encoding != Encoding::Csv && head.has(&["chart"])
 }

@@ -20,7 +20,7 @@ pub(super) struct Payment {
 }
 
 impl Payment {
-    /// Whether the amount leaves the share price on the ex-date.
+    /// True if the amount leaves the share price on the ex-date.
     pub(super) fn is_cash(&self) -> bool {
         self.kind != DividendType::Stock
     }

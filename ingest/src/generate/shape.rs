@@ -256,7 +256,7 @@ impl Shape {
         }
     }
 
-    /// Whether funds hold it.
+    /// True if funds hold it.
     pub(super) fn investable(&self) -> bool {
         let company = matches!(self.kind, SecurityType::Stock | SecurityType::Reit | SecurityType::Adr);
         company && self.life == Life::Whole && self.class.is_none()

@@ -41,7 +41,7 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     DATE_FORMATS.iter().filter(fits).copied().collect()
 }
 
-/// Whether a cell is a number, however it is written: `$1,234.50`, `1.234,5`, `12.3M`.
+/// True if a cell is a number, however it is written: `$1,234.50`, `1.234,5`, `12.3M`.
 pub(super) fn is_number(cell: &str) -> bool {
     let bare = cell.trim().trim_start_matches(['$', '€', '£', '-', '+', ' ']);
     let bare = bare.trim_end_matches(['%', '€', '$', ' ']);
@@ -51,7 +51,7 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
-/// Whether a cell is a ticker: short, in capitals.
+/// True if a cell is a ticker: short, in capitals.
 pub(super) fn is_ticker(cell: &str) -> bool {
     (1..=12).contains(&cell.len())
         && cell.starts_with(|c: char| c.is_ascii_uppercase())

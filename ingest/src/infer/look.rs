@@ -112,7 +112,7 @@ impl Look {
     }
 }
 
-/// Whether a text begins with a tag, in whatever case.
+/// True if a text begins with a tag, in whatever case.
 fn starts_with(text: &str, tag: &str) -> bool {
     let beginning = text.trim_start_matches('\u{feff}').trim_start();
     beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
@@ -151,12 +151,12 @@ fn usual_width(records: &[Line]) -> usize {
     records.iter().map(|line| line.cells.len()).max_by_key(|width| count(*width)).unwrap_or_default()
 }
 
-/// Whether more than half of a record's cells say something.
+/// True if more than half of a record's cells say something.
 fn is_filled(cells: &[String]) -> bool {
     cells.iter().filter(|cell| !cell.trim().is_empty()).count() * 2 > cells.len()
 }
 
-/// Whether a record is names: no number and no date in it, and at least one word.
+/// True if a record is names: no number and no date in it, and at least one word.
 fn is_header(cells: &[String]) -> bool {
     let filled = || cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
     filled().next().is_some()

@@ -81,7 +81,7 @@ fn write_map(out: &mut String, look: &Look, label: &str) -> std::fmt::Result {
     Ok(())
 }
 
-/// Whether prices are adjusted for splits, by what stands beside them: who has an adjusted close adjusts the close for
+/// True if prices are adjusted for splits, by what stands beside them: who has an adjusted close adjusts the close for
 /// splits. Yahoo's older layout does not, which has it last.
 fn is_adjusted(look: &Look, label: &str) -> bool {
     let place = |words: &[&str]| {
@@ -256,7 +256,7 @@ fn write_signs(out: &mut String, look: &Look) -> std::fmt::Result {
     Ok(())
 }
 
-/// Whether columns are called by symbols, and how.
+/// Pattern of column names that are symbols, if any.
 fn wide_guess(look: &Look) -> Option<WideGuess> {
     let dates = look.contents.iter().filter(|content| matches!(content, Content::Dates(_))).count();
     let is_value = |index: &usize| matches!(look.contents[*index], Content::Numbers | Content::Empty);

@@ -199,7 +199,7 @@ impl Log {
         Ok(genesis(&self.stream)?)
     }
 
-    /// Whether nats-server compresses the stream.
+    /// True if nats-server compresses the stream.
     pub fn is_compressed(&self) -> bool {
         is_compressed(&self.stream)
     }

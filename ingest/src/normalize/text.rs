@@ -1,6 +1,6 @@
 //! Cells as text: the words for nothing, blanks, web addresses.
 
-/// Whether a cell says that there is no value.
+/// True if a cell says that there is no value.
 pub(crate) fn is_absent(text: &[u8]) -> bool {
     matches!(text, b"" | b"null" | b"N/A" | b"n/a" | b"NULL" | b"0000-00-00")
 }

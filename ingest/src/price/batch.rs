@@ -55,7 +55,7 @@ pub(crate) struct PriceBatch {
 }
 
 impl PriceBatch {
-    /// Whether it must be cut before another row.
+    /// True if it must be cut before another row.
     pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
@@ -68,7 +68,7 @@ impl PriceBatch {
         self.known.clear();
     }
 
-    /// Whether it holds nothing.
+    /// True if it holds nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -251,7 +251,7 @@ fn reserve(bars: &mut Bars, rows: usize) {
     }
 }
 
-/// Whether every price of the rows can be held at `scale`; below nine places all can.
+/// True if every price of the rows can be held at `scale`; below nine places all can.
 fn fits(batch: &PriceBatch, order: &[u32], scale: u8) -> bool {
     scale <= LARGE_SCALE
         || order.iter().all(|index| {

@@ -22,7 +22,7 @@ pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 pub(crate) struct Fixed {
     pub mantissa: i64,
     pub scale: u8,
-    /// Whether excess fraction digits were rounded away.
+    /// True if excess fraction digits were rounded away.
     pub rounded: bool,
 }
 
@@ -71,7 +71,7 @@ fn parse_plain(bytes: &[u8]) -> Option<(i64, u8)> {
     (1..=18).contains(&seen).then_some((if negative { -mantissa } else { mantissa }, scale))
 }
 
-/// Whether there are at most ten integer digits.
+/// True if there are at most ten integer digits.
 fn within(mantissa: i64, scale: u8) -> bool {
     const LIMIT: i64 = 10_000_000_000;
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT

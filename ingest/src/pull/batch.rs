@@ -152,12 +152,12 @@ impl Batch {
         self.notes.answers.is_empty()
     }
 
-    /// Whether it is to be loaded before more is fetched.
+    /// True if it is to be loaded before more is fetched.
     pub(super) fn is_full(&self) -> bool {
         self.notes.answers.len() >= MOST_UNITS || self.bytes >= MOST_BYTES
     }
 
-    /// Whether any answer of a part has rows.
+    /// True if any answer of a part has rows.
     pub(super) fn has_files(&self, part: Part) -> bool {
         self.notes.answers.iter().any(|answer| answer.part() == part && !answer.files.is_empty())
     }

@@ -135,7 +135,7 @@ impl Credential {
         }
     }
 
-    /// Whether bytes quote a secret.
+    /// True if bytes quote a secret.
     pub(super) fn is_quoted_in(&self, bytes: &[u8]) -> bool {
         self.secrets().any(|secret| memchr::memmem::find(bytes, secret.as_bytes()).is_some())
     }

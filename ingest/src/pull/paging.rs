@@ -43,7 +43,7 @@ pub(super) fn next(
     }
 }
 
-/// Whether an answer holds no record: no text, or an empty list of records; behind the `first` page also a table's header
+/// True if an answer holds no record: no text, or an empty list of records; behind the `first` page also a table's header
 /// alone.
 pub(super) fn is_blank(body: &Path, first: Option<&Path>, paging: Option<&Paging>) -> io::Result<bool> {
     if std::fs::metadata(body)?.len() > BLANK_BYTES {
@@ -66,7 +66,7 @@ pub(super) fn is_blank(body: &Path, first: Option<&Path>, paging: Option<&Paging
     }
 }
 
-/// Whether the records' list of a page is empty, and nothing beside it may be a record or says what went wrong: an answer
+/// True if the records' list of a page is empty, and nothing beside it may be a record or says what went wrong: an answer
 /// that is taken for blank is not kept.
 fn is_blank_page(members: &Map<String, Value>, paging: Option<&Paging>) -> bool {
     let pointer = match paging {
@@ -85,7 +85,7 @@ fn is_blank_page(members: &Map<String, Value>, paging: Option<&Paging>) -> bool 
     WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
-/// Whether a page is the one before it: its number was not understood.
+/// True if a page is the one before it: its number was not understood.
 pub(super) fn is_again(body: &Path, before: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
     Ok(length(body)? == length(before)? && content([body])? == content([before])?)

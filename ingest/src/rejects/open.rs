@@ -80,7 +80,7 @@ impl OpenRejects {
         }
     }
 
-    /// Whether a row that a run refused is open.
+    /// True if a row that a run refused is open.
     pub(crate) fn is_open(&self, run: &str, id: &str) -> bool {
         self.standing.undone_by(run).is_none() && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
     }

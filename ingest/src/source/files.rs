@@ -174,7 +174,7 @@ fn add_archive(path: &Path, label: &str, found: &mut Found) {
     }
 }
 
-/// Whether a file is a system's own: `.DS_Store`, or what a Macintosh puts beside every file of an archive.
+/// True if a file is a system's own: `.DS_Store`, or what a Macintosh puts beside every file of an archive.
 fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
 }
@@ -217,7 +217,7 @@ fn encoding_of(name: &str) -> Option<Encoding> {
     }
 }
 
-/// Whether a text file is one that people read.
+/// True if a text file is one that people read.
 fn is_prose(stem: &str) -> bool {
     const PROSE: [&str; 6] = ["readme", "license", "licence", "notice", "changelog", "requirements"];
     let name = stem.rsplit('/').next().unwrap_or(stem).to_ascii_lowercase();

@@ -27,7 +27,7 @@ pub(crate) struct Lines<R> {
     line: u64,
     /// Number of the last line taken.
     taken: u64,
-    /// Whether there is a quote among the bytes read; most feeds have none, and need no look at every line.
+    /// True if there is a quote among the bytes read; most feeds have none, and need no look at every line.
     quotes: bool,
 }
 
@@ -247,7 +247,7 @@ impl<R: Read> Records<R> {
         }))
     }
 
-    /// Whether the current line, above a header, is for people. A column may be called `#`, and a header may begin with it:
+    /// True if the current line, above a header, is for people. A column may be called `#`, and a header may begin with it:
     /// then it has as many fields as the first line below that does not.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
@@ -287,7 +287,7 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Whether a line has nothing in it but the signs between its fields.
+/// True if a line has nothing in it but the signs between its fields.
 fn is_blank(line: &[u8], delimiter: Option<u8>) -> bool {
     let delimiter = delimiter.unwrap_or_else(|| delimiter_of(line));
     line.iter().all(|byte| byte.is_ascii_whitespace() || *byte == delimiter)

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 /// The path that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Whether a path of the command line is standard input.
+/// True if a path of the command line is standard input.
 pub(crate) fn is_named_by(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }

@@ -28,7 +28,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Whether reading must stop (a newer program's data) rather than set the message aside (damage).
+    /// True if reading must stop (a newer program's data) rather than set the message aside (damage).
     pub fn stops_reader(&self) -> bool {
         matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct LaggingReplica {
     /// Name of its server; none when no server keeps the replica.
     pub node: Option<String>,
-    /// Whether the leader has lost contact with the server.
+    /// True if the leader has lost contact with the server.
     pub offline: bool,
     /// Operations of the leader that the replica has not applied.
     pub lag: u64,

@@ -53,7 +53,7 @@ pub async fn import(path: &Path, settings: &StreamSettings) -> Result<Imported, 
     Ok(Imported { messages: import.position, gaps, there_before })
 }
 
-/// Whether the server refuses a message because it has no room: another try is refused as well.
+/// True if the server refuses a message because it has no room: another try is refused as well.
 pub fn is_full(error: &PublishError) -> bool {
     let told = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [

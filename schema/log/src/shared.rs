@@ -60,7 +60,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether no other frame is to be waited for.
+    /// True if no other frame is to be waited for.
     pub fn is_full(&self) -> bool {
         self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
     }

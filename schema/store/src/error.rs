@@ -30,7 +30,7 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// Whether the server could not be reached, in contrast to having refused something.
+    /// True if the server could not be reached, in contrast to having refused something.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
@@ -62,7 +62,7 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Whether an error comes from a Postgres that has no room left.
+/// True if an error comes from a Postgres that has no room left.
 pub fn is_for_room(error: &(dyn std::error::Error + 'static)) -> bool {
     let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
     of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)

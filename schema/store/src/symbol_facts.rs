@@ -46,7 +46,7 @@ pub enum Columns {
 const ENTRY: usize = 320;
 
 impl SymbolFacts {
-    /// Whether records of a kind are among them.
+    /// True if records of a kind are among them.
     pub fn keeps(kind: Kind) -> bool {
         !matches!(kind, Kind::Security | Kind::Session)
     }
@@ -89,7 +89,7 @@ impl SymbolFacts {
             .map(|(_, years)| years)
     }
 
-    /// Whether [`SymbolFacts::shrink`] would leave less.
+    /// True if [`SymbolFacts::shrink`] would leave less.
     pub fn can_shrink(&self, closes: impl Fn(i32, i64) -> bool) -> bool {
         let mut before: Option<(&str, &Years)> = None;
         self.years().any(|(source, years)| {
@@ -159,12 +159,12 @@ impl Years {
         &self.columns
     }
 
-    /// Whether each of them is accepted, by year and digest.
+    /// True if each of them is accepted, by year and digest.
     pub fn suffice(&self, accepted: impl Fn(i32, i64) -> bool) -> bool {
         self.range().zip(&self.digests).all(|(year, digest)| accepted(year, *digest))
     }
 
-    /// Whether they are followed by others without a year between them.
+    /// True if they are followed by others without a year between them.
     fn precede(&self, source: &str, (of, next): (&str, &Self)) -> bool {
         source == of && self.range.end == next.range.start
     }

@@ -230,7 +230,7 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
     }
 }
 
-/// Whether a call without this parameter is refused.
+/// True if a call without this parameter is refused.
 fn is_needed(path: &str, parameter: &Value) -> bool {
     parameter["required"] == true || NEEDED.contains(&(path, text(parameter, "name")))
 }

@@ -145,7 +145,7 @@ impl Example {
         None
     }
 
-    /// Whether the audit's checks of one security find nothing, now and in its status of a month ago.
+    /// True if the audit's checks of one security find nothing, now and in its status of a month ago.
     async fn is_sound(&self, symbol: &str) -> bool {
         let path = format!("/v1/stocks/{}/metrics", encoded(symbol));
         let Some(now) = self.ask_json(&path).await.map(|mut body| body["data"].take()) else { return false };
@@ -173,7 +173,7 @@ impl Example {
     }
 }
 
-/// Whether metrics of an active payer have no finding of the audit.
+/// True if metrics of an active payer have no finding of the audit.
 fn is_clean(metrics: &Value) -> bool {
     let number = |name: &str| metrics[name].as_f64();
     let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {

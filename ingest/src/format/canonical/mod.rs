@@ -24,7 +24,7 @@ use cells::cells_of;
 pub(super) use draft::Draft;
 use layout::Layout;
 
-/// Whether a file is canonical: by its name and columns (CSV), or by its first record.
+/// True if a file is canonical: by its name and columns (CSV), or by its first record.
 pub(super) fn recognise(file: &FeedFile, head: &Head) -> Option<Result<Format, String>> {
     let named = kind_of(file.stem()).and_then(Layout::of);
     if head.encoding == Encoding::Csv {

@@ -25,7 +25,7 @@ struct Columns {
     prices: PriceColumns,
     kind: usize,
     version: [usize; 5],
-    /// Whether there is none of the version's columns.
+    /// True if there is none of the version's columns.
     unversioned: bool,
 }
 

@@ -109,14 +109,14 @@ pub(super) fn read(formats: &[DateFormat], column: &str, text: &str) -> Result<N
     })
 }
 
-/// Whether a text is a date written in a format.
+/// True if a text is a date written in a format.
 pub(crate) fn is_date(format: &str, text: &str) -> bool {
     DateFormat::parse(format)
         .and_then(|format| format.read(text).map(|(_, rest)| is_midnight(rest)))
         .unwrap_or(false)
 }
 
-/// Whether nothing stands behind a date but the beginning of the day.
+/// True if nothing stands behind a date but the beginning of the day.
 fn is_midnight(rest: &str) -> bool {
     let Some(time) = rest.strip_prefix([' ', 'T']).map(str::trim_start) else { return rest.is_empty() };
     let offset = time.find(['+', '-', 'Z']).unwrap_or(time.len());

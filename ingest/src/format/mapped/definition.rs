@@ -65,7 +65,7 @@ pub(super) struct Numbers {
     /// Signs that are no part of a number, such as `$`.
     #[serde(default)]
     pub(super) strip: String,
-    /// Whether `45.2M` is 45,200,000.
+    /// True if `45.2M` is 45,200,000.
     #[serde(default)]
     pub(super) suffixes: bool,
 }

@@ -77,7 +77,7 @@ impl Map {
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// Whether rows say whose they are, rather than the file's name.
+    /// True if rows say whose they are, rather than the file's name.
     pub(super) fn names_owner(&self) -> bool {
         let Some(owner) = self.owner() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)

@@ -17,7 +17,7 @@ pub(super) struct NumberFormat {
     pub(super) thousands: Option<char>,
     /// Signs that are no part of a number.
     pub(super) strip: String,
-    /// Whether K, M, B and T behind a number count.
+    /// True if K, M, B and T behind a number count.
     pub(super) suffixes: bool,
 }
 
@@ -78,7 +78,7 @@ impl NumberFormat {
     }
 }
 
-/// Whether a character parts thousands; a blank may be of any width.
+/// True if a character parts thousands; a blank may be of any width.
 fn is_thousands(sign: char, c: char) -> bool {
     c == sign || sign == ' ' && matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}')
 }

@@ -23,7 +23,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Whether the server answers and has no log.
+    /// True if the server answers and has no log.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Stream(StreamError::Absent { .. }))
     }

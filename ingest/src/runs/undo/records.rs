@@ -28,7 +28,7 @@ trait Undoable: Record + Clone + PartialEq {
     fn preference(&self) -> u32 {
         0
     }
-    /// Whether a retraction without an id also withdraws rows that have one (R29).
+    /// True if a retraction without an id also withdraws rows that have one (R29).
     const BY_NATURAL_KEY: bool = false;
     /// What a row is known by.
     fn key(row: &Row<Self>) -> String {
