@@ -1,6 +1,6 @@
 //! Errors of the projector. They are in one file, so that no module depends on another one for its error.
 
-use event_log::frame::FrameError;
+use event_log::frame::{FrameError, RecordError};
 use event_log::sequence::SequenceError;
 use event_log::stream::StreamError;
 use market::bars::BarsError;
@@ -78,8 +78,8 @@ pub enum ApplyError {
     NewerVersion { sequence: u64, source: FrameError },
     #[error("cannot store a row of {symbol}: {reason}")]
     Unstorable { symbol: String, code: &'static str, reason: &'static str },
-    #[error("cannot encode a record as JSON: {0}")]
-    Record(FrameError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
     #[error("cannot pack the records of {symbol}: {source}")]
     Packed { symbol: String, source: PackedRecordsError },
     #[error("cannot merge the prices of {symbol}: {source}")]
@@ -164,6 +164,7 @@ impl ApplyError {
     pub fn dead_letter_code(&self) -> Option<String> {
         let code = match self {
             Self::Db(DbError::Statement(error)) => return data_error_code(error),
+            Self::Record(RecordError { source: PackedRecordsError::NulCharacter, .. }) => "nul_character",
             Self::Db(DbError::Encode(_)) | Self::Record(_) | Self::Packed { .. } => "not_storable",
             Self::Bars { .. } => "bad_columns",
             Self::Unstorable { code, .. } => code,

@@ -61,7 +61,7 @@ pub async fn apply_records(
 /// Collects the frames' observations and checks that each can be stored.
 fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyError> {
     let observed = |frame: &&Frame| {
-        let observed = frame.body.observations(frame.id).map_err(ApplyError::Record)?;
+        let observed = frame.body.observations(frame.id)?;
         observed.iter().try_for_each(|(symbol, raw)| check_storable(symbol, raw))?;
         Ok(observed)
     };
@@ -80,7 +80,7 @@ fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyErr
 fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> {
     let refuse = |code, reason| Err(ApplyError::Unstorable { symbol: symbol.to_owned(), code, reason });
     let texts = [raw.id.as_deref(), raw.security_ref.as_deref()];
-    if raw.record.contains("\\u0000") || texts.iter().flatten().any(|text| text.contains('\0')) {
+    if texts.iter().flatten().any(|text| text.contains('\0')) {
         return refuse("nul_character", "a text contains U+0000, which Postgres cannot store");
     }
     if raw.id.as_ref().is_some_and(|id| id.len() > MAX_ID_BYTES) {

@@ -10,11 +10,11 @@ use market::event::{
     Session, Split,
 };
 use market::record::Record;
-use market::records::RawObservation;
+use market::records::{EncodedRecord, Layout, RawObservation};
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
 use crate::columns::{PriceSeries, bars_json, decode_columns, encode_columns};
-use crate::error::FrameError;
+use crate::error::{FrameError, RecordError};
 use crate::id::FrameId;
 
 /// What the rows of every kind can do.
@@ -32,7 +32,7 @@ trait Rows: Sized {
     /// Line of the first row in its file, where rows have one.
     fn first_line(&self) -> Option<u64>;
     /// What the rows of a frame observe, each with its symbol, which is empty for the whole market.
-    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError>;
+    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError>;
     /// The rows in two halves; `None` when they cannot be parted.
     fn halves(&self) -> Option<(Self, Self)>;
 }
@@ -79,7 +79,7 @@ macro_rules! bodies {
 
             /// What the rows observe, each with its symbol, which is empty for the whole market. Prices, refused rows
             /// and manifests are no records.
-            pub fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+            pub fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
                 match self { $(Self::$body(rows) => rows.observations(frame)),* }
             }
 
@@ -137,7 +137,7 @@ impl Rows for Vec<PriceSeries> {
     fn first_line(&self) -> Option<u64> {
         None
     }
-    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         Ok(Vec::new())
     }
     fn halves(&self) -> Option<(Self, Self)> {
@@ -149,15 +149,17 @@ impl Rows for Vec<PriceSeries> {
 trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn line(&self) -> u64;
     /// What it observes; `None` for a row that is no record.
-    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, FrameError>;
+    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 
-impl<T: Record + Clone> JsonRow for Row<T> {
+impl<T: Record + Layout + Clone> JsonRow for Row<T> {
     fn line(&self) -> u64 {
         self.line
     }
-    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, FrameError> {
+    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError> {
         let symbol = self.record.symbol().map(ToString::to_string).unwrap_or_default();
+        let record = EncodedRecord::of(&self.record)
+            .map_err(|source| RecordError { symbol: symbol.clone(), source })?;
         let raw = RawObservation {
             id: self.id.clone(),
             security_ref: self.security_ref.clone(),
@@ -166,7 +168,7 @@ impl<T: Record + Clone> JsonRow for Row<T> {
             observed_at: self.observed_at.timestamp_micros(),
             line: self.line,
             frame: frame.0,
-            record: serde_json::to_string(&self.record)?,
+            record,
         };
         Ok(Some((symbol, raw)))
     }
@@ -176,7 +178,7 @@ impl JsonRow for Reject {
     fn line(&self) -> u64 {
         self.line
     }
-    fn observation(&self, _: FrameId) -> Result<Option<(String, RawObservation)>, FrameError> {
+    fn observation(&self, _: FrameId) -> Result<Option<(String, RawObservation)>, RecordError> {
         Ok(None)
     }
 }
@@ -200,7 +202,7 @@ impl<T: JsonRow> Rows for Vec<T> {
     fn first_line(&self) -> Option<u64> {
         self.first().map(JsonRow::line)
     }
-    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         self.iter().filter_map(|row| row.observation(frame).transpose()).collect()
     }
     fn halves(&self) -> Option<(Self, Self)> {
@@ -227,7 +229,7 @@ impl Rows for Box<Run> {
     fn first_line(&self) -> Option<u64> {
         None
     }
-    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, FrameError> {
+    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         Ok(Vec::new())
     }
     fn halves(&self) -> Option<(Self, Self)> {

@@ -2,6 +2,7 @@
 
 use market::bars::BarsError;
 use market::event::Kind;
+use market::records::PackedRecordsError;
 
 use crate::limits::MAX_BYTES;
 
@@ -25,6 +26,16 @@ pub enum FrameError {
     Postcard(#[from] postcard::Error),
     #[error("body cannot be decompressed within {MAX_BYTES} bytes: {0}")]
     Compression(std::io::Error),
+}
+
+/// A record that facts cannot hold.
+#[derive(Debug, thiserror::Error)]
+#[error("a row of {symbol} cannot be stored")]
+pub struct RecordError {
+    /// Symbol of the row; empty for the whole market.
+    pub symbol: String,
+    /// Cause.
+    pub source: PackedRecordsError,
 }
 
 impl FrameError {

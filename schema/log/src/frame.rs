@@ -10,7 +10,7 @@ pub use crate::body::Body;
 pub use crate::codec::{Codec, unpacked_length};
 pub use crate::columns::PriceSeries;
 pub use crate::envelope::{BODY_VERSION, Envelope, schema_name};
-pub use crate::error::FrameError;
+pub use crate::error::{FrameError, RecordError};
 pub use crate::id::FrameId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 

@@ -47,6 +47,11 @@ impl Symbol {
         }
     }
 
+    /// A symbol that was stored, so it is in entry form.
+    pub(crate) fn stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// The text, canonical once resolved.
     pub fn as_str(&self) -> &str {
         &self.0

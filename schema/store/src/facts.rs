@@ -19,8 +19,6 @@ use market::symbol::Symbol;
 pub enum FactsError {
     #[error("postgres refused a statement: {0}")]
     Statement(#[from] tokio_postgres::Error),
-    #[error("a stored record of {symbol:?} cannot be read: {source}")]
-    Record { symbol: String, source: serde_json::Error },
     #[error("the stored records of {symbol:?} cannot be read: {source}")]
     Packed { symbol: String, source: PackedRecordsError },
     #[error("stored prices of {symbol} cannot be read: {source}")]
@@ -49,8 +47,9 @@ pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observat
 pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<NaiveDate>, FactsError> {
     let mut newest = None;
     for row in client.query(SESSIONS, &[]).await? {
-        let session = newest_session(&unpack_records(&row)?);
-        newest = newest.max(session.map_err(|source| FactsError::Record { symbol: String::new(), source })?);
+        let sessions = records::read(row.try_get("source")?, row.try_get("packed")?);
+        let sessions = sessions.map_err(|source| FactsError::Packed { symbol: String::new(), source })?;
+        newest = newest.max(newest_session(&sessions));
     }
     Ok(newest)
 }

@@ -4,8 +4,8 @@
 use async_nats::HeaderMap;
 use event_log::frame::{Envelope, Frame};
 use market::bars::{Closes, Packed};
-use market::event::Kind;
-use market::records::Records;
+use market::event::{Dividend, HoldingSnapshot, Kind, Security};
+use market::records::{self, Records};
 
 /// A file of any format: the first byte chooses the format and the name, the others are the content.
 pub fn formats(bytes: &[u8]) {
@@ -61,4 +61,7 @@ pub fn columns(bytes: &[u8]) {
     for kind in [Kind::Dividend, Kind::Split, Kind::Security] {
         let _ = Records::unpack(kind, bytes);
     }
+    let _ = records::read::<Dividend>("a", bytes);
+    let _ = records::read::<Security>("a", bytes);
+    let _ = records::read::<HoldingSnapshot>("a", bytes);
 }

@@ -3,14 +3,15 @@
 use anyhow::Result;
 use harness::TestApp;
 use market::bars::date_of;
+use market::history::Observation as Seen;
 use serde_json::Value;
 use store::facts::packed;
 use tokio_postgres::{Row, Transaction};
 
 use super::{Bar, BarKey, Figure, Observation};
+use crate::records::observed;
 
-const OBSERVATIONS: &str = "select symbol, kind, source, id, revision, action, observed_at, record::text,
-    record->>'symbol' as said from observations";
+const RECORDS: &str = "select symbol, kind, source, packed from records";
 const BARS: &str = "select symbol, source, days, close, range, volume, extra, versions from bars";
 const LETTERS: &str = "select sequence, item from control.dead_letters where fact_set = current_schema()";
 const CLOSES: &str = "select s.symbol, b.date, b.close::text from stocks s, price_bars(s.symbol) b";
@@ -44,7 +45,7 @@ impl Tables {
         snapshot.batch_execute(&format!("set local search_path = {facts}")).await?;
         let frames = rows(&snapshot, "select sequence from frames", |row| Ok(row.try_get(0)?)).await?;
         let dead = rows(&snapshot, LETTERS, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
-        let observations = rows(&snapshot, OBSERVATIONS, observation).await?;
+        let observations = rows(&snapshot, RECORDS, observations_of).await?.concat();
         let bars = rows(&snapshot, BARS, bars_of).await?.into_iter().flatten().collect();
         snapshot.batch_execute(&format!("set local search_path = read_g{generation}")).await?;
         let closes = rows(&snapshot, CLOSES, figure).await?;
@@ -62,18 +63,19 @@ async fn rows<T>(
     snapshot.query(query, &[]).await?.iter().map(read).collect()
 }
 
-fn observation(row: &Row) -> Result<Observation> {
-    let record: Value = serde_json::from_str(row.try_get("record")?)?;
-    let said = (
-        row.try_get("source")?,
-        row.try_get("kind")?,
-        row.try_get::<_, Option<_>>("said")?.unwrap_or_default(),
-        row.try_get("id")?,
-        row.try_get("revision")?,
-        row.try_get("action")?,
-        record.to_string(),
-    );
-    Ok((row.try_get("symbol")?, said, row.try_get("observed_at")?))
+fn observations_of(row: &Row) -> Result<Vec<Observation>> {
+    let symbol: String = row.try_get("symbol")?;
+    let observation = |seen: Seen<Value>| {
+        let source = seen.source.to_string();
+        let said = seen.record["symbol"].as_str().unwrap_or_default().to_owned();
+        let (kind, action) = (row.try_get("kind")?, seen.action.to_string());
+        let record = seen.record.to_string();
+        Ok((symbol.clone(), (source, kind, said, seen.id, seen.revision, action, record), seen.observed_at))
+    };
+    observed(row.try_get("kind")?, row.try_get("source")?, row.try_get("packed")?)?
+        .into_iter()
+        .map(observation)
+        .collect()
 }
 
 fn bars_of(row: &Row) -> Result<Vec<(BarKey, Bar)>> {

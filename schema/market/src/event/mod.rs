@@ -3,7 +3,6 @@
 //! A record holds what the vendor sent, on the basis the vendor sent it; conclusions (un-adjusting, quarantine,
 //! duplicates) are drawn from facts by `measure`, so that they can change when neighbours arrive.
 
-pub(crate) mod day;
 mod decision;
 mod records;
 mod row;

@@ -5,7 +5,6 @@ use compact_str::CompactString;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::day;
 use super::words::{Basis, DividendType, Frequency, ListingStatus, SecurityType};
 use crate::symbol::Symbol;
 
@@ -123,21 +122,16 @@ record! {
         }
         optional {
             /// First session that trades without it.
-            #[serde(deserialize_with = "day::optional")]
             ex_date: NaiveDate,
             /// Day on which holders are recorded.
-            #[serde(deserialize_with = "day::optional")]
             record_date: NaiveDate,
             /// Day on which it is paid.
-            #[serde(deserialize_with = "day::optional")]
             payment_date: NaiveDate,
             /// Day on which it was declared.
-            #[serde(deserialize_with = "day::optional")]
             declaration_date: NaiveDate,
             /// The vendor's word for its rhythm.
             frequency: Frequency,
             /// The date whose share basis a split-adjusted amount is on; absent: the newest date of the data.
-            #[serde(deserialize_with = "day::optional")]
             basis_as_of: NaiveDate,
         }
     }

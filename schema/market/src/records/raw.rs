@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
+use super::encoded::EncodedRecord;
 use crate::event::Kind;
-use crate::version::Version;
 
-/// One row of a feed, its record still as JSON text.
+/// One row of a feed, its record still as bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawObservation {
     /// Vendor's own record id.
@@ -22,8 +22,8 @@ pub struct RawObservation {
     pub line: u64,
     /// Id of the frame in the log.
     pub frame: [u8; 16],
-    /// The record as JSON text.
-    pub record: String,
+    /// The record's bytes.
+    pub record: EncodedRecord,
 }
 
 impl RawObservation {
@@ -45,17 +45,5 @@ impl RawObservation {
     /// When and where it was said.
     pub(super) fn seen(&self) -> (i64, u64, [u8; 16]) {
         (self.observed_at, self.line, self.frame)
-    }
-
-    /// What it is worth against another about the same thing (R29).
-    pub(super) fn version(&self) -> Version<'_> {
-        Version {
-            revision: self.revision,
-            preference: 0,
-            observed_at: self.observed_at,
-            retracted: self.retracted,
-            line: self.line,
-            frame: &self.frame,
-        }
     }
 }

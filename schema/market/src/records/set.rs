@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 
 use super::raw::RawObservation;
 use crate::event::{Kind, Session};
+use crate::observation::Observation;
 use crate::version::Version;
 
 /// Distinct observations of one symbol, kind and source, in the order of what they say.
@@ -43,15 +44,20 @@ impl Records {
     pub fn observations(&self) -> &[RawObservation] {
         &self.observations
     }
+
+    /// Whether the observations are distinct and in the order of a set.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.observations.is_sorted_by(|a, b| a.compare_said(b, self.kind).is_lt())
+    }
 }
 
-/// The newest session that one source's records tell of, retracted ones aside.
-pub fn newest_session(records: &Records) -> Result<Option<NaiveDate>, serde_json::Error> {
+/// The newest session among one source's observations, retracted ones aside.
+pub fn newest_session(observations: &[Observation<Session>]) -> Option<NaiveDate> {
     let mut newest: BTreeMap<NaiveDate, Version<'_>> = BTreeMap::new();
-    for raw in records.observations() {
-        let session: Session = serde_json::from_str(&raw.record)?;
-        let known = newest.entry(session.date).or_insert(raw.version());
-        *known = raw.version().max(*known);
+    for session in observations {
+        let version = session.version(0);
+        let known = newest.entry(session.record.date).or_insert(version);
+        *known = version.max(*known);
     }
-    Ok(newest.into_iter().rev().find(|(_, version)| !version.retracted).map(|(date, _)| date))
+    newest.into_iter().rev().find(|(_, version)| !version.retracted).map(|(date, _)| date)
 }
