@@ -4,6 +4,14 @@
 //! A backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions on
 //! dead letters. Of the read tables it contains checksums only. A restore derives the tables again and compares
 //! the checksums.
+//!
+//! The tables are copied by the projector and not by `pg_dump`:
+//!
+//! - The programs run where no Postgres client is installed, and `pg_dump` refuses a server newer than itself.
+//! - Tables, checkpoint and checksums are of one snapshot. `pg_dump` would need that snapshot exported to it.
+//! - A restore goes into the schema of the restoring program, which may be newer. It names the columns, and replaces the rows
+//!   of a migration, plans for example.
+//! - Every file has its digest in the description, so a damaged backup is refused before anything is written.
 
 mod args;
 mod checksums;

@@ -3,9 +3,8 @@
 //! Postgres does not report free space. The check reads the file system if Postgres runs on this machine;
 //! otherwise it only logs the estimate.
 
-use std::process::Command;
-
 use anyhow::bail;
+use rustix::fs::statvfs;
 use store::db::generation_schema;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
@@ -62,20 +61,10 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-/// Free bytes of the file system of a folder; `None` if it cannot be read.
+/// Bytes available to unprivileged processes on the file system of a folder; `None` if the folder is missing.
 fn free_bytes_at(folder: String) -> Option<(String, u64)> {
-    let output = Command::new("df")
-        .args(["-Pk", "--", &folder])
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let free = kilobytes_available(std::str::from_utf8(&output.stdout).ok()?)?;
-    Some((folder, free * 1024))
-}
-
-/// Reads the fourth column of the second line, in the POSIX format of `df`.
-fn kilobytes_available(output: &str) -> Option<u64> {
-    output.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()
+    let volume = statvfs(&folder).ok()?;
+    Some((folder, volume.f_bavail.saturating_mul(volume.f_frsize)))
 }
 
 #[cfg(test)]
@@ -83,10 +72,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_free_kilobytes_are_read() {
-        let output =
-            "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 40 55 42% /var\n";
-        assert_eq!(kilobytes_available(output), Some(55));
-        assert_eq!(kilobytes_available("df: none"), None);
+    fn free_bytes_need_an_existing_folder() {
+        let here = free_bytes_at(env!("CARGO_MANIFEST_DIR").to_owned()).expect("a volume");
+        assert_eq!(here.0, env!("CARGO_MANIFEST_DIR"));
+        assert!(here.1 > 0);
+        assert_eq!(free_bytes_at("/no/such/folder".to_owned()), None);
     }
 }
