@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
 use clap::ValueEnum;
-use market::measure::currency::Currency;
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::batch::accumulator::{Collector, Piece};

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{NaiveDate, Utc};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use market::measure::calendar::new_york_date;
+use market::metrics::calendar::new_york_date;
 use telemetry::outln;
 
 use output::Counts;

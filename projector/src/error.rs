@@ -4,7 +4,7 @@ use event_log::frame::{FrameError, RecordError};
 use event_log::sequence::SequenceError;
 use event_log::stream::StreamError;
 use market::bars::BarsError;
-use market::measure::rules::RuleError;
+use market::metrics::rules::RuleError;
 use market::records::PackedRecordsError;
 use market::symbol::Symbol;
 use store::copy::EncodeError;

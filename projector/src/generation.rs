@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use market::bars::date_of;
+use market::day::date_of;
 use market::history::SourcePolicy;
-use market::measure::Rules;
-use market::row::Json;
+use market::metrics::Rules;
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::db::generation_schema;
 use store::facts::{load_newest_session, load_policy};
@@ -39,14 +39,14 @@ impl Generation {
     /// Reads a row of `generations`.
     pub fn from_row(row: &Row) -> Result<Self, DeriveError> {
         let benchmark: &str = row.try_get("benchmark")?;
-        let policy: Option<Json<SourcePolicy>> = row.try_get("policy")?;
-        let Json(rules) = row.try_get::<_, Json<BTreeMap<_, _>>>("rules")?;
+        let policy: Option<JsonColumn<SourcePolicy>> = row.try_get("policy")?;
+        let JsonColumn(rules) = row.try_get::<_, JsonColumn<BTreeMap<_, _>>>("rules")?;
         Ok(Self {
             id: row.try_get("id")?,
             fact_set: row.try_get("fact_set")?,
             benchmark: benchmark.parse().map_err(|_| DeriveError::Benchmark(benchmark.to_owned()))?,
             as_of: row.try_get("as_of")?,
-            policy: policy.map(|Json(policy)| policy),
+            policy: policy.map(|JsonColumn(policy)| policy),
             rules: rules.try_into()?,
         })
     }
@@ -57,7 +57,7 @@ impl Generation {
         transaction: &Transaction<'_>,
         fact_set: &str,
     ) -> Result<Vec<Self>, DeriveError> {
-        let rows = transaction.query(TAILING, &[&fact_set, &market::measure::METHOD_VERSION]).await?;
+        let rows = transaction.query(TAILING, &[&fact_set, &market::metrics::METHOD_VERSION]).await?;
         let mut tailing = Vec::new();
         for row in &rows {
             match Self::from_row(row) {
@@ -94,10 +94,10 @@ impl Generation {
         &self,
         transaction: &Transaction<'_>,
     ) -> Result<SourcePolicy, DeriveError> {
-        let policy: Option<Json<SourcePolicy>> =
+        let policy: Option<JsonColumn<SourcePolicy>> =
             transaction.query_one(POLICY, &[&self.id]).await?.try_get("policy")?;
         Ok(match policy {
-            Some(Json(policy)) => policy,
+            Some(JsonColumn(policy)) => policy,
             None => load_policy(transaction).await?,
         })
     }

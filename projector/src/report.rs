@@ -1,8 +1,8 @@
 //! Text and JSON output of the commands.
 
-use market::measure::rules::Parameter;
-use market::measure::{ExplainedDecision, ExplainedObservation, Explanation};
-use market::row::{HoldReason, Quarantined};
+use market::metrics::rules::RuleParameter;
+use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation};
+use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::outln;
@@ -57,7 +57,7 @@ pub fn print_generations(listed: &[GenerationSummary]) {
 }
 
 /// Prints `projector rules`.
-pub fn print_rules(parameters: &[Parameter]) {
+pub fn print_rules(parameters: &[RuleParameter]) {
     outln!("{:<34} {:<6} {:>11}  {:<27} meaning", "parameter", "rule", "default", "allowed");
     for one in parameters {
         let allowed = format!("{} to {} {}", one.least, one.most, one.unit);
@@ -189,7 +189,7 @@ pub fn print_explanation(explanation: &Explanation) {
         metric.observations.iter().for_each(print_observation);
     }
     // Quarantined rows are listed separately.
-    let is_held = |row: &&ExplainedObservation| row.outcome.parse::<HoldReason>().is_ok();
+    let is_held = |row: &&ExplainedObservation| row.outcome.parse::<QuarantineReason>().is_ok();
     let unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
     if !unused.is_empty() {
         outln!("\nnot used:");

@@ -1,8 +1,8 @@
 //! What the endpoints answer for a known market.
 
 use anyhow::Result;
+use market::decimal::with_decimals_as_text;
 use market::row::{FundamentalsRow, Quote};
-use market::value::with_decimals_as_text;
 use serde::Serialize;
 use serde_json::json;
 use store::FromRow;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use chrono::NaiveDate;
 use harness::{Program, TestApp, eventually};
-use market::measure::calendar::is_session;
+use market::metrics::calendar::is_session;
 use rust_decimal::Decimal;
 
 use crate::generations::answer;

@@ -1,6 +1,6 @@
 //! The version of the rules changes whenever a figure of the generated market does.
 //!
-//! `schema/market/src/measure/method.txt` has the version and a digest of every column derived from the market, so that
+//! `schema/market/src/metrics/method.txt` has the version and a digest of every column derived from the market, so that
 //! a change names the figures it moved.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use harness::TestApp;
-use market::measure::METHOD_VERSION;
+use market::metrics::METHOD_VERSION;
 
 use crate::generated::Generated;
 
-const KNOWN: &str = include_str!("../../schema/market/src/measure/method.txt");
+const KNOWN: &str = include_str!("../../schema/market/src/metrics/method.txt");
 const TABLES: [&str; 8] =
     ["stocks", "quotes", "fundamentals", "metrics", "dividends", "splits", "quarantine", "factors"];
 /// Columns that are no figures: when a row was seen, and the version itself.
@@ -50,7 +50,7 @@ async fn figures_change_only_with_the_method_version() -> Result<()> {
     }
     let new = std::env::temp_dir().join("new-method.txt");
     std::fs::write(&new, &text)?;
-    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/market/src/measure/method.txt");
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/market/src/metrics/method.txt");
     let (version, known) = KNOWN.split_once('\n').context("the file begins with a version")?;
     let known: BTreeMap<&str, &str> = known.lines().filter_map(|line| line.split_once(' ')).collect();
     let moved: Vec<&String> = found
@@ -60,7 +60,7 @@ async fn figures_change_only_with_the_method_version() -> Result<()> {
         .collect();
     ensure!(
         moved.is_empty() || version != METHOD_VERSION,
-        "{moved:?} changed: raise METHOD_VERSION in schema/market/src/measure/rules/mod.rs, say in CHANGELOG.md which figures move and why"
+        "{moved:?} changed: raise METHOD_VERSION in schema/market/src/metrics/rules/mod.rs, say in CHANGELOG.md which figures move and why"
     );
     bail!(
         "the columns or the version changed; if that is right: cp {} {}",

@@ -2,9 +2,11 @@
 
 use anyhow::{Result, ensure};
 use harness::TestApp;
-use market::event::{Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Security, Session, Split};
+use market::event::EventRecord;
+use market::event::{
+    Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
+};
 use market::history::Observation;
-use market::record::Record;
 use market::records::{self, Layout};
 use serde_json::Value;
 
@@ -15,7 +17,7 @@ const TODAY: &str = "2024-07-05";
 
 /// Observations of a row of `records`, each record as JSON.
 pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
-    fn of<T: Record + Layout>(source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
+    fn of<T: EventRecord + Layout>(source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
         let typed = records::read::<T>(source, packed)?;
         typed.iter().map(|seen| Ok(serde_json::from_value(serde_json::to_value(seen)?)?)).collect()
     }
@@ -26,7 +28,7 @@ pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Ob
         Kind::Fundamentals => of::<Fundamentals>(source, packed),
         Kind::Etf => of::<Etf>(source, packed),
         Kind::Holding => of::<HoldingSnapshot>(source, packed),
-        Kind::Session => of::<Session>(source, packed),
+        Kind::Session => of::<MarketSession>(source, packed),
         Kind::Decision => of::<Decision>(source, packed),
         Kind::Price | Kind::Reject | Kind::Run => anyhow::bail!("{kind} is no record"),
     }

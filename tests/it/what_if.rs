@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use harness::{Api, Program, TestApp, eventually};
-use market::measure::METHOD_VERSION;
+use market::metrics::METHOD_VERSION;
 use serde_json::{Value, json};
 
 use crate::generations::{PATIENCE, answer, load};

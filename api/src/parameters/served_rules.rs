@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use market::measure::Rules;
-use market::row::Json;
+use market::metrics::Rules;
+use market::row::JsonColumn;
 use rust_decimal::prelude::ToPrimitive;
 use serde::Serialize;
 use tokio_postgres::Row;
@@ -22,7 +22,7 @@ pub(crate) struct Method {
 impl Method {
     /// Reads the columns method_version, rules and note.
     pub(crate) fn of(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        let Json(rules) = row.try_get("rules")?;
+        let JsonColumn(rules) = row.try_get("rules")?;
         Ok(Self { version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
     }
 

@@ -5,8 +5,8 @@
 use std::marker::PhantomData;
 
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use market::decimal::ExactDecimal;
 use market::row::TableRow;
-use market::value::Exact;
 use serde::Serialize;
 use store::from_row::place;
 use tokio_postgres::Row;
@@ -56,7 +56,7 @@ impl<T> RawRow<T> {
             Type::INT8 => self.write_by(place, body, plain::<i64>),
             Type::TIMESTAMPTZ => self.write_by(place, body, plain::<DateTime<Utc>>),
             Type::DATE => self.write_by(place, body, date),
-            Type::NUMERIC => self.write_by(place, body, |value: Exact, body| {
+            Type::NUMERIC => self.write_by(place, body, |value: ExactDecimal, body| {
                 body.extend(quote);
                 body.extend_from_slice(value.text().as_bytes());
                 body.extend(quote);

@@ -118,7 +118,7 @@ fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::
 fn in_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV cells have no quotes to tell text from numbers, so they stay numbers.
     if output.text_decimals && output.format == Format::Json {
-        market::value::with_decimals_as_text(serialize)
+        market::decimal::with_decimals_as_text(serialize)
     } else {
         serialize()
     }
@@ -214,7 +214,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
 #[cfg(test)]
 mod tests {
-    use market::value::Exact;
+    use market::decimal::ExactDecimal;
     use rust_decimal::Decimal;
 
     use super::*;
@@ -223,14 +223,19 @@ mod tests {
     struct Row {
         symbol: &'static str,
         name: &'static str,
-        price: Option<Exact>,
+        price: Option<ExactDecimal>,
         tags: Vec<&'static str>,
     }
 
     const COLUMNS: &[&str] = &["symbol", "name", "price", "tags"];
 
     fn row() -> Row {
-        Row { symbol: "A", name: "=Sum, \"Inc\"", price: Some(Exact(Decimal::new(110, 2))), tags: vec!["x"] }
+        Row {
+            symbol: "A",
+            name: "=Sum, \"Inc\"",
+            price: Some(ExactDecimal(Decimal::new(110, 2))),
+            tags: vec!["x"],
+        }
     }
 
     fn check(format: Format, text_decimals: bool, fields: Option<Vec<&'static str>>, expected: &str) {

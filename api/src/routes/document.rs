@@ -169,7 +169,7 @@ fn flatten(value: &mut Value) {
         if is_nullable && choices[0]["$ref"] == "#/components/schemas/Exact" {
             value["type"] = json!(["number", "string", "null"]);
             value["format"] = "decimal".into();
-            value["pattern"] = market::value::PATTERN.into();
+            value["pattern"] = market::decimal::PATTERN.into();
         } else {
             value["anyOf"] = choices;
         }

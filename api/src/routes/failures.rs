@@ -1,7 +1,7 @@
 //! The bodies of refusals, as the document describes them.
 
 use chrono::NaiveDate;
-use market::value::Exact;
+use market::decimal::ExactDecimal;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
@@ -113,7 +113,7 @@ pub(crate) struct QuotaUsage {
     /// Calls a month the tier is allowed.
     limit: i64,
     /// 100 x current / limit.
-    percentage: Exact,
+    percentage: ExactDecimal,
 }
 
 /// What every endpoint can be refused with.

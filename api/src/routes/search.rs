@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
+use market::decimal::ExactDecimal;
 use market::event::SecurityType;
 use market::text_enum;
-use market::value::Exact;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -77,11 +77,11 @@ pub(crate) struct SearchResult {
     /// Whether the security still trades.
     is_active: bool,
     /// How well it fits, 0 to 1.
-    score: Exact,
+    score: ExactDecimal,
     /// Why it was found.
     r#match: Match,
     /// Headline dividend yield, percent.
-    dividend_yield: Option<Exact>,
+    dividend_yield: Option<ExactDecimal>,
 }
 
 /// What the search takes.
@@ -251,7 +251,7 @@ impl SearchResult {
             currency: stock.currency,
             sector: stock.sector,
             is_active: stock.is_active,
-            score: Exact(Decimal::new(hit.score.into(), 3).normalize()),
+            score: ExactDecimal(Decimal::new(hit.score.into(), 3).normalize()),
             r#match: hit.why,
             dividend_yield: stock.dividend_yield,
         }

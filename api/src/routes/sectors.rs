@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
+use market::decimal::ExactDecimal;
 use market::event::SecurityType;
 use market::row::{SectorRow, TableRow};
-use market::value::Exact;
 use serde::Serialize;
 use store::FromRow;
 use utoipa::{IntoParams, ToSchema};
@@ -96,7 +96,7 @@ impl Parameters for SectorParameters {
 
 impl Listed for SectorRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
-        let number = |value: Option<Exact>| value.map(|value| SortValue::Number(value.0));
+        let number = |value: Option<ExactDecimal>| value.map(|value| SortValue::Number(value.0));
         match key {
             "sector" => Some(SortValue::Text(self.sector.to_lowercase().into())),
             "stock_count" => Some(SortValue::Number(self.stock_count.into())),

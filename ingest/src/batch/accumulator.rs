@@ -7,12 +7,13 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use event_log::frame::{Body, TARGET_BYTES};
-use market::bars::{BarVersion, MISSING, date_of, day_number};
+use market::bars::{BarVersion, MISSING};
+use market::day::{date_of, day_number};
 use market::event::{
-    Action, Dividend, Etf, Fundamentals, Holding, Kind, Reject, Row, Security, Session, Split,
+    Action, Dividend, Etf, EventRow, Fundamentals, Holding, Kind, MarketSession, Reject, Security, Split,
 };
-use market::measure::merge::latest_session_date;
-use market::same_day::SameDay;
+use market::metrics::merge::latest_session_date;
+use market::sibling_payments::SiblingDetector;
 use market::symbol::Symbol;
 
 use crate::batch::holdings::{Holdings, MAX_POSITIONS};
@@ -46,9 +47,9 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// The record as a row of the log.
-    pub(crate) fn row<T>(self, record: T) -> Row<T> {
+    pub(crate) fn row<T>(self, record: T) -> EventRow<T> {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
-        Row { line, id, revision, action, observed_at, security_ref, record }
+        EventRow { line, id, revision, action, observed_at, security_ref, record }
     }
 }
 
@@ -101,20 +102,20 @@ pub(crate) struct Collector {
     spellings: HashMap<Box<[u8]>, SymbolId>,
     last_spelling: (Box<[u8]>, SymbolId),
     price_rows: u64,
-    securities: Waiting<Row<Security>>,
-    dividends: Waiting<Row<Dividend>>,
-    same_day: SameDay,
-    splits: Waiting<Row<Split>>,
-    fundamentals: Waiting<Row<Fundamentals>>,
-    etfs: Waiting<Row<Etf>>,
-    sessions: Waiting<Row<Session>>,
+    securities: Waiting<EventRow<Security>>,
+    dividends: Waiting<EventRow<Dividend>>,
+    same_day: SiblingDetector,
+    splits: Waiting<EventRow<Split>>,
+    fundamentals: Waiting<EventRow<Fundamentals>>,
+    etfs: Waiting<EventRow<Etf>>,
+    sessions: Waiting<EventRow<MarketSession>>,
     rejects: Waiting<Reject>,
 }
 
 macro_rules! collect {
     ($($(#[$meta:meta])* $name:ident, $field:ident: $record:ty, $kind:ident, $body:ident;)*) => {
         $($(#[$meta])*
-        pub(crate) fn $name(&mut self, row: Row<$record>, bytes: usize) {
+        pub(crate) fn $name(&mut self, row: EventRow<$record>, bytes: usize) {
             *self.stats.rows.entry(Kind::$kind).or_default() += 1;
             self.stats.coverage.record(&row.record);
             self.stats.retractions.note(&row);
@@ -158,7 +159,7 @@ impl Collector {
             price_rows: 0,
             securities: Waiting::default(),
             dividends: Waiting::default(),
-            same_day: SameDay::default(),
+            same_day: SiblingDetector::default(),
             splits: Waiting::default(),
             fundamentals: Waiting::default(),
             etfs: Waiting::default(),
@@ -195,22 +196,22 @@ impl Collector {
         /// Adds fund data.
         etf, etfs: Etf, Etf, Etfs;
         /// Adds a session.
-        session_row, sessions: Session, Session, Sessions;
+        session_row, sessions: MarketSession, Session, Sessions;
     }
 
     /// Adds a dividend of a format that has no types of its own.
-    pub(crate) fn dividend(&mut self, row: Row<Dividend>, bytes: usize) {
+    pub(crate) fn dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
         self.typed_dividend(row, "", bytes);
     }
 
     /// Adds a dividend with its type as the vendor writes it, which may tell two payments of a day apart.
-    pub(crate) fn typed_dividend(&mut self, mut row: Row<Dividend>, type_text: &str, bytes: usize) {
-        self.same_day.name(&mut row, type_text);
+    pub(crate) fn typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
+        self.same_day.set_siblings(&mut row, type_text);
         self.named_dividend(row, bytes);
     }
 
     /// Adds a session, unless it lies ahead.
-    pub(crate) fn session(&mut self, row: Row<Session>, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), Fault> {
         self.not_ahead("date", row.record.date)?;
         self.session_row(row, bytes);
         Ok(())
@@ -221,7 +222,7 @@ impl Collector {
         &mut self,
         etf: Symbol,
         as_of: NaiveDate,
-        row: Row<Option<Holding>>,
+        row: EventRow<Option<Holding>>,
     ) -> Result<(), Fault> {
         if !self.holdings.has_room() {
             let message =

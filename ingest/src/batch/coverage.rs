@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 use chrono::NaiveDate;
-use market::event::{Kind, Run, RunState};
-use market::record::Record;
+use market::event::EventRecord;
+use market::event::{Kind, RunManifest, RunState};
 use market::symbol::Symbol;
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ impl Coverage {
     }
 
     /// Adds a record's symbol and date.
-    pub(crate) fn record<T: Record>(&mut self, record: &T) {
+    pub(crate) fn record<T: EventRecord>(&mut self, record: &T) {
         record.symbol().into_iter().for_each(|symbol| self.symbol(symbol));
         record.date().into_iter().for_each(|date| self.date(T::KIND, date));
     }
@@ -87,10 +87,10 @@ pub(crate) struct Before {
 
 impl Before {
     /// What the manifests of a log say.
-    pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a Run>) -> Self {
+    pub(crate) fn of<'a>(manifests: impl IntoIterator<Item = &'a RunManifest>) -> Self {
         let symbols = Some(HashMap::new());
         let mut before = Self { sources: BTreeSet::new(), symbols, last_priced: BTreeMap::new() };
-        let loaded = |run: &&Run| run.state == RunState::Completed && run.pull.is_none();
+        let loaded = |run: &&RunManifest| run.state == RunState::Completed && run.pull.is_none();
         for (number, run) in manifests.into_iter().filter(loaded).enumerate() {
             before.sources.insert(run.source.clone());
             if run.newest.contains_key(&Kind::Price) {
@@ -217,10 +217,10 @@ mod tests {
     fn a_source_has_prices_of_what_was_known_when_it_loaded_some() {
         let run = |source: &str, symbol: &str, kind: Kind| {
             let [id, source, format] = ["r", source, "canonical"].map(str::to_owned);
-            let begun = Run::begun(id, source, format, chrono::DateTime::UNIX_EPOCH);
+            let begun = RunManifest::started(id, source, format, chrono::DateTime::UNIX_EPOCH);
             let newest = BTreeMap::from([(kind, NaiveDate::default())]);
             let new_symbols = Some(vec![Symbol::parse(symbol).unwrap()]);
-            Run { state: RunState::Completed, newest, new_symbols, ..begun }
+            RunManifest { state: RunState::Completed, newest, new_symbols, ..begun }
         };
         let runs = [
             run("a", "KO", Kind::Price),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use market::event::{Action, Holding, HoldingSnapshot, Row};
+use market::event::{Action, EventRow, Holding, HoldingSnapshot};
 use market::symbol::Symbol;
 
 /// Positions of a load beyond which it is to be cut; they are kept in memory until it ends.
@@ -38,7 +38,7 @@ impl Holdings {
     }
 
     /// Adds a row; a retraction has no position.
-    pub(crate) fn add(&mut self, etf: Symbol, as_of: NaiveDate, row: Row<Option<Holding>>) {
+    pub(crate) fn add(&mut self, etf: Symbol, as_of: NaiveDate, row: EventRow<Option<Holding>>) {
         self.positions += 1;
         let snapshot = self.snapshots.entry((etf, as_of, row.action)).or_insert_with(|| Snapshot {
             line: row.line,
@@ -72,8 +72,8 @@ impl Holdings {
     }
 
     /// The rows of each frame of about `target` bytes.
-    pub(crate) fn into_frames(self, target: usize) -> Vec<Vec<Row<HoldingSnapshot>>> {
-        let mut frames: Vec<Vec<Row<HoldingSnapshot>>> = Vec::new();
+    pub(crate) fn into_frames(self, target: usize) -> Vec<Vec<EventRow<HoldingSnapshot>>> {
+        let mut frames: Vec<Vec<EventRow<HoldingSnapshot>>> = Vec::new();
         let mut bytes = usize::MAX;
         for row in self.into_rows() {
             let size = 200 * (1 + row.record.holdings.len());
@@ -90,8 +90,8 @@ impl Holdings {
     }
 
     /// The snapshots as rows of the log, by fund and date.
-    pub(crate) fn into_rows(self) -> impl Iterator<Item = Row<HoldingSnapshot>> {
-        self.snapshots.into_iter().map(|((symbol, as_of, action), snapshot)| Row {
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = EventRow<HoldingSnapshot>> {
+        self.snapshots.into_iter().map(|((symbol, as_of, action), snapshot)| EventRow {
             line: snapshot.line,
             id: snapshot.id,
             revision: snapshot.revision,

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use chrono::NaiveDate;
 use event_log::frame::Body;
-use market::event::{Action, Kind, Row};
-use market::record::Record;
+use market::event::EventRecord;
+use market::event::{Action, EventRow, Kind};
 use market::symbol::Symbol;
 use serde::Serialize;
 
@@ -52,7 +52,7 @@ pub struct Untouching {
 
 impl Retractions {
     /// Remembers a row that takes something back.
-    pub(crate) fn note<T: Record>(&mut self, row: &Row<T>) {
+    pub(crate) fn note<T: EventRecord>(&mut self, row: &EventRow<T>) {
         if row.action == Action::Retract {
             let (symbol, date) = (row.record.symbol().cloned(), row.record.date());
             self.push(Retraction { kind: T::KIND, id: row.id.clone(), symbol, date });
@@ -151,7 +151,7 @@ impl Said {
         }
     }
 
-    fn rows<T: Record>(&mut self, rows: &[Row<T>]) {
+    fn rows<T: EventRecord>(&mut self, rows: &[EventRow<T>]) {
         for row in rows.iter().filter(|row| row.action == Action::Put) {
             self.ids.extend(row.id.clone());
             let symbol = row.record.symbol().map(ToString::to_string).unwrap_or_default();

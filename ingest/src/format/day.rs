@@ -1,10 +1,11 @@
 //! A vendor's day of one security: a price, and the dividend and the split that took effect that morning.
 
 use chrono::NaiveDate;
-use market::bars::{BarVersion, day_number};
-use market::event::{Action, Basis, Dividend, DividendType, Split};
+use market::bars::BarVersion;
+use market::day::day_number;
+use market::decimal::parse_decimal;
+use market::event::{Action, Dividend, DividendType, ShareBasis, Split};
 use market::symbol::Symbol;
-use market::value::parse_decimal;
 use rust_decimal::Decimal;
 
 use super::ratio;
@@ -53,14 +54,14 @@ pub(super) fn cash(symbol: &Symbol, ex_date: NaiveDate, amount: Decimal, options
         amount: options.currency.to_major(amount),
         currency: options.currency.code.as_str().into(),
         r#type: DividendType::Regular,
-        amount_basis: Basis::Raw,
+        amount_basis: ShareBasis::Raw,
         ex_date: Some(ex_date),
         record_date: None,
         payment_date: None,
         declaration_date: None,
         frequency: None,
         basis_as_of: None,
-        beside: Vec::new(),
+        sibling_amounts: Vec::new(),
     }
 }
 

@@ -233,5 +233,5 @@ fn fundamentals(
 
 /// A figure for which the vendor writes 0 when it has none.
 fn positive(text: Option<&str>) -> Option<&str> {
-    text.filter(|text| market::value::parse_figure(text).is_ok_and(|figure| figure.value != Decimal::ZERO))
+    text.filter(|text| market::decimal::parse_figure(text).is_ok_and(|figure| figure.value != Decimal::ZERO))
 }

@@ -4,8 +4,9 @@
 //! day that the source has of each.
 
 use chrono::NaiveDate;
-use market::bars::{BarVersion, date_of};
-use market::event::{Action, Basis, Dividend, DividendType, Row};
+use market::bars::BarVersion;
+use market::day::date_of;
+use market::event::{Action, Dividend, DividendType, EventRow, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
@@ -34,15 +35,15 @@ pub(super) struct Day<'a> {
 /// The rows of a file, of which some is known only when all were read.
 pub(super) struct NewestBasis<'a> {
     one_symbol: bool,
-    basis: Basis,
+    basis: ShareBasis,
     options: &'a Options,
-    dividends: Vec<(Row<Dividend>, usize)>,
+    dividends: Vec<(EventRow<Dividend>, usize)>,
     days: Days,
 }
 
 impl<'a> NewestBasis<'a> {
     /// No rows yet.
-    pub(super) fn new(one_symbol: bool, basis: Basis, options: &'a Options) -> Self {
+    pub(super) fn new(one_symbol: bool, basis: ShareBasis, options: &'a Options) -> Self {
         Self { one_symbol, basis, options, dividends: Vec::new(), days: Days::default() }
     }
 
@@ -68,7 +69,7 @@ impl<'a> NewestBasis<'a> {
             rows.split(rows.origin(day.line).row(split(symbol, day.date, shares)), day.bytes);
         }
         if let Some(cells) = &day.prices {
-            let basis_day = (basis == Basis::SplitAdjusted).then_some(0);
+            let basis_day = (basis == ShareBasis::SplitAdjusted).then_some(0);
             let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);
             rows.price(symbol.as_str().as_bytes(), day.date, cells, version, day.line)?;
         }
@@ -77,7 +78,7 @@ impl<'a> NewestBasis<'a> {
 
     /// Checks that the rows are daily and names the share basis they are on: that of the newest of one symbol.
     pub(super) fn finish(mut self, rows: &mut Collector) -> Result<(), ReadError> {
-        let named = self.one_symbol && self.basis == Basis::SplitAdjusted;
+        let named = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| named);
         if let Some(newest) = newest {
             let Some(batch) = rows.whole_prices() else {

@@ -23,11 +23,14 @@ pub(super) fn parse(text: &str) -> Option<(Decimal, Decimal)> {
     match text.split_once([':', '/']) {
         Some((to, from)) => {
             let number = |text: &str| {
-                market::value::parse_decimal(text.trim()).ok().map(|p| p.value).filter(|v| *v > Decimal::ZERO)
+                market::decimal::parse_decimal(text.trim())
+                    .ok()
+                    .map(|p| p.value)
+                    .filter(|v| *v > Decimal::ZERO)
             };
             Some((number(from)?, number(to)?))
         }
-        None => shares(market::value::parse_decimal(text).ok()?.value),
+        None => shares(market::decimal::parse_decimal(text).ok()?.value),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::event::Kind;
-use market::measure::currency::Currency;
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use super::head::Head;

@@ -112,7 +112,7 @@ fn periods(fact: Json<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
         let text =
             |name: &str| members.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.text());
         let date = |name: &str| text(name).and_then(|text| parse_date(text.as_bytes()));
-        let number = text("val").and_then(|text| market::value::parse_figure(&text).ok());
+        let number = text("val").and_then(|text| market::decimal::parse_figure(&text).ok());
         let (Some(end), Some(number)) = (date("end"), number) else { continue };
         let filing = text("filed").unwrap_or_default().into_owned();
         let known = filed.entry((date("start").unwrap_or(end), end)).or_default();

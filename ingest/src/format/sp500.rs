@@ -61,7 +61,7 @@ fn constituent(row: &VendorRow<'_>, rows: &mut Collector) -> Result<(), Fault> {
 fn financials(row: &VendorRow<'_>, date: Option<NaiveDate>, rows: &mut Collector) -> Result<(), Fault> {
     let as_of = date.unwrap_or_else(|| rows.observed_at().date_naive());
     let market_cap = row.text(&["marketcap"]).map(|text| {
-        let small = market::value::parse_figure(text).is_ok_and(|cap| cap.value < SMALLEST_COMPANY);
+        let small = market::decimal::parse_figure(text).is_ok_and(|cap| cap.value < SMALLEST_COMPANY);
         if small { scaled(text, BILLION) } else { text.to_owned() }
     });
     Draft::new(Kind::Fundamentals)

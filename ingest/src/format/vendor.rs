@@ -118,7 +118,7 @@ pub(super) fn day_of(text: &str) -> &str {
 
 /// A number times a factor; a text that is none stays, for the check that names it.
 pub(super) fn scaled(text: &str, factor: Decimal) -> String {
-    let number = market::value::parse_figure(text).ok();
+    let number = market::decimal::parse_figure(text).ok();
     let product = number.and_then(|number| number.value.checked_mul(factor));
     product.map_or_else(|| text.to_owned(), |product| product.normalize().to_string())
 }

@@ -8,7 +8,7 @@
 
 use std::io::Read;
 
-use market::event::Basis;
+use market::event::ShareBasis;
 use market::symbol::Symbol;
 
 use super::day::{amount, split_shares};
@@ -68,7 +68,7 @@ struct Columns {
     dividends: usize,
     splits: usize,
     capital_gains: usize,
-    basis: Basis,
+    basis: ShareBasis,
 }
 
 impl Columns {
@@ -83,7 +83,7 @@ impl Columns {
             dividends: table.column(&["dividends"]),
             splits: table.column(&["stocksplits"]),
             capital_gains: table.column(&["capitalgains"]),
-            basis: if raw { Basis::Raw } else { Basis::SplitAdjusted },
+            basis: if raw { ShareBasis::Raw } else { ShareBasis::SplitAdjusted },
         }
     }
 

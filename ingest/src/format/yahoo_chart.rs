@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate};
 use chrono_tz::Tz;
-use market::event::Basis;
-use market::measure::currency::Currency;
+use market::event::ShareBasis;
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use super::day::{amount, split_shares};
@@ -84,7 +84,7 @@ fn read_result(
     let currency = said("currency").and_then(|text| Currency::parse(&text));
     let currency = currency.unwrap_or_else(|| options.currency.clone());
     let options = Options { currency, ..options.clone() };
-    let mut basis = NewestBasis::new(true, Basis::SplitAdjusted, &options);
+    let mut basis = NewestBasis::new(true, ShareBasis::SplitAdjusted, &options);
     let days = days_of(result, zone).map_err(|reason| refused(&reason))?;
     let with_prices = days.iter().filter(|(_, day)| day.prices.is_some()).map(|(date, _)| *date);
     let newest = with_prices.filter(|date| rows.not_ahead("date", *date).is_ok()).max();

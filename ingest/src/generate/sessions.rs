@@ -1,7 +1,7 @@
 //! The sessions of the synthetic market, by position: the exchange's own calendar around its history.
 
 use chrono::{Days, NaiveDate};
-use market::measure::calendar::is_session;
+use market::metrics::calendar::is_session;
 
 /// Sessions around a history: some before it (declarations) and after it (declared dividends).
 #[derive(Debug)]

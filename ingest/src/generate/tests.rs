@@ -200,7 +200,7 @@ fn bars_are_consistent_ascending_and_on_sessions() {
         assert!(0 < low && low <= open.min(close) && open.max(close) <= high, "{row:?}");
         assert!(row["volume"].parse::<u64>().unwrap() > 0);
         let day = date(&row["date"]);
-        assert!(market::measure::calendar::is_session(day) && day <= date(UNTIL), "{day}");
+        assert!(market::metrics::calendar::is_session(day) && day <= date(UNTIL), "{day}");
         let before = last.insert(row["symbol"].clone(), day);
         assert!(before.is_none_or(|before| before < day), "{row:?}");
     }

@@ -10,7 +10,7 @@ use std::sync::mpsc::sync_channel;
 use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::frame::Body;
-use market::measure::currency::Currency;
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use serde_json::Value;
 use telemetry::{out, outln};

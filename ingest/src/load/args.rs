@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
 use market::event::Kind;
-use market::measure::currency::Currency;
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::format::{Choice, MapFile, Options, SymbolFrom};

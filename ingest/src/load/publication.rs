@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name};
 use event_log::shared::Shared;
-use market::event::{InputFrames, Kind, Run, RunState};
+use market::event::{InputFrames, Kind, RunManifest, RunState};
 
 use crate::batch::encode::Encoded;
 use crate::load::error::LoadError;
@@ -21,7 +21,7 @@ pub(crate) struct Publication<'a> {
     /// Frames that wait to share a message, by kind.
     waiting: BTreeMap<Kind, Shared>,
     /// What its next manifest says, but for what is counted here.
-    pub manifest: Run,
+    pub manifest: RunManifest,
     /// Ids of frames that are in the log.
     in_log: HashSet<FrameId>,
     digest: blake3::Hasher,
@@ -37,7 +37,7 @@ pub(crate) struct Publication<'a> {
 
 impl<'a> Publication<'a> {
     /// A run that begins as `manifest` says, of which some frames are in the log.
-    pub(crate) fn new(log: &'a Log, manifest: Run, in_log: InLog) -> Self {
+    pub(crate) fn new(log: &'a Log, manifest: RunManifest, in_log: InLog) -> Self {
         let InLog { frames: in_log, messages } = in_log;
         Self {
             log,

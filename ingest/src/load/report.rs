@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use market::event::{Kind, Reject, Run};
+use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
 use telemetry::{out, outln};
 
@@ -241,7 +241,7 @@ impl Summary {
     }
 
     /// Takes over the figures of the run that loaded everything before.
-    pub fn loaded_before(&mut self, manifest: &Run) {
+    pub fn loaded_before(&mut self, manifest: &RunManifest) {
         self.run.clone_from(&manifest.run);
         self.already_loaded = true;
         (self.rows_total, self.rejects_total) = (manifest.rows, manifest.rejects);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 use event_log::frame::{Body, TARGET_BYTES};
 use event_log::stream::StreamSettings;
-use market::event::{Run as Manifest, RunState};
+use market::event::{RunManifest as Manifest, RunState};
 use telemetry::Shutdown;
 use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
@@ -206,7 +206,7 @@ impl Run {
             files: self.inputs.iter().map(|input| input.file.label.clone()).collect(),
             inputs: self.inputs.iter().map(|input| input.digest.clone()).collect(),
             command: self.command.clone(),
-            ..Manifest::begun(self.id.clone(), self.source.clone(), self.format.clone(), observed_at)
+            ..Manifest::started(self.id.clone(), self.source.clone(), self.format.clone(), observed_at)
         }
     }
 

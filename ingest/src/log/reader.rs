@@ -15,7 +15,7 @@ use event_log::frame::{Body, Envelope, Frame, FrameId};
 use event_log::replica::{LaggingReplica, lagging};
 use event_log::stream::{StreamSettings, genesis, is_compressed};
 use futures::StreamExt;
-use market::event::{Kind, Reject, Run, RunState};
+use market::event::{Kind, Reject, RunManifest, RunState};
 
 mod error;
 
@@ -88,14 +88,14 @@ impl Log {
     }
 
     /// Every manifest and its sequence, in order.
-    pub async fn manifests(&self) -> Result<Vec<(u64, Run)>, LogError> {
+    pub async fn manifests(&self) -> Result<Vec<(u64, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
         self.each_manifest(1, |sequence, _, run| manifests.push((sequence, run))).await?;
         Ok(manifests)
     }
 
     /// Every manifest and when the log took it, in order.
-    pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, Run)>, LogError> {
+    pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
         self.each_manifest(1, |_, taken, run| manifests.push((taken, run))).await?;
         Ok(manifests)
@@ -105,7 +105,7 @@ impl Log {
     pub(crate) async fn each_manifest(
         &self,
         from: u64,
-        mut each: impl FnMut(u64, DateTime<Utc>, Run),
+        mut each: impl FnMut(u64, DateTime<Utc>, RunManifest),
     ) -> Result<(), LogError> {
         self.scan(vec![self.subject(Kind::Run)], from, false, |sequence, message| {
             for frame in decode(sequence, message)? {
@@ -355,15 +355,15 @@ pub(crate) struct InLog {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// A completed run that loaded all of them.
-    pub completed: Option<Run>,
+    pub completed: Option<RunManifest>,
     /// The start of this very run, when it was begun before.
-    pub started: Option<Run>,
+    pub started: Option<RunManifest>,
     /// First sequence at which a frame of them may be, and the runs that may have published it.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
 /// Finds what is known of a source's inputs.
-pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[String]) -> Known {
+pub fn known(manifests: Vec<(u64, RunManifest)>, run: &str, source: &str, inputs: &[String]) -> Known {
     let mut known = Known::default();
     let wanted: HashSet<&str> = inputs.iter().map(String::as_str).collect();
     for (sequence, manifest) in manifests.into_iter().filter(|(_, manifest)| manifest.source == source) {
@@ -392,12 +392,13 @@ pub fn known(manifests: Vec<(u64, Run)>, run: &str, source: &str, inputs: &[Stri
 mod tests {
     use super::*;
 
-    fn manifest(run: &str, state: RunState, inputs: &[&str]) -> Run {
-        let begun = Run::begun(run.to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
-        Run { state, inputs: inputs.iter().map(|input| (*input).to_owned()).collect(), ..begun }
+    fn manifest(run: &str, state: RunState, inputs: &[&str]) -> RunManifest {
+        let begun =
+            RunManifest::started(run.to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
+        RunManifest { state, inputs: inputs.iter().map(|input| (*input).to_owned()).collect(), ..begun }
     }
 
-    fn find(run: &str, inputs: &[&str], manifests: &[(u64, Run)]) -> Known {
+    fn find(run: &str, inputs: &[&str], manifests: &[(u64, RunManifest)]) -> Known {
         let inputs: Vec<String> = inputs.iter().map(|input| (*input).to_owned()).collect();
         known(manifests.to_vec(), run, "eod", &inputs)
     }

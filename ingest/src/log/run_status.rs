@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use market::event::{Run, RunState};
+use market::event::{RunManifest, RunState};
 
 /// Format name in the manifest of an undo.
 pub(crate) const UNDO_FORMAT: &str = "undo";
@@ -15,7 +15,7 @@ pub(crate) struct RunStatus {
 
 impl RunStatus {
     /// Builds the index from all manifests of a log. An undo that was itself undone does not count.
-    pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a Run>) -> Self {
+    pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest>) -> Self {
         let mut status = Self::default();
         for undo in manifests.rev().filter(|run| run.state == RunState::Completed && is_undo(run)) {
             if status.undone_by(&undo.run).is_none() {
@@ -33,7 +33,7 @@ impl RunStatus {
 }
 
 /// True for the run of `ingest undo`.
-pub(crate) fn is_undo(run: &Run) -> bool {
+pub(crate) fn is_undo(run: &RunManifest) -> bool {
     run.format == UNDO_FORMAT
 }
 
@@ -43,11 +43,16 @@ mod tests {
 
     use super::*;
 
-    fn undo(run: &str, of: &str) -> Run {
-        Run {
+    fn undo(run: &str, of: &str) -> RunManifest {
+        RunManifest {
             state: RunState::Completed,
             files: vec![of.to_owned()],
-            ..Run::begun(run.to_owned(), "eod".to_owned(), UNDO_FORMAT.to_owned(), DateTime::UNIX_EPOCH)
+            ..RunManifest::started(
+                run.to_owned(),
+                "eod".to_owned(),
+                UNDO_FORMAT.to_owned(),
+                DateTime::UNIX_EPOCH,
+            )
         }
     }
 

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use market::measure::currency::Currency;
+use market::decimal::{DecimalError, ParsedDecimal, parse_decimal, parse_figure};
+use market::metrics::currency::Currency;
 use market::reference::{Country, Exchange, Sector};
 use market::symbol::Symbol;
-use market::value::{NumberError, Parsed, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
 
 use super::date::{bad_date, parse_day, parse_time};
@@ -101,7 +101,7 @@ impl<'a> Cells<'a> {
     fn decimal(
         &self,
         name: &str,
-        parse: fn(&str) -> Result<Parsed, NumberError>,
+        parse: fn(&str) -> Result<ParsedDecimal, DecimalError>,
     ) -> Result<Option<Decimal>, Fault> {
         let Some(text) = self.value(name) else { return Ok(None) };
         let parsed = parse(text).map_err(|error| Fault::number(name, text.as_bytes(), error))?;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use chrono::NaiveDate;
-use market::measure::merge::RowFault;
-use market::value::NumberError;
+use market::decimal::DecimalError;
+use market::metrics::merge::RowFault;
 
 /// Why a row cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +31,10 @@ impl Fault {
     }
 
     /// A text that is not a number, or not one the service can hold.
-    pub(crate) fn number(column: &str, text: &[u8], error: NumberError) -> Self {
+    pub(crate) fn number(column: &str, text: &[u8], error: DecimalError) -> Self {
         let reason = match error {
-            NumberError::Malformed => "bad_number",
-            NumberError::TooLarge => "number_too_large",
+            DecimalError::Malformed => "bad_number",
+            DecimalError::TooLarge => "number_too_large",
         };
         Self::new(reason, format_args!("{column} {:?} {error}", shown(text)))
     }

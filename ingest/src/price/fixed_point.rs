@@ -1,6 +1,6 @@
 //! Numbers of price rows: feed bytes straight to scaled integers, without a decimal type or a float between.
 
-use market::value::{MAX_FRACTION_DIGITS, NumberError, parse_decimal, parse_figure};
+use market::decimal::{DecimalError, MAX_FRACTION_DIGITS, parse_decimal, parse_figure};
 use rust_decimal::Decimal;
 
 /// Powers of ten that fit an `i64`.
@@ -27,7 +27,7 @@ pub(crate) struct Fixed {
 }
 
 /// Reads a price: at most ten integer digits; fraction digits beyond the tenth are rounded.
-pub(crate) fn parse_price(bytes: &[u8]) -> Result<Fixed, NumberError> {
+pub(crate) fn parse_price(bytes: &[u8]) -> Result<Fixed, DecimalError> {
     match parse_plain(bytes) {
         Some((mantissa, scale)) if scale <= 10 && within(mantissa, scale) => Ok(trimmed(mantissa, scale)),
         _ => parse_slowly(bytes),
@@ -35,14 +35,14 @@ pub(crate) fn parse_price(bytes: &[u8]) -> Result<Fixed, NumberError> {
 }
 
 /// Reads a count, such as a volume; a fraction is rounded to the nearest integer.
-pub(crate) fn parse_count(bytes: &[u8]) -> Result<Fixed, NumberError> {
+pub(crate) fn parse_count(bytes: &[u8]) -> Result<Fixed, DecimalError> {
     if let Some((mantissa, 0)) = parse_plain(bytes) {
         return Ok(Fixed { mantissa, scale: 0, rounded: false });
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| NumberError::Malformed)?;
+    let text = std::str::from_utf8(bytes).map_err(|_| DecimalError::Malformed)?;
     let parsed = parse_figure(text)?;
-    let whole = market::value::round(parsed.value, 0);
-    let mantissa = i64::try_from(whole.mantissa()).map_err(|_| NumberError::TooLarge)?;
+    let whole = market::decimal::round(parsed.value, 0);
+    let mantissa = i64::try_from(whole.mantissa()).map_err(|_| DecimalError::TooLarge)?;
     Ok(Fixed { mantissa, scale: 0, rounded: parsed.rounded || whole != parsed.value })
 }
 
@@ -85,16 +85,16 @@ fn trimmed(mut mantissa: i64, mut scale: u8) -> Fixed {
     Fixed { mantissa, scale, rounded: false }
 }
 
-fn parse_slowly(bytes: &[u8]) -> Result<Fixed, NumberError> {
-    let parsed = parse_decimal(std::str::from_utf8(bytes).map_err(|_| NumberError::Malformed)?)?;
+fn parse_slowly(bytes: &[u8]) -> Result<Fixed, DecimalError> {
+    let parsed = parse_decimal(std::str::from_utf8(bytes).map_err(|_| DecimalError::Malformed)?)?;
     let mut value = parsed.value;
     let mut rounded = parsed.rounded;
     if i64::try_from(at_scale(value, MAX_FRACTION_DIGITS)).is_err() {
-        value = market::value::round(value, LARGE_PRICE_PLACES);
+        value = market::decimal::round(value, LARGE_PRICE_PLACES);
         rounded |= value != parsed.value;
     }
-    let mantissa = i64::try_from(value.mantissa()).map_err(|_| NumberError::TooLarge)?;
-    let scale = u8::try_from(value.scale()).map_err(|_| NumberError::TooLarge)?;
+    let mantissa = i64::try_from(value.mantissa()).map_err(|_| DecimalError::TooLarge)?;
+    let scale = u8::try_from(value.scale()).map_err(|_| DecimalError::TooLarge)?;
     Ok(Fixed { mantissa, scale, rounded })
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    fn price(text: &str) -> Result<(i64, u8, bool), NumberError> {
+    fn price(text: &str) -> Result<(i64, u8, bool), DecimalError> {
         parse_price(text.as_bytes()).map(|f| (f.mantissa, f.scale, f.rounded))
     }
 
@@ -128,10 +128,10 @@ mod tests {
     #[test]
     fn what_is_no_price_is_refused() {
         for text in ["", "-", ".", "1,5", "NaN", "1.2.3", "0x10", "1 2"] {
-            assert_eq!(price(text), Err(NumberError::Malformed), "{text}");
+            assert_eq!(price(text), Err(DecimalError::Malformed), "{text}");
         }
-        assert_eq!(price("10000000000"), Err(NumberError::TooLarge));
-        assert_eq!(price("10000000000.12345"), Err(NumberError::TooLarge));
+        assert_eq!(price("10000000000"), Err(DecimalError::TooLarge));
+        assert_eq!(price("10000000000.12345"), Err(DecimalError::TooLarge));
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(count("1.5e6"), Ok((1_500_000, false)));
         assert_eq!(count("10.5"), Ok((11, true)));
         assert_eq!(count("123456789012345678"), Ok((123_456_789_012_345_678, false)));
-        assert_eq!(count("many"), Err(NumberError::Malformed));
+        assert_eq!(count("many"), Err(DecimalError::Malformed));
     }
 
     proptest! {

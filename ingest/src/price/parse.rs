@@ -1,8 +1,8 @@
 //! One bar out of its cells: values on one scale, checked for what a bar shows by itself (R28).
 
 use market::bars::{Bar, MISSING};
-use market::measure::merge::{PriceValues, price_fault};
-use market::value::NumberError;
+use market::decimal::DecimalError;
+use market::metrics::merge::{PriceValues, price_fault};
 
 use crate::normalize::{Fault, is_absent, trim};
 use crate::price::fixed_point::{Fixed, POW10, parse_count, parse_price};
@@ -89,7 +89,7 @@ impl ScaledBar {
             return Ok(self);
         }
         let bar = Bar { day: 0, open, high, low, close, volume, vwap, trade_count };
-        let fault = price_fault(&PriceValues::of(&bar, u32::from(self.scale)));
+        let fault = price_fault(&PriceValues::from_bar(&bar, u32::from(self.scale)));
         fault.map_or(Ok(self), |fault| Err(Fault::rule(fault)))
     }
 }
@@ -111,7 +111,7 @@ fn at_scale(price: Fixed, scale: u8) -> Result<i64, Fault> {
 }
 
 #[inline]
-fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<Fixed, NumberError>) -> Result<Fixed, Fault> {
+fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<Fixed, DecimalError>) -> Result<Fixed, Fault> {
     if cell.is_empty() {
         return Ok(ABSENT);
     }
@@ -123,7 +123,7 @@ fn value(column: &str, cell: &[u8], parse: fn(&[u8]) -> Result<Fixed, NumberErro
 fn value_slowly(
     column: &str,
     cell: &[u8],
-    parse: fn(&[u8]) -> Result<Fixed, NumberError>,
+    parse: fn(&[u8]) -> Result<Fixed, DecimalError>,
 ) -> Result<Fixed, Fault> {
     if is_absent(cell) {
         return Ok(ABSENT);

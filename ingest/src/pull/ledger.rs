@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
-use market::event::{Bookmark, Kind, Pull, Run, RunState};
+use market::event::{Bookmark, Kind, Pull, RunManifest, RunState};
 
 use super::budget::{Allowance, Budget, Charge, allowance, lease, longest};
 use super::error::PullError;
@@ -107,20 +107,20 @@ impl Ledger {
         Ok(self.refresh().await?)
     }
 
-    fn entry(&self, calls: u64, until: DateTime<Utc>, bookmarks: BTreeMap<String, Bookmark>) -> Run {
+    fn entry(&self, calls: u64, until: DateTime<Utc>, bookmarks: BTreeMap<String, Bookmark>) -> RunManifest {
         let moment = Utc::now().timestamp_nanos_opt().unwrap_or_default();
         let identity = format!("{FORMAT} {} {moment} {}", self.connector, std::process::id());
         let run = blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned();
-        Run {
+        RunManifest {
             state: RunState::Completed,
             new_symbols: Some(Vec::new()),
             pull: Some(Pull { connector: self.connector.clone(), calls, until, bookmarks }),
-            ..Run::begun(run, self.source.clone(), FORMAT.to_owned(), now())
+            ..RunManifest::started(run, self.source.clone(), FORMAT.to_owned(), now())
         }
     }
 
     /// Publishes an entry; false when another manifest came before it and that matters.
-    async fn publish(&self, entry: Run, alone: bool) -> Result<bool, PullError> {
+    async fn publish(&self, entry: RunManifest, alone: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
         let id = FrameId::of(&source, &run, 0, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(entry));

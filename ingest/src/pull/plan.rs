@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike, Days, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
 use market::event::Bookmark;
-use market::measure::calendar::{is_session, previous_session, session_on_or_before};
+use market::metrics::calendar::{is_session, previous_session, session_on_or_before};
 use market::symbol::Symbol;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;

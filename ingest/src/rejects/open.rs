@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use market::event::{Reject, Run, RunState};
+use market::event::{Reject, RunManifest, RunState};
 use memchr::memmem;
 
 use crate::log::run_status::RunStatus;
@@ -62,14 +62,14 @@ pub(crate) struct OpenRejects {
 
 impl OpenRejects {
     /// What the manifests of a log say.
-    pub(crate) fn of<'a>(manifests: impl DoubleEndedIterator<Item = &'a Run> + Clone) -> Self {
+    pub(crate) fn of<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone) -> Self {
         let mut open = Self { standing: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
         manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add(run));
         open
     }
 
     /// Adds a completed run, unless it was taken back.
-    pub(crate) fn add(&mut self, run: &Run) {
+    pub(crate) fn add(&mut self, run: &RunManifest) {
         if self.standing.undone_by(&run.run).is_some() {
             return;
         }
@@ -107,9 +107,10 @@ mod tests {
         Reject { file, line, reason, message, row, columns: None }
     }
 
-    fn run(run: &str, rejects: u64, mends: &[String]) -> Run {
-        let begun = Run::begun(run.to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
-        Run { state: RunState::Completed, rejects, mends: mends.to_vec(), ..begun }
+    fn run(run: &str, rejects: u64, mends: &[String]) -> RunManifest {
+        let begun =
+            RunManifest::started(run.to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
+        RunManifest { state: RunState::Completed, rejects, mends: mends.to_vec(), ..begun }
     }
 
     #[test]
@@ -127,7 +128,7 @@ mod tests {
         let open = OpenRejects::of(log.iter());
         assert!(!open.is_open(&a, &first) && open.is_open(&a, &second));
         assert_eq!((open.of_source("eod"), open.of_source("other")), (1, 0));
-        log.push(Run { format: "undo".to_owned(), files: vec![b.clone()], ..run(&u, 0, &[]) });
+        log.push(RunManifest { format: "undo".to_owned(), files: vec![b.clone()], ..run(&u, 0, &[]) });
         assert_eq!(OpenRejects::of(log.iter()).of_source("eod"), 2);
     }
 }

@@ -10,8 +10,8 @@ use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::America::New_York;
 use clap::Args;
 use event_log::stream::StreamSettings;
-use market::event::{Kind, Run, RunState};
-use market::measure::calendar::{is_session, new_york_date, sessions_between};
+use market::event::{Kind, RunManifest, RunState};
+use market::metrics::calendar::{is_session, new_york_date, sessions_between};
 use serde::Serialize;
 
 use crate::load::checked_time;
@@ -107,7 +107,7 @@ pub async fn freshness(args: &FreshnessArgs, settings: &StreamSettings) -> Resul
 /// The newest day of a feed's rows, and its last load.
 type Newest = (Option<NaiveDate>, DateTime<Utc>);
 
-fn judge(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, Run)], at: DateTime<Utc>) -> Freshness {
+fn judge(args: &FreshnessArgs, manifests: &[(DateTime<Utc>, RunManifest)], at: DateTime<Utc>) -> Freshness {
     let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let runs = manifests.iter().filter(|(_, run)| {
         run.state == RunState::Completed && !is_undo(run) && standing.undone_by(&run.run).is_none()

@@ -52,7 +52,7 @@ pub async fn runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogE
     Ok(())
 }
 
-fn with_sequence(sequence: u64, run: &market::event::Run) -> Value {
+fn with_sequence(sequence: u64, run: &market::event::RunManifest) -> Value {
     let mut value = serde_json::to_value(run).unwrap_or_default();
     value["sequence"] = sequence.into();
     value

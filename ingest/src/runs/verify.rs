@@ -9,7 +9,7 @@ use clap::Args;
 use event_log::frame::{Frame, FrameId, schema_name};
 use event_log::replica::LaggingReplica;
 use event_log::stream::{COPY_HINT, StreamSettings};
-use market::event::{Kind, Run, RunState};
+use market::event::{Kind, RunManifest, RunState};
 use serde::Serialize;
 use telemetry::Shutdown;
 
@@ -138,7 +138,7 @@ impl Resumed {
 }
 
 /// Ids of the frames that a completed run published.
-fn promised(run: &Run) -> impl Iterator<Item = FrameId> {
+fn promised(run: &RunManifest) -> impl Iterator<Item = FrameId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
         (0..cut.frames).map(move |chunk| FrameId::of(&run.source, &cut.input, chunk, &schema))
@@ -213,7 +213,7 @@ async fn examine(log: &Log) -> Result<Findings, LogError> {
 }
 
 /// The last completion of each run, with its sequence.
-fn completions(manifests: &[(u64, Run)]) -> HashMap<&str, &(u64, Run)> {
+fn completions(manifests: &[(u64, RunManifest)]) -> HashMap<&str, &(u64, RunManifest)> {
     let completed = manifests.iter().filter(|(_, run)| run.state == RunState::Completed);
     completed.map(|manifest| (manifest.1.run.as_str(), manifest)).collect()
 }
@@ -334,7 +334,7 @@ pub async fn resume(
         .filter(|(_, run)| run.state == RunState::Completed)
         .map(|(_, run)| run.run.clone())
         .collect();
-    let wanted = |run: &Run| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
+    let wanted = |run: &RunManifest| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
     if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
         return Err(LoadError::Failed(format!("the log has no run {unknown}; see: ingest runs")));
     }
@@ -357,9 +357,10 @@ mod tests {
 
     #[test]
     fn a_manifest_promises_the_ids_of_its_frames() {
-        let begun = Run::begun("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
+        let begun =
+            RunManifest::started("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
         let cut = |kind, frames| InputFrames { input: "a".to_owned(), kind, frames };
-        let run = Run {
+        let run = RunManifest {
             state: RunState::Completed,
             frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
             ..begun

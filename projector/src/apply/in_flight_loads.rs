@@ -43,7 +43,7 @@ mod tests {
     use chrono::DateTime;
     use event_log::frame::FrameId;
     use event_log::sequence::Sequence;
-    use market::event::Run;
+    use market::event::RunManifest;
 
     use super::*;
 
@@ -63,7 +63,10 @@ mod tests {
 
     fn manifest(state: RunState) -> LogMessage {
         let [run, source, format] = ["run-1", "test", "canonical"].map(str::to_owned);
-        message(Body::Run(Box::new(Run { state, ..Run::begun(run, source, format, DateTime::UNIX_EPOCH) })))
+        message(Body::Run(Box::new(RunManifest {
+            state,
+            ..RunManifest::started(run, source, format, DateTime::UNIX_EPOCH)
+        })))
     }
 
     #[test]

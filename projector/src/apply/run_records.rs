@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use event_log::frame::{Body, Frame};
 use event_log::sequence::Sequence;
 use market::event::Kind;
-use market::row::Json;
+use market::row::JsonColumn;
 use store::copy::copy_into;
 use store::copy_row;
 use store::db::DbError;
@@ -90,7 +90,7 @@ pub async fn insert_run_records(
             Body::Rejects(_) => rejects.extend(reject_rows(frame)?),
             Body::Run(run) => {
                 let (state, sequence) = (run.state.as_str(), sequence.bigint());
-                transaction.execute(INSERT_RUN, &[&run.run, &state, &sequence, &Json(run)]).await?;
+                transaction.execute(INSERT_RUN, &[&run.run, &state, &sequence, &JsonColumn(run)]).await?;
             }
             _ => {}
         }

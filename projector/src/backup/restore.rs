@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use event_log::restore::import;
 use event_log::stream::StreamError;
-use market::measure::METHOD_VERSION;
+use market::metrics::METHOD_VERSION;
 use serde::Serialize;
 use store::{analysts, db};
 use telemetry::Shutdown;

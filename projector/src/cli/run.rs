@@ -59,7 +59,7 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Migrate(benchmark) => {
             let owner = db::owner_config(&database.owner)?;
-            db::migrate(&owner, market::measure::METHOD_VERSION, &benchmark.symbol).await?;
+            db::migrate(&owner, market::metrics::METHOD_VERSION, &benchmark.symbol).await?;
             tracing::info!("the database is at the newest schema");
         }
         Command::Run { until_caught_up, applying, metrics } => {
@@ -102,7 +102,7 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Audit(output) => return run_audit(&database, &output).await,
         Command::Rules(output) => {
-            let parameters = market::measure::Rules::PARAMETERS;
+            let parameters = market::metrics::Rules::PARAMETERS;
             if output.json { report::print_json(&parameters)? } else { report::print_rules(parameters) }
         }
         command => run_database_command(&database, command).await?,

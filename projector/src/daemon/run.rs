@@ -15,7 +15,7 @@ use event_log::sequence::Sequence;
 use event_log::stream;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use market::measure::METHOD_VERSION;
+use market::metrics::METHOD_VERSION;
 use store::db::{self, DbError, error_chain};
 use telemetry::Shutdown;
 use telemetry::failpoint;

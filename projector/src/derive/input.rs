@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::{Datelike, NaiveDate};
 use market::history::SourcePolicy;
 use market::identity::Identity;
-use market::measure::{Market, MonthEnds, Rules};
+use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::symbol::Symbol;
 use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, symbols_of};
@@ -20,7 +20,7 @@ use crate::write::fingerprints::PublishedFingerprints;
 #[derive(Debug)]
 pub(crate) struct MarketContext {
     pub as_of: NaiveDate,
-    pub benchmark: Option<MonthEnds>,
+    pub benchmark: Option<MonthlyReturns>,
     pub policy: SourcePolicy,
     pub rules: Rules,
 }
@@ -97,8 +97,8 @@ impl GenerationCache {
 
 impl MarketContext {
     /// Borrows the context as the domain's type.
-    pub(crate) fn as_market(&self) -> Market<'_> {
-        Market {
+    pub(crate) fn as_market(&self) -> DerivationContext<'_> {
+        DerivationContext {
             as_of: self.as_of,
             newest: self.as_of,
             benchmark: self.benchmark.as_ref(),

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use market::history::History;
 use market::identity::Identity;
-use market::measure::fund::{Fund, fund};
-use market::measure::{self, Measures};
+use market::metrics;
+use market::metrics::Derivation;
+use market::metrics::fund::{FundRows, fund};
 use market::symbol::Symbol;
 use rayon::prelude::*;
 use store::facts::FactsError;
@@ -255,7 +256,7 @@ fn derive_and_encode(
         return Ok(EncodeOutcome::NeedsFullBars { is_permanent: true });
     };
     let DerivedSecurity { derived, dividends, fund } = security;
-    if history.security.is_none() && fund.is_none() && !derived.stands() {
+    if history.security.is_none() && fund.is_none() && !derived.has_live_rows() {
         return Ok(EncodeOutcome::Encoded(Box::new(EncodedSecurity::unlisted(&subject.identity))));
     }
     let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
@@ -264,11 +265,11 @@ fn derive_and_encode(
     Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 
-/// Derived rows of one security, with the hashes of its dividends by year.
+/// DerivedRows rows of one security, with the hashes of its dividends by year.
 struct DerivedSecurity {
-    derived: measure::Derived,
+    derived: metrics::DerivedRows,
     dividends: BTreeMap<i32, u64>,
-    fund: Option<Fund>,
+    fund: Option<FundRows>,
 }
 
 /// Derives one security; `None` if closes alone are not enough.
@@ -282,13 +283,13 @@ fn derive_catching_panics(
 ) -> Result<Option<DerivedSecurity>, DeriveError> {
     let derive = || {
         let market = market.as_market();
-        let measures = Measures::of(history, &market);
+        let measures = Derivation::new(history, &market);
         if !measures.closes_suffice() {
             return None;
         }
-        let dividends = measures.mark_dividends(&HASHER);
+        let dividends = measures.fingerprint_dividends(&HASHER);
         let derived = match served.unchanged_dividends(&dividends) {
-            Some(_) => measures.rows_but_dividends(),
+            Some(_) => measures.rows_without_dividends(),
             None => measures.rows(),
         };
         let fund = fund(history, &market, &derived.stock, &derived.metrics);

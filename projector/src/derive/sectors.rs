@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
-use market::measure::sector::{Member, sector_rows, slug};
-use market::row::{Json, NextDividend, NextStatus, SectorRow, TableRow};
+use market::decimal::ExactDecimal;
+use market::metrics::sector::{SectorMember, sector_rows, slug};
+use market::row::{JsonColumn, NextDividend, NextStatus, SectorRow, TableRow};
 use market::symbol::Symbol;
-use market::value::Exact;
 use store::copy::copy_rows;
 use tokio_postgres::{Row, Transaction};
 
@@ -21,7 +21,7 @@ const DELETE: &str = "delete from sectors where slug = any ($1)";
 #[derive(Debug, Default)]
 pub(crate) struct SectorMembers {
     /// By slug, because sources spell a sector differently.
-    sectors: HashMap<String, BTreeMap<String, Member>>,
+    sectors: HashMap<String, BTreeMap<String, SectorMember>>,
     /// Slug of each member's sector, by symbol.
     slugs: HashMap<String, String>,
     /// Slugs of the sectors whose statistics must be computed again.
@@ -46,7 +46,7 @@ impl SectorMembers {
     }
 
     /// Replaces the member of a security; `None` removes it.
-    pub(crate) fn replace_member(&mut self, symbol: &Symbol, member: Option<Member>) {
+    pub(crate) fn replace_member(&mut self, symbol: &Symbol, member: Option<SectorMember>) {
         if let Some(slug) = self.slugs.remove(symbol.as_str()) {
             self.sectors.get_mut(&slug).and_then(|members| members.remove(symbol.as_str()));
             self.touched.insert(slug);
@@ -74,7 +74,7 @@ impl SectorMembers {
     }
 
     /// Adds a member and returns the slug of its sector.
-    fn add_member(&mut self, member: Member) -> Option<String> {
+    fn add_member(&mut self, member: SectorMember) -> Option<String> {
         let slug = slug(member.sector.as_deref()?);
         self.slugs.insert(member.symbol.clone(), slug.clone());
         self.sectors.entry(slug.clone()).or_default().insert(member.symbol.clone(), member);
@@ -82,10 +82,11 @@ impl SectorMembers {
     }
 }
 
-fn read_member(row: &Row) -> Result<Member, tokio_postgres::Error> {
-    let decimal = |name: &str| row.try_get::<_, Option<Exact>>(name).map(|value| value.map(|value| value.0));
-    let Json(next): Json<Option<NextDividend>> = row.try_get("next")?;
-    Ok(Member {
+fn read_member(row: &Row) -> Result<SectorMember, tokio_postgres::Error> {
+    let decimal =
+        |name: &str| row.try_get::<_, Option<ExactDecimal>>(name).map(|value| value.map(|value| value.0));
+    let JsonColumn(next): JsonColumn<Option<NextDividend>> = row.try_get("next")?;
+    Ok(SectorMember {
         symbol: row.try_get("symbol")?,
         sector: row.try_get("sector")?,
         industry: row.try_get("industry")?,

@@ -10,9 +10,10 @@ use chrono::NaiveDate;
 use event_log::sequence::Sequence;
 use market::event::Security;
 use market::history::{Observation, SourcePolicy};
-use market::identity::{Directory, Identity};
-use market::measure::{self, MonthEnds, Rules};
-use market::row::Json;
+use market::identity::{Identity, SecurityDirectory};
+use market::metrics;
+use market::metrics::{MonthlyReturns, Rules};
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::db;
 use store::facts::{load_known_symbols, load_securities};
@@ -40,12 +41,12 @@ const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 /// Derivation state of one generation between batches. The tables contain everything needed to rebuild it.
 #[derive(Debug, Default)]
 pub struct Deriver {
-    directory: Option<Directory>,
+    directory: Option<SecurityDirectory>,
     /// Input of the directory: all security records, and all symbols that any fact names.
     records: Vec<Observation<Security>>,
     known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
-    benchmark: Option<MonthEnds>,
+    benchmark: Option<MonthlyReturns>,
     policy: SourcePolicy,
     rules: Rules,
     /// Transaction in which this deriver last wrote `version`. If the row names another one, the state is
@@ -98,7 +99,7 @@ impl Deriver {
         sequence: Sequence,
     ) -> Result<(), DeriveError> {
         let values: [&(dyn ToSql + Sync); 4] =
-            [&sequence.bigint(), &self.as_of, &Json(&self.policy), &journal.position()];
+            [&sequence.bigint(), &self.as_of, &JsonColumn(&self.policy), &journal.position()];
         self.writer = Some(transaction.query_one(ADVANCE, &values).await?.try_get("writer")?);
         Ok(())
     }
@@ -240,31 +241,34 @@ impl Deriver {
     }
 
     /// Loads the inputs of the last derivation after a start.
-    async fn load_version(&mut self, transaction: &Transaction<'_>) -> Result<Directory, DeriveError> {
+    async fn load_version(
+        &mut self,
+        transaction: &Transaction<'_>,
+    ) -> Result<SecurityDirectory, DeriveError> {
         let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-        let Json(policy) = row.try_get("policy")?;
+        let JsonColumn(policy) = row.try_get("policy")?;
         (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
         let identities = read_tables::load_identities(transaction).await?;
         self.rows.is_new =
             identities.is_empty() && transaction.query_one(UNTOUCHED, &[]).await?.try_get("untouched")?;
-        Ok(Directory::of(identities))
+        Ok(SecurityDirectory::from_identities(identities))
     }
 
-    fn resolve_directory(&self) -> Directory {
-        Directory::resolve(&self.records, &self.known, &self.policy)
+    fn resolve_directory(&self) -> SecurityDirectory {
+        SecurityDirectory::resolve(&self.records, &self.known, &self.policy)
     }
 
     async fn load_month_ends(
         &self,
         transaction: &Transaction<'_>,
-        directory: &Directory,
+        directory: &SecurityDirectory,
         benchmark: &Symbol,
-    ) -> Result<Option<MonthEnds>, DeriveError> {
+    ) -> Result<Option<MonthlyReturns>, DeriveError> {
         let (Some(identity), Some(as_of)) = (directory.identities.get(benchmark), self.as_of) else {
             return Ok(None);
         };
         let histories = load_histories(transaction, &[identity]).await?;
-        Ok(histories.first().map(|history| measure::benchmark(history, as_of, &self.policy, &self.rules)))
+        Ok(histories.first().map(|history| metrics::benchmark(history, as_of, &self.policy, &self.rules)))
     }
 }
 
@@ -286,7 +290,7 @@ mod tests {
 
     fn directory(symbols: &[&str]) -> BTreeMap<Symbol, Identity> {
         let known = symbols.iter().map(|symbol| Symbol::parse(symbol).unwrap()).collect();
-        Directory::resolve(&[], &known, &SourcePolicy::default()).identities
+        SecurityDirectory::resolve(&[], &known, &SourcePolicy::default()).identities
     }
 
     #[test]

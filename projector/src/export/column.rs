@@ -4,8 +4,8 @@ use std::str;
 
 use bytes::Bytes;
 use chrono::{DateTime, NaiveDate, Utc};
-use market::bars::day_number;
-use market::value::Exact;
+use market::day::day_number;
+use market::decimal::ExactDecimal;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
 use parquet::errors::ParquetError;
@@ -72,8 +72,8 @@ impl ParquetColumn {
                 self.push_wide(instant.map(|instant| instant.timestamp_micros()));
             }
             ColumnType::Decimal(scale) => {
-                let value: Option<Exact> = row.try_get(place)?;
-                let units = value.map(|Exact(value)| self.units(value, scale)).transpose()?;
+                let value: Option<ExactDecimal> = row.try_get(place)?;
+                let units = value.map(|ExactDecimal(value)| self.units(value, scale)).transpose()?;
                 self.push_units(units);
             }
         }

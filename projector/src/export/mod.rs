@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use clap::Args;
-use market::row::Json;
+use market::row::JsonColumn;
 use store::analysts::analyst_schema;
 use store::db::{self, generation_schema};
 use telemetry::{Shutdown, outln};
@@ -141,7 +141,7 @@ async fn load_manifest(client: &Client, id: i32) -> Result<(ExportManifest, u64)
         return Err(ExportError::Building(id));
     }
     let (sequence, years): (i64, i64) = (row.try_get("sequence")?, row.try_get("years")?);
-    let Json(rules) = row.try_get("rules")?;
+    let JsonColumn(rules) = row.try_get("rules")?;
     let manifest = ExportManifest {
         format: 1,
         data_version: format!("g{id}.{sequence}"),

@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
-use market::bars::{Bars, MISSING, Packed};
+use market::bars::{Bars, MISSING, PackedBars};
 use parquet::data_type::ByteArray;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
@@ -69,7 +69,7 @@ pub(super) async fn write_prices(
 /// Appends one year of a security.
 fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), ExportError> {
     let symbol: &str = row.try_get("symbol")?;
-    let packed = Packed {
+    let packed = PackedBars {
         days: row.try_get("days")?,
         close: row.try_get("close")?,
         range: row.try_get("range")?,

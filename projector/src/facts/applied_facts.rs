@@ -1,6 +1,6 @@
 //! Rows of facts that a batch wrote, for the cache.
 
-use market::bars::Packed;
+use market::bars::PackedBars;
 use market::event::Kind;
 
 /// Key of a row of `records`.
@@ -36,7 +36,7 @@ pub struct AppliedBars {
     /// 64-bit digest of the prices, without versions.
     pub digest: i64,
     /// All bars of the year, including older ones.
-    pub packed: Packed,
+    pub packed: PackedBars,
     /// `true` if the table had a row with this key.
     pub replaces: bool,
     /// Day number of the newest bar that is not retracted; `None` if all are.

@@ -110,7 +110,7 @@ impl FactCache {
 
 #[cfg(test)]
 mod tests {
-    use market::bars::{Bars, Packed};
+    use market::bars::{Bars, PackedBars};
     use market::event::Kind;
     use proptest::prelude::*;
 
@@ -206,7 +206,7 @@ mod tests {
                         cache.update_records(&[AppliedRecords { key, packed, replaces: false }]);
                     }
                     CacheStep::Year { year, digest, close } => {
-                        let packed = Packed { close, ..Packed::default() };
+                        let packed = PackedBars { close, ..PackedBars::default() };
                         let columns = Columns::All(Box::new(packed.clone()));
                         assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use event_log::frame::{Body, Frame};
-use market::bars::{Bars, BarsError, Packed};
+use market::bars::{Bars, BarsError, PackedBars};
 use rayon::prelude::*;
 use store::copy::{CopyRow, copy_encoded, encode_values};
 use store::db::DbError;
@@ -61,7 +61,7 @@ type YearMerge = (BarsKey, Vec<Bars>, StoredYear);
 
 enum StoredYear {
     Nothing,
-    Read(Packed),
+    Read(PackedBars),
     /// Cached facts of the symbol, which contain the year.
     Cached(Arc<SymbolFacts>),
 }
@@ -172,7 +172,7 @@ fn bars_by_year(frames: &[&Frame]) -> HashMap<BarsKey, Vec<Bars>> {
 async fn load_existing(
     transaction: &Transaction<'_>,
     keys: &[BarsKey],
-) -> Result<HashMap<BarsKey, Packed>, ApplyError> {
+) -> Result<HashMap<BarsKey, PackedBars>, ApplyError> {
     let mut existing = HashMap::new();
     let symbols: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
     let sources: Vec<&str> = keys.iter().map(|key| key.1.as_str()).collect();

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use event_log::sequence::Sequence;
-use market::measure::METHOD_VERSION;
-use market::row::Json;
+use market::metrics::METHOD_VERSION;
+use market::row::JsonColumn;
 use serde::Serialize;
 use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
@@ -267,7 +267,7 @@ pub async fn list_generations(client: &Client) -> anyhow::Result<Vec<GenerationS
             sequence,
             lag_events: checkpoint - sequence,
             as_of: version.try_get("as_of")?,
-            rules: row.try_get::<_, Json<_>>("rules")?.0,
+            rules: row.try_get::<_, JsonColumn<_>>("rules")?.0,
             note: row.try_get("note")?,
         });
     }

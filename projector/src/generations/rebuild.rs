@@ -14,8 +14,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, ValueEnum};
 use event_log::sequence::Sequence;
 use market::history::SourcePolicy;
-use market::measure::{METHOD_VERSION, Rules};
-use market::row::Json;
+use market::metrics::{METHOD_VERSION, Rules};
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::db::{self, create_fact_set, create_generation};
 use telemetry::Shutdown;
@@ -219,7 +219,7 @@ async fn create_building(
     let only = (!args.only.is_empty()).then_some(&args.only);
     let version = rules.method_version();
     let described: [&(dyn ToSql + Sync); 6] =
-        [&id, &args.as_of, &policy.map(Json), &only, &Json(*rules), &version];
+        [&id, &args.as_of, &policy.map(JsonColumn), &only, &JsonColumn(*rules), &version];
     transaction.execute(DESCRIBE, &described).await?;
     transaction.commit().await?;
     failpoint!("rebuild.created");

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::stream::Info;
 use chrono::{DateTime, NaiveDate, Utc};
 use event_log::replica::lagging;
-use market::measure::calendar::{new_york_date, previous_session};
-use market::row::HoldReason;
+use market::metrics::calendar::{new_york_date, previous_session};
+use market::row::QuarantineReason;
 use store::db::{self, DbError, error_chain};
 use tokio_postgres::{Client, Row};
 
@@ -133,7 +133,7 @@ async fn poll_dead_letters(client: &Client, gauges: &Gauges) -> Result<(), DbErr
 async fn poll_quarantined(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
     let rows = client.query(QUARANTINED, &[]).await?;
     let counts = count_by_label(&rows)?;
-    for reason in HoldReason::ALL.iter().map(|reason| reason.as_str()) {
+    for reason in QuarantineReason::ALL.iter().map(|reason| reason.as_str()) {
         gauges.quarantined.with_label_values(&[reason]).set(counts.get(reason).copied().unwrap_or(0));
     }
     Ok(())

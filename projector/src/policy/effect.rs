@@ -8,10 +8,11 @@ use anyhow::Context;
 use chrono::NaiveDate;
 use market::event::Kind;
 use market::history::{History, PolicyRule, SourcePolicy};
-use market::identity::{Directory, Identity};
-use market::measure::fund::{Fund, fund};
-use market::measure::{self, Derived, Market, MonthEnds, Rules};
-use market::row::Json;
+use market::identity::{Identity, SecurityDirectory};
+use market::metrics;
+use market::metrics::fund::{FundRows, fund};
+use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules};
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use rayon::prelude::*;
 use store::facts::{load_known_symbols, load_securities};
@@ -43,7 +44,7 @@ pub(super) async fn find_changed_securities(
     let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
     generation.set_local_search_path(&transaction).await?;
     let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-    let (as_of, Json(before)): (Option<NaiveDate>, Json<SourcePolicy>) =
+    let (as_of, JsonColumn(before)): (Option<NaiveDate>, JsonColumn<SourcePolicy>) =
         (row.try_get("as_of")?, row.try_get("policy")?);
     // Without a session nothing is published yet.
     let Some(as_of) = as_of else { return Ok(Vec::new()) };
@@ -73,7 +74,7 @@ impl PolicyComparison<'_> {
         }
         let (records, known) = (load_securities(transaction).await?, load_known_symbols(transaction).await?);
         let [directory, other] =
-            [self.before, self.after].map(|policy| Directory::resolve(&records, &known, policy));
+            [self.before, self.after].map(|policy| SecurityDirectory::resolve(&records, &known, policy));
         let is_other = |symbol: &&Symbol| directory.identities.get(*symbol) != other.identities.get(*symbol);
         let all: BTreeSet<&Symbol> = directory.identities.keys().chain(other.identities.keys()).collect();
         let mut changed: BTreeSet<Symbol> = all.into_iter().filter(is_other).cloned().collect();
@@ -121,7 +122,7 @@ impl PolicyComparison<'_> {
     async fn find_contested(
         &self,
         transaction: &Transaction<'_>,
-        directory: &Directory,
+        directory: &SecurityDirectory,
         kinds: &[Kind],
     ) -> anyhow::Result<BTreeSet<Symbol>> {
         let mut contested = BTreeSet::new();
@@ -147,11 +148,11 @@ impl PolicyComparison<'_> {
         &self,
         transaction: &Transaction<'_>,
         benchmark: Option<&Identity>,
-    ) -> anyhow::Result<[Option<MonthEnds>; 2]> {
+    ) -> anyhow::Result<[Option<MonthlyReturns>; 2]> {
         let Some(benchmark) = benchmark else { return Ok([None, None]) };
         let histories = load_histories(transaction, &[benchmark]).await?;
         let history = histories.first().context("the benchmark has no history")?;
-        let months = |policy| measure::benchmark(history, self.as_of, policy, self.rules);
+        let months = |policy| metrics::benchmark(history, self.as_of, policy, self.rules);
         Ok([self.before, self.after].map(|policy| Some(months(policy))))
     }
 
@@ -159,12 +160,13 @@ impl PolicyComparison<'_> {
     fn derive_side(
         &self,
         history: &History,
-        months: &[Option<MonthEnds>; 2],
+        months: &[Option<MonthlyReturns>; 2],
         side: usize,
-    ) -> (Derived, Option<Fund>) {
+    ) -> (DerivedRows, Option<FundRows>) {
         let (as_of, rules, policy) = (self.as_of, self.rules, [self.before, self.after][side]);
-        let market = Market { as_of, newest: as_of, benchmark: months[side].as_ref(), policy, rules };
-        let derived = measure::derive(history, &market);
+        let market =
+            DerivationContext { as_of, newest: as_of, benchmark: months[side].as_ref(), policy, rules };
+        let derived = metrics::derive(history, &market);
         let fund = fund(history, &market, &derived.stock, &derived.metrics);
         (derived, fund)
     }

@@ -11,8 +11,8 @@ use anyhow::{bail, ensure};
 use clap::Args;
 use market::event::Kind;
 use market::history::SourcePolicy;
-use market::measure::METHOD_VERSION;
-use market::row::Json;
+use market::metrics::METHOD_VERSION;
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::facts::load_policy;
@@ -134,7 +134,7 @@ async fn write_change(
         transaction.execute(APPLY, &[]).await?;
         transaction.execute(RECOMPUTE, &[]).await?;
     } else {
-        transaction.execute(HOLD, &[&Json(&before)]).await?;
+        transaction.execute(HOLD, &[&JsonColumn(&before)]).await?;
     }
     transaction.commit().await?;
     Ok(())
@@ -145,7 +145,7 @@ async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<(
     let row = transaction.query_one(SERVED, &[]).await?;
     let (id, version): (i32, String) = (row.try_get("id")?, row.try_get("method_version")?);
     let otherwise = "without --now the next generation follows the change (projector rebuild, diff, promote)";
-    let own: Option<Json<SourcePolicy>> = row.try_get("policy")?;
+    let own: Option<JsonColumn<SourcePolicy>> = row.try_get("policy")?;
     ensure!(
         own.is_none(),
         "cannot apply the change to served generation {id}: it has its own policy; {otherwise}"

@@ -1,7 +1,7 @@
 //! List of the policy's rules with their states.
 
 use market::history::{PolicyRule, SourcePolicy};
-use market::row::Json;
+use market::row::JsonColumn;
 use serde::Serialize;
 use store::db::generation_schema;
 use store::facts::load_policy;
@@ -37,7 +37,8 @@ pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
     let generation: i32 = client.query_one(SERVED, &[]).await?.try_get("generation")?;
     // `version` has the policy of the derived rows; `generations` has the policy of the next derivation.
     let query = format!("select policy from {}.version", generation_schema(generation));
-    let Json(served): Json<SourcePolicy> = client.query_one(&query, &[]).await?.try_get("policy")?;
+    let JsonColumn(served): JsonColumn<SourcePolicy> =
+        client.query_one(&query, &[]).await?.try_get("policy")?;
     let of_live = live.rules.iter().map(|rule| match served.rules.contains(rule) {
         true => ListedRule { rule: rule.clone(), standing: RuleState::Served },
         false => ListedRule { rule: rule.clone(), standing: RuleState::Waits },

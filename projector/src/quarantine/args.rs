@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use clap::{Args, Subcommand};
 use event_log::stream::StreamSettings;
 use market::event::Kind;
-use market::row::HoldReason;
+use market::row::QuarantineReason;
 use market::symbol::Symbol;
 
 /// Command on quarantined rows.
@@ -30,7 +30,7 @@ pub struct ListQuarantineArgs {
     pub symbol: Option<Symbol>,
     /// Reason, for example amount_outlier
     #[arg(long)]
-    pub reason: Option<HoldReason>,
+    pub reason: Option<QuarantineReason>,
     /// Print CSV
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,

@@ -2,10 +2,10 @@
 
 use anyhow::bail;
 use event_log::stream::StreamSettings;
-use market::event::{Action, DecidedRow, Decision, Verdict};
+use market::event::{Action, DecidedRow, Decision, DecisionVerdict};
 use market::history::Observation;
-use market::measure;
-use market::row::{HoldReason, Quarantined};
+use market::metrics;
+use market::row::{QuarantineReason, Quarantined};
 use serde::Serialize;
 use tokio_postgres::{Client, IsolationLevel};
 
@@ -28,17 +28,17 @@ pub(super) struct DecisionReport {
 pub(super) async fn decide_rows(
     client: &mut Client,
     args: &DecideArgs,
-    verdict: Verdict,
+    verdict: DecisionVerdict,
 ) -> anyhow::Result<Vec<DecisionReport>> {
     let security = load_security(client, &args.which).await?;
-    let held = measure::held(&security.history, &security.market());
+    let held = metrics::quarantined_rows(&security.history, &security.market());
     let held: Vec<(Quarantined, DecidedRow)> =
         held.into_iter().filter(|(_, row)| is_selected(&args.which, row)).collect();
     check_selection(&args.which, held.iter().map(|(row, _)| describe_row(row)).collect())?;
     let mut decided = Vec::new();
     for (quarantined, row) in held {
-        let reason: HoldReason = quarantined.reason.parse().map_err(anyhow::Error::msg)?;
-        if verdict == Verdict::Release && !reason.can_be_released() {
+        let reason: QuarantineReason = quarantined.reason.parse().map_err(anyhow::Error::msg)?;
+        if verdict == DecisionVerdict::Release && !reason.is_releasable() {
             bail!(
                 "cannot release {}: the row is impossible by itself ({}); load a correction",
                 describe_row(&quarantined),
@@ -59,7 +59,7 @@ pub(super) async fn revoke_decisions(
     args: &RevokeArgs,
 ) -> anyhow::Result<Vec<DecisionReport>> {
     let security = load_security(client, &args.which).await?;
-    let standing = measure::decisions(&security.history);
+    let standing = metrics::newest_decisions(&security.history);
     let selected = standing
         .into_iter()
         .filter(|(row, newest)| newest.action == Action::Put && is_selected(&args.which, row));
@@ -89,8 +89,8 @@ async fn publish_reports(log: &StreamSettings, decided: &[DecisionReport]) -> an
 pub(super) fn describe_report(decided: &DecisionReport) -> String {
     let verb = match (decided.revoked, decided.decision.verdict) {
         (true, _) => "revoked",
-        (false, Verdict::Release) => "released",
-        (false, Verdict::Confirm) => "confirmed as wrong",
+        (false, DecisionVerdict::Release) => "released",
+        (false, DecisionVerdict::Confirm) => "confirmed as wrong",
     };
     format!("{verb}: {}", describe_decision(&decided.decision))
 }

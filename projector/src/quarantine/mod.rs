@@ -8,7 +8,7 @@ mod decide;
 mod list;
 mod publish;
 
-use market::event::Verdict;
+use market::event::DecisionVerdict;
 use telemetry::outln;
 use tokio_postgres::Client;
 
@@ -21,10 +21,10 @@ pub async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> 
     let (decided, json) = match command {
         QuarantineCommand::List(args) => return list::print_quarantine(client, &args).await,
         QuarantineCommand::Release(args) => {
-            (decide::decide_rows(client, &args, Verdict::Release).await?, args.json)
+            (decide::decide_rows(client, &args, DecisionVerdict::Release).await?, args.json)
         }
         QuarantineCommand::Confirm(args) => {
-            (decide::decide_rows(client, &args, Verdict::Confirm).await?, args.json)
+            (decide::decide_rows(client, &args, DecisionVerdict::Confirm).await?, args.json)
         }
         QuarantineCommand::Revoke(args) => (decide::revoke_decisions(client, &args).await?, args.json),
     };

@@ -6,8 +6,8 @@ use anyhow::Context;
 use chrono::{DateTime, Utc};
 use event_log::frame::{Body, Frame, FrameId, schema_name};
 use event_log::stream::StreamSettings;
-use market::event::{Action, Decision, Kind, Row};
-use market::measure::policy::MANUAL;
+use market::event::{Action, Decision, EventRow, Kind};
+use market::metrics::source_policy::MANUAL;
 
 /// Longest wait for the acknowledgement.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,10 +34,10 @@ fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> a
     // The log has microsecond precision.
     let observed_at = DateTime::from_timestamp_micros(now.timestamp_micros())
         .context("cannot use the system time: it is out of range")?;
-    let rows: Vec<Row<Decision>> = decisions
+    let rows: Vec<EventRow<Decision>> = decisions
         .into_iter()
         .zip(1..)
-        .map(|((action, record), line)| Row {
+        .map(|((action, record), line)| EventRow {
             line,
             id: None,
             revision: 0,

@@ -5,7 +5,8 @@
 
 use anyhow::{Context, bail};
 use chrono::NaiveDate;
-use market::measure::{self, Explanation, METHOD_VERSION};
+use market::metrics;
+use market::metrics::{Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
 use tokio_postgres::Client;
 
@@ -54,9 +55,9 @@ pub async fn explain_security(
     generation.set_local_search_path(&transaction).await?;
     let security = SecurityContext::load(&transaction, symbol, &generation).await?;
     let market = security.market();
-    let mut explanation = measure::explain(&security.history, &market);
+    let mut explanation = metrics::explain(&security.history, &market);
     if let Some(session) = request.session {
-        explanation.metrics = vec![measure::explain_session(&security.history, &market, session)];
+        explanation.metrics = vec![metrics::explain_session(&security.history, &market, session)];
     } else if let Some(metric) = request.metric {
         retain_metric(&mut explanation, metric)?;
     }

@@ -4,8 +4,9 @@ use anyhow::Context;
 use chrono::NaiveDate;
 use market::history::{History, SourcePolicy};
 use market::identity::Identity;
-use market::measure::{self, Market, MonthEnds, Rules};
-use market::row::Json;
+use market::metrics;
+use market::metrics::{DerivationContext, MonthlyReturns, Rules};
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::history::load_histories;
 use tokio_postgres::Transaction;
@@ -19,7 +20,7 @@ const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 pub(crate) struct SecurityContext {
     pub(crate) history: History,
     as_of: NaiveDate,
-    benchmark: Option<MonthEnds>,
+    benchmark: Option<MonthlyReturns>,
     policy: SourcePolicy,
     rules: Rules,
 }
@@ -32,7 +33,7 @@ impl SecurityContext {
         generation: &Generation,
     ) -> anyhow::Result<Self> {
         let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-        let (as_of, Json(policy)): (Option<NaiveDate>, Json<SourcePolicy>) =
+        let (as_of, JsonColumn(policy)): (Option<NaiveDate>, JsonColumn<SourcePolicy>) =
             (row.try_get("as_of")?, row.try_get("policy")?);
         let as_of = as_of.context("nothing is derived yet; load prices first")?;
         let own = load_identity(transaction, symbol).await?;
@@ -42,19 +43,22 @@ impl SecurityContext {
         let mut histories = load_histories(transaction, &wanted).await?.into_iter();
         let history = histories.next().context("the security has no history")?;
         let rules = generation.rules;
-        let benchmark = histories.next().map(|history| measure::benchmark(&history, as_of, &policy, &rules));
+        let benchmark = histories.next().map(|history| metrics::benchmark(&history, as_of, &policy, &rules));
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// Market context of the derivation.
-    pub(crate) fn market(&self) -> Market<'_> {
+    /// DerivationContext context of the derivation.
+    pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
         let (policy, rules) = (&self.policy, &self.rules);
-        Market { as_of: self.as_of, newest: self.as_of, benchmark, policy, rules }
+        DerivationContext { as_of: self.as_of, newest: self.as_of, benchmark, policy, rules }
     }
 }
 
 async fn load_identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow::Result<Option<Identity>> {
     let row = transaction.query_opt(IDENTITY, &[&symbol.as_str()]).await?;
-    Ok(row.map(|row| row.try_get::<_, Json<Identity>>("identity")).transpose()?.map(|identity| identity.0))
+    Ok(row
+        .map(|row| row.try_get::<_, JsonColumn<Identity>>("identity"))
+        .transpose()?
+        .map(|identity| identity.0))
 }

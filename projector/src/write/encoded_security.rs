@@ -7,10 +7,10 @@ use bytes::{Bytes, BytesMut};
 use chrono::Datelike;
 use market::bars::{Bars, digest};
 use market::identity::Identity;
-use market::measure::Derived;
-use market::measure::fund::Fund;
-use market::measure::sector::Member;
-use market::row::{DividendRow, Json};
+use market::metrics::DerivedRows;
+use market::metrics::fund::FundRows;
+use market::metrics::sector::SectorMember;
+use market::row::{DividendRow, JsonColumn};
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::copy::{CopyRow, EncodeError, encode_rows, encode_values};
@@ -29,8 +29,8 @@ pub(crate) struct EncodedSecurity {
     /// Dividends by year of the ex-date, if any of them changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
-    /// Member of the sector statistics; `None` if the security has no row.
-    pub(crate) member: Option<Member>,
+    /// SectorMember of the sector statistics; `None` if the security has no row.
+    pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
     /// Price years that stay as published.
     unchanged_years: Vec<i32>,
@@ -72,8 +72,8 @@ impl EncodedSecurity {
     /// `dividends` has the hashes of the dividends by year. `unchanged_years` of prices stay as published.
     pub(crate) fn encode(
         identity: &Identity,
-        (derived, dividends): (&Derived, BTreeMap<i32, u64>),
-        fund: Option<&Fund>,
+        (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
+        fund: Option<&FundRows>,
         mut unchanged_years: Vec<i32>,
         served: &PublishedFingerprints,
     ) -> Result<Self, DeriveError> {
@@ -123,7 +123,7 @@ impl EncodedSecurity {
             of_identity,
             of_factors,
         ];
-        let member = Some(Member::of(&derived.stock, Some(&derived.metrics)));
+        let member = Some(SectorMember::from_rows(&derived.stock, Some(&derived.metrics)));
         Ok(Self { symbol, tables, dividends, input_hashes, member, years, unchanged_years })
     }
 
@@ -203,7 +203,7 @@ fn concatenate<'a>(rows: impl Iterator<Item = &'a Bytes>) -> Bytes {
 
 fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {
     let mut out = BytesMut::new();
-    encode_values(&[Type::TEXT, Type::JSON], &[&symbol, &Json(value)], &mut out)?;
+    encode_values(&[Type::TEXT, Type::JSON], &[&symbol, &JsonColumn(value)], &mut out)?;
     Ok(out.freeze())
 }
 

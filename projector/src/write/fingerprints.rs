@@ -7,8 +7,8 @@ use std::ops::Range;
 use foldhash::quality::FixedState;
 use market::bars::digest;
 use market::identity::Identity;
-use market::measure::Derived;
-use market::row::Mark;
+use market::metrics::DerivedRows;
+use market::row::Fingerprint;
 use market::symbol::Symbol;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -50,13 +50,13 @@ impl InputHashes {
     /// years.
     pub fn compute(
         identity: &Identity,
-        derived: &Derived,
+        derived: &DerivedRows,
         dividends: BTreeMap<i32, u64>,
         years: &[(i32, Range<usize>)],
     ) -> Self {
         let hash_year = |(year, range): &(i32, Range<usize>)| {
             let mut state = HASHER.build_hasher();
-            derived.bars.mark(range.clone(), &mut state);
+            derived.bars.hash_range(range.clone(), &mut state);
             (*year, state.finish())
         };
         Self {
@@ -71,9 +71,9 @@ impl InputHashes {
 /// Hasher of all compared values, with a fixed seed.
 pub const HASHER: FixedState = FixedState::with_seed(0);
 
-fn hash_values(values: &[impl Mark]) -> u64 {
+fn hash_values(values: &[impl Fingerprint]) -> u64 {
     let mut state = HASHER.build_hasher();
-    values.iter().for_each(|value| value.mark(&mut state));
+    values.iter().for_each(|value| value.hash_into(&mut state));
     state.finish()
 }
 

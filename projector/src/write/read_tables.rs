@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::BytesMut;
 use chrono::NaiveDate;
 use market::identity::Identity;
-use market::row::Json;
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_values, encode_values};
 use store::db::{DbError, generation_schema};
@@ -213,7 +213,7 @@ pub async fn load_identities(
     let rows = transaction.query(IDENTITIES, &[]).await?;
     rows.iter()
         .map(|row| {
-            let Json(identity): Json<Identity> = row.try_get("identity")?;
+            let JsonColumn(identity): JsonColumn<Identity> = row.try_get("identity")?;
             Ok((identity.symbol.clone(), identity))
         })
         .collect()

@@ -5,11 +5,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use market::event::EventRecord;
 use market::event::{
-    Action, Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Reject, Row, Run, Security,
-    Session, Split,
+    Action, Decision, Dividend, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind, MarketSession, Reject,
+    RunManifest, Security, Split,
 };
-use market::record::Record;
 use market::records::{EncodedRecord, Layout, RawObservation};
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
@@ -103,16 +103,16 @@ macro_rules! bodies {
 
 bodies! {
     Price => Prices(Vec<PriceSeries>),
-    Security => Securities(Vec<Row<Security>>),
-    Dividend => Dividends(Vec<Row<Dividend>>),
-    Split => Splits(Vec<Row<Split>>),
-    Fundamentals => Fundamentals(Vec<Row<Fundamentals>>),
-    Etf => Etfs(Vec<Row<Etf>>),
-    Holding => Holdings(Vec<Row<HoldingSnapshot>>),
-    Session => Sessions(Vec<Row<Session>>),
-    Decision => Decisions(Vec<Row<Decision>>),
+    Security => Securities(Vec<EventRow<Security>>),
+    Dividend => Dividends(Vec<EventRow<Dividend>>),
+    Split => Splits(Vec<EventRow<Split>>),
+    Fundamentals => Fundamentals(Vec<EventRow<Fundamentals>>),
+    Etf => Etfs(Vec<EventRow<Etf>>),
+    Holding => Holdings(Vec<EventRow<HoldingSnapshot>>),
+    Session => Sessions(Vec<EventRow<MarketSession>>),
+    Decision => Decisions(Vec<EventRow<Decision>>),
     Reject => Rejects(Vec<Reject>),
-    Run => Run(Box<Run>),
+    Run => Run(Box<RunManifest>),
 }
 
 impl Rows for Vec<PriceSeries> {
@@ -152,7 +152,7 @@ trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 
-impl<T: Record + Layout + Clone> JsonRow for Row<T> {
+impl<T: EventRecord + Layout + Clone> JsonRow for EventRow<T> {
     fn line(&self) -> u64 {
         self.line
     }
@@ -210,7 +210,7 @@ impl<T: JsonRow> Rows for Vec<T> {
     }
 }
 
-impl Rows for Box<Run> {
+impl Rows for Box<RunManifest> {
     fn count(&self) -> usize {
         1
     }

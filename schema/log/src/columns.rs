@@ -4,9 +4,10 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use market::bars::{Bars, BarsError, MISSING, Packed, date_of};
+use market::bars::{Bars, BarsError, MISSING, PackedBars};
+use market::day::date_of;
+use market::decimal::ExactDecimal;
 use market::symbol::Symbol;
-use market::value::Exact;
 
 use crate::error::FrameError;
 
@@ -22,7 +23,7 @@ pub struct PriceSeries {
 #[derive(Serialize, Deserialize)]
 struct PackedSeries {
     symbol: Symbol,
-    columns: Packed,
+    columns: PackedBars,
 }
 
 pub(crate) fn encode_columns(series: &[PriceSeries]) -> Result<Bytes, FrameError> {
@@ -41,7 +42,7 @@ pub(crate) fn decode_columns(bytes: &[u8]) -> Result<Vec<PriceSeries>, FrameErro
 /// One object per bar.
 pub(crate) fn bars_json(series: &PriceSeries) -> impl Iterator<Item = Value> + '_ {
     let bars = &series.bars;
-    let price = |value: i64| bars.decimal(value).map(|value| Exact::from(value).to_string());
+    let price = |value: i64| bars.decimal(value).map(|value| ExactDecimal::from(value).to_string());
     let count = |value: i64| (value != MISSING).then_some(value);
     (0..bars.len()).map(move |index| {
         let (bar, version) = (bars.bar(index), bars.version_of(index));

@@ -13,11 +13,12 @@ use std::time::Instant;
 
 use chrono::{DateTime, Datelike, NaiveDate};
 use clap::Parser;
-use market::bars::{Bar, BarVersion, Bars, MISSING, day_number};
+use market::bars::{Bar, BarVersion, Bars, MISSING};
+use market::day::day_number;
 use market::event::Action;
 use market::history::{History, Observation, SourceBars, SourcePolicy};
-use market::measure::calendar::is_session;
-use market::measure::{Market, Rules, benchmark, derive};
+use market::metrics::calendar::is_session;
+use market::metrics::{DerivationContext, Rules, benchmark, derive};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
@@ -143,8 +144,13 @@ fn main() -> anyhow::Result<()> {
         (0..distinct).map(|number| history(number, &sessions, first, last)).collect::<anyhow::Result<_>>()?;
     let policy = SourcePolicy::default();
     let months = benchmark(&histories[0], as_of, &policy, &Rules::DEFAULT);
-    let market =
-        Market { as_of, newest: as_of, benchmark: Some(&months), policy: &policy, rules: &Rules::DEFAULT };
+    let market = DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: Some(&months),
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     let threads = std::thread::available_parallelism()?.get();
     for round in 1..=3 {
         let started = Instant::now();

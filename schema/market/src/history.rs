@@ -1,41 +1,42 @@
-//! Everything known about one security: what `measure::derive` concludes from.
+//! History of one security: all facts that a derivation starts from.
 //!
-//! Facts keep every distinct observation of every source; nothing is chosen before `measure` does it, so that
-//! the choice can be explained and changes with a policy without loading again.
+//! It contains every distinct observation of every source. Selection happens in `metrics`, so that it can be
+//! explained, and a new policy needs no new load.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
+use crate::event::EventRecord;
 use crate::event::{
     Decision, Dividend, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, Security, Split,
 };
-use crate::record::Record;
 use crate::records::{self, PackedRecordsError};
 use crate::symbol::Symbol;
 
 pub use crate::observation::Observation;
 
-/// One source's bars of a security, sorted by day, one per day, retracted ones included.
+/// Bars of one source, sorted by day, one per day, retracted ones included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceBars {
-    /// Feed they came from.
+    /// Feed of the bars.
     pub source: String,
     /// The bars.
     pub bars: Bars,
-    /// Calendar years of whose bars only day, close and version were read; all else is absent there.
+    /// Calendar years read as closes only: day, close and version; the other columns are absent.
     pub closes_only: Vec<i32>,
 }
 
-/// Which source wins, per kind and date range: the lower rank first; sources without a rule come last.
+/// Source policy: ranks of sources per kind and date range. The lower rank is preferred; sources without a
+/// rule come last.
 #[derive(Debug, Clone, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourcePolicy {
-    /// Its rules; their order says nothing.
+    /// Rules, in any order.
     pub rules: Vec<PolicyRule>,
 }
 
-/// Two are equal when they have the same rules, in whatever order.
+/// Policies with the same rules are equal, in any order.
 impl PartialEq for SourcePolicy {
     fn eq(&self, other: &Self) -> bool {
         let within = |a: &Self, b: &Self| a.rules.iter().all(|rule| b.rules.contains(rule));
@@ -43,52 +44,52 @@ impl PartialEq for SourcePolicy {
     }
 }
 
-/// One line of the source policy. Absent bounds are open.
+/// Rule of the source policy. Absent bounds are open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
-    /// Kind of the rows it ranks.
+    /// Kind of the rows.
     pub kind: Kind,
-    /// Feed it ranks.
+    /// Ranked feed.
     pub source: String,
-    /// First day it holds.
+    /// First day of the rule.
     pub from: Option<NaiveDate>,
-    /// Last day it holds.
+    /// Last day of the rule.
     pub to: Option<NaiveDate>,
-    /// The rank: the lower is believed.
+    /// Rank; the lower is preferred.
     pub rank: i32,
 }
 
 /// All facts of one security.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    /// The canonical symbol: the current one, or the last one.
+    /// Canonical symbol: the current or last one.
     pub symbol: Symbol,
-    /// Symbols it held before.
+    /// Former symbols.
     pub former_symbols: Vec<FormerSymbol>,
-    /// Reference data that won; `None` for a provisional security known only by its rows.
+    /// Preferred reference record; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
-    /// Of every source, every revision.
+    /// Dividends of all sources, all revisions.
     pub dividends: Vec<Observation<Dividend>>,
-    /// Of every source, every revision.
+    /// Splits of all sources, all revisions.
     pub splits: Vec<Observation<Split>>,
-    /// Of every source, every revision.
+    /// Company figures of all sources, all revisions.
     pub fundamentals: Vec<Observation<Fundamentals>>,
-    /// Reference data of the fund, of every source.
+    /// Fund reference data of all sources.
     pub etf: Vec<Observation<Etf>>,
-    /// The fund's snapshots, of every source.
+    /// Fund snapshots of all sources.
     pub holdings: Vec<Observation<HoldingSnapshot>>,
-    /// What people decided about held rows.
+    /// Review decisions.
     pub decisions: Vec<Observation<Decision>>,
-    /// One entry per source.
+    /// Bars, one entry per source.
     pub prices: Vec<SourceBars>,
 }
 
-/// Declares which kinds of records a history keeps, and where.
+/// Declares the record kinds of a history and their lists.
 macro_rules! kept {
     ($($record:ident => $list:ident),* $(,)?) => {
         impl History {
-            /// Adds what a source said of one kind, from its packed records, as far as the security owns the day that it
-            /// concerns. Kinds that are not kept add nothing.
+            /// Adds packed records of one kind and source, for the days that the security owns. Other kinds
+            /// add nothing.
             pub fn add(
                 &mut self,
                 kind: Kind,
@@ -99,7 +100,7 @@ macro_rules! kept {
                 $(if kind == $record::KIND {
                     let mut said = records::read::<$record>(source, packed)?;
                     said.retain(|observation| observation.record.date().is_none_or(&owns));
-                    // Nearly always of one source and symbol.
+                    // Usually there is one source and symbol.
                     match self.$list.is_empty() {
                         true => self.$list = said,
                         false => self.$list.append(&mut said),

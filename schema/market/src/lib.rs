@@ -1,23 +1,19 @@
-//! The domain: what a market's events are, what each number means, and what is served.
+//! Domain of the market data service: events, security identity, metric rules and the rows that are served.
 //!
-//! Invariants: no crate that does I/O is among the dependencies, so `measure` is pure (no clock, no files, no sockets);
-//! every decimal is exact.
+//! Invariants: no dependency does I/O, so [`metrics`] is pure (no clock, files or sockets); every decimal is exact.
 
 pub mod bars;
-mod digits;
+pub mod day;
+pub mod decimal;
 pub mod event;
 pub mod history;
 pub mod identity;
-pub mod measure;
-mod numeric;
-mod observation;
+pub mod metrics;
+pub mod observation;
 pub mod price;
-pub mod record;
 pub mod records;
 pub mod reference;
 pub mod row;
-pub mod same_day;
+pub mod sibling_payments;
 pub mod symbol;
 mod text_enum;
-pub mod value;
-pub mod version;

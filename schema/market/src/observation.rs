@@ -1,40 +1,39 @@
-//! One observation of a record: what a feed said, where and when.
+//! Observation of a record by a feed, and the rank of its version (R29).
 
 use chrono::{DateTime, Utc};
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Action;
-use crate::version::Version;
 
-/// One observation of a record, with its provenance and version.
+/// Observation of a record, with provenance and version.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Observation<T> {
-    /// Feed it came from (`--source`).
+    /// Feed (`--source`).
     pub source: CompactString,
-    /// Vendor's own record id.
+    /// Vendor's record id.
     pub id: Option<String>,
     /// Vendor's permanent id of the security.
     pub security_ref: Option<String>,
-    /// The vendor's revision: the greater one replaces the smaller.
+    /// Vendor's revision; a greater one replaces a smaller one.
     pub revision: i64,
-    /// Whether the record is said or taken back.
+    /// Put or retraction.
     pub action: Action,
-    /// When the feed was taken.
+    /// Time of the feed.
     pub observed_at: DateTime<Utc>,
     /// Line in the feed's file.
     pub line: u64,
     /// Id of the frame in the log; 32 hex digits in JSON.
     #[serde(with = "frame_digits")]
     pub frame: [u8; 16],
-    /// What was said.
+    /// The record.
     pub record: T,
 }
 
 impl<T> Observation<T> {
-    /// What it is worth against another about the same thing (R29), of this preference.
-    pub fn version(&self, preference: u32) -> Version<'_> {
-        Version {
+    /// Version rank with this preference (R29).
+    pub fn version(&self, preference: u32) -> VersionRank<'_> {
+        VersionRank {
             revision: self.revision,
             preference,
             observed_at: self.observed_at.timestamp_micros(),
@@ -45,7 +44,26 @@ impl<T> Observation<T> {
     }
 }
 
-/// A frame's id as 32 hex digits.
+/// Rank of a version among rows of one key; the greatest counts, independent of arrival.
+///
+/// Fields are compared in their order. The order is total, so any permutation of rows has the same winner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VersionRank<'a> {
+    /// Vendor's revision.
+    pub revision: i64,
+    /// Completeness of dates for rows with a vendor's id (R29); 0 for all others.
+    pub preference: u32,
+    /// Observation time, microseconds since 1970, UTC.
+    pub observed_at: i64,
+    /// True for a retraction, which wins over a put of the same time.
+    pub retracted: bool,
+    /// Line in the feed's file: later rows of one file win.
+    pub line: u64,
+    /// Id of the frame.
+    pub frame: &'a [u8; 16],
+}
+
+/// Frame id as 32 hex digits.
 mod frame_digits {
     use serde::de::{Deserialize, Deserializer, Error, Unexpected};
     use serde::ser::Serializer;

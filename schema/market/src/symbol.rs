@@ -1,4 +1,4 @@
-//! Ticker symbols in one spelling: `BRK.B`, whatever the vendor writes (R26).
+//! Ticker symbol in one canonical spelling, `BRK.B`, for all vendors (R26).
 
 use std::fmt;
 use std::iter::{once, once_with};
@@ -6,26 +6,26 @@ use std::iter::{once, once_with};
 use compact_str::{CompactString, format_compact};
 use serde::{Deserialize, Serialize};
 
-/// A ticker in entry form: upper case, trimmed, one `.` between root and suffix.
+/// Ticker in entry form: upper case, trimmed, one `.` between root and suffix.
 ///
-/// Entry form knows no list of securities; [`Symbol::spellings`] gives the further candidates that a
-/// look-up tries against the known ones (preferred shares are spelled in four ways).
+/// Parsing needs no list of securities. [`Symbol::spellings`] gives the candidates of a look-up, since
+/// preferred shares have four spellings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Symbol(CompactString);
 
-/// Characters of the longest symbol.
+/// Maximum length of a symbol, characters.
 const LONGEST: usize = 24;
 
-/// Why a text is not a symbol.
+/// Error for a text that is not a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not a ticker symbol (1 to 24 letters, digits and . - / ^ = & + $ _)")]
 pub struct SymbolError;
 
 impl Symbol {
-    /// Brings any vendor's spelling into entry form.
+    /// Parses any vendor's spelling.
     pub fn parse(text: &str) -> Result<Self, SymbolError> {
-        // Rows are read by the million: no text is grown character by character.
+        // Fixed buffer: millions of rows are parsed, without growing a string per character.
         let (mut symbol, mut length) = ([0; LONGEST], 0);
         for byte in text.trim().bytes() {
             let next = match byte {
@@ -34,7 +34,7 @@ impl Symbol {
                 b'.' | b'-' | b'/' | b' ' => b'.',
                 _ => return Err(SymbolError),
             };
-            // Nothing begins with a separator, and none follows another.
+            // Separators cannot be first and cannot follow one another.
             if next == b'.' && (length == 0 || symbol[length - 1] == b'.') {
                 return Err(SymbolError);
             }
@@ -52,12 +52,13 @@ impl Symbol {
         Self(text.into())
     }
 
-    /// The text, canonical once resolved.
+    /// Text of the symbol.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Candidates in order of preference: itself, then the preferred-share form `ROOT.PRx` of `ROOT.x` and `ROOT.Px`.
+    /// Candidates of a look-up in order of preference: the symbol, then the preferred-share form `ROOT.PRx`
+    /// of `ROOT.x` and `ROOT.Px`.
     pub fn spellings(&self) -> impl Iterator<Item = Symbol> {
         let preferred = || {
             let (root, suffix) = self.0.rsplit_once('.')?;

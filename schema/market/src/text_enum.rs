@@ -1,18 +1,19 @@
-//! One declaration for an enumeration that is the same word in feeds, events, SQL text columns, JSON and OpenAPI.
+//! Macro for enumerations with one text form in feeds, events, SQL, JSON and OpenAPI.
 
-/// Declares a C-like enum with its wire words and implements everything that reads or writes them.
+/// Declares a C-like enum with its wire texts and all conversions. `as` names its OpenAPI schema if it
+/// differs from the type.
 #[macro_export]
 macro_rules! text_enum {
-    ($(#[doc = $doc:literal])* $vis:vis enum $name:ident { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
+    ($(#[doc = $doc:literal])* $vis:vis enum $name:ident $(as $schema:literal)? { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         $vis enum $name { $($(#[doc = $said])* #[doc = concat!("`", $text, "`")] #[serde(rename = $text)] $variant),+ }
 
         impl $name {
-            /// Every value, in declaration order.
+            /// All values, in declaration order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word on the wire.
+            /// Wire text.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
@@ -44,7 +45,11 @@ macro_rules! text_enum {
             }
         }
 
-        impl utoipa::ToSchema for $name {}
+        impl utoipa::ToSchema for $name {
+            $(fn name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed($schema)
+            })?
+        }
 
         impl postgres_types::ToSql for $name {
             fn to_sql(&self, ty: &postgres_types::Type, out: &mut bytes::BytesMut)
@@ -57,12 +62,12 @@ macro_rules! text_enum {
             postgres_types::to_sql_checked!();
         }
 
-        impl $crate::row::Column for $name {
+        impl $crate::row::ColumnType for $name {
             const TYPE: postgres_types::Type = postgres_types::Type::TEXT;
         }
 
-        impl $crate::row::Mark for $name {
-            fn mark(&self, state: &mut impl std::hash::Hasher) {
+        impl $crate::row::Fingerprint for $name {
+            fn hash_into(&self, state: &mut impl std::hash::Hasher) {
                 std::hash::Hash::hash(self, state);
             }
         }
@@ -78,7 +83,7 @@ macro_rules! text_enum {
     };
 }
 
-/// What the OpenAPI document says of one word: a line of a list, nothing where the word says all.
+/// OpenAPI description line of one value; empty if the value has no description.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! said {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use chrono::{Days, NaiveDate};
-use market::event::{Action, Dividend, FormerSymbol, Row};
+use market::event::{Action, Dividend, EventRow, FormerSymbol};
 use market::history::{History, Observation};
-use market::measure::Derived;
-use market::same_day::SameDay;
+use market::metrics::DerivedRows;
+use market::sibling_payments::SiblingDetector;
 use market::symbol::Symbol;
 use proptest::prelude::*;
 use rust_decimal::Decimal;
@@ -14,7 +14,7 @@ use written::{day, dividend, history, on};
 
 mod written;
 
-fn ids(derived: &Derived) -> Vec<String> {
+fn ids(derived: &DerivedRows) -> Vec<String> {
     let recorded = derived.dividends.iter().filter_map(|row| row.id.clone().map(|id| (id, row)));
     recorded.map(|(id, row)| format!("{id} {} {}", row.amount, row.status)).collect()
 }
@@ -87,11 +87,11 @@ fn a_new_ticker_renames_no_payment() {
 
 /// The payments of a day that one file has, in its order, each naming those before it.
 fn file(seen: NaiveDate, amounts: &[Decimal]) -> Vec<Observation<Dividend>> {
-    let mut same_day = SameDay::default();
+    let mut same_day = SiblingDetector::default();
     let row = |(line, amount): (u64, &Decimal)| {
         let observed_at = seen.and_time(chrono::NaiveTime::MIN).and_utc();
         let said = dividend(1, &format!("2024-06-06 - {amount}"));
-        let mut row = Row {
+        let mut row = EventRow {
             line,
             id: None,
             revision: 0,
@@ -100,7 +100,7 @@ fn file(seen: NaiveDate, amounts: &[Decimal]) -> Vec<Observation<Dividend>> {
             security_ref: None,
             record: said.record.clone(),
         };
-        same_day.name(&mut row, "");
+        same_day.set_siblings(&mut row, "");
         Observation { line, observed_at, record: row.record, ..said }
     };
     (1..).zip(amounts).map(row).collect()

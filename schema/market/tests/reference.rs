@@ -7,18 +7,21 @@ use std::collections::BTreeMap;
 
 use chrono::{Datelike, Days, TimeDelta};
 use foldhash::quality::FixedState;
-use market::bars::{Bars, MISSING, date_of, day_number};
+use market::bars::{Bars, MISSING};
+use market::day::{date_of, day_number};
+use market::decimal::ExactDecimal;
 use market::history::{History, SourcePolicy};
-use market::measure::{Closes, Derived, Market, Measures, Rules, derive, explain, total_return};
-use market::price::{Basis, CumulativeFactors, Multiplier};
-use market::value::Exact;
+use market::metrics::{
+    CloseSeries, Derivation, DerivationContext, DerivedRows, Rules, derive, explain, total_return,
+};
+use market::price::{CumulativeFactors, PriceBasis, PriceMultiplier};
 use proptest::prelude::*;
 use reference_model::exact::{self, Rational, nearest};
 use reference_model::market::{Case, as_of, case};
 use reference_model::noise::{noise, policy, shuffled};
 use rust_decimal::Decimal;
 
-fn decimal(value: Option<Exact>) -> Option<Decimal> {
+fn decimal(value: Option<ExactDecimal>) -> Option<Decimal> {
     value.map(|value| value.0)
 }
 
@@ -32,7 +35,7 @@ proptest! {
     #[test]
     fn sums_yields_and_growth_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let derived = derive(&case.history(), &Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT });
+        let derived = derive(&case.history(), &DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT });
         let metrics = &derived.metrics;
         prop_assert_eq!(decimal(metrics.dps_ttm), rounded(Some(exact::trailing(&case, false)), 6));
         prop_assert_eq!(decimal(metrics.dps_ttm_total), rounded(Some(exact::trailing(&case, true)), 6));
@@ -55,21 +58,21 @@ proptest! {
     #[test]
     fn adjusted_prices_and_returns_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let derived = derive(&case.history(), &market);
         let factors = CumulativeFactors::new(&derived.factors, None);
         for (index, day) in derived.bars.day.iter().enumerate() {
             let factor = factors.at(factors.position(*day));
             let served = |basis| {
-                let multiplier = Multiplier::new(factor, basis, derived.bars.scale);
+                let multiplier = PriceMultiplier::new(factor, basis, derived.bars.scale);
                 Decimal::from_i128_with_scale(multiplier.micros(factor, derived.bars.close[index]), 6)
             };
-            prop_assert_eq!(served(Basis::Split), nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
-            prop_assert_eq!(served(Basis::All), nearest(&exact::adjusted(&case, date_of(*day)), 6));
+            prop_assert_eq!(served(PriceBasis::Split), nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
+            prop_assert_eq!(served(PriceBasis::All), nearest(&exact::adjusted(&case, date_of(*day)), 6));
         }
         let close = |index: usize| Decimal::new(derived.bars.close[index], derived.bars.scale);
-        let closes = Closes { days: &derived.bars.day, close: &close, factors: &derived.factors };
-        let total = total_return(&closes, 0, derived.bars.len() - 1).map(|total| Exact::percent(total).0);
+        let closes = CloseSeries { days: &derived.bars.day, close: &close, factors: &derived.factors };
+        let total = total_return(&closes, 0, derived.bars.len() - 1).map(|total| ExactDecimal::percent(total).0);
         prop_assert_eq!(total, rounded(Some(exact::total_return(&case)), 4));
         let found = decimal(derived.metrics.volatility_1y);
         prop_assert!(exact::is_volatility(&case, found), "{found:?}");
@@ -82,15 +85,15 @@ proptest! {
     #[test]
     fn split_adjusted_feeds_give_the_same_numbers(case in case()) {
         let policy = SourcePolicy::default();
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let plain = derive(&case.history(), &market);
         let adjusted = derive(&case.history_adjusted(), &market);
         prop_assert_eq!(plain.metrics.dps_ttm, adjusted.metrics.dps_ttm);
         prop_assert_eq!(plain.metrics.yield_ttm, adjusted.metrics.yield_ttm);
-        let amounts = |d: &market::measure::Derived| d.dividends.iter().map(|row| row.amount).collect::<Vec<_>>();
+        let amounts = |d: &market::metrics::DerivedRows| d.dividends.iter().map(|row| row.amount).collect::<Vec<_>>();
         prop_assert_eq!(amounts(&plain), amounts(&adjusted));
-        let closes = |d: &market::measure::Derived| {
-            d.bars.close.iter().map(|close| Exact::amount(Decimal::new(*close, d.bars.scale))).collect::<Vec<_>>()
+        let closes = |d: &market::metrics::DerivedRows| {
+            d.bars.close.iter().map(|close| ExactDecimal::amount(Decimal::new(*close, d.bars.scale))).collect::<Vec<_>>()
         };
         prop_assert_eq!(closes(&plain), closes(&adjusted));
     }
@@ -101,7 +104,7 @@ proptest! {
 
     #[test]
     fn the_order_of_observations_never_matters(history in noise(), policy in policy(), seed in any::<u64>()) {
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let other = shuffled(&history, seed);
         prop_assert_eq!(derive(&history, &market), derive(&other, &market));
         prop_assert_eq!(explain(&history, &market), explain(&other, &market));
@@ -109,7 +112,7 @@ proptest! {
 
     #[test]
     fn seeing_an_observation_twice_changes_nothing(history in noise(), policy in policy()) {
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         let mut twice = history.clone();
         twice.dividends.extend(history.dividends.iter().cloned());
         twice.splits.extend(history.splits.iter().cloned());
@@ -175,8 +178,8 @@ fn of_whole_closes(mut case: Case) -> Case {
 }
 
 /// Everything derived but the bars, told with every digit.
-fn told(derived: &Derived) -> String {
-    format!("{:?}", Derived { bars: Bars::default(), ..derived.clone() })
+fn told(derived: &DerivedRows) -> String {
+    format!("{:?}", DerivedRows { bars: Bars::default(), ..derived.clone() })
 }
 
 proptest! {
@@ -196,13 +199,13 @@ proptest! {
         let today = as_of() - Days::new(ahead);
         let history = as_stored(history, stretch);
         let policy = SourcePolicy::default();
-        let market = Market { as_of: today, newest: today, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: today, newest: today, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         // What was served on an earlier date, when other events were known.
         let known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
-        let earlier = Market { as_of: today - TimeDelta::days(moved), ..market };
+        let earlier = DerivationContext { as_of: today - TimeDelta::days(moved), ..market };
         let served = years_of(&derive(&known, &earlier).bars);
         let brief = with_closes_only(&history, &served, newest_years);
-        if Measures::of(&brief, &market).closes_suffice() {
+        if Derivation::new(&brief, &market).closes_suffice() {
             let (whole, derived) = (derive(&history, &market), derive(&brief, &market));
             prop_assert_eq!(told(&derived), told(&whole));
             let now = years_of(&whole.bars);
@@ -216,7 +219,7 @@ proptest! {
 }
 
 /// The rows of dividends, told year by year.
-fn dividends_told(derived: &Derived) -> BTreeMap<i32, String> {
+fn dividends_told(derived: &DerivedRows) -> BTreeMap<i32, String> {
     let years = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
     years.map(|rows| (rows[0].ex_date.year(), format!("{rows:?}"))).collect()
 }
@@ -232,8 +235,8 @@ proptest! {
         moved in prop_oneof![2 => 0i64..5, 1 => -400i64..500],
     ) {
         let policy = SourcePolicy::default();
-        let market = Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
-        let later = Market { as_of: as_of() + TimeDelta::days(moved), ..market };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+        let later = DerivationContext { as_of: as_of() + TimeDelta::days(moved), ..market };
         let mut changed = history.clone();
         match replaced {
             0 => changed.splits.extend(other.splits),
@@ -244,8 +247,8 @@ proptest! {
             _ => {}
         }
         let hashes = FixedState::with_seed(0);
-        let (before, after) = (Measures::of(&history, &market), Measures::of(&changed, &later));
-        let marks = [before.mark_dividends(&hashes), after.mark_dividends(&hashes)];
+        let (before, after) = (Derivation::new(&history, &market), Derivation::new(&changed, &later));
+        let marks = [before.fingerprint_dividends(&hashes), after.fingerprint_dividends(&hashes)];
         let [before, after] = [before.rows(), after.rows()];
         let rows = [dividends_told(&before), dividends_told(&after)];
         for (year, mark) in &marks[0] {
@@ -253,8 +256,8 @@ proptest! {
             prop_assert!(marks[1].get(year) != Some(mark) || rows[0].get(year) == rows[1].get(year), "{year}");
         }
         prop_assert_eq!(marks[1].len(), rows[1].len());
-        let other_rows = Measures::of(&changed, &later).rows_but_dividends();
-        prop_assert_eq!(Derived { dividends: after.dividends.clone(), ..other_rows }, after);
+        let other_rows = Derivation::new(&changed, &later).rows_without_dividends();
+        prop_assert_eq!(DerivedRows { dividends: after.dividends.clone(), ..other_rows }, after);
     }
 }
 
@@ -265,14 +268,14 @@ fn long_calm_histories_need_only_closes() {
         let history = as_stored(case.history(), stretch);
         let brief = with_closes_only(&history, &years_of(&history.prices[0].bars), 2);
         let policy = SourcePolicy::default();
-        let market = Market {
+        let market = DerivationContext {
             as_of: as_of(),
             newest: as_of(),
             benchmark: None,
             policy: &policy,
             rules: &Rules::DEFAULT,
         };
-        (brief.prices[0].closes_only.clone(), Measures::of(&brief, &market).closes_suffice())
+        (brief.prices[0].closes_only.clone(), Derivation::new(&brief, &market).closes_suffice())
     };
     assert_eq!(brief(10), (vec![2020, 2021, 2022], true));
     // So few bars a year that the average volume reaches beyond the newest two.
@@ -283,7 +286,12 @@ fn long_calm_histories_need_only_closes() {
 fn a_case_is_deterministic() {
     let case = Case::simple();
     let policy = SourcePolicy::default();
-    let market =
-        Market { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    let market = DerivationContext {
+        as_of: as_of(),
+        newest: as_of(),
+        benchmark: None,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     assert_eq!(derive(&case.history(), &market), derive(&case.history(), &market));
 }

@@ -1,19 +1,19 @@
 //! A year of expected payments that adds up (R19).
 
-use market::measure::Derived;
+use market::metrics::DerivedRows;
 use market::row::{AmountStatus, DividendRow, DividendStatus};
 use rust_decimal::Decimal;
 use written::{day, history, on};
 
 mod written;
 
-fn projected(derived: &Derived) -> Vec<&DividendRow> {
+fn projected(derived: &DerivedRows) -> Vec<&DividendRow> {
     derived.dividends.iter().filter(|row| row.status == DividendStatus::Projected).collect()
 }
 
 /// The projected rows as `ex-date payment-date amount`.
 #[track_caller]
-fn check(derived: &Derived, wanted: &[&str]) {
+fn check(derived: &DerivedRows, wanted: &[&str]) {
     let told = |row: &&DividendRow| {
         let paid = row.payment_date.map_or("-".to_owned(), |date| date.to_string());
         format!("{} {paid} {}", row.ex_date, row.amount)

@@ -40,8 +40,8 @@ macro_rules! copy_row {
                 "copy ", $table, " (", stringify!($first) $(, ", ", stringify!($field))*, ") from stdin binary"
             );
             const TYPES: &'static [tokio_postgres::types::Type] = &[
-                <$first_type as market::row::Column>::TYPE
-                $(, <$type as market::row::Column>::TYPE)*
+                <$first_type as market::row::ColumnType>::TYPE
+                $(, <$type as market::row::ColumnType>::TYPE)*
             ];
             fn values(&self) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
                 vec![&self.$first $(, &self.$field)*]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use tokio_postgres::{GenericClient, Row};
 
-use market::bars::{BarsError, Packed};
+use market::bars::{BarsError, PackedBars};
 use market::event::Security;
 use market::history::{Observation, PolicyRule, SourcePolicy};
 use market::records::{self, PackedRecordsError, Records, newest_session};
@@ -84,8 +84,8 @@ pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, Fa
 }
 
 /// The packed columns of a bars row.
-pub fn packed(row: &Row) -> Result<Packed, tokio_postgres::Error> {
-    Ok(Packed {
+pub fn packed(row: &Row) -> Result<PackedBars, tokio_postgres::Error> {
+    Ok(PackedBars {
         days: row.try_get("days")?,
         close: row.try_get("close")?,
         range: row.try_get("range")?,

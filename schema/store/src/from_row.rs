@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use market::row::{Columns, TableRow};
+use market::row::{ColumnReader, TableRow};
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Column, Error, Row};
 
@@ -13,7 +13,7 @@ struct Fetched<'a> {
     expected: Cell<usize>,
 }
 
-impl Columns for Fetched<'_> {
+impl ColumnReader for Fetched<'_> {
     type Error = Error;
 
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Error> {

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use market::bars::{Bars, Closes, date_of};
+use market::bars::{Bars, CloseColumns};
+use market::day::date_of;
 use market::history::{History, SourceBars};
 use market::identity::Identity;
 use tokio_postgres::types::ToSql;
@@ -236,7 +237,7 @@ fn add_years(
 /// Years of bars, as far as they were unpacked.
 enum Unpacked {
     Bars(Bars),
-    Closes(Closes),
+    Closes(CloseColumns),
 }
 
 impl Unpacked {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use market::bars::{Bars, BarsError, Closes, Packed};
+use market::bars::{Bars, BarsError, CloseColumns, PackedBars};
 use market::event::Kind;
 use smallvec::{SmallVec, smallvec};
 
@@ -30,7 +30,7 @@ pub struct Years {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Columns {
     /// Every column.
-    All(Box<Packed>),
+    All(Box<PackedBars>),
     /// What tells the closes and who said them.
     Closes {
         /// Scale and days.
@@ -144,7 +144,7 @@ fn joined<'a>(first: &Years, more: impl Iterator<Item = &'a Years>) -> Result<Ye
         digests.extend_from_slice(&years.digests);
         bars = bars.append_closes(years.columns.unpack_closes(0)?)?;
     }
-    let [days, close, versions] = Closes::from(bars).pack()?.map(Vec::into_boxed_slice);
+    let [days, close, versions] = CloseColumns::from(bars).pack()?.map(Vec::into_boxed_slice);
     Ok(Years { range, digests, columns: Columns::Closes { days, close, versions } })
 }
 
@@ -195,19 +195,19 @@ impl Columns {
     ///
     /// # Errors
     /// When they are damaged.
-    pub fn unpack_closes(&self, room: usize) -> Result<Closes, BarsError> {
+    pub fn unpack_closes(&self, room: usize) -> Result<CloseColumns, BarsError> {
         match self {
-            Self::All(packed) => Closes::unpack(&packed.days, &packed.close, &packed.versions, room),
-            Self::Closes { days, close, versions } => Closes::unpack(days, close, versions, room),
+            Self::All(packed) => CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, room),
+            Self::Closes { days, close, versions } => CloseColumns::unpack(days, close, versions, room),
         }
     }
 
     fn size(&self) -> usize {
         match self {
             Self::All(packed) => {
-                let Packed { days, close, range, volume, extra, versions } = packed.as_ref();
+                let PackedBars { days, close, range, volume, extra, versions } = packed.as_ref();
                 let columns = [days, close, range, volume, extra, versions];
-                size_of::<Packed>() + columns.iter().map(|column| column.len()).sum::<usize>()
+                size_of::<PackedBars>() + columns.iter().map(|column| column.len()).sum::<usize>()
             }
             Self::Closes { days, close, versions } => days.len() + close.len() + versions.len(),
         }
@@ -216,13 +216,14 @@ impl Columns {
 
 #[cfg(test)]
 mod tests {
-    use market::bars::{Bar, BarVersion, MISSING, day_number};
+    use market::bars::{Bar, BarVersion, MISSING};
+    use market::day::day_number;
     use proptest::prelude::*;
 
     use super::*;
 
     /// Some sessions of a year, of two versions.
-    fn packed(year: i32, scale: u32, closes: &[i64]) -> Packed {
+    fn packed(year: i32, scale: u32, closes: &[i64]) -> PackedBars {
         let versions =
             vec![BarVersion::UNKNOWN, BarVersion { revision: i64::from(year), ..BarVersion::UNKNOWN }];
         let mut bars = Bars { scale, versions, ..Bars::default() };

@@ -1,6 +1,6 @@
-//! A year of bars as a row of its table, whose columns are those of [`Packed`].
+//! A year of bars as a row of its table, whose columns are those of [`PackedBars`].
 
-use market::bars::Packed;
+use market::bars::PackedBars;
 
 use crate::copy_row;
 
@@ -17,17 +17,17 @@ copy_row! {
         last_day: Option<i32>,
         /// Tells the columns from others, versions aside.
         digest: i64,
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         days: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         close: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         range: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         volume: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         extra: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         versions: &'a [u8],
     }
 }
@@ -41,15 +41,15 @@ copy_row! {
         year: i32,
         /// Tells the columns from others.
         digest: i64,
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         days: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         close: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         range: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         volume: &'a [u8],
-        /// As in [`Packed`].
+        /// As in [`PackedBars`].
         extra: &'a [u8],
     }
 }
@@ -62,17 +62,17 @@ impl<'a> BarsRow<'a> {
         year: i32,
         last_day: Option<i32>,
         digest: i64,
-        packed: &'a Packed,
+        packed: &'a PackedBars,
     ) -> Self {
-        let Packed { days, close, range, volume, extra, versions } = packed;
+        let PackedBars { days, close, range, volume, extra, versions } = packed;
         Self { symbol, source, year, last_day, digest, days, close, range, volume, extra, versions }
     }
 }
 
 impl<'a> PricesRow<'a> {
     /// The row of a year, whose columns have this digest.
-    pub fn of(symbol: &'a str, year: i32, digest: i64, packed: &'a Packed) -> Self {
-        let Packed { days, close, range, volume, extra, .. } = packed;
+    pub fn of(symbol: &'a str, year: i32, digest: i64, packed: &'a PackedBars) -> Self {
+        let PackedBars { days, close, range, volume, extra, .. } = packed;
         Self { symbol, year, digest, days, close, range, volume, extra }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use chrono::{NaiveDate, Utc};
 use harness::{Api, Daemon, Program, Signal, TestApp, eventually_every};
-use market::measure::calendar::is_session;
+use market::metrics::calendar::is_session;
 
 use crate::yardstick::Yardstick;
 use crate::{Arguments, Market, database_bytes, peak_memory};

@@ -9,8 +9,8 @@ use futures::{SinkExt, TryStreamExt, pin_mut};
 use harness::TestApp;
 use market::history::{History, SourcePolicy};
 use market::identity::Identity;
-use market::measure::{Market, Rules, derive};
-use market::row::Json;
+use market::metrics::{DerivationContext, Rules, derive};
+use market::row::JsonColumn;
 use store::history::load_histories;
 use tokio_postgres::Client;
 
@@ -48,7 +48,7 @@ async fn time_deriving(client: &Client, as_of: NaiveDate) -> Result<Duration> {
     let rows = client.query("select identity from identities order by symbol", &[]).await?;
     let identities: Vec<Identity> = rows
         .iter()
-        .map(|row| Ok(row.try_get::<_, Json<Identity>>(0)?.0))
+        .map(|row| Ok(row.try_get::<_, JsonColumn<Identity>>(0)?.0))
         .collect::<Result<_, tokio_postgres::Error>>()?;
     let mut total = Duration::ZERO;
     for chunk in identities.chunks(CHUNK) {
@@ -63,7 +63,8 @@ async fn time_deriving(client: &Client, as_of: NaiveDate) -> Result<Duration> {
 fn derive_on_all_cores(histories: &[History], as_of: NaiveDate) {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let policy = SourcePolicy::default();
-    let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    let market =
+        DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
     let market = &market;
     std::thread::scope(|scope| {
         for share in histories.chunks(histories.len().div_ceil(cores).max(1)) {

@@ -3,7 +3,7 @@
 
 use async_nats::HeaderMap;
 use event_log::frame::{Envelope, Frame};
-use market::bars::{Closes, Packed};
+use market::bars::{CloseColumns, PackedBars};
 use market::event::{Dividend, HoldingSnapshot, Kind, Security};
 use market::records::{self, Records};
 
@@ -50,8 +50,8 @@ pub fn frames(bytes: &[u8]) {
 
 /// Packed columns of bars, and a packed set of observations.
 pub fn columns(bytes: &[u8]) {
-    if let Ok(packed) = postcard::from_bytes::<Packed>(bytes) {
-        let _ = Closes::unpack(&packed.days, &packed.close, &packed.versions, 0);
+    if let Ok(packed) = postcard::from_bytes::<PackedBars>(bytes) {
+        let _ = CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, 0);
         if let Ok(bars) = packed.unpack() {
             for index in 0..bars.len() {
                 let _ = bars.decimal(bars.bar(index).close);

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use harness::TestApp;
-use market::bars::date_of;
+use market::day::date_of;
 use market::history::Observation as Seen;
 use serde_json::Value;
 use store::facts::packed;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the rows and the version they carry are one snapshot; a newer version replaces them whole.
 
-use market::row::{Figures, StockRow};
+use market::row::{StockFigures, StockRow};
 use store::FromRow;
 
 use crate::read::ReadError;
@@ -15,7 +15,7 @@ const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) stock: StockRow,
-    pub(crate) figures: Figures,
+    pub(crate) figures: StockFigures,
 }
 
 /// Every security of one version, by symbol.
@@ -32,7 +32,8 @@ impl Universe {
         let version = Version::of(rows.first().ok_or_else(|| lookup::unversioned(generation))?)?;
         let present =
             rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
-        let member = |row| Ok(Member { stock: StockRow::from_row(row)?, figures: Figures::from_row(row)? });
+        let member =
+            |row| Ok(Member { stock: StockRow::from_row(row)?, figures: StockFigures::from_row(row)? });
         let mut members = present.map(member).collect::<Result<Vec<_>, tokio_postgres::Error>>()?;
         // The database's collation need not be that of bytes.
         members.sort_by(|a, b| a.stock.symbol.cmp(&b.stock.symbol));

@@ -2,9 +2,9 @@
 
 use axum::response::Response;
 use chrono::{Days, NaiveDate};
+use market::decimal::ExactDecimal;
 use market::event::{DividendType, Frequency};
 use market::row::{DividendRow, TableRow};
-use market::value::Exact;
 use market::{table_row, text_enum};
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -56,11 +56,11 @@ table_row! {
         /// Sector name.
         "sector" sector: Option<String>,
         /// Latest price, in `price_currency`.
-        "price" price: Option<Exact>,
+        "price" price: Option<ExactDecimal>,
         /// ISO 4217 currency of the price.
         "price_currency" price_currency: String,
         /// Headline dividend yield, percent.
-        "dividend_yield" dividend_yield: Option<Exact>,
+        "dividend_yield" dividend_yield: Option<ExactDecimal>,
     }
 }
 
@@ -101,10 +101,10 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     #[param(value_type = Option<String>)]
     sector: Option<Vec<String>>,
     /// Least headline dividend yield, percent.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_yield: Option<Decimal>,
     /// Least cash amount a share, as declared.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_amount: Option<Decimal>,
     /// Types as declared, comma-separated.
     #[param(value_type = Option<String>)]
@@ -186,7 +186,7 @@ async fn page<const DAYS: u64>(
     let Named { known, missing } = lookup::named(&context.generation, asked.symbols.as_ref()).await?;
     let after: Option<NaiveDate> = asked.page.after(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) = (asked.page.after(1), asked.page.after(2), asked.page.after(3));
-    let (least_yield, least_amount) = (asked.min_yield.map(Exact), asked.min_amount.map(Exact));
+    let (least_yield, least_amount) = (asked.min_yield.map(ExactDecimal), asked.min_amount.map(ExactDecimal));
     let probe = asked.page.limit + 1;
     let OtherDays { declared, record } = asked.other_days;
     let parameters: [&(dyn ToSql + Sync); 18] = [

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::NaiveDate;
+use market::decimal::ExactDecimal;
 use market::row::{HoldingRow, TableRow};
-use market::value::Exact;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use store::FromRow;
@@ -56,11 +56,11 @@ pub(crate) struct Holding {
     /// Kind of asset, as the issuer names it.
     asset_type: Option<String>,
     /// Percent of the fund.
-    weight: Exact,
+    weight: ExactDecimal,
     /// Shares held.
-    shares: Option<Exact>,
+    shares: Option<ExactDecimal>,
     /// In `currency`.
-    market_value: Option<Exact>,
+    market_value: Option<ExactDecimal>,
     /// ISO 4217.
     currency: Option<String>,
     /// ISIN of the position.
@@ -74,9 +74,9 @@ pub(crate) struct Holding {
     /// Country of the position.
     country: Option<String>,
     /// Headline dividend yield of the position, percent.
-    dividend_yield: Option<Exact>,
+    dividend_yield: Option<ExactDecimal>,
     /// weight x dividend_yield / 100, percent points.
-    yield_contribution: Option<Exact>,
+    yield_contribution: Option<ExactDecimal>,
     /// Day of the snapshot.
     as_of: NaiveDate,
 }
@@ -96,7 +96,7 @@ pub(crate) struct HoldingsMeta {
     #[serde(flatten)]
     list: ListMeta,
     /// Sum of all weights of the snapshot, percent.
-    weight_total: Option<Exact>,
+    weight_total: Option<ExactDecimal>,
     /// Whether the snapshot is more than 100 days older than the market's as-of date.
     stale: bool,
 }
@@ -114,7 +114,7 @@ pub(crate) struct HoldingsParameters {
     /// Sectors of the fund's positions by name or slug, comma-separated.
     sector: Option<String>,
     /// Least weight, percent.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_weight: Option<Decimal>,
     #[param(ignore)]
     page: Page,
@@ -187,7 +187,7 @@ async fn sectors(
 impl Holding {
     fn of(row: &tokio_postgres::Row) -> Result<Self, tokio_postgres::Error> {
         let it = HoldingRow::from_row(row)?;
-        let dividend_yield: Option<Exact> = row.try_get("dividend_yield")?;
+        let dividend_yield: Option<ExactDecimal> = row.try_get("dividend_yield")?;
         let contribution = dividend_yield
             .and_then(|value| value.0.checked_mul(it.weight.0)?.checked_div(Decimal::ONE_HUNDRED));
         Ok(Self {
@@ -206,7 +206,7 @@ impl Holding {
             sector: it.sector,
             country: it.country,
             dividend_yield,
-            yield_contribution: contribution.map(Exact::percent),
+            yield_contribution: contribution.map(ExactDecimal::percent),
             as_of: it.as_of,
         })
     }
@@ -250,7 +250,7 @@ pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Respon
             let all = present.map(Holding::of).collect::<Result<Vec<_>, _>>()?;
             let snapshot = all.first().map(|holding| holding.as_of);
             let weight_total =
-                snapshot.map(|_| Exact::percent(all.iter().map(|holding| holding.weight.0).sum()));
+                snapshot.map(|_| ExactDecimal::percent(all.iter().map(|holding| holding.weight.0).sum()));
             let stale =
                 version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
             let filters = Kept::read(&context, &all).await?;

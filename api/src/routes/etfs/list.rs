@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use axum::response::Response;
+use market::decimal::ExactDecimal;
 use market::event::Frequency;
 use market::row::{EtfRow, TableRow};
 use market::symbol::Symbol;
-use market::value::Exact;
 use rust_decimal::Decimal;
 use utoipa::IntoParams;
 
@@ -54,16 +54,16 @@ pub(crate) struct EtfsParameters {
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
     /// Greatest expense ratio, percent.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     max_expense_ratio: Option<Decimal>,
     /// Least assets under management.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_aum: Option<Decimal>,
     /// Least headline dividend yield, percent.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_yield: Option<Decimal>,
     /// Greatest headline dividend yield, percent.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     max_yield: Option<Decimal>,
     #[param(ignore)]
     page: Page,
@@ -117,7 +117,7 @@ impl EtfsParameters {
 
 impl Listed for EtfRow {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>> {
-        let number = |value: Option<Exact>| value.map(|value| SortValue::Number(value.0));
+        let number = |value: Option<ExactDecimal>| value.map(|value| SortValue::Number(value.0));
         match key {
             "symbol" => Some(SortValue::Text(Cow::Borrowed(&self.listed.symbol))),
             "name" => Some(SortValue::Text(self.listed.name.to_lowercase().into())),

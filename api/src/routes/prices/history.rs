@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc};
-use market::bars::{date_of, day_number};
-use market::measure::Closes;
-use market::price::{Adjusted, Basis, CumulativeFactors, Interval, Period, PricePoint};
+use market::day::{date_of, day_number};
+use market::decimal::{ExactDecimal, round};
+use market::metrics::CloseSeries;
+use market::price::{AdjustedBars, CumulativeFactors, Interval, PriceBasis, PricePoint, SessionRange};
 use market::row::TableRow;
 use market::text_enum;
-use market::value::{Exact, round};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -65,7 +65,7 @@ impl Span {
     }
 }
 
-impl From<Adjustment> for Basis {
+impl From<Adjustment> for PriceBasis {
     fn from(adjustment: Adjustment) -> Self {
         match adjustment {
             Adjustment::Raw => Self::Raw,
@@ -162,7 +162,7 @@ pub(crate) struct PricesMeta {
     adjustment: Adjustment,
     /// Total return in percent from the first to the last bar of the whole range, dividends reinvested at the close of
     /// their ex-date; null without a bar, and when a distribution was paid in another currency.
-    total_return: Option<Exact>,
+    total_return: Option<ExactDecimal>,
     /// When the splits and dividends that adjust the symbol's prices last changed: adjusted prices fetched before are
     /// others now. Null when that is more than 400 days ago.
     factors_changed_at: Option<DateTime<Utc>>,
@@ -207,12 +207,16 @@ fn page(
         periods.reverse();
     }
     let (periods, more) = cut(&periods, &bars.day, &asked.page);
-    let key = |period: &Period| [Some(date_of(bars.day[period.end - 1]).to_string())];
+    let key = |period: &SessionRange| [Some(date_of(bars.day[period.end - 1]).to_string())];
     let next_cursor =
         periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &context.app.signer));
     let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
-    let adjusted =
-        Adjusted { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment.into() };
+    let adjusted = AdjustedBars {
+        bars,
+        cumulative: &cumulative,
+        factors: &series.factors,
+        basis: asked.adjustment.into(),
+    };
     let mut body = rows::opening(&asked.output)?;
     body.extend(Writer::new(&adjusted, series.whose(), &asked.output, periods.len()).records(periods.iter()));
     let total_return = total_return(series, first..end.max(first));
@@ -231,9 +235,9 @@ fn page(
 }
 
 /// The page's periods out of all in order, and whether more follow.
-fn cut<'p>(periods: &'p [Period], days: &[i32], page: &Page) -> (&'p [Period], bool) {
+fn cut<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
     let after = page.after(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
-    let passed = |period: &Period| {
+    let passed = |period: &SessionRange| {
         let day = days[period.end - 1];
         after.is_some_and(
             |after| if page.direction() == Direction::Descending { day >= after } else { day <= after },
@@ -258,10 +262,11 @@ fn list(
     list
 }
 
-fn total_return(series: &Series, range: Range<usize>) -> Option<Exact> {
+fn total_return(series: &Series, range: Range<usize>) -> Option<ExactDecimal> {
     let bars = &series.bars;
     let close = |index: usize| Decimal::new(bars.close[index], bars.scale[index].into());
-    let closes = Closes { days: &bars.day, close: &close, factors: &series.factors };
+    let closes = CloseSeries { days: &bars.day, close: &close, factors: &series.factors };
     let last = range.end.checked_sub(1).filter(|last| *last >= range.start)?;
-    market::measure::total_return(&closes, range.start, last).map(|value| Exact::percent(round(value, 18)))
+    market::metrics::total_return(&closes, range.start, last)
+        .map(|value| ExactDecimal::percent(round(value, 18)))
 }

@@ -3,9 +3,9 @@
 use std::sync::LazyLock;
 
 use axum::response::Response;
-use market::price::{Adjusted, Basis, CumulativeFactors, PricePoint};
+use market::decimal::ExactDecimal;
+use market::price::{AdjustedBars, CumulativeFactors, PriceBasis, PricePoint};
 use market::row::TableRow;
-use market::value::Exact;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -34,7 +34,7 @@ pub(crate) struct LatestPrice {
     /// ISO 4217.
     currency: Option<String>,
     /// Close of the session before, on today's share basis.
-    previous_close: Option<Exact>,
+    previous_close: Option<ExactDecimal>,
     /// Sessions since this bar; 0 for the newest session.
     age_sessions: i32,
     #[serde(flatten)]
@@ -61,20 +61,20 @@ impl LatestPrice {
     fn of(series: &Series) -> Option<Self> {
         let last = series.bars.len().checked_sub(1)?;
         let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
-        let adjusted = Adjusted {
+        let adjusted = AdjustedBars {
             bars: &series.bars,
             cumulative: &cumulative,
             factors: &series.factors,
-            basis: Basis::Split,
+            basis: PriceBasis::Split,
         };
         let before = last
             .checked_sub(1)
-            .and_then(|before| adjusted.exact(before, series.bars.close[before], Basis::Split));
+            .and_then(|before| adjusted.exact(before, series.bars.close[before], PriceBasis::Split));
         Some(Self {
             symbol: series.symbol.clone(),
             exchange: series.exchange.clone(),
             currency: series.currency.clone(),
-            previous_close: before.map(Exact::amount),
+            previous_close: before.map(ExactDecimal::amount),
             age_sessions: series.age_sessions.unwrap_or(0),
             point: adjusted.point(&(last..last + 1)),
         })

@@ -8,8 +8,8 @@ use std::ops::Range;
 use axum::response::Response;
 use chrono::{Datelike, Days, NaiveDate};
 use deadpool_postgres::Transaction;
-use market::bars::{date_of, day_number};
-use market::price::{Adjusted, CumulativeFactors};
+use market::day::{date_of, day_number};
+use market::price::{AdjustedBars, CumulativeFactors};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -220,7 +220,7 @@ impl Filled {
             return Ok(());
         }
         let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
-        let adjusted = Adjusted {
+        let adjusted = AdjustedBars {
             bars: &series.bars,
             cumulative: &cumulative,
             factors: &series.factors,

@@ -1,9 +1,9 @@
 //! The bars of one security as columns over all its years, and what adjusts them.
 
-use market::bars::Packed;
-use market::measure::Factor;
+use market::bars::PackedBars;
+use market::metrics::AdjustmentFactor;
 use market::price::RawBars;
-use market::row::Json;
+use market::row::JsonColumn;
 use tokio_postgres::Row;
 
 use super::write::Whose;
@@ -19,7 +19,7 @@ pub(super) struct Series {
     pub(super) currency: Option<String>,
     /// Sessions since the latest bar.
     pub(super) age_sessions: Option<i32>,
-    pub(super) factors: Vec<Factor>,
+    pub(super) factors: Vec<AdjustmentFactor>,
     pub(super) bars: RawBars,
 }
 
@@ -32,7 +32,7 @@ impl Series {
     /// Reads the one row of a price statement; `None` for an unknown symbol.
     pub(super) fn of(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
-        let factors: Option<Json<Vec<Factor>>> = row.try_get("factors")?;
+        let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;
         let mut bars = RawBars::default();
         for year in years(row)? {
             bars.append(&year)
@@ -50,12 +50,12 @@ impl Series {
     }
 }
 
-fn years(row: &Row) -> Result<Vec<Packed>, tokio_postgres::Error> {
+fn years(row: &Row) -> Result<Vec<PackedBars>, tokio_postgres::Error> {
     let column = |name| row.try_get::<_, Option<Vec<Vec<u8>>>>(name).map(Option::unwrap_or_default);
     let (days, close, range, volume, extra) =
         (column("days")?, column("close")?, column("range")?, column("volume")?, column("extra")?);
     let columns = days.into_iter().zip(close).zip(range).zip(volume).zip(extra);
-    let packed = columns.map(|((((days, close), range), volume), extra)| Packed {
+    let packed = columns.map(|((((days, close), range), volume), extra)| PackedBars {
         days,
         close,
         range,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use market::decimal::ExactDecimal;
 use market::event::{Frequency, SecurityType};
-use market::measure::safety::{HighYieldScreen, ScreenFacts};
-use market::value::Exact;
+use market::metrics::dividends::safety::{HighYieldScreen, HighYieldScreenInput};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::openapi::path::{Parameter, ParameterIn};
@@ -24,57 +24,57 @@ use crate::routes::stocks::list::within;
 #[expect(dead_code, reason = "documents what Screen::read reads")]
 pub(crate) struct ScreenerParameters {
     /// Least `dividend_yield`, the headline yield, percent.
-    min_yield: Option<Exact>,
+    min_yield: Option<ExactDecimal>,
     /// Greatest `dividend_yield`, the headline yield, percent.
-    max_yield: Option<Exact>,
+    max_yield: Option<ExactDecimal>,
     /// Least trailing yield, percent.
-    min_yield_ttm: Option<Exact>,
+    min_yield_ttm: Option<ExactDecimal>,
     /// Greatest trailing yield, percent.
-    max_yield_ttm: Option<Exact>,
+    max_yield_ttm: Option<ExactDecimal>,
     /// Least payout ratio, percent.
-    min_payout_ratio: Option<Exact>,
+    min_payout_ratio: Option<ExactDecimal>,
     /// Greatest payout ratio, percent.
-    max_payout_ratio: Option<Exact>,
+    max_payout_ratio: Option<ExactDecimal>,
     /// Least dividend growth of one year, percent.
-    min_growth_1y: Option<Exact>,
+    min_growth_1y: Option<ExactDecimal>,
     /// Greatest dividend growth of one year, percent.
-    max_growth_1y: Option<Exact>,
+    max_growth_1y: Option<ExactDecimal>,
     /// Least dividend growth a year over three, percent.
-    min_growth_3y: Option<Exact>,
+    min_growth_3y: Option<ExactDecimal>,
     /// Greatest dividend growth a year over three, percent.
-    max_growth_3y: Option<Exact>,
+    max_growth_3y: Option<ExactDecimal>,
     /// Least dividend growth a year over five, percent.
-    min_growth_5y: Option<Exact>,
+    min_growth_5y: Option<ExactDecimal>,
     /// Greatest dividend growth a year over five, percent.
-    max_growth_5y: Option<Exact>,
+    max_growth_5y: Option<ExactDecimal>,
     /// Least dividend growth a year over ten, percent.
-    min_growth_10y: Option<Exact>,
+    min_growth_10y: Option<ExactDecimal>,
     /// Greatest dividend growth a year over ten, percent.
-    max_growth_10y: Option<Exact>,
+    max_growth_10y: Option<ExactDecimal>,
     /// Least `increase_streak_years`; the Aristocrats' 25 and the Kings' 50, or what the served rules have in their place, cannot be lowered.
     min_streak: Option<i64>,
     /// Greatest `increase_streak_years`; who never paid has 0.
     max_streak: Option<i64>,
     /// Least market capitalisation.
-    min_market_cap: Option<Exact>,
+    min_market_cap: Option<ExactDecimal>,
     /// Greatest market capitalisation.
-    max_market_cap: Option<Exact>,
+    max_market_cap: Option<ExactDecimal>,
     /// Least price.
-    min_price: Option<Exact>,
+    min_price: Option<ExactDecimal>,
     /// Greatest price.
-    max_price: Option<Exact>,
+    max_price: Option<ExactDecimal>,
     /// Least volume of the latest session, shares.
-    min_volume: Option<Exact>,
+    min_volume: Option<ExactDecimal>,
     /// Greatest volume of the latest session, shares.
-    max_volume: Option<Exact>,
+    max_volume: Option<ExactDecimal>,
     /// Least price over earnings.
-    min_pe: Option<Exact>,
+    min_pe: Option<ExactDecimal>,
     /// Greatest price over earnings.
-    max_pe: Option<Exact>,
+    max_pe: Option<ExactDecimal>,
     /// Least beta.
-    min_beta: Option<Exact>,
+    min_beta: Option<ExactDecimal>,
     /// Greatest beta.
-    max_beta: Option<Exact>,
+    max_beta: Option<ExactDecimal>,
     /// Sectors by name or slug, comma-separated.
     sector: Option<String>,
     /// Industries by name or slug, comma-separated.
@@ -218,7 +218,7 @@ impl<P: Preset> Screen<P> {
             min_yield: yields.and_then(|(_, (least, _))| *least),
             types: self.types.as_deref(),
         };
-        screen.passes(&ScreenFacts {
+        screen.passes(&HighYieldScreenInput {
             security_type: stock.r#type,
             is_listed: stock.is_active,
             is_paying: stock.pays_dividend,
@@ -260,7 +260,7 @@ fn words<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
 #[serde(untagged)]
 pub(super) enum Criterion {
     /// A threshold, in the parameter's unit.
-    Number(Exact),
+    Number(ExactDecimal),
     /// A day.
     Text(String),
     /// Names or words, any of which a row may have.

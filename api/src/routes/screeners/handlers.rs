@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::response::Response;
-use market::measure::safety::HIGH_YIELD_MINIMUM;
+use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use axum::response::Response;
+use market::decimal::ExactDecimal;
 use market::event::{Frequency, SecurityType};
 use market::row::{StockRow, TableRow};
-use market::value::Exact;
 use rust_decimal::Decimal;
 use utoipa::IntoParams;
 
@@ -62,22 +62,22 @@ pub(crate) struct ListParameters {
     #[param(value_type = Option<bool>, default = true)]
     is_active: bool,
     /// Least headline dividend yield, percent.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_yield: Option<Decimal>,
     /// Greatest headline dividend yield, percent.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     max_yield: Option<Decimal>,
     /// Least price.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_price: Option<Decimal>,
     /// Greatest price.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     max_price: Option<Decimal>,
     /// Least market capitalisation.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     min_market_cap: Option<Decimal>,
     /// Greatest market capitalisation.
-    #[param(value_type = Option<Exact>)]
+    #[param(value_type = Option<ExactDecimal>)]
     max_market_cap: Option<Decimal>,
     #[param(ignore)]
     page: Page,

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use axum::response::Response;
 use chrono::NaiveDate;
-use market::measure::Explanation;
+use market::metrics::Explanation;
 use market::row::{Metrics, TableRow};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};

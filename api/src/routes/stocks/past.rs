@@ -5,8 +5,9 @@
 use chrono::NaiveDate;
 use market::history::{History, SourcePolicy};
 use market::identity::Identity;
-use market::measure::{self, Explanation, Market, Rules};
-use market::row::{Json, Metrics};
+use market::metrics;
+use market::metrics::{DerivationContext, Explanation, Rules};
+use market::row::{JsonColumn, Metrics};
 use store::history::load_histories;
 use tokio_postgres::Row;
 
@@ -43,11 +44,11 @@ pub(super) async fn metrics(
 
 fn derive(facts: &Facts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Explanation>) {
     let (policy, rules) = (&facts.policy, &facts.rules);
-    let benchmark = facts.benchmark.as_ref().map(|history| measure::benchmark(history, as_of, policy, rules));
+    let benchmark = facts.benchmark.as_ref().map(|history| metrics::benchmark(history, as_of, policy, rules));
     let newest = facts.version.as_of.unwrap_or(as_of);
-    let market = Market { as_of, newest, benchmark: benchmark.as_ref(), policy, rules };
-    let explanation = explain.then(|| measure::explain(&facts.own, &market));
-    (measure::derive(&facts.own, &market).metrics, explanation)
+    let market = DerivationContext { as_of, newest, benchmark: benchmark.as_ref(), policy, rules };
+    let explanation = explain.then(|| metrics::explain(&facts.own, &market));
+    (metrics::derive(&facts.own, &market).metrics, explanation)
 }
 
 async fn read(generation: &Generation, symbol: &PathSymbol) -> Result<Facts, ApiError> {
@@ -63,7 +64,7 @@ async fn read(generation: &Generation, symbol: &PathSymbol) -> Result<Facts, Api
     let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
     let histories = load_histories(&*transaction, &wanted).await;
     let mut histories = histories.map_err(|error| ApiError::Internal(error.into()))?.into_iter();
-    let (Json(policy), Json(rules)) = (row.try_get("policy")?, row.try_get("rules")?);
+    let (JsonColumn(policy), JsonColumn(rules)) = (row.try_get("policy")?, row.try_get("rules")?);
     Ok(Facts {
         version: Version::of(&row)?,
         policy,
@@ -74,5 +75,5 @@ async fn read(generation: &Generation, symbol: &PathSymbol) -> Result<Facts, Api
 }
 
 fn identity(row: &Row, column: &str) -> Result<Option<Identity>, tokio_postgres::Error> {
-    Ok(row.try_get::<_, Option<Json<Identity>>>(column)?.map(|identity| identity.0))
+    Ok(row.try_get::<_, Option<JsonColumn<Identity>>>(column)?.map(|identity| identity.0))
 }

@@ -4,8 +4,9 @@
 use std::io::Read;
 
 use chrono::NaiveDate;
-use market::bars::{BarVersion, day_number};
-use market::event::{Action, Basis};
+use market::bars::BarVersion;
+use market::day::day_number;
+use market::event::{Action, ShareBasis};
 
 use super::cells::cells_of;
 use super::layout::Layout;
@@ -107,9 +108,9 @@ fn update_version(
 
 /// A price row's version out of its cells.
 pub(super) fn version(cells: &Cells<'_>, rows: &Collector) -> Result<BarVersion, Fault> {
-    let basis = cells.word::<Basis>("basis")?.unwrap_or(Basis::Raw);
+    let basis = cells.word::<ShareBasis>("basis")?.unwrap_or(ShareBasis::Raw);
     let as_of = cells.date("basis_as_of")?;
-    let basis_day = (basis == Basis::SplitAdjusted).then(|| as_of.map_or(0, day_number));
+    let basis_day = (basis == ShareBasis::SplitAdjusted).then(|| as_of.map_or(0, day_number));
     let revision = cells.integer("revision")?.unwrap_or(0);
     let action = cells.word("action")?.unwrap_or(Action::Put);
     let observed_at = cells.time("observed_at")?.unwrap_or_else(|| rows.observed_at());

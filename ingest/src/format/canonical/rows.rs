@@ -2,11 +2,11 @@
 
 use chrono::NaiveDate;
 use market::event::{
-    Action, Basis, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind,
-    ListingStatus, Security, SecurityType, Session, Split,
+    Action, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind, ListingStatus,
+    MarketSession, Security, SecurityType, ShareBasis, Split,
 };
-use market::measure::currency::Currency;
-use market::measure::merge::{dividend_fault, dividend_key_fault, split_fault};
+use market::metrics::currency::Currency;
+use market::metrics::merge::{dividend_fault, dividend_key_fault, split_fault};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
@@ -44,7 +44,7 @@ pub(super) fn accept(
         Kind::Holding => accept_holding(cells, origin, rows)?,
         Kind::Session => {
             let date = session_date("date", cells.required("date")?.as_bytes())?;
-            rows.session(origin.row(Session { date, note: cells.owned("note") }), bytes)?;
+            rows.session(origin.row(MarketSession { date, note: cells.owned("note") }), bytes)?;
         }
         Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => {}
     }
@@ -154,7 +154,7 @@ fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend
         declaration_date: cells.date("declaration_date")?,
         frequency: frequency(cells)?,
         basis_as_of: cells.date("basis_as_of")?,
-        beside: Vec::new(),
+        sibling_amounts: Vec::new(),
     };
     let fault = match (retracted, has_id) {
         (false, _) => dividend_fault(&dividend),
@@ -164,10 +164,10 @@ fn dividend(cells: &Cells<'_>, retracted: bool, has_id: bool) -> Result<Dividend
     fault.map_or(Ok(dividend), |fault| Err(Fault::rule(fault)))
 }
 
-fn amount_basis(cells: &Cells<'_>) -> Result<Basis, Fault> {
+fn amount_basis(cells: &Cells<'_>) -> Result<ShareBasis, Fault> {
     match cells.text("amount_basis") {
-        None | Some("as_declared" | "raw") => Ok(Basis::Raw),
-        Some("split_adjusted") => Ok(Basis::SplitAdjusted),
+        None | Some("as_declared" | "raw") => Ok(ShareBasis::Raw),
+        Some("split_adjusted") => Ok(ShareBasis::SplitAdjusted),
         Some(text) => Err(Fault::new(
             "bad_value",
             format_args!("amount_basis {text:?} must be one of: as_declared, split_adjusted"),

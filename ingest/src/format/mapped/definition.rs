@@ -157,7 +157,7 @@ impl<'de> Deserialize<'de> for Factor {
                 f.write_str("a number above zero in quotes, such as \"0.0001\" (exact), or a whole one")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Factor, E> {
-                let number = market::value::parse_figure(text).ok().filter(|number| !number.rounded);
+                let number = market::decimal::parse_figure(text).ok().filter(|number| !number.rounded);
                 let number = number.filter(|number| number.value > Decimal::ZERO);
                 let unexpected = serde::de::Unexpected::Str(text);
                 number.map(|number| Factor(number.value)).ok_or_else(|| E::invalid_value(unexpected, &self))

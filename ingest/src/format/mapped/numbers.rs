@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use market::value::parse_figure;
+use market::decimal::parse_figure;
 use rust_decimal::Decimal;
 
 use crate::normalize::{Fault, shown};

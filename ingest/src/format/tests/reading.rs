@@ -4,8 +4,9 @@ use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
 use event_log::frame::{Body, PriceSeries};
-use market::bars::{Bars, MISSING, date_of};
-use market::measure::currency::Currency;
+use market::bars::{Bars, MISSING};
+use market::day::date_of;
+use market::metrics::currency::Currency;
 
 use crate::batch::accumulator::{Collector, Piece};
 use crate::format::{Choice, Format, Head, Options};
@@ -65,7 +66,8 @@ pub(super) fn read_with(name: &str, text: &str, options: &Options) -> Vec<String
                 let date = d.ex_date.map_or("-".to_owned(), |date| date.to_string());
                 let as_of = d.basis_as_of.map_or(String::new(), |date| format!("@{date}"));
                 let retract = if row.action == market::event::Action::Retract { " retract" } else { "" };
-                let beside: String = d.beside.iter().map(|amount| format!(" beside {amount}")).collect();
+                let beside: String =
+                    d.sibling_amounts.iter().map(|amount| format!(" beside {amount}")).collect();
                 format!(
                     "dividend {} {date} {} {} {} {}{as_of}{retract}{beside}",
                     d.symbol, d.amount, d.currency, d.r#type, d.amount_basis

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::frame::{Body, Frame, PriceSeries};
-use market::bars::{Bar, BarVersion, Bars, BarsError, Dictionary, MISSING, date_of};
+use market::bars::{Bar, BarVersion, Bars, BarsError, MISSING, VersionDictionary};
+use market::day::date_of;
 use market::event::Kind;
 use market::symbol::Symbol;
 
@@ -153,7 +154,7 @@ fn void(day: i32) -> Bar {
 }
 
 fn columns(bars: &[(Bar, BarVersion)], scale: u32) -> Result<Bars, BarsError> {
-    let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, Dictionary::default());
+    let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, VersionDictionary::default());
     for (bar, version) in bars {
         // Place and frame are where the new version stands, not where the old one stood.
         let version = BarVersion { line: 0, frame: [0; 16], ..version.clone() };

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::stream::StreamSettings;
-use market::event::{Kind, Run, RunState};
+use market::event::{Kind, RunManifest, RunState};
 use serde::Serialize;
 use telemetry::failpoint;
 
@@ -116,7 +116,7 @@ impl Undone {
 /// Takes a run back. `repair` publishes what the log has lost of an undo that was completed.
 pub async fn undo(args: &UndoArgs, settings: &StreamSettings, repair: bool) -> Result<Undone, LoadError> {
     let log = Log::existing(settings).await?;
-    let manifests: Vec<Run> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
+    let manifests: Vec<RunManifest> = log.manifests().await?.into_iter().map(|(_, run)| run).collect();
     let Some(run) = manifests.iter().find(|run| run.run == args.run && run.pull.is_none()) else {
         let known = manifests.iter().filter(|run| run.pull.is_none()).map(|run| run.run.as_str());
         let begun = known.clone().find(|run| args.run.len() > 3 && run.starts_with(&args.run));
@@ -147,7 +147,7 @@ fn undo_id(run: &str) -> String {
 /// One undo at work.
 struct Undoing<'a> {
     log: &'a Log,
-    run: &'a Run,
+    run: &'a RunManifest,
     id: &'a str,
 }
 
@@ -178,13 +178,18 @@ impl Undoing<'_> {
         Ok(undone)
     }
 
-    fn manifest(&self, observed_at: DateTime<Utc>) -> Run {
-        Run {
+    fn manifest(&self, observed_at: DateTime<Utc>) -> RunManifest {
+        RunManifest {
             files: vec![self.run.run.clone()],
             inputs: vec![blake3::hash(self.id.as_bytes()).to_hex().to_string()],
             command: vec![UNDO_FORMAT.to_owned(), self.run.run.clone()],
             new_symbols: Some(Vec::new()),
-            ..Run::begun(self.id.to_owned(), self.run.source.clone(), UNDO_FORMAT.to_owned(), observed_at)
+            ..RunManifest::started(
+                self.id.to_owned(),
+                self.run.source.clone(),
+                UNDO_FORMAT.to_owned(),
+                observed_at,
+            )
         }
     }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId};
+use market::event::EventRecord;
 use market::event::{
-    Action, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, Row, Security, Session, Split,
+    Action, Dividend, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
 };
-use market::measure::merge::{dividend_preference, split_preference};
-use market::record::Record;
-use market::version::Version;
+use market::metrics::merge::{dividend_preference, split_preference};
+use market::observation::VersionRank;
 
 use super::changes::Changes;
 use super::frames::{Frames, ROWS};
@@ -17,11 +17,11 @@ use super::scope::Scope;
 use crate::load::error::LoadError;
 
 /// A kind of record that can be taken back.
-trait Undoable: Record + Clone + PartialEq {
+trait Undoable: EventRecord + Clone + PartialEq {
     /// The rows of a frame of this kind.
-    fn rows(body: &Body) -> &[Row<Self>];
+    fn rows(body: &Body) -> &[EventRow<Self>];
     /// The rows as a frame's body.
-    fn body(rows: Vec<Row<Self>>) -> Body;
+    fn body(rows: Vec<EventRow<Self>>) -> Body;
     /// What its rows are known by when the vendor gives them no id.
     fn natural_key(&self) -> String;
     /// How well dated a row with an id is: of one revision the better dated counts (R29).
@@ -31,7 +31,7 @@ trait Undoable: Record + Clone + PartialEq {
     /// True if a retraction without an id also withdraws rows that have one (R29).
     const BY_NATURAL_KEY: bool = false;
     /// What a row is known by.
-    fn key(row: &Row<Self>) -> String {
+    fn key(row: &EventRow<Self>) -> String {
         row.id.as_ref().map_or_else(|| row.record.natural_key(), |id| format!("id:{id}"))
     }
 }
@@ -39,10 +39,10 @@ trait Undoable: Record + Clone + PartialEq {
 macro_rules! records {
     ($($record:ident, $body:ident: |$row:ident| $key:expr $(, { $($more:tt)* })?;)*) => {
         $(impl Undoable for $record {
-            fn rows(body: &Body) -> &[Row<Self>] {
+            fn rows(body: &Body) -> &[EventRow<Self>] {
                 if let Body::$body(rows) = body { rows } else { &[] }
             }
-            fn body(rows: Vec<Row<Self>>) -> Body {
+            fn body(rows: Vec<EventRow<Self>>) -> Body {
                 Body::$body(rows)
             }
             fn natural_key(&self) -> String {
@@ -56,7 +56,7 @@ macro_rules! records {
 
 records! {
     Security, Securities: |row| row.symbol.to_string(), {
-        fn key(row: &Row<Self>) -> String {
+        fn key(row: &EventRow<Self>) -> String {
             let given = row.security_ref.clone().or_else(|| row.id.clone());
             given.unwrap_or_else(|| row.record.natural_key())
         }
@@ -66,11 +66,11 @@ records! {
         fn preference(&self) -> u32 {
             dividend_preference(self)
         }
-        fn key(row: &Row<Self>) -> String {
+        fn key(row: &EventRow<Self>) -> String {
             let natural = row.record.natural_key();
             match &row.id {
                 Some(id) => format!("id:{id}"),
-                None if row.record.beside.is_empty() => natural,
+                None if row.record.sibling_amounts.is_empty() => natural,
                 // Payments of one day are told apart by their amounts.
                 None => format!("{natural}|{}", row.record.amount.normalize()),
             }
@@ -85,7 +85,7 @@ records! {
     Fundamentals, Fundamentals: |row| format!("{}|{}", row.symbol, row.as_of);
     Etf, Etfs: |row| format!("{}|{}", row.symbol, row.as_of);
     HoldingSnapshot, Holdings: |row| format!("{}|{}", row.symbol, row.as_of);
-    Session, Sessions: |row| row.date.to_string();
+    MarketSession, Sessions: |row| row.date.to_string();
 }
 
 fn dividend_key(row: &Dividend) -> String {
@@ -110,7 +110,7 @@ pub(super) async fn changes_of(
         Kind::Fundamentals => changes::<Fundamentals>(scope, frames).await,
         Kind::Etf => changes::<Etf>(scope, frames).await,
         Kind::Holding => changes::<HoldingSnapshot>(scope, frames).await,
-        Kind::Session => changes::<Session>(scope, frames).await,
+        Kind::Session => changes::<MarketSession>(scope, frames).await,
         Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => Ok(Changes::default()),
     }
 }
@@ -131,7 +131,7 @@ async fn changes<T: Undoable>(scope: &Scope<'_>, frames: &mut Frames) -> Result<
 /// A row and the frame it came in.
 #[derive(Debug, Clone)]
 struct Seen<T> {
-    row: Row<T>,
+    row: EventRow<T>,
     frame: FrameId,
 }
 
@@ -149,8 +149,8 @@ impl<T: Undoable> Seen<T> {
     }
 
     /// What it is worth against another row of its key.
-    fn version(&self) -> Version<'_> {
-        Version {
+    fn version(&self) -> VersionRank<'_> {
+        VersionRank {
             revision: self.row.revision,
             preference: self.preference(),
             observed_at: self.row.observed_at.timestamp_micros(),
@@ -203,7 +203,7 @@ type Moment = (i64, DateTime<Utc>);
 
 impl<T: Undoable> Table<T> {
     /// Adds a row of the run.
-    fn put(&mut self, row: &Row<T>, frame: FrameId) {
+    fn put(&mut self, row: &EventRow<T>, frame: FrameId) {
         if T::BY_NATURAL_KEY {
             let none = || Neighbours { ids: BTreeMap::new(), withdrawn: None };
             self.neighbours.entry(row.record.natural_key()).or_insert_with(none);
@@ -213,7 +213,7 @@ impl<T: Undoable> Table<T> {
     }
 
     /// Compares a row of another run.
-    fn compare(&mut self, row: &Row<T>, frame: FrameId) {
+    fn compare(&mut self, row: &EventRow<T>, frame: FrameId) {
         let key = T::key(row);
         let seen = || Seen { row: row.clone(), frame };
         let touched = self.touched.get_mut(&key);
@@ -236,7 +236,7 @@ impl<T: Undoable> Table<T> {
     }
 
     /// The rows that take the run back, and what becomes of each key.
-    fn undo(self) -> (Vec<Row<T>>, Changes) {
+    fn undo(self) -> (Vec<EventRow<T>>, Changes) {
         let (mut rows, mut changes) = (Vec::new(), Changes::default());
         let mut withdrawn: BTreeMap<String, Moment> = BTreeMap::new();
         for (key, versions) in &self.touched {
@@ -259,7 +259,7 @@ impl<T: Undoable> Table<T> {
     }
 
     /// Rows with other ids that a retraction of their natural key would withdraw, or has withdrawn, just after it.
-    fn spared(&self, natural: &str, (revision, observed_at): Moment) -> Vec<Row<T>> {
+    fn spared(&self, natural: &str, (revision, observed_at): Moment) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let moment = |seen: &Seen<T>| (seen.row.revision, seen.row.observed_at);
         let withdrawn_before = neighbours.withdrawn.as_ref().map(moment);
@@ -267,7 +267,7 @@ impl<T: Undoable> Table<T> {
             seen.is_put() && moment(seen) <= (revision, observed_at) && Some(moment(seen)) > withdrawn_before
         });
         concerned
-            .map(|seen| Row {
+            .map(|seen| EventRow {
                 revision: revision.max(seen.row.revision),
                 observed_at: just_after(observed_at),
                 ..seen.row.clone()
@@ -282,7 +282,7 @@ fn undo_key<T: Undoable>(
     own: &Seen<T>,
     other: Option<&Seen<T>>,
     changes: &mut Changes,
-) -> Option<Row<T>> {
+) -> Option<EventRow<T>> {
     match other {
         Some(other) if own.version() < other.version() => changes.corrected_since += 1,
         Some(other) if other.is_put() && !says_the_same(own, other) => {
@@ -300,15 +300,15 @@ fn undo_key<T: Undoable>(
     None
 }
 
-fn is_withdrawal<T>(row: &Row<T>) -> bool {
+fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
     row.id.is_none() && row.action == Action::Retract
 }
 
 /// Withdraws a row at its own moment, so that whatever is observed later counts again: by its natural key where that is
 /// enough, since a retraction by id outlives later rows of the id's revision.
-fn retracted<T: Undoable>(own: &Seen<T>) -> Row<T> {
+fn retracted<T: Undoable>(own: &Seen<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
-    Row { id, action: Action::Retract, ..own.row.clone() }
+    EventRow { id, action: Action::Retract, ..own.row.clone() }
 }
 
 fn just_after(moment: DateTime<Utc>) -> DateTime<Utc> {
@@ -320,10 +320,10 @@ fn says_the_same<T: Undoable>(own: &Seen<T>, other: &Seen<T>) -> bool {
 }
 
 /// The version that stood before, just greater than the run's.
-fn restored<T: Undoable>(own: &Seen<T>, before: &Seen<T>) -> Row<T> {
+fn restored<T: Undoable>(own: &Seen<T>, before: &Seen<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();
-    Row {
+    EventRow {
         revision: if outranked { revision.saturating_add(1) } else { revision },
         observed_at: just_after(own.row.observed_at),
         ..before.row.clone()

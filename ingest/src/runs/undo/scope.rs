@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use event_log::frame::{Envelope, Frame};
-use market::event::{Kind, Run};
+use market::event::{Kind, RunManifest};
 
 use crate::log::reader::{Log, LogError};
 
@@ -11,7 +11,7 @@ use crate::log::reader::{Log, LogError};
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub log: &'a Log,
-    pub run: &'a Run,
+    pub run: &'a RunManifest,
     /// Messages from this sequence on came too late to be looked at.
     pub before: u64,
 }

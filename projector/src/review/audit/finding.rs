@@ -2,7 +2,7 @@
 
 use chrono::{Months, NaiveDate};
 use market::history::SourcePolicy;
-use market::measure::Rules;
+use market::metrics::Rules;
 use serde::Serialize;
 
 /// Largest number of examples in a finding.

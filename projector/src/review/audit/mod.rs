@@ -9,7 +9,7 @@ mod statuses;
 
 use anyhow::Context;
 use chrono::NaiveDate;
-use market::row::Json;
+use market::row::JsonColumn;
 use serde::Serialize;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Transaction};
@@ -128,7 +128,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     let row = transaction.query_one(MARKET, &[]).await?;
     let as_of: Option<NaiveDate> = row.try_get("as_of")?;
     let as_of = as_of.context("cannot audit: nothing is derived yet; load prices first")?;
-    let Json(policy) = row.try_get("policy")?;
+    let JsonColumn(policy) = row.try_get("policy")?;
     let market = AuditContext { as_of, policy, rules: generation.rules };
     let mut findings = Vec::new();
     for check in &CHECKS {

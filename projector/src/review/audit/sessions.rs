@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use chrono::{Datelike, Months};
-use market::bars::{date_of, day_number, unpack_days};
+use market::bars::unpack_days;
+use market::day::{date_of, day_number};
 use tokio_postgres::Transaction;
 
 use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};

@@ -2,8 +2,9 @@
 
 use anyhow::Context;
 use market::identity::Identity;
-use market::measure::{self, Rules};
-use market::row::{DividendState, Json};
+use market::metrics;
+use market::metrics::Rules;
+use market::row::{DividendState, JsonColumn};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use store::history::load_histories;
@@ -22,7 +23,7 @@ pub(super) async fn find_changed(
     market: &AuditContext,
 ) -> anyhow::Result<AuditFinding> {
     let before = month_before(market.as_of);
-    let then = measure::Market {
+    let then = metrics::DerivationContext {
         as_of: before,
         newest: market.as_of,
         benchmark: None,
@@ -33,7 +34,7 @@ pub(super) async fn find_changed(
     let [any, yearly, irregular] = lapse_days(&market.rules)?;
     let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
     for row in transaction.query(CANDIDATES, &values).await? {
-        let Json(identity) = row.try_get("identity")?;
+        let JsonColumn(identity) = row.try_get("identity")?;
         candidates.push((identity, row.try_get("dividend_status")?));
     }
     let (mut count, mut first) = (0, Vec::new());
@@ -41,7 +42,7 @@ pub(super) async fn find_changed(
         let identities: Vec<&Identity> = chunk.iter().map(|(identity, _)| identity).collect();
         let histories = load_histories(transaction, &identities).await?;
         for ((identity, now), history) in chunk.iter().zip(&histories) {
-            let was = measure::derive(history, &then).metrics.dividend_status;
+            let was = metrics::derive(history, &then).metrics.dividend_status;
             if was == *now {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
-use market::value::Exact;
+use market::decimal::ExactDecimal;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tokio_postgres::types::{FromSql, Type};
@@ -15,7 +15,7 @@ pub enum CellValue {
     Null,
     Bool(bool),
     Integer(i64),
-    Decimal(Exact),
+    Decimal(ExactDecimal),
     Date(NaiveDate),
     Timestamp(DateTime<Utc>),
     Text(String),
@@ -47,7 +47,7 @@ impl CellValue {
             Type::BOOL => Self::Bool(bool::from_sql(ty, raw)?),
             Type::INT4 => Self::Integer(i32::from_sql(ty, raw)?.into()),
             Type::INT8 => Self::Integer(i64::from_sql(ty, raw)?),
-            Type::NUMERIC => Self::Decimal(Exact::from_sql(ty, raw)?),
+            Type::NUMERIC => Self::Decimal(ExactDecimal::from_sql(ty, raw)?),
             Type::DATE => Self::Date(NaiveDate::from_sql(ty, raw)?),
             Type::TIMESTAMPTZ => Self::Timestamp(DateTime::from_sql(ty, raw)?),
             Type::JSON => Self::Json(std::str::from_utf8(raw)?.to_owned()),
@@ -56,10 +56,10 @@ impl CellValue {
     }
 
     /// The value as a decimal; `None` if it is not a number.
-    pub(super) fn as_decimal(&self) -> Option<Exact> {
+    pub(super) fn as_decimal(&self) -> Option<ExactDecimal> {
         match self {
             Self::Decimal(value) => Some(*value),
-            Self::Integer(value) => Some(Exact((*value).into())),
+            Self::Integer(value) => Some(ExactDecimal((*value).into())),
             _ => None,
         }
     }

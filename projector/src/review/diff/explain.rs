@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use market::measure::{ExplainedMetric, ExplainedObservation, Explanation};
+use market::metrics::{ExplainedMetric, ExplainedObservation, Explanation};
 use market::symbol::Symbol;
 use tokio_postgres::Client;
 

@@ -5,7 +5,7 @@
 use anyhow::Context;
 use chrono::NaiveDate;
 use market::history::SourcePolicy;
-use market::row::Json;
+use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::db;
@@ -70,7 +70,7 @@ async fn connect_generation(database: &DatabaseArgs, id: i32) -> anyhow::Result<
     let row = row.with_context(|| format!("generation {id} does not exist; see projector list"))?;
     let generation = Generation::from_row(&row)?;
     let opened = GenerationConnection {
-        method_version: generation.rules.marked(row.try_get("method_version")?),
+        method_version: generation.rules.with_deviations(row.try_get("method_version")?),
         unfinished: row.try_get::<_, &str>("state")? == "building",
         client,
         generation,
@@ -83,7 +83,7 @@ impl GenerationReader {
     async fn new(opened: GenerationConnection) -> anyhow::Result<Self> {
         let GenerationConnection { client, generation, method_version, unfinished } = opened;
         let row = client.query_one(VERSION, &[]).await?;
-        let Json(policy): Json<SourcePolicy> = row.try_get("policy")?;
+        let JsonColumn(policy): JsonColumn<SourcePolicy> = row.try_get("policy")?;
         let side = ComparedGeneration {
             generation: generation.id,
             method_version,

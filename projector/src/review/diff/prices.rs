@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::Context;
 use chrono::NaiveDate;
-use market::bars::{Bar, Bars, MISSING, Packed, date_of};
+use market::bars::{Bar, Bars, MISSING, PackedBars};
+use market::day::date_of;
 use rust_decimal::Decimal;
 use store::facts::packed;
 use tokio_postgres::types::ToSql;
@@ -135,7 +136,7 @@ async fn load_bars(side: &GenerationReader, years: &[(String, i32)]) -> anyhow::
     let mut read = BarsByYear::with_capacity(years.len());
     for row in side.client.query(ROWS, &parameters).await? {
         let (symbol, year): (String, i32) = (row.try_get("symbol")?, row.try_get("year")?);
-        let packed: Packed = packed(&row)?;
+        let packed: PackedBars = packed(&row)?;
         let bars =
             packed.unpack().with_context(|| format!("cannot unpack the prices of {symbol} in {year}"))?;
         read.insert((symbol, year), bars);

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use market::value::Exact;
+use market::decimal::ExactDecimal;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ pub struct MetricDifference {
     pub b: CellValue,
     /// Size of the change, in years or percentage points. For a status or a list it is the change of the
     /// dividend yield.
-    pub size: Exact,
+    pub size: ExactDecimal,
     /// Explanations, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
@@ -66,7 +66,7 @@ pub struct TopicSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SizeBucket {
     /// Exclusive upper bound; the previous bucket's bound is the lower one. Null is unlimited.
-    pub below: Option<Exact>,
+    pub below: Option<ExactDecimal>,
     pub count: u64,
 }
 
@@ -118,7 +118,7 @@ fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
         DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
         DiffTopic::Securities | DiffTopic::Statuses | DiffTopic::Lists => return Vec::new(),
     };
-    let below = bounds.iter().map(|bound| Some(Exact::from(Decimal::new(*bound, 3))));
+    let below = bounds.iter().map(|bound| Some(ExactDecimal::from(Decimal::new(*bound, 3))));
     below.chain([None]).map(|below| SizeBucket { below, count: 0 }).collect()
 }
 
@@ -139,7 +139,7 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
             figure,
             a: there(a),
             b: there(b),
-            size: Exact::default(),
+            size: ExactDecimal::default(),
             why: Vec::new(),
         };
         return (topic == DiffTopic::Securities).then_some(found);
@@ -161,7 +161,7 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
 }
 
 /// Change of the dividend yield.
-fn yield_distance(difference: &RowDifference) -> Exact {
+fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     difference
         .column("dividend_yield")
         .map(|changed| value_distance(&changed.a, &changed.b))
@@ -169,9 +169,9 @@ fn yield_distance(difference: &RowDifference) -> Exact {
 }
 
 /// Absolute difference of two values. An absent value counts as 0.
-fn value_distance(a: &CellValue, b: &CellValue) -> Exact {
-    let value = |cell: &CellValue| cell.as_decimal().map_or(Decimal::ZERO, |Exact(value)| value);
-    Exact::from(value(b).saturating_sub(value(a)).abs())
+fn value_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
+    let value = |cell: &CellValue| cell.as_decimal().map_or(Decimal::ZERO, |ExactDecimal(value)| value);
+    ExactDecimal::from(value(b).saturating_sub(value(a)).abs())
 }
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
-//! Integers as blocks of 32, each block as wide as its widest value: the bytes of one column.
+//! Block codec of integer columns: blocks of 32 values, each with the bit width of its widest value.
 //!
-//! A block is one byte, which says how its values are coded and how many bits each takes, then the codes one behind the
-//! other, the lowest bit first. `store/generation/unpack.sql` reads the same for SQL users.
+//! A block starts with one byte for coding and bit width. The codes follow, lowest bit first, without padding
+//! between them. `store/generation/unpack.sql` decodes the same format for SQL users.
 
 use super::column::MISSING;
 use super::error::BarsError;
 
-/// Values of a block; the last one of a column has those that are left.
+/// Values per block; the last block of a column may have fewer.
 pub(super) const BLOCK: usize = 32;
-/// A code has 0 to 64 bits.
+/// Number of bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// A code is read with the 16 bytes that it begins in …
+/// Bytes read for a code wider than [`NARROW`] bits.
 const PADDING: usize = 16;
-/// … or with 8 where it has no more bits than these.
+/// Maximum width of codes that are read with 8 bytes.
 const NARROW: usize = 57;
 
-/// How a block's values are coded.
+/// Coding of a block's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coding {
-    /// As they are: none is negative.
+    /// Unsigned; no value is negative.
     Plain,
-    /// The sign in the lowest bit.
+    /// Zigzag: the sign is the lowest bit.
     Signed,
-    /// The same plus one; 0 is an absent value.
+    /// Zigzag plus one; 0 is an absent value.
     Sparse,
 }
 
@@ -42,7 +42,7 @@ impl Coding {
             Self::Plain => value.cast_unsigned(),
             Self::Signed => zigzag(value),
             Self::Sparse if value == MISSING => 0,
-            // Only the absent value has the code that has none after it.
+            // Cannot overflow: only [`MISSING`] has the largest zigzag code.
             Self::Sparse => zigzag(value) + 1,
         }
     }
@@ -71,25 +71,24 @@ pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Whether so many bytes can be the blocks of so many values.
+/// True if `bytes` bytes can contain the blocks of `values` values.
 pub(super) fn may_hold(bytes: usize, values: usize) -> bool {
     values.div_ceil(BLOCK) <= bytes
 }
 
-/// Takes the blocks of a column of so many values from the beginning of the bytes.
+/// Reads a column of `values` values and advances `bytes` behind it.
 pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, BarsError> {
-    // Beyond what there can be, nothing is made room for.
+    // No allocation for impossible lengths.
     let mut column = Vec::with_capacity(if may_hold(bytes.len(), values) { values } else { 0 });
-    each(bytes, values, |block| {
+    for_each_block(bytes, values, |block| {
         column.extend_from_slice(block);
         Ok(())
     })?;
     Ok(column)
 }
 
-/// Takes the blocks of a column of so many values from the beginning of the bytes, and gives the values of one after the
-/// other.
-pub(super) fn each(
+/// Reads a column block by block, passes each block to `take` and advances `bytes` behind it.
+pub(super) fn for_each_block(
     bytes: &mut &[u8],
     values: usize,
     mut take: impl FnMut(&[i64]) -> Result<(), BarsError>,
@@ -119,7 +118,7 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
     }
     match after.get(..block.len() + PADDING) {
         Some(block) => read_codes(block, width, values),
-        // At the end of a column there is nothing to read beyond the block.
+        // At the end of a column the block is copied to a padded buffer.
         None => {
             let mut padded = [0; BLOCK * 8 + PADDING];
             padded[..block.len()].copy_from_slice(block);
@@ -129,10 +128,10 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), BarsError> {
     decode(head / WIDTHS, values)
 }
 
-/// By their width, how many codes are within the 8 bytes that the first begins in, beside the bits before it.
-const TOGETHER: [usize; WIDTHS as usize] = together();
+/// Number of codes, by width, that fit the 8 bytes that contain the first one's start.
+const CODES_PER_READ: [usize; WIDTHS as usize] = codes_per_read();
 
-const fn together() -> [usize; WIDTHS as usize] {
+const fn codes_per_read() -> [usize; WIDTHS as usize] {
     let (mut all, mut width) = ([0; WIDTHS as usize], 1);
     while width < all.len() {
         all[width] = NARROW / width;
@@ -141,21 +140,21 @@ const fn together() -> [usize; WIDTHS as usize] {
     all
 }
 
-/// Reads codes of so many bits each from a block and what follows it.
+/// Reads codes of `width` bits from a block and its padding.
 fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
-    match TOGETHER[width] {
+    match CODES_PER_READ[width] {
         0 if width == 0 => codes.fill(0),
         0 => {
             let mask = u64::MAX >> (u64::BITS as usize - width);
             for (place, code) in codes.iter_mut().enumerate() {
-                let around = u128::from_le_bytes(around(block, place * width / 8));
+                let around = u128::from_le_bytes(read_bytes(block, place * width / 8));
                 *code = (low_bits(around >> (place * width % 8)) & mask).cast_signed();
             }
         }
         together => {
             let (mask, mut bit) = ((1 << width) - 1, 0);
             for codes in codes.chunks_mut(together) {
-                let mut around = u64::from_le_bytes(around(block, bit / 8)) >> (bit % 8);
+                let mut around = u64::from_le_bytes(read_bytes(block, bit / 8)) >> (bit % 8);
                 for code in codes {
                     *code = (around & mask).cast_signed();
                     around >>= width;
@@ -166,19 +165,19 @@ fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
     }
 }
 
-/// Fails where a column goes on after its last value.
-pub(super) fn whole(rest: &[u8]) -> Result<(), BarsError> {
+/// Fails if bytes remain after the last value.
+pub(super) fn expect_end(rest: &[u8]) -> Result<(), BarsError> {
     if rest.is_empty() { Ok(()) } else { Err(BarsError::LENGTHS) }
 }
 
-/// So many bytes from a place on.
-fn around<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
+/// `N` bytes from a position on.
+fn read_bytes<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     let mut around = [0; N];
     around.copy_from_slice(&bytes[from..from + N]);
     around
 }
 
-/// Makes values of codes, in their place.
+/// Decodes codes to values in place.
 fn decode(coding: u8, codes: &mut [i64]) -> Result<(), BarsError> {
     let value = |code: &i64| unzigzag(code.cast_unsigned());
     match coding {

@@ -1,55 +1,55 @@
-//! A column of values, of which often all before one, or all, are absent.
+//! Column of scaled integers with a compact run of absent values at its start.
 
 use std::iter::repeat_n;
 use std::ops::{Index, IndexMut, Range};
 
-/// Marks an absent value in a column.
+/// Marker of an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
 
-/// Scaled integers, [`MISSING`] where absent. The absent ones before the first are counted and take no room.
+/// Scaled integers, [`MISSING`] if absent. Absent values before the first present one are only counted.
 #[derive(Debug, Clone, Default)]
-pub struct Column {
+pub struct BarColumn {
     absent: usize,
     values: Vec<i64>,
 }
 
-impl Column {
-    /// So many absent values.
+impl BarColumn {
+    /// Column of `count` absent values.
     pub fn absent(count: usize) -> Self {
         Self { absent: count, values: Vec::new() }
     }
 
-    /// Number of values, with the absent ones.
+    /// Number of values, absent ones included.
     pub fn len(&self) -> usize {
         self.absent + self.values.len()
     }
 
-    /// Whether there is none, nor an absent one.
+    /// True if the column has no values, not even absent ones.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All values.
+    /// All values, absent ones included.
     pub fn iter(&self) -> impl Iterator<Item = &i64> {
         repeat_n(&MISSING, self.absent).chain(&self.values)
     }
 
-    /// The values from the first on that is there.
+    /// Values from the first present one on.
     pub fn known(&self) -> &[i64] {
         &self.values
     }
 
-    /// The same, to be changed.
+    /// Mutable values from the first present one on.
     pub fn known_mut(&mut self) -> &mut [i64] {
         &mut self.values
     }
 
-    /// Of the values at some places, those from the first on that is there.
+    /// Values of a range, from the first present one of the column on.
     pub fn known_at(&self, range: Range<usize>) -> &[i64] {
         &self.values[range.start.saturating_sub(self.absent)..range.end.saturating_sub(self.absent)]
     }
 
-    /// The values at some places.
+    /// Copy of a range.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let values = self.known_at(range.clone());
         Self { absent: range.len() - values.len(), values: values.to_vec() }
@@ -64,14 +64,14 @@ impl Column {
         }
     }
 
-    /// Appends the values at some places of another.
+    /// Appends a range of another column.
     pub fn extend(&mut self, other: &Self, range: Range<usize>) {
         let values = other.known_at(range.clone());
         self.extend_absent(range.len() - values.len());
         self.values.extend_from_slice(values);
     }
 
-    /// Appends so many absent values.
+    /// Appends absent values.
     pub fn extend_absent(&mut self, count: usize) {
         if self.values.is_empty() {
             self.absent += count;
@@ -80,27 +80,27 @@ impl Column {
         }
     }
 
-    /// Makes room for so many more values, unless all are absent so far.
+    /// Reserves capacity, unless all values are absent so far.
     pub fn reserve(&mut self, values: usize) {
         if !self.values.is_empty() || self.absent == 0 {
             self.values.reserve_exact(values);
         }
     }
 
-    /// All values in a row.
+    /// All values as a vector, absent ones included.
     pub fn into_values(mut self) -> Vec<i64> {
         self.fill_absent();
         self.values
     }
 
-    /// Gives the absent values before the first the room of others.
+    /// Stores the absent values at the start explicitly.
     fn fill_absent(&mut self) {
         self.values.splice(..0, repeat_n(MISSING, self.absent));
         self.absent = 0;
     }
 }
 
-impl PartialEq for Column {
+impl PartialEq for BarColumn {
     fn eq(&self, other: &Self) -> bool {
         match self.absent == other.absent {
             true => self.values == other.values,
@@ -109,9 +109,9 @@ impl PartialEq for Column {
     }
 }
 
-impl Eq for Column {}
+impl Eq for BarColumn {}
 
-impl From<Vec<i64>> for Column {
+impl From<Vec<i64>> for BarColumn {
     fn from(values: Vec<i64>) -> Self {
         match values.iter().position(|value| *value != MISSING) {
             Some(0) => Self { absent: 0, values },
@@ -121,7 +121,7 @@ impl From<Vec<i64>> for Column {
     }
 }
 
-impl Index<usize> for Column {
+impl Index<usize> for BarColumn {
     type Output = i64;
 
     fn index(&self, index: usize) -> &i64 {
@@ -129,7 +129,7 @@ impl Index<usize> for Column {
     }
 }
 
-impl IndexMut<usize> for Column {
+impl IndexMut<usize> for BarColumn {
     fn index_mut(&mut self, index: usize) -> &mut i64 {
         if index < self.absent {
             self.fill_absent();
@@ -156,8 +156,8 @@ mod tests {
             let mut cut = cut.map(|cut| cut.index(other.len() + 1));
             cut.sort_unstable();
             let range = cut[0]..cut[1];
-            let (mut column, from) = (Column::from(one.clone()), Column::from(other.clone()));
-            prop_assert_eq!(from.slice(range.clone()), Column::from(other[range.clone()].to_vec()));
+            let (mut column, from) = (BarColumn::from(one.clone()), BarColumn::from(other.clone()));
+            prop_assert_eq!(from.slice(range.clone()), BarColumn::from(other[range.clone()].to_vec()));
             let known = other[range.clone()].iter().filter(|value| **value != MISSING).count();
             prop_assert_eq!(from.known_at(range.clone()).iter().filter(|value| **value != MISSING).count(), known);
             column.extend(&from, range.clone());

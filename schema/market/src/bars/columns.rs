@@ -1,17 +1,17 @@
-//! Bars as columns: what is in them, and what is appended to them.
+//! Columnar price bars of one symbol: the in-memory form, with appending and rescaling.
 
 use std::ops::Range;
 
 use rust_decimal::Decimal;
 
-use super::column::{Column, MISSING};
+use super::column::{BarColumn, MISSING};
 use super::error::BarsError;
 use super::version::BarVersion;
 
-/// One bar of a [`Bars`], values scaled by its `scale`.
+/// Bar of a [`Bars`], prices scaled by its `scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
-    /// Session, as a day number.
+    /// Session as a day number.
     pub day: i32,
     /// Open, scaled.
     pub open: i64,
@@ -25,62 +25,62 @@ pub struct Bar {
     pub volume: i64,
     /// Volume-weighted average price, scaled.
     pub vwap: i64,
-    /// Trades.
+    /// Number of trades.
     pub trade_count: i64,
 }
 
-/// Bars of one symbol as columns of equal length; prices are `value / 10^scale`, [`MISSING`] where absent.
+/// Price bars of one symbol as columns of equal length. Prices are `value / 10^scale`, [`MISSING`] if absent.
 ///
-/// `vwap` and `trade_count` are empty when no bar has them. `version` indexes `versions`.
+/// `vwap` and `trade_count` are empty if no bar has them. `version` indexes `versions`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bars {
     /// Decimal places of all prices.
     pub scale: u32,
-    /// Sessions, as day numbers.
+    /// Sessions as day numbers.
     pub day: Vec<i32>,
     /// Open, scaled.
-    pub open: Column,
+    pub open: BarColumn,
     /// High, scaled.
-    pub high: Column,
+    pub high: BarColumn,
     /// Low, scaled.
-    pub low: Column,
+    pub low: BarColumn,
     /// Close, scaled.
     pub close: Vec<i64>,
     /// Shares traded.
-    pub volume: Column,
+    pub volume: BarColumn,
     /// Volume-weighted average price, scaled.
     pub vwap: Vec<i64>,
-    /// Trades.
+    /// Numbers of trades.
     pub trade_count: Vec<i64>,
-    /// Positions in `versions`.
+    /// Version of each bar, as an index of `versions`.
     pub version: Vec<u16>,
-    /// The distinct versions of the bars.
+    /// Distinct versions of the bars.
     pub versions: Vec<BarVersion>,
 }
 
-/// Bars of which no more is known than session, close and version; columns as in [`Bars`].
+/// Bars reduced to session, close and version; columns as in [`Bars`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Closes {
+pub struct CloseColumns {
     /// Decimal places of the closes.
     pub scale: u32,
-    /// Sessions, as day numbers.
+    /// Sessions as day numbers.
     pub day: Vec<i32>,
     /// Close, scaled.
     pub close: Vec<i64>,
-    /// Positions in `versions`.
+    /// Version of each bar, as an index of `versions`.
     pub version: Vec<u16>,
-    /// The distinct versions of the bars.
+    /// Distinct versions of the bars.
     pub versions: Vec<BarVersion>,
 }
 
-impl From<Closes> for Bars {
-    fn from(Closes { scale, day, close, version, versions }: Closes) -> Self {
-        let [open, high, low, volume] = std::array::from_fn(|_| Column::absent(day.len()));
+impl From<CloseColumns> for Bars {
+    fn from(CloseColumns { scale, day, close, version, versions }: CloseColumns) -> Self {
+        let [open, high, low, volume] = std::array::from_fn(|_| BarColumn::absent(day.len()));
         Self { scale, day, open, high, low, close, volume, version, versions, ..Self::default() }
     }
 }
 
-impl From<Bars> for Closes {
+impl From<Bars> for CloseColumns {
     fn from(Bars { scale, day, close, version, versions, .. }: Bars) -> Self {
         Self { scale, day, close, version, versions }
     }
@@ -92,12 +92,12 @@ impl Bars {
         self.day.len()
     }
 
-    /// Whether there is none.
+    /// True without bars.
     pub fn is_empty(&self) -> bool {
         self.day.is_empty()
     }
 
-    /// The bar at `index`.
+    /// Bar at `index`.
     pub fn bar(&self, index: usize) -> Bar {
         let optional = |column: &[i64]| column.get(index).copied().unwrap_or(MISSING);
         Bar {
@@ -112,17 +112,17 @@ impl Bars {
         }
     }
 
-    /// The version of the bar at `index`.
+    /// Version of the bar at `index`.
     pub fn version_of(&self, index: usize) -> &BarVersion {
         &self.versions[usize::from(self.version[index])]
     }
 
-    /// A scaled value as a decimal; `None` where absent.
+    /// Scaled value as a decimal; `None` if absent.
     pub fn decimal(&self, value: i64) -> Option<Decimal> {
         (value != MISSING).then(|| Decimal::new(value, self.scale))
     }
 
-    /// Appends a bar whose values are on this scale.
+    /// Appends a bar of the same scale.
     pub fn push(&mut self, bar: Bar, version: u16) {
         let before = self.day.len();
         self.day.push(bar.day);
@@ -136,7 +136,7 @@ impl Bars {
         self.version.push(version);
     }
 
-    /// Brings every price to a larger scale.
+    /// Converts all prices to a larger scale.
     pub fn rescale(&mut self, scale: u32) -> Result<(), BarsError> {
         if scale <= self.scale {
             return Ok(());
@@ -147,20 +147,20 @@ impl Bars {
         Ok(())
     }
 
-    /// The bars at some indexes, with every version.
+    /// Copy of a range of bars, with all versions.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let mut bars = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         bars.extend(self, range);
         bars
     }
 
-    /// Appends bars of another on the same scale and with the same versions.
+    /// Appends a range of bars with the same scale and versions.
     pub(super) fn extend(&mut self, other: &Self, range: Range<usize>) {
         self.version.extend_from_slice(&other.version[range.clone()]);
         self.extend_columns(other, range);
     }
 
-    /// Appends everything but the versions of bars of another on the same scale.
+    /// Appends a range of bars with the same scale, without their versions.
     pub(super) fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
         let before = self.len();
         for (column, more) in [(&mut self.vwap, &other.vwap), (&mut self.trade_count, &other.trade_count)] {
@@ -178,7 +178,7 @@ impl Bars {
         self.day.extend_from_slice(&other.day[range]);
     }
 
-    /// Appends bars on the same scale of which nothing but the closes is known; everything but their versions.
+    /// Appends closes of the same scale, without their versions; the other columns are absent.
     pub(super) fn extend_closes(&mut self, day: &[i32], close: &[i64]) {
         let bars = self.len() + day.len();
         self.day.extend_from_slice(day);
@@ -192,7 +192,7 @@ impl Bars {
         }
     }
 
-    /// Makes room for so many more bars.
+    /// Reserves capacity for more bars.
     pub fn reserve(&mut self, bars: usize) {
         self.day.reserve(bars);
         self.version.reserve(bars);
@@ -202,23 +202,23 @@ impl Bars {
         }
     }
 
-    /// Every price that may be there.
+    /// Price columns, without leading absent values.
     pub(crate) fn prices(&self) -> [&[i64]; 5] {
         [self.open.known(), self.high.known(), self.low.known(), &self.close, &self.vwap]
     }
 
-    /// The same, to be changed.
+    /// Mutable price columns, without leading absent values.
     pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
         [self.open.known_mut(), self.high.known_mut(), self.low.known_mut(), &mut self.close, &mut self.vwap]
     }
 
-    /// The newest day with a bar that was not retracted.
+    /// Newest day with a bar that was not retracted.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }
 }
 
-/// Gives prices so many more decimal places.
+/// Adds decimal places to prices.
 pub(super) fn scale_up(column: &mut [i64], places: u32) -> Result<(), BarsError> {
     if places == 0 {
         return Ok(());

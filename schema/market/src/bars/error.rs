@@ -1,6 +1,6 @@
-//! Why columns of bars are refused.
+//! Errors of reading and joining bar columns.
 
-/// Why columns could not be read or joined.
+/// Error in reading or joining bar columns.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum BarsError {
@@ -15,8 +15,8 @@ pub enum BarsError {
 }
 
 impl BarsError {
-    /// A column has more or fewer values than there are days.
+    /// A column is longer or shorter than the days.
     pub(super) const LENGTHS: Self = Self::Damaged("columns differ in length");
-    /// There are more bars than their count can say.
+    /// The number of bars exceeds 32 bits.
     pub(super) const TOO_MANY: Self = Self::Damaged("more than 2^32 bars");
 }

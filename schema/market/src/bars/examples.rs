@@ -4,6 +4,7 @@ use chrono::{DateTime, NaiveDate};
 
 use super::sessions::FORM;
 use super::*;
+use crate::day::{date_of, day_number};
 use crate::event::Action;
 
 fn bar(day: i32, close: i64) -> Bar {
@@ -177,18 +178,18 @@ fn packed_columns_have_to_agree() {
     let (longer, with_extra) = (longer.pack().unwrap(), with_extra.pack().unwrap());
     assert!(good.unpack().is_ok() && full.unpack().is_ok());
     for damaged in [
-        Packed { days: longer.days.clone(), ..good.clone() },
-        Packed { close: longer.close.clone(), ..good.clone() },
-        Packed { volume: longer.volume.clone(), ..good.clone() },
-        Packed { range: with_highs(&[(730_001, 100)]).range, ..good.clone() },
-        Packed { versions: bars(2, &[(730_001, 100)]).pack().unwrap().versions, ..good.clone() },
-        Packed { extra: with_extra.extra, ..full },
+        PackedBars { days: longer.days.clone(), ..good.clone() },
+        PackedBars { close: longer.close.clone(), ..good.clone() },
+        PackedBars { volume: longer.volume.clone(), ..good.clone() },
+        PackedBars { range: with_highs(&[(730_001, 100)]).range, ..good.clone() },
+        PackedBars { versions: bars(2, &[(730_001, 100)]).pack().unwrap().versions, ..good.clone() },
+        PackedBars { extra: with_extra.extra, ..full },
     ] {
         let found = damaged.unpack();
         assert!(matches!(found, Err(BarsError::Damaged("columns differ in length"))), "{found:?}");
     }
     // Without versions all are of one unknown version; a bar cannot name a version that is not there.
-    let read = Packed { versions: Vec::new(), ..good.clone() }.unpack().unwrap();
+    let read = PackedBars { versions: Vec::new(), ..good.clone() }.unpack().unwrap();
     assert_eq!((&read.version[..], &read.versions[..]), (&[0, 0][..], &[BarVersion::UNKNOWN][..]));
     let mut unknown = bars(2, &[(730_001, 100), (730_002, 200)]);
     unknown.version[1] = 1;
@@ -205,7 +206,7 @@ fn columns_of_a_newer_form_are_refused() {
     let found = newer.unpack();
     assert!(matches!(found, Err(BarsError::UnknownForm(form)) if form == FORM + 1), "{found:?}");
     assert!(unpack_days(&newer.days).is_err());
-    assert!(Closes::unpack(&newer.days, &newer.close, &[], 0).is_err());
+    assert!(CloseColumns::unpack(&newer.days, &newer.close, &[], 0).is_err());
     assert!(unpack_days(&[]).is_err());
 }
 

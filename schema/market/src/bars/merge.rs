@@ -1,24 +1,25 @@
-//! Merging bars: a pure choice day by day, whatever order and cut they come in.
+//! Merge of bar sets: the greater version wins each day, in any order of the sets.
 
 use super::column::MISSING;
-use super::columns::{Bars, Closes, scale_up};
+use super::columns::{Bars, CloseColumns, scale_up};
 use super::error::BarsError;
-use super::version::{BarVersion, Dictionary};
+use super::version::{BarVersion, VersionDictionary};
 
 impl Bars {
-    /// Merges two sets of observations: per day the greater version wins; the result is sorted by day.
+    /// Merges two sets of bars: per day the greater version wins; the result is sorted by day.
     ///
-    /// Commutative, associative and idempotent, so any order and cut of the same events gives the same bars.
+    /// Commutative, associative and idempotent: any order and partition of the same events gives the same
+    /// bars.
     pub fn merge(self, other: Self) -> Result<Self, BarsError> {
         Self::merge_all(vec![self, other])
     }
 
-    /// Merges any number of sets at once.
+    /// Merges any number of sets.
     pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         let is_sorted = |part: &Self| part.day.is_sorted_by(|before, day| before < day);
         if parts.windows(2).all(follows) && parts.iter().all(is_sorted) {
-            return parts.into_iter().try_fold(Self::default(), Self::append)?.alone();
+            return parts.into_iter().try_fold(Self::default(), Self::append)?.into_canonical();
         }
         let scale = parts.iter().map(|part| part.scale).max().unwrap_or_default();
         parts.iter_mut().try_for_each(|part| part.rescale(scale))?;
@@ -28,9 +29,10 @@ impl Bars {
         }
         picks.sort_by_key(|(day, _, _)| *day);
         let mut merged = Self { scale, ..Self::default() };
-        let mut dictionary = Dictionary::default();
+        let mut dictionary = VersionDictionary::default();
         for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
-            // Of equal versions (one frame naming a day twice) the later position wins: max_by takes the last.
+            // Of equal versions (one frame with a day twice) the later position wins: `max_by_key` returns
+            // the last.
             let version = |pick: &(i32, usize, usize)| parts[pick.1].version_of(pick.2);
             if let Some(best) = same_day.iter().max_by_key(|pick| version(pick).rank()) {
                 let index = dictionary.index(&mut merged.versions, version(best))?;
@@ -41,15 +43,15 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Sorted bars, one a day, as merging leaves them.
-    fn alone(mut self) -> Result<Self, BarsError> {
+    /// Brings sorted bars, one per day, to the canonical form of a merge.
+    fn into_canonical(mut self) -> Result<Self, BarsError> {
         let (version, versions) = (std::mem::take(&mut self.version), std::mem::take(&mut self.versions));
-        self.take_versions(&version, &versions)?;
+        self.append_versions(&version, &versions)?;
         self.canonicalize();
         Ok(self)
     }
 
-    /// Appends later bars: the other's days all follow this one's, else the two are merged.
+    /// Appends bars of later days; merges if the days overlap.
     pub fn append(mut self, mut other: Self) -> Result<Self, BarsError> {
         if self.is_empty() || other.is_empty() {
             return Ok(if self.is_empty() { other } else { self });
@@ -60,26 +62,26 @@ impl Bars {
         let scale = self.scale.max(other.scale);
         self.rescale(scale)?;
         other.rescale(scale)?;
-        self.take_versions(&other.version, &other.versions)?;
+        self.append_versions(&other.version, &other.versions)?;
         self.extend_columns(&other, 0..other.len());
         Ok(self)
     }
 
     /// Appends closes of later days, like [`Bars::append`].
-    pub fn append_closes(mut self, mut other: Closes) -> Result<Self, BarsError> {
+    pub fn append_closes(mut self, mut other: CloseColumns) -> Result<Self, BarsError> {
         let follows = self.day.last().zip(other.day.first()).is_some_and(|(last, first)| last < first);
         if !follows || other.scale > self.scale {
             return self.append(other.into());
         }
         scale_up(&mut other.close, self.scale - other.scale)?;
-        self.take_versions(&other.version, &other.versions)?;
+        self.append_versions(&other.version, &other.versions)?;
         self.extend_closes(&other.day, &other.close);
         Ok(self)
     }
 
     /// Appends the versions of more bars.
-    fn take_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
-        let (mut dictionary, mut places) = (Dictionary::default(), vec![None; versions.len()]);
+    fn append_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
+        let (mut dictionary, mut places) = (VersionDictionary::default(), vec![None; versions.len()]);
         for run in version.chunk_by(|one, next| one == next) {
             let index = usize::from(run[0]);
             let place = match places[index] {
@@ -91,8 +93,8 @@ impl Bars {
         Ok(())
     }
 
-    /// Smallest scale, and no optional column without a value. With versions in order of first use, as merging leaves them,
-    /// equal bars have equal bytes.
+    /// Canonical form: the smallest scale, and no optional column without a value. With versions in order of
+    /// first use, equal bars then have equal bytes.
     pub fn canonicalize(&mut self) {
         let prices = || self.prices().into_iter().flatten();
         let mut divisor = 1i64;

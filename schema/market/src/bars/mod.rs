@@ -1,13 +1,12 @@
-//! Price bars as columns: the one shape they have in frames, in Postgres and in memory.
+//! Columnar price bars: one form for frames, Postgres and memory, with merge and binary codec.
 //!
-//! A column is scaled integers, written as differences in blocks of as many bits as they need. Values are exact:
-//! `value / 10^scale`. Every bar names its version, so that merging two sets of bars is a pure choice
-//! bar by bar, in any order (the greater version wins).
+//! A column contains scaled integers (`value / 10^scale`, exact), stored as differences in blocks of minimal
+//! bit width. Every bar has a version, and the greater version wins a merge, so merges are independent of
+//! order.
 
 mod blocks;
 mod column;
 mod columns;
-mod day;
 mod error;
 #[cfg(test)]
 mod examples;
@@ -19,11 +18,9 @@ mod tests;
 mod version;
 mod years;
 
-pub use column::{Column, MISSING};
-pub use columns::{Bar, Bars, Closes};
-pub(crate) use day::not_before;
-pub use day::{date_of, day_number};
+pub use column::{BarColumn, MISSING};
+pub use columns::{Bar, Bars, CloseColumns};
 pub use error::BarsError;
-pub use packed::{Packed, digest};
+pub use packed::{PackedBars, digest};
 pub use sessions::unpack_days;
-pub use version::{BarVersion, Dictionary};
+pub use version::{BarVersion, VersionDictionary};

@@ -1,34 +1,34 @@
-//! The bytes of bars, a column each: differences to what is expected of a value, in [blocks](super::blocks).
+//! Binary codec of bars: one blob per column, differences to predicted values in [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
 
 use super::blocks;
-use super::column::{Column, MISSING};
-use super::columns::{Bars, Closes};
+use super::column::{BarColumn, MISSING};
+use super::columns::{Bars, CloseColumns};
 use super::error::BarsError;
 use super::sessions::{pack_days, scale_and_days};
 use super::version::BarVersion;
 
-/// The bytes of a [`Bars`], one blob per column, so that readers fetch only the columns they need.
+/// Encoded [`Bars`], one blob per column, so that readers fetch only the columns they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packed {
-    /// The form of all columns, scale and days.
+pub struct PackedBars {
+    /// Format version, scale and days.
     pub days: Vec<u8>,
-    /// Closes, as differences to the one before.
+    /// Closes, as differences to the previous close.
     pub close: Vec<u8>,
-    /// Opens as differences to the close before; highs and lows by what they are beyond open and close.
+    /// Opens, as differences to the previous close; highs and lows, as distances beyond open and close.
     pub range: Vec<u8>,
     /// Shares traded.
     pub volume: Vec<u8>,
-    /// vwap as differences to the close, and trade count; empty when no bar has them.
+    /// vwap, as differences to the close, and trade counts; empty if no bar has them.
     pub extra: Vec<u8>,
-    /// Version dictionary and runs of indexes; empty in read tables, where the choice has been made.
+    /// Version dictionary and runs of indexes; empty in read tables, which need no versions.
     pub versions: Vec<u8>,
 }
 
 impl Bars {
-    /// Packs the columns.
-    pub fn pack(&self) -> Result<Packed, BarsError> {
+    /// Encodes all columns.
+    pub fn pack(&self) -> Result<PackedBars, BarsError> {
         let (mut volume, mut range) = (Vec::new(), Vec::new());
         let start = first_close(&self.close);
         let differences = self.differences(start)?;
@@ -36,7 +36,7 @@ impl Bars {
             .iter()
             .for_each(|column| blocks::write(column, &mut range));
         blocks::write(&self.volume.clone().into_values(), &mut volume);
-        Ok(Packed {
+        Ok(PackedBars {
             days: pack_days(self.scale, &self.day)?,
             close: pack_closes(start, &differences.close)?,
             range,
@@ -56,7 +56,7 @@ impl Bars {
         bytes
     }
 
-    /// The prices as they are packed.
+    /// Prices as differences to their predictions.
     fn differences(&self, start: i64) -> Result<Differences, BarsError> {
         let mut packed = Differences::with_room_for(self.len());
         let mut before = start;
@@ -73,14 +73,14 @@ impl Bars {
             }
             before = last;
         }
-        // What a low is beyond the body is below it.
+        // Lows are stored as positive distances.
         packed.low.iter_mut().for_each(|low| *low = low.wrapping_neg());
         Ok(packed)
     }
 }
 
-impl Closes {
-    /// Packs days, closes and versions, each as [`Bars::pack`] does.
+impl CloseColumns {
+    /// Encodes days, closes and versions, as [`Bars::pack`] does.
     pub fn pack(&self) -> Result<[Vec<u8>; 3], BarsError> {
         let start = first_close(&self.close);
         let mut before = start;
@@ -98,7 +98,7 @@ impl Closes {
     }
 }
 
-/// The close that the first difference is to.
+/// Reference of the first difference.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }
@@ -115,7 +115,7 @@ fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, Ba
     Ok(postcard::to_stdvec(&(versions, runs))?)
 }
 
-/// Prices as differences to what is expected of them.
+/// Prices as differences to their predictions.
 struct Differences {
     close: Vec<i64>,
     open: Vec<i64>,
@@ -130,7 +130,7 @@ impl Differences {
         Self { close, open, high, low, vwap: Vec::new() }
     }
 
-    /// The prices again, column by column in place.
+    /// Restores the prices in place, column by column.
     fn restore(&mut self, start: i64) {
         let mut before = start;
         let vwaps = self.vwap.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
@@ -152,12 +152,12 @@ impl Differences {
     }
 }
 
-/// A price, or what stands for it where it is absent.
+/// The price, or a substitute if it is absent.
 fn known(price: i64, otherwise: i64) -> i64 {
     if price == MISSING { otherwise } else { price }
 }
 
-/// How far a price is from what is expected of it, modulo 2^64; absent when the price is.
+/// Difference of a price to its prediction, modulo 2^64; absent if the price is.
 fn difference(price: i64, expected: i64) -> Result<i64, BarsError> {
     match (price, price.wrapping_sub(expected)) {
         (MISSING, _) => Ok(MISSING),
@@ -172,12 +172,12 @@ fn add(difference: &mut i64, expected: i64) {
     }
 }
 
-/// So many closes, with room for more.
+/// Decodes `bars` closes with capacity for `room` more.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
-    // The days are so many already.
+    // The length is bounded: the days were decoded before.
     let mut closes = Vec::with_capacity(bars.saturating_add(room));
-    blocks::each(&mut rest, bars, |differences| {
+    blocks::for_each_block(&mut rest, bars, |differences| {
         if differences.contains(&MISSING) {
             closes.extend(differences.iter().map(|by| {
                 let mut close = *by;
@@ -193,41 +193,41 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, BarsError>
         }
         Ok(())
     })?;
-    blocks::whole(rest)?;
+    blocks::expect_end(rest)?;
     Ok(closes)
 }
 
-/// The close that the first one is a difference to, and the differences.
+/// Reference of the first difference, and the differences.
 fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), BarsError> {
     let (start, mut rest) = postcard::take_from_bytes(bytes)?;
     let closes = blocks::read(&mut rest, bars)?;
-    blocks::whole(rest)?;
+    blocks::expect_end(rest)?;
     Ok((start, closes))
 }
 
-/// A column, where it is there.
+/// Decodes an optional column.
 fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, BarsError> {
     if is_there { blocks::read(bytes, bars) } else { Ok(Vec::new()) }
 }
 
-impl Packed {
-    /// 64 bits that tell these columns from others; versions aside, so that it is the same in facts and read tables.
+impl PackedBars {
+    /// 64-bit digest of the columns without versions, so that it is equal in facts and read tables.
     pub fn digest(&self) -> i64 {
         digest(self.columns())
     }
 
-    /// Gives back the room that its columns were written in, for packed bars that stay.
+    /// Releases spare capacity of the columns.
     pub fn shrink_to_fit(&mut self) {
         let Self { days, close, range, volume, extra, versions } = self;
         [days, close, range, volume, extra, versions].into_iter().for_each(Vec::shrink_to_fit);
     }
 
-    /// Every column but the versions.
+    /// All columns except versions.
     fn columns(&self) -> [&[u8]; 5] {
         [&self.days, &self.close, &self.range, &self.volume, &self.extra].map(Vec::as_slice)
     }
 
-    /// Unpacks every column.
+    /// Decodes all columns.
     pub fn unpack(&self) -> Result<Bars, BarsError> {
         let bars = self.unpack_blocks()?;
         let (version, versions) = unpack_versions(&self.versions, bars.len(), 0)?;
@@ -245,7 +245,7 @@ impl Packed {
             Some((there, mut columns)) => {
                 let vwap = optional(&mut columns, there[0] == 1, bars)?;
                 let trade_count = optional(&mut columns, there[1] == 1, bars)?;
-                blocks::whole(columns)?;
+                blocks::expect_end(columns)?;
                 (vwap, trade_count)
             }
         };
@@ -253,13 +253,13 @@ impl Packed {
         prices.restore(start);
         let Differences { close, open, high, low, vwap } = prices;
         let volumes = blocks::read(&mut volume, bars)?;
-        blocks::whole(range).and_then(|()| blocks::whole(volume))?;
-        let [open, high, low, volume] = [open, high, low, volumes].map(Column::from);
+        blocks::expect_end(range).and_then(|()| blocks::expect_end(volume))?;
+        let [open, high, low, volume] = [open, high, low, volumes].map(BarColumn::from);
         Ok(Bars { scale, day, open, high, low, close, volume, vwap, trade_count, ..Bars::default() })
     }
 }
 
-/// The version of each of so many bars, with room for more, and the versions.
+/// Decodes the version of each of `bars` bars, with capacity for `room` more, and the dictionary.
 fn unpack_versions(bytes: &[u8], bars: usize, room: usize) -> Result<(Vec<u16>, Vec<BarVersion>), BarsError> {
     let (versions, runs): (Vec<BarVersion>, Vec<(u16, u32)>) = match bytes {
         [] => (vec![BarVersion::UNKNOWN], vec![(0, u32::try_from(bars).map_err(|_| BarsError::TOO_MANY)?)]),
@@ -275,7 +275,7 @@ fn unpack_versions(bytes: &[u8], bars: usize, room: usize) -> Result<(Vec<u16>, 
     Ok((version, versions))
 }
 
-/// 64 bits that tell bytes from others.
+/// 64-bit digest of byte strings.
 pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -286,8 +286,8 @@ pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
     i64::from_le_bytes(bytes)
 }
 
-impl Closes {
-    /// Unpacks days, closes and versions, each from its packed column, with room for so many more bars.
+impl CloseColumns {
+    /// Decodes days, closes and versions from their columns, with capacity for `room` more bars.
     pub fn unpack(days: &[u8], close: &[u8], versions: &[u8], room: usize) -> Result<Self, BarsError> {
         let (scale, day) = scale_and_days(days, room)?;
         let close = closes(close, day.len(), room)?;
@@ -310,7 +310,7 @@ impl Bars {
     }
 }
 
-/// Whether columns that were unpacked fit each other.
+/// Checks the lengths and the scale of decoded columns.
 fn check(lengths: bool, scale: u32) -> Result<(), BarsError> {
     match (lengths, scale <= 18) {
         (true, true) => Ok(()),

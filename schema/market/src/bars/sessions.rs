@@ -1,50 +1,50 @@
-//! The days of bars as bytes: steps from the weekday that is expected next, in [blocks](super::blocks), after what holds for
-//! all columns.
+//! Binary codec of the days of bars: a header for all columns, then steps from the expected weekday in
+//! [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, BLOCK};
 use super::error::BarsError;
 
-/// Version of the packed form: the first byte of the days. A new form comes with a new codec of the log, so that readers of
-/// this one stop there.
+/// Format version: the first byte of the days. A new version needs a new codec of the log, so that older
+/// readers stop there.
 pub(super) const FORM: u8 = 1;
 
-/// What the days begin with.
+/// Header of the days column.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct DaysHeader {
     form: u8,
     scale: u32,
     bars: u32,
     first_day: i32,
 }
 
-/// Packs the days of prices of this scale.
+/// Encodes days with the scale of the prices.
 pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, BarsError> {
     let bars = u32::try_from(days.len()).map_err(|_| BarsError::TOO_MANY)?;
     let first_day = days.first().copied().unwrap_or(0);
-    let mut bytes = postcard::to_stdvec(&Head { form: FORM, scale, bars, first_day })?;
+    let mut bytes = postcard::to_stdvec(&DaysHeader { form: FORM, scale, bars, first_day })?;
     let steps: Vec<i64> = days.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
     blocks::write(&steps, &mut bytes);
     Ok(bytes)
 }
 
-/// The session that is expected after another: the next weekday.
+/// Expected next session: the next weekday.
 fn expected(day: i32) -> i64 {
     i64::from(day) + NEXT_WEEKDAY[weekday(day)]
 }
 
-/// By the day of the week, days until the next weekday; 0 is Sunday.
+/// Days until the next weekday, by day of the week from Sunday.
 const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
-/// By the weekday that they follow, from Monday on, days until each of the expected sessions of a block.
+/// Days until each expected session of a block, by the weekday before it from Monday on.
 const AHEAD: [[i32; BLOCK]; WEEKDAYS] = [ahead(0), ahead(1), ahead(2), ahead(3), ahead(4)];
 const WEEKDAYS: usize = 5;
 
-/// The most days of these.
+/// Upper bound of [`AHEAD`].
 const FARTHEST: i32 = 7 * BLOCK.div_ceil(WEEKDAYS) as i32;
 
-/// Days until each of the sessions that are expected after such a weekday.
+/// Days until each expected session after a weekday.
 const fn ahead(on: usize) -> [i32; BLOCK] {
     let (mut days, mut place, mut day, mut weekday) = ([0; BLOCK], 0, 0, on);
     while place < BLOCK {
@@ -56,52 +56,52 @@ const fn ahead(on: usize) -> [i32; BLOCK] {
     days
 }
 
-/// The day of the week. Day 1 was a Monday.
+/// Day of the week, 0 for Sunday. Day 1 was a Monday.
 fn weekday(day: i32) -> usize {
     day.rem_euclid(7).unsigned_abs() as usize
 }
 
-/// The days of packed bars, from their first column alone.
+/// Decodes the days of encoded bars.
 pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, BarsError> {
     scale_and_days(days, 0).map(|(_, days)| days)
 }
 
-/// The scale of the prices, and the days with room for so many more.
+/// Decodes the scale, and the days with capacity for `room` more.
 pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), BarsError> {
     match bytes.first() {
         Some(&FORM) => {}
         Some(form) => return Err(BarsError::UnknownForm(*form)),
         None => return Err(BarsError::LENGTHS),
     }
-    let (head, mut rest): (Head, &[u8]) = postcard::take_from_bytes(bytes)?;
+    let (head, mut rest): (DaysHeader, &[u8]) = postcard::take_from_bytes(bytes)?;
     let bars = usize::try_from(head.bars).map_err(|_| BarsError::TOO_MANY)?;
     let steps = bars.saturating_sub(1);
     if !blocks::may_hold(rest.len(), steps) {
         return Err(BarsError::LENGTHS);
     }
     let mut sessions = Sessions::from(head.first_day, bars, room);
-    blocks::each(&mut rest, steps, |steps| sessions.follow(steps))?;
-    blocks::whole(rest)?;
+    blocks::for_each_block(&mut rest, steps, |steps| sessions.follow(steps))?;
+    blocks::expect_end(rest)?;
     Ok((head.scale, sessions.days))
 }
 
-/// The days that steps lead to from a first one.
+/// Decoder of days from steps.
 struct Sessions {
     days: Vec<i32>,
     last: i32,
-    /// The weekday of the last one.
+    /// Weekday of the last day.
     on: usize,
 }
 
 impl Sessions {
-    /// The first of so many days, of which it is none where there are none, with room for more than these.
+    /// Starts with the first of `count` days, with capacity for `room` more.
     fn from(first: i32, count: usize, room: usize) -> Self {
         let mut days = Vec::with_capacity(count.saturating_add(room));
         days.extend((count > 0).then_some(first));
         Self { days, last: first, on: weekday(first) }
     }
 
-    /// Takes the steps of a block.
+    /// Appends the days of a block of steps.
     fn follow(&mut self, mut steps: &[i64]) -> Result<(), BarsError> {
         loop {
             // Nearly every session is the expected one.
@@ -115,7 +115,7 @@ impl Sessions {
         }
     }
 
-    /// So many sessions of a block that are the expected ones.
+    /// Appends `count` expected sessions.
     fn expect(&mut self, count: usize) -> Result<(), BarsError> {
         match self.on.checked_sub(1).and_then(|on| AHEAD.get(on)?.get(..count)) {
             Some(ahead) if self.last <= i32::MAX - FARTHEST => {
@@ -129,7 +129,7 @@ impl Sessions {
         }
     }
 
-    /// A session so many days from the expected one.
+    /// Appends a session `by` days from the expected one.
     fn step(&mut self, by: i64) -> Result<(), BarsError> {
         let day = expected(self.last).wrapping_add(by);
         self.last = i32::try_from(day).map_err(|_| BarsError::Damaged("a day is none"))?;

@@ -2,6 +2,7 @@ use chrono::Datelike;
 use proptest::prelude::*;
 
 use super::*;
+use crate::day::date_of;
 
 fn bars() -> impl Strategy<Value = Bars> {
     let price = prop_oneof![4 => 1i64..1_000_000_000, 1 => Just(MISSING)];
@@ -19,7 +20,7 @@ fn bars() -> impl Strategy<Value = Bars> {
     );
     (0u32..6, prop::collection::vec(bar, 0..30)).prop_map(|(scale, rows)| {
         let mut bars = Bars { scale, ..Bars::default() };
-        let mut dictionary = Dictionary::default();
+        let mut dictionary = VersionDictionary::default();
         for (day, open, high, low, close, volume, vwap, trade_count, revision, (line, retracted)) in rows {
             let version = BarVersion { revision, line, retracted, ..BarVersion::UNKNOWN };
             let version = dictionary.index(&mut bars.versions, &version).unwrap();
@@ -48,7 +49,7 @@ proptest! {
         let is_weekend = |day: i32| matches!(day.rem_euclid(7), 0 | 6);
         let is_session = |day: &i32| weekends.contains(day) || !(is_weekend(first + day) || missing.contains(day));
         let day: Vec<i32> = (0..200).filter(is_session).map(|day| first + day).collect();
-        let bars = Closes { close: vec![1; day.len()], day, ..Closes::default() };
+        let bars = CloseColumns { close: vec![1; day.len()], day, ..CloseColumns::default() };
         let [days, ..] = bars.pack().unwrap();
         prop_assert_eq!(unpack_days(&days).unwrap(), bars.day);
     }
@@ -76,8 +77,8 @@ proptest! {
 
     #[test]
     fn closes_are_read_alone(bars in bars()) {
-        let (packed, absent) = (bars.pack().unwrap(), Column::absent(bars.len()));
-        let closes = Bars::from(Closes::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap());
+        let (packed, absent) = (bars.pack().unwrap(), BarColumn::absent(bars.len()));
+        let closes = Bars::from(CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap());
         prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
         prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
         prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
@@ -120,7 +121,7 @@ proptest! {
         let mut last = whole.slice(part.min(whole.len())..whole.len());
         last.scale = scale;
         let packed = last.pack().unwrap();
-        let closes = Closes::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap();
+        let closes = CloseColumns::unpack(&packed.days, &packed.close, &packed.versions, 0).unwrap();
         prop_assert_eq!(first.clone().append_closes(closes.clone()).unwrap(), first.append(closes.into()).unwrap());
     }
 
@@ -150,7 +151,7 @@ proptest! {
 
     #[test]
     fn damaged_bytes_are_an_error_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        let packed = Packed { days: bytes.clone(), close: bytes.clone(), range: bytes.clone(), volume: bytes.clone(), extra: bytes.clone(), versions: bytes };
+        let packed = PackedBars { days: bytes.clone(), close: bytes.clone(), range: bytes.clone(), volume: bytes.clone(), extra: bytes.clone(), versions: bytes };
         let _ = packed.unpack();
     }
 }

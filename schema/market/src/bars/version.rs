@@ -1,35 +1,35 @@
-//! What a bar is worth against another observation of the same session, and where it came from.
+//! Version of a bar: its rank among observations of one session, and its provenance.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::error::BarsError;
 use crate::event::Action;
-use crate::version::Version;
+use crate::observation::VersionRank;
 
-/// What a bar's values are worth against another observation of the same session.
+/// Version of a bar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BarVersion {
-    /// The vendor's revision.
+    /// Vendor's revision.
     pub revision: i64,
-    /// Microseconds since 1970, UTC.
+    /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
-    /// Whether the bar was withdrawn.
+    /// True if the bar was withdrawn.
     pub retracted: bool,
-    /// For split-adjusted prices: the day whose share basis they are on (0: the newest day of the data).
+    /// Basis day of split-adjusted prices (0: the newest day of the data); `None` for raw prices.
     pub basis_day: Option<i32>,
     /// First line of the frame, so that later rows of one file win.
     pub line: u64,
-    /// Id of the frame the bar came in.
+    /// Id of the frame of the bar.
     pub frame: [u8; 16],
 }
 
 impl BarVersion {
-    /// The version of bars whose provenance was left behind (read tables).
+    /// Version of bars without provenance (read tables).
     pub const UNKNOWN: Self =
         Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
 
-    /// A version from the parts of a feed row.
+    /// Version from the fields of a feed row.
     pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
         let retracted = action == Action::Retract;
         Self {
@@ -42,9 +42,9 @@ impl BarVersion {
         }
     }
 
-    /// The order of R29.
-    pub fn rank(&self) -> Version<'_> {
-        Version {
+    /// Version rank (R29).
+    pub fn rank(&self) -> VersionRank<'_> {
+        VersionRank {
             revision: self.revision,
             preference: 0,
             observed_at: self.observed_at,
@@ -54,20 +54,20 @@ impl BarVersion {
         }
     }
 
-    /// When the bar was observed.
+    /// Observation time.
     pub fn observed(&self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.observed_at).unwrap_or_default()
     }
 }
 
-/// Finds a version's index, adding it when it is new.
+/// Builder of a version dictionary with a one-entry cache.
 #[derive(Default)]
-pub struct Dictionary {
+pub struct VersionDictionary {
     last: u16,
 }
 
-impl Dictionary {
-    /// The index of `version` in `versions`.
+impl VersionDictionary {
+    /// Index of `version` in `versions`; appends it if it is new.
     pub fn index(&mut self, versions: &mut Vec<BarVersion>, version: &BarVersion) -> Result<u16, BarsError> {
         if versions.get(usize::from(self.last)) != Some(version) {
             let found = versions.iter().position(|known| known == version);

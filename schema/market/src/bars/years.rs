@@ -1,4 +1,4 @@
-//! Bars by calendar year, as they are stored.
+//! Division of bars by calendar year, the unit of storage.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use chrono::Datelike;
 
 use super::columns::Bars;
-use super::day::{date_of, days_of_year};
+use crate::day::{date_of, days_of_year};
 
 impl Bars {
-    /// The bars of each calendar year, in order of first appearance.
+    /// Bars of each calendar year, in order of first appearance.
     pub fn by_year(&self) -> Vec<(i32, Self)> {
         let mut years: Vec<(i32, Self)> = Vec::new();
         for (year, range) in self.years() {
@@ -21,8 +21,8 @@ impl Bars {
         years
     }
 
-    /// Feeds the bars at some places, versions aside: what tells them from others before they are packed.
-    pub fn mark(&self, range: Range<usize>, state: &mut impl Hasher) {
+    /// Hashes a range of bars without versions: a fingerprint that needs no encoding.
+    pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
         for column in [&self.open, &self.high, &self.low, &self.volume] {
             column.known_at(range.clone()).hash(state);
@@ -32,7 +32,7 @@ impl Bars {
         }
     }
 
-    /// Runs of bars of one calendar year: one of each year where bars are sorted.
+    /// Runs of bars of one calendar year; one per year if the bars are sorted.
     pub fn years(&self) -> Vec<(i32, Range<usize>)> {
         let (mut years, mut start, is_sorted) = (Vec::new(), 0, self.day.is_sorted());
         while let Some(day) = self.day.get(start) {
@@ -43,7 +43,7 @@ impl Bars {
                 true => rest.partition_point(|day| days.contains(day)),
                 false => rest.iter().take_while(|day| days.contains(day)).count(),
             };
-            // A day beyond the calendar is of no year's days, but moves on all the same.
+            // Days outside the calendar belong to no year; each makes a run of its own.
             let end = start + same.max(1);
             years.push((date.year(), start..end));
             start = end;

@@ -1,45 +1,45 @@
-//! What a person decided about a row that is held back.
+//! Review decision about a quarantined row.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::words::Kind;
+use super::enums::Kind;
 use crate::symbol::Symbol;
 use crate::text_enum;
 
 text_enum! {
-    /// What a person decided about a held row.
-    pub enum Verdict {
-        /// The row is right: it counts.
+    /// Decision about a quarantined row.
+    pub enum DecisionVerdict as "Verdict" {
+        /// The row is right and counts.
         Release = "release",
-        /// The row is wrong: it stays held, also when its neighbours change.
+        /// The row is wrong and stays quarantined, even if its neighbours change.
         Confirm = "confirm",
     }
 }
 
-/// A decision about one row as it stood: a vendor's correction of the row is another row, of which nothing is decided.
+/// Decision about one row with its current content. A vendor's correction is another row without a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Canonical ticker of the security when it was decided.
+    /// Canonical ticker of the security at the time of the decision.
     pub symbol: Symbol,
-    /// What was decided.
-    pub verdict: Verdict,
-    /// Which row.
+    /// The decision.
+    pub verdict: DecisionVerdict,
+    /// Key of the row.
     #[serde(flatten)]
     pub row: DecidedRow,
-    /// The reason code it was held with.
+    /// Reason code of the quarantine.
     pub reason: String,
-    /// Why, in the words of whoever decided.
+    /// Explanation given for the decision.
     pub note: String,
 }
 
-/// The row that a decision is about.
+/// Key of a row in decisions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DecidedRow {
-    /// price, dividend or split.
+    /// Kind: price, dividend or split.
     pub kind: Kind,
-    /// Feed the row came from.
+    /// Feed of the row.
     pub source: String,
     /// Vendor's id of the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +47,6 @@ pub struct DecidedRow {
     /// Ex-date, else record date, or session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<NaiveDate>,
-    /// Amount a share, close, or new shares of a split, as the row says it.
+    /// Value of the row: amount a share, close, or new shares of a split.
     pub value: Decimal,
 }

@@ -1,20 +1,22 @@
-//! The events of the log: what a feed row says, after its spelling was normalised and before anything is concluded.
+//! Event records of the log: the content of feed rows after normalisation of spelling.
 //!
-//! A record holds what the vendor sent, on the basis the vendor sent it; conclusions (un-adjusting, quarantine,
-//! duplicates) are drawn from facts by `measure`, so that they can change when neighbours arrive.
+//! A record contains the vendor's values on the vendor's basis. Un-adjusting, quarantine and removal of
+//! duplicates happen later in `metrics`, so that they can change with new facts.
 
 mod decision;
+mod enums;
+mod event_record;
 mod records;
 mod row;
-mod run;
-mod words;
+mod run_manifest;
 
-pub use decision::{DecidedRow, Decision, Verdict};
+pub use decision::{DecidedRow, Decision, DecisionVerdict};
+pub use enums::{Action, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
+pub use event_record::EventRecord;
 pub use records::{
-    Dividend, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES, Security,
-    Session, Split,
+    Dividend, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES, MarketSession,
+    Security, Split,
 };
 pub(crate) use row::line_column;
-pub use row::{Reject, Row};
-pub use run::{Bookmark, InputFrames, Pull, Run, RunState};
-pub use words::{Action, Basis, DividendType, Frequency, Kind, ListingStatus, SecurityType};
+pub use row::{EventRow, Reject};
+pub use run_manifest::{Bookmark, InputFrames, Pull, RunManifest, RunState};

@@ -1,30 +1,30 @@
-//! What a row says: one struct a kind of record.
+//! Event record structs: security, dividend, split, fundamentals, ETF, holdings and market session.
 
 use chrono::NaiveDate;
 use compact_str::CompactString;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::words::{Basis, DividendType, Frequency, ListingStatus, SecurityType};
+use super::enums::{DividendType, Frequency, ListingStatus, SecurityType, ShareBasis};
 use crate::symbol::Symbol;
 
-/// Decimal places between a minor currency unit and its major one (100 GBX are 1 GBP).
+/// Decimal places between a minor currency unit and its major unit (100 GBX are 1 GBP).
 pub const MINOR_UNIT_PLACES: u32 = 2;
 
-/// A symbol a security traded under before, with the days it held it (`from` and `to` inclusive).
+/// Former symbol of a security, with the days of its use (`from` and `to` inclusive).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FormerSymbol {
-    /// The symbol it traded under.
+    /// Former symbol.
     pub symbol: Symbol,
-    /// First day; open where absent.
+    /// First day; open if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<NaiveDate>,
-    /// Last day; open where absent.
+    /// Last day; open if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<NaiveDate>,
 }
 
-/// Declares a record struct whose optional fields are left out of the JSON when absent.
+/// Declares a record struct with optional fields that are left out of the JSON if absent.
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         required { $($(#[$rmeta:meta])* $rfield:ident: $rtype:ty),* $(,)? }
@@ -43,44 +43,44 @@ record! {
     /// Reference data of one security.
     pub struct Security {
         required {
-            /// Its ticker, in entry form.
+            /// Ticker in entry form.
             symbol: Symbol,
-            /// Its name for people.
+            /// Name of the company or fund.
             name: String,
-            /// What kind of security it is.
+            /// Security type.
             r#type: SecurityType,
             /// ISO 4217 currency of its prices, in the major unit.
             currency: String,
-            /// Whether it still trades.
+            /// Listing status.
             status: ListingStatus,
-            /// Tickers it traded under before.
+            /// Former tickers.
             #[serde(default)]
             former_symbols: Vec<FormerSymbol>,
-            /// Indexes it is a member of, for example `sp500`.
+            /// Indexes with the security as a member, for example `sp500`.
             #[serde(default)]
             indexes: Vec<String>,
         }
         optional {
-            /// The minor unit (`GBX`, `ZAC`, `ILA`) its prices are quoted in, where `currency` is the major one: its
-            /// bars are on a scale [`MINOR_UNIT_PLACES`] larger than they say.
+            /// Minor unit of its prices (`GBX`, `ZAC`, `ILA`); its bars then need [`MINOR_UNIT_PLACES`] more
+            /// decimal places.
             quote_unit: String,
-            /// Market identifier code, or as the vendor says.
+            /// Market identifier code, or the vendor's text.
             exchange: String,
-            /// One of the eleven sectors, or as the vendor says.
+            /// One of the eleven sectors, or the vendor's text.
             sector: String,
-            /// As the vendor says.
+            /// Industry in the vendor's words.
             industry: String,
-            /// Two-letter code of its domicile, or as the vendor says.
+            /// Two-letter code of the domicile, or the vendor's text.
             country: String,
-            /// What it does, in a paragraph.
+            /// Description of the business.
             description: String,
-            /// Its web address.
+            /// Web address.
             website: String,
-            /// Who leads it.
+            /// Chief executive.
             ceo: String,
-            /// How many work for it.
+            /// Number of employees.
             employees: i64,
-            /// First day it traded.
+            /// First trading day.
             ipo_date: NaiveDate,
             /// Central Index Key at the SEC.
             cik: String,
@@ -88,106 +88,108 @@ record! {
             figi: String,
             /// International Securities Identification Number.
             isin: String,
-            /// Committee on Uniform Securities Identification Procedures number.
+            /// CUSIP number (Committee on Uniform Securities Identification Procedures).
             cusip: String,
-            /// Last day it traded.
+            /// Last trading day.
             delisted_on: NaiveDate,
-            /// Day on which its dividend was suspended.
+            /// Day of a dividend suspension.
             dividend_suspended_on: NaiveDate,
-            /// Years of increases vouched for (R14).
+            /// Years of increases covered by an operator's seed (R14).
             streak_seed_years: i32,
-            /// The last of those years.
+            /// Last year of the seed.
             streak_seed_through: i32,
         }
     }
 }
 
 record! {
-    /// One distribution. `amount` is per share, on `amount_basis`; a `stock` amount is new shares per old share.
+    /// Distribution. `amount` is per share on `amount_basis`; for a `stock` dividend it is new shares per old
+    /// share.
     pub struct Dividend {
         required {
-            /// Ticker the payment was declared under.
+            /// Ticker of the declaration.
             symbol: Symbol,
-            /// Cash a share, or new shares per old share of a `stock` dividend.
+            /// Cash per share, or new shares per old share of a `stock` dividend.
             amount: Decimal,
             /// ISO 4217 currency of the amount.
             currency: CompactString,
-            /// What kind of distribution it is.
+            /// Distribution type.
             r#type: DividendType,
-            /// The share basis of the amount.
-            amount_basis: Basis,
-            /// Amounts of other payments that the same file has for the same ex-date, type and currency.
-            #[serde(default, skip_serializing_if = "Vec::is_empty")]
-            beside: Vec<Decimal>,
+            /// Share basis of the amount.
+            amount_basis: ShareBasis,
+            /// Sibling amounts: other payments of the same file with the same ex-date, type and currency.
+            #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
+            sibling_amounts: Vec<Decimal>,
         }
         optional {
-            /// First session that trades without it.
+            /// First session that trades without the distribution.
             ex_date: NaiveDate,
-            /// Day on which holders are recorded.
+            /// Record date.
             record_date: NaiveDate,
-            /// Day on which it is paid.
+            /// Payment date.
             payment_date: NaiveDate,
-            /// Day on which it was declared.
+            /// Declaration date.
             declaration_date: NaiveDate,
-            /// The vendor's word for its rhythm.
+            /// Payment frequency as tagged by the vendor.
             frequency: Frequency,
-            /// The date whose share basis a split-adjusted amount is on; absent: the newest date of the data.
+            /// Basis date of a split-adjusted amount; absent: the newest date of the data.
             basis_as_of: NaiveDate,
         }
     }
 }
 
 record! {
-    /// A change of the share count: `from` old shares become `to` new shares on `ex_date`.
+    /// Split: `from` old shares become `to` new shares on `ex_date`.
     pub struct Split {
         required {
-            /// Ticker on that day.
+            /// Ticker on the ex-date.
             symbol: Symbol,
-            /// First session on the new basis.
+            /// First session on the new share basis.
             ex_date: NaiveDate,
             /// Old shares.
             from: Decimal,
-            /// New shares they become.
+            /// New shares.
             to: Decimal,
         }
         optional {
-            /// Day on which it was declared.
+            /// Declaration date.
             declaration_date: NaiveDate,
-            /// Day on which the shares are delivered.
+            /// Delivery date of the shares.
             payable_date: NaiveDate,
-            /// The vendor's word for it.
+            /// Split type in the vendor's words.
             r#type: String,
         }
     }
 }
 
 record! {
-    /// Company figures as of a date. Money in `reported_currency` or the security's; percents in points.
+    /// Company figures of a date. Money is in `reported_currency` or the security's currency; percents are in
+    /// points.
     pub struct Fundamentals {
         required {
             /// Ticker.
             symbol: Symbol,
-            /// Day the figures are of.
+            /// Date of the figures.
             as_of: NaiveDate,
         }
         optional {
-            /// Diluted earnings a share of twelve months.
+            /// Diluted earnings per share of twelve months.
             eps_ttm: Decimal,
             /// End of those twelve months.
             eps_as_of: NaiveDate,
-            /// Funds from operations a share of twelve months.
+            /// Funds from operations per share of twelve months.
             ffo_per_share_ttm: Decimal,
-            /// Shares.
+            /// Shares outstanding.
             shares_outstanding: Decimal,
-            /// Day they were counted.
+            /// Date of the share count.
             shares_as_of: NaiveDate,
-            /// Shares that trade freely.
+            /// Freely traded shares.
             float_shares: Decimal,
-            /// Worth of all shares.
+            /// Market capitalisation.
             market_cap: Decimal,
-            /// Worth of the shares that trade freely.
+            /// Market value of the freely traded shares.
             float_market_cap: Decimal,
-            /// Value traded a day, on average.
+            /// Mean traded value a day.
             avg_daily_value: Decimal,
             /// Revenue of twelve months.
             revenue_ttm: Decimal,
@@ -201,7 +203,7 @@ record! {
             free_cash_flow_ttm: Decimal,
             /// Dividends paid in twelve months.
             dividends_paid_ttm: Decimal,
-            /// Book value a share.
+            /// Book value per share.
             book_value_per_share: Decimal,
             /// Total debt.
             total_debt: Decimal,
@@ -231,7 +233,7 @@ record! {
             ps_ratio: Decimal,
             /// Enterprise value over earnings before interest, taxes, depreciation and amortisation.
             ev_to_ebitda: Decimal,
-            /// Beta as the vendor computes it.
+            /// Beta as given by the vendor.
             beta: Decimal,
             /// End of the reported period.
             fiscal_period_end: NaiveDate,
@@ -242,46 +244,46 @@ record! {
 }
 
 record! {
-    /// Fund data of an ETF as of a date.
+    /// Fund data of an ETF of a date.
     pub struct Etf {
         required {
             /// Ticker of the fund.
             symbol: Symbol,
-            /// Day the data are of.
+            /// Date of the data.
             as_of: NaiveDate,
         }
         optional {
-            /// Who issues it.
+            /// Issuer.
             issuer: String,
-            /// What it invests in.
+            /// Asset class.
             asset_class: String,
             /// The vendor's category.
             category: String,
-            /// How it invests.
+            /// Investment strategy.
             strategy: String,
-            /// The index it follows.
+            /// Tracked index.
             index_name: String,
-            /// Where it is domiciled.
+            /// Domicile.
             domicile: String,
-            /// Its first day.
+            /// Inception date.
             inception_date: NaiveDate,
-            /// Yearly cost, percent.
+            /// Expense ratio, percent a year.
             expense_ratio: Decimal,
             /// Assets under management.
             aum: Decimal,
-            /// Net asset value a share.
+            /// Net asset value per share.
             nav: Decimal,
-            /// Day of the net asset value.
+            /// Date of the net asset value.
             nav_date: NaiveDate,
             /// SEC yield of thirty days, percent.
             sec_yield_30d: Decimal,
-            /// Whether it is leveraged.
+            /// True for leveraged funds.
             is_leveraged: bool,
-            /// Whether it gains when its index falls.
+            /// True for inverse funds.
             is_inverse: bool,
-            /// How many times the daily return it aims at.
+            /// Target multiple of the daily index return.
             leverage_factor: Decimal,
-            /// The fund of the same index without leverage.
+            /// Unleveraged fund of the same index.
             related_symbol: Symbol,
             /// Turnover a year, percent.
             turnover: Decimal,
@@ -290,24 +292,24 @@ record! {
 }
 
 record! {
-    /// One position of an ETF; `weight` in percent.
+    /// Position of an ETF; `weight` in percent.
     pub struct Holding {
         required {
             /// Name of the position.
             name: String,
-            /// Part of the fund, percent.
+            /// Weight in the fund, percent.
             weight: Decimal,
         }
         optional {
             /// Ticker of the position.
             symbol: Symbol,
-            /// What kind of asset it is.
+            /// Asset type of the position.
             asset_type: String,
-            /// Shares held.
+            /// Number of shares.
             shares: Decimal,
-            /// Worth of the position.
+            /// Market value of the position.
             market_value: Decimal,
-            /// ISO 4217 currency of that worth.
+            /// ISO 4217 currency of the market value.
             currency: String,
             /// International Securities Identification Number.
             isin: String,
@@ -315,34 +317,34 @@ record! {
             cusip: String,
             /// Financial Instrument Global Identifier.
             figi: String,
-            /// One of the eleven sectors, or as the vendor says.
+            /// One of the eleven sectors, or the vendor's text.
             sector: String,
-            /// Two-letter code, or as the vendor says.
+            /// Two-letter code, or the vendor's text.
             country: String,
         }
     }
 }
 
-/// All positions of one ETF on one date: a whole, replaced whole.
+/// All positions of one ETF on one date; a later snapshot replaces it as a whole.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct HoldingSnapshot {
-    /// The fund.
+    /// Ticker of the fund.
     pub symbol: Symbol,
-    /// Day of the snapshot.
+    /// Date of the snapshot.
     pub as_of: NaiveDate,
-    /// Its positions, as the vendor orders them.
+    /// Positions in the vendor's order.
     pub holdings: Vec<Holding>,
 }
 
 record! {
-    /// A market session without prices of its own; moves the market's as-of date.
-    pub struct Session {
+    /// Market session without prices of its own; it advances the market's as-of date.
+    pub struct MarketSession {
         required {
-            /// The session.
+            /// Date of the session.
             date: NaiveDate,
         }
         optional {
-            /// Why it is told.
+            /// Reason for the record.
             note: String,
         }
     }

@@ -1,60 +1,60 @@
-//! A row around its record, and a row that was refused.
+//! Event row around a record, and rejected feed row.
 
 use chrono::{DateTime, Utc};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::words::Action;
+use super::enums::Action;
 
-/// One row of the log: provenance and version around a record.
+/// Row of the log: a record with its provenance and version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row<T> {
-    /// Line (or record number) in the file it came from, from 1.
+pub struct EventRow<T> {
+    /// Line (or record number) in its file, from 1.
     #[serde(deserialize_with = "line_number")]
     pub line: u64,
-    /// The vendor's own record id.
+    /// Vendor's record id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The vendor's revision: the greater one replaces the smaller.
+    /// Vendor's revision; a greater one replaces a smaller one.
     #[serde(default)]
     pub revision: i64,
-    /// Whether the record is said or taken back.
+    /// Put or retraction.
     pub action: Action,
-    /// When the feed was taken, to the microsecond.
+    /// Time of the feed, to the microsecond.
     pub observed_at: DateTime<Utc>,
-    /// The vendor's permanent id of the security.
+    /// Vendor's permanent id of the security.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_ref: Option<String>,
-    /// What the row says.
+    /// The record.
     pub record: T,
 }
 
-/// A feed row that could not be used, kept as it was.
+/// Rejected feed row with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reject {
-    /// File the row stands in.
+    /// File of the row.
     pub file: String,
-    /// Line in that file, from 1.
+    /// Line in the file, from 1.
     #[serde(deserialize_with = "line_number")]
     pub line: u64,
-    /// Stable code, for example `non_positive_amount`.
+    /// Stable reason code, for example `non_positive_amount`.
     pub reason: String,
-    /// A sentence a person can act on.
+    /// Message that says what to correct.
     pub message: String,
-    /// The row itself, cut at 4 KiB.
+    /// Text of the row, cut at 4 KiB.
     pub row: String,
-    /// The header of the table it stood in.
+    /// Header of the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }
 
-/// Reads the number of a line. One that no column can hold is refused, so that [`line_column`] loses nothing.
+/// Deserializes a line number; values above `i64::MAX` are an error, so that [`line_column`] is lossless.
 fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let line = u64::deserialize(deserializer)?;
     i64::try_from(line).map(i64::unsigned_abs).map_err(|_| Error::custom("a line beyond 2^63"))
 }
 
-/// The number of a line as a column holds it.
+/// Line number as a column value.
 pub(crate) fn line_column(line: u64) -> i64 {
     debug_assert!(i64::try_from(line).is_ok(), "lines are refused above that where they are read");
     line.cast_signed()

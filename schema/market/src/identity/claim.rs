@@ -1,4 +1,4 @@
-//! Which symbols a reference record claims, on which days, and who of several claimants has them.
+//! Claims of reference records to symbols, and the division of days among claimants.
 
 use chrono::NaiveDate;
 
@@ -6,7 +6,7 @@ use crate::event::{ListingStatus, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// A record's claim to a symbol.
+/// Claim of a record to a symbol.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     pub(super) security: usize,
@@ -16,7 +16,7 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// What a security's records claim: former symbols on their days, the current one since the last of them.
+/// Claims of a security: former symbols on their days, the current symbol since the last of them.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -44,8 +44,8 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     claims
 }
 
-/// Divides all days among claims in order: each holds from its start to the next one's, so that days nobody
-/// claims go to the holder before them and days before the first claim to the first.
+/// Divides all days among claims in order. Each claim lasts until the next one starts. Unclaimed days belong
+/// to the claim before them, days before the first claim to the first.
 pub(super) fn shares(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {

@@ -1,30 +1,31 @@
-//! All securities, and what every known symbol resolves to.
+//! Directory of all securities, with the resolution of every known symbol.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
 use super::claim::{Claim, claims_of, shares};
-use super::held::{Identity, Span};
 use super::join::{join_sources, newest_per_record, preferred};
+use super::tenure::{Identity, TickerTenure};
 use crate::event::Security;
 use crate::history::SourcePolicy;
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// All securities, and what every known symbol resolves to.
+/// All securities, with the resolution of every known symbol.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Directory {
-    /// By canonical symbol.
+pub struct SecurityDirectory {
+    /// Identities by canonical symbol.
     pub identities: BTreeMap<Symbol, Identity>,
-    /// Every symbol ever held, to the canonical symbol of its current or last holder.
+    /// Every symbol ever used, to the canonical symbol of its current or last holder.
     pub symbols: BTreeMap<Symbol, Symbol>,
-    /// Every symbol ever held, to the canonical symbols of all its holders.
+    /// Every symbol ever used, to the canonical symbols of all its holders.
     holders: BTreeMap<Symbol, Vec<Symbol>>,
 }
 
-impl Directory {
-    /// Resolves all reference records; `known` are the symbols of all facts, so that provisional ones are found.
+impl SecurityDirectory {
+    /// Resolves all reference records. `known` are the symbols of all facts, which may define provisional
+    /// securities.
     pub fn resolve(
         records: &[Observation<Security>],
         known: &BTreeSet<Symbol>,
@@ -45,28 +46,28 @@ impl Directory {
         directory
     }
 
-    /// The identities alone, as they were stored; resolve again before looking symbols up.
-    pub fn of(identities: BTreeMap<Symbol, Identity>) -> Self {
+    /// Directory of stored identities without symbol resolution.
+    pub fn from_identities(identities: BTreeMap<Symbol, Identity>) -> Self {
         Self { identities, ..Self::default() }
     }
 
-    /// Canonical symbols of every security a row of `symbol` may belong to.
+    /// Canonical symbols of all securities that may own rows of `symbol`.
     pub fn holders(&self, symbol: &Symbol) -> &[Symbol] {
         self.holders.get(symbol).map_or(&[], Vec::as_slice)
     }
 
-    /// Gives every symbol's days to its claimants.
+    /// Assigns every symbol's days to its claimants.
     fn assign(&mut self, records: &[Observation<Security>], claims: Vec<Claim>) {
         let mut by_symbol: BTreeMap<Symbol, Vec<Claim>> = BTreeMap::new();
         for claim in claims {
             by_symbol.entry(claim.symbol.clone()).or_default().push(claim);
         }
-        let mut spans: Vec<Vec<Span>> = vec![Vec::new(); records.len()];
+        let mut spans: Vec<Vec<TickerTenure>> = vec![Vec::new(); records.len()];
         let mut resolving: BTreeMap<Symbol, usize> = BTreeMap::new();
         for (symbol, claims) in &mut by_symbol {
             claims.sort_by_key(|claim| (claim.from, claim.to, claim.current, claim.security));
             for (claim, (from, to)) in claims.iter().zip(shares(claims)) {
-                spans[claim.security].push(Span { symbol: symbol.clone(), from, to });
+                spans[claim.security].push(TickerTenure { symbol: symbol.clone(), from, to });
             }
             if let Some(last) = claims.last() {
                 resolving.insert(symbol.clone(), last.security);
@@ -94,14 +95,14 @@ impl Directory {
         }
     }
 
-    /// A symbol nobody claims: another spelling of a known preferred share, else a security of its own.
+    /// Adds an unclaimed symbol: another spelling of a known preferred share, else a provisional security.
     fn add_provisional(&mut self, symbol: &Symbol) {
         if self.symbols.contains_key(symbol) {
             return;
         }
         let known = symbol.spellings().skip(1).find_map(|spelling| self.symbols.get(&spelling).cloned());
         let canonical = known.unwrap_or_else(|| symbol.clone());
-        let span = Span { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
+        let span = TickerTenure { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
         match self.identities.get_mut(&canonical) {
             Some(identity) => identity.spans.push(span),
             None => {

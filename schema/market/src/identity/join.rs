@@ -1,4 +1,4 @@
-//! One record a security: the newest of each vendor's, and several vendors' records of one security joined.
+//! Joining of reference records: the newest per vendor, then one record per security.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use crate::history::SourcePolicy;
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-pub(super) type Keyed = ((CompactString, String), Observation<Security>);
+pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 
-/// One live record per source and key (the vendor's security reference or id, else the symbol).
-pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<Keyed> {
+/// Live record per source and key (the vendor's security reference or id, else the symbol).
+pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
     let mut newest: BTreeMap<(CompactString, String), &Observation<Security>> = BTreeMap::new();
     for record in records {
         let key = record
@@ -32,7 +32,7 @@ pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<Keyed>
 }
 
 /// Groups records of different sources that claim one symbol on the same days.
-pub(super) fn join_sources(winners: &[Keyed]) -> Vec<Vec<usize>> {
+pub(super) fn join_sources(winners: &[KeyedRecord]) -> Vec<Vec<usize>> {
     let mut parent: Vec<usize> = (0..winners.len()).collect();
     let mut by_symbol: BTreeMap<Symbol, Vec<(usize, Claim)>> = BTreeMap::new();
     for (index, (_, record)) in winners.iter().enumerate() {
@@ -63,7 +63,7 @@ fn root(parent: &[usize], mut index: usize) -> usize {
     index
 }
 
-/// The record to serve: manual, then policy rank, then the newest, then the source's name.
+/// Record to serve: manual first, then by policy rank, newest observation and source name.
 pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
     fn score<'a>(
         record: &'a Observation<Security>,

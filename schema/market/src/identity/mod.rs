@@ -1,15 +1,16 @@
-//! Who a row belongs to (R26, R27): securities out of reference records, and the days each held its symbols.
+//! Security identity: which security owns a row of a symbol on a day (R26, R27).
 //!
-//! A security is one vendor record (its permanent reference, else its symbol), joined with other vendors' records
-//! only where both claim the same symbol on the same days; never by name. A symbol nobody claims is a provisional
-//! security. Everything is a pure function of the set of records.
+//! A security is one vendor record, identified by its permanent reference or else its symbol. Records of
+//! several vendors are joined only if they claim the same symbol on the same days, never by name. An
+//! unclaimed symbol is a provisional security. All results are pure functions of the set of records.
 
 mod claim;
 mod directory;
-mod held;
 mod join;
+pub mod resolve;
+mod tenure;
 #[cfg(test)]
 mod tests;
 
-pub use directory::Directory;
-pub use held::{Identity, Span};
+pub use directory::SecurityDirectory;
+pub use tenure::{Identity, TickerTenure};

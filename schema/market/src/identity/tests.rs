@@ -45,12 +45,12 @@ fn record(
     }
 }
 
-fn resolve(records: &[Observation<Security>], known: &[&str]) -> Directory {
+fn resolve(records: &[Observation<Security>], known: &[&str]) -> SecurityDirectory {
     let known: BTreeSet<Symbol> = known.iter().map(|s| Symbol::parse(s).unwrap()).collect();
-    Directory::resolve(records, &known, &SourcePolicy::default())
+    SecurityDirectory::resolve(records, &known, &SourcePolicy::default())
 }
 
-fn owner(directory: &Directory, symbol: &str, day: &str) -> Vec<String> {
+fn owner(directory: &SecurityDirectory, symbol: &str, day: &str) -> Vec<String> {
     directory
         .identities
         .values()
@@ -118,8 +118,11 @@ fn the_believed_vendors_record_is_served() {
         let mut records: Vec<Observation<Security>> = records.iter().map(|(s, at)| named(s, *at)).collect();
         for _ in 0..records.len() {
             records.rotate_left(1);
-            let directory =
-                Directory::resolve(&records, &BTreeSet::new(), &SourcePolicy { rules: rules.clone() });
+            let directory = SecurityDirectory::resolve(
+                &records,
+                &BTreeSet::new(),
+                &SourcePolicy { rules: rules.clone() },
+            );
             let served = directory.identities.values().map(|identity| identity.security.as_ref().unwrap());
             assert_eq!(served.map(|s| s.record.name.as_str()).collect::<Vec<_>>(), [expected], "{ranks:?}");
         }
@@ -244,7 +247,7 @@ fn days_that_nobody_claims_go_to_the_holder_before() {
     assert_eq!(directory.holders(&symbol("XYZ")), [symbol("ABC"), symbol("XYZ")]);
     assert_eq!(directory.holders(&symbol("ABC")), [symbol("ABC")]);
     assert!(directory.holders(&symbol("NONE")).is_empty());
-    let stored = Directory::of(directory.identities.clone());
+    let stored = SecurityDirectory::from_identities(directory.identities.clone());
     assert_eq!((stored.identities.len(), stored.symbols.len()), (2, 0));
     let former = stored.identities[&symbol("ABC")].former_symbols();
     assert_eq!(former.iter().map(|f| f.symbol.to_string()).collect::<Vec<_>>(), ["XYZ"]);

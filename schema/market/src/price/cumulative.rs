@@ -1,63 +1,63 @@
-//! Raw prices to adjusted ones, fast and exact (R10, R11), by the product of everything that happened later.
+//! Cumulative adjustment factors: raw prices to adjusted prices, fast and exact (R10, R11).
 //!
-//! A price is multiplied by a binary fixed-point factor with 64 fraction bits; whenever the result lies so close to a
-//! rounding boundary that the factor's own error could decide, the exact decimal arithmetic decides instead.
+//! A price is multiplied by a fixed-point factor with 64 fraction bits. If the result is so close to a
+//! rounding boundary that the factor's error could matter, exact decimal arithmetic decides.
 //!
-//! Invariant: every result equals the decimal one, rounded once, half away from zero.
+//! Invariant: every result equals the decimal result, rounded once, half away from zero.
 
-use crate::bars::day_number;
-use crate::measure::adjust::Factor;
-use crate::measure::adjust::{self, Ratio, steps};
-use crate::value::round;
+use crate::day::day_number;
+use crate::decimal::round;
+use crate::metrics::prices::adjustment::AdjustmentFactor;
+use crate::metrics::prices::adjustment::{AdjustmentStep, Ratio, steps};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-/// Millionths: prices have six places.
+/// Price in millionths: prices have six places.
 pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Width of the undecided zone besides the price's own error, in units of 2^-64 millionths.
+/// Width of the undecided zone in addition to the price's own error, in units of 2^-64 millionths.
 const DOUBT: u128 = 1 << 27;
 
-/// What prices are multiplied by.
+/// Basis of prices in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
+pub enum PriceBasis {
     /// As traded.
     Raw,
     /// On today's share basis.
     Split,
-    /// On today's share basis, with dividends taken out.
+    /// On today's share basis and adjusted for dividends.
     All,
 }
 
-/// The product of everything that happened after a run of days.
+/// Product of all adjustments after a run of days.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
-    /// First day that it no longer applies to.
+    /// First day after the run.
     before: i32,
     split: Ratio,
     dividend: Decimal,
 }
 
 impl CumulativeFactor {
-    /// A raw value on a basis, not rounded to places yet.
-    pub fn exact(&self, value: Decimal, basis: Basis) -> Decimal {
+    /// Converts a raw value to a basis, before rounding to places.
+    pub fn exact(&self, value: Decimal, basis: PriceBasis) -> Decimal {
         let value = match basis {
-            Basis::Raw => value,
-            Basis::Split => self.split.apply(value),
-            Basis::All => self.split.apply(value).saturating_mul(self.dividend),
+            PriceBasis::Raw => value,
+            PriceBasis::Split => self.split.apply(value),
+            PriceBasis::All => self.split.apply(value).saturating_mul(self.dividend),
         };
-        // A quotient's last digits are not its own.
+        // Removes the division error of the last digits.
         round(value, 18)
     }
 
-    /// The factor itself, twelve places.
-    pub fn factor(&self, basis: Basis) -> Decimal {
+    /// Factor with twelve places.
+    pub fn factor(&self, basis: PriceBasis) -> Decimal {
         round(self.exact(Decimal::ONE, basis), 12)
     }
 
-    /// Shares on today's basis; `None` beyond 64 bits.
+    /// Converts a volume to today's share basis; `None` beyond 64 bits.
     pub fn shares(&self, volume: i64) -> Option<i64> {
         if self.split.is_one() {
             return Some(volume);
@@ -67,17 +67,17 @@ impl CumulativeFactor {
     }
 }
 
-/// The cumulative factors of a security, by day.
+/// Cumulative factors of a security, by day.
 #[derive(Debug)]
 pub struct CumulativeFactors(Vec<CumulativeFactor>);
 
 impl CumulativeFactors {
-    /// Accumulates factors up to the market's as-of date; later ones are not in prices yet.
-    pub fn new(factors: &[Factor], as_of: Option<NaiveDate>) -> Self {
-        let happened = |factor: &&Factor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
-        let mut factors: Vec<Factor> = factors.iter().filter(happened).cloned().collect();
+    /// Accumulates the factors up to the as-of date; later ones do not affect prices yet.
+    pub fn new(factors: &[AdjustmentFactor], as_of: Option<NaiveDate>) -> Self {
+        let happened = |factor: &&AdjustmentFactor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
+        let mut factors: Vec<AdjustmentFactor> = factors.iter().filter(happened).cloned().collect();
         factors.sort_by_key(|factor| factor.ex_date);
-        let step = |step: adjust::Step| CumulativeFactor {
+        let step = |step: AdjustmentStep| CumulativeFactor {
             before: day_number(step.before),
             split: step.split,
             dividend: step.dividend,
@@ -91,34 +91,34 @@ impl CumulativeFactors {
         self.0.partition_point(|step| step.before <= day).min(self.0.len() - 1)
     }
 
-    /// The factor at a position.
+    /// Factor at a position.
     pub fn at(&self, position: usize) -> &CumulativeFactor {
         &self.0[position]
     }
 
-    /// How many there are; at least one.
+    /// Number of factors, at least one.
     #[expect(clippy::len_without_is_empty, reason = "there is always the factor of today")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// One cumulative factor on one basis, for prices of one scale.
+/// Fixed-point form of one cumulative factor on one basis, for prices of one scale.
 #[derive(Debug, Clone)]
-pub struct Multiplier {
-    /// Millionths per unit of the price's last place, times 2^64.
+pub struct PriceMultiplier {
+    /// Millionths per unit of the price's last place, times 2^64; `None` if it does not fit.
     fixed: Option<u128>,
     scale: u32,
-    basis: Basis,
+    basis: PriceBasis,
 }
 
-impl Multiplier {
-    /// Prepares the fixed-point factor; what does not fit one is computed exactly.
-    pub fn new(step: &CumulativeFactor, basis: Basis, scale: u32) -> Self {
+impl PriceMultiplier {
+    /// Prepares the fixed-point factor. Prices without one are computed exactly.
+    pub fn new(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Self {
         Self { fixed: fixed_point(step, basis, scale), scale, basis }
     }
 
-    /// A raw price, as an integer of its scale, to millionths on the basis.
+    /// Converts a raw price, an integer of the scale, to millionths on the basis.
     pub fn micros(&self, step: &CumulativeFactor, mantissa: i64) -> Micros {
         self.fast(mantissa)
             .unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
@@ -137,23 +137,23 @@ impl Multiplier {
     }
 }
 
-/// The factor in millionths per last place, 64 fraction bits, less than one bit below the truth.
-fn fixed_point(step: &CumulativeFactor, basis: Basis, scale: u32) -> Option<u128> {
+/// Factor in millionths per last place with 64 fraction bits, rounded down by less than one bit.
+fn fixed_point(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Option<u128> {
     let (from, to, dividend) = match basis {
-        Basis::Raw => (Decimal::ONE, Decimal::ONE, Decimal::ONE),
-        Basis::Split => (step.split.from, step.split.to, Decimal::ONE),
-        Basis::All => (step.split.from, step.split.to, step.dividend),
+        PriceBasis::Raw => (Decimal::ONE, Decimal::ONE, Decimal::ONE),
+        PriceBasis::Split => (step.split.from, step.split.to, Decimal::ONE),
+        PriceBasis::All => (step.split.from, step.split.to, step.dividend),
     };
     let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
     let factor = unit.checked_mul(from)?.checked_div(to)?.checked_mul(dividend)?;
     let whole = factor.trunc();
     let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
     let (whole, fraction) = (u128::try_from(whole).ok()?, u128::try_from(fraction).ok()?);
-    // Beyond this the 28 digits of a quotient leave too few for a fraction of 64 bits.
+    // Above this bound the 28 digits of a quotient are too few for a 64-bit fraction.
     if whole >> 32 == 0 { Some((whole << 64) + fraction) } else { None }
 }
 
-/// A decimal as millionths, rounded half away from zero.
+/// Decimal in millionths, rounded half away from zero.
 pub fn micros(value: Decimal) -> Micros {
     let mut rounded = round(value, PLACES);
     rounded.rescale(PLACES);
@@ -162,22 +162,28 @@ pub fn micros(value: Decimal) -> Micros {
 
 #[cfg(test)]
 mod tests {
-    use crate::bars::date_of;
+    use crate::day::date_of;
     use proptest::prelude::*;
 
     use super::*;
 
-    fn factor(day: i32, from: i64, to: i64, dividend_factor: Decimal) -> Factor {
+    fn factor(day: i32, from: i64, to: i64, dividend_factor: Decimal) -> AdjustmentFactor {
         let split = Ratio { from: from.into(), to: to.into() };
-        Factor { ex_date: date_of(day), split, dividend_factor, dividend: Decimal::ZERO, value: None }
+        AdjustmentFactor {
+            ex_date: date_of(day),
+            split,
+            dividend_factor,
+            dividend: Decimal::ZERO,
+            value: None,
+        }
     }
 
-    fn check(factors: &[Factor], day: i32, price: &str, basis: Basis, expected: &str) {
+    fn check(factors: &[AdjustmentFactor], day: i32, price: &str, basis: PriceBasis, expected: &str) {
         let steps = CumulativeFactors::new(factors, None);
         let step = steps.at(steps.position(day));
         let price: Decimal = price.parse().expect("a decimal");
         let mantissa = i64::try_from(price.mantissa()).expect("a small price");
-        let found = Multiplier::new(step, basis, price.scale()).micros(step, mantissa);
+        let found = PriceMultiplier::new(step, basis, price.scale()).micros(step, mantissa);
         assert_eq!(
             Decimal::from_i128_with_scale(found, 6).normalize(),
             expected.parse().expect("a decimal"),
@@ -189,41 +195,43 @@ mod tests {
     fn splits_and_dividends_lower_earlier_prices() {
         let one = Decimal::ONE;
         let apple = [factor(200, 1, 4, one), factor(100, 1, 7, one)];
-        check(&apple, 99, "645.57", Basis::Split, "23.056071");
-        check(&apple, 100, "100", Basis::Split, "25");
-        check(&apple, 200, "100", Basis::Split, "100");
-        check(&apple, 99, "645.57", Basis::Raw, "645.57");
+        check(&apple, 99, "645.57", PriceBasis::Split, "23.056071");
+        check(&apple, 100, "100", PriceBasis::Split, "25");
+        check(&apple, 200, "100", PriceBasis::Split, "100");
+        check(&apple, 99, "645.57", PriceBasis::Raw, "645.57");
         let there_and_back = [factor(100, 1, 3, one), factor(200, 3, 1, one)];
-        check(&there_and_back, 50, "100.01", Basis::Split, "100.01");
+        check(&there_and_back, 50, "100.01", PriceBasis::Split, "100.01");
         let same_day = [factor(100, 1, 2, Decimal::new(99, 2))];
-        check(&same_day, 99, "100", Basis::All, "49.5");
-        check(&same_day, 99, "100", Basis::Split, "50");
+        check(&same_day, 99, "100", PriceBasis::All, "49.5");
+        check(&same_day, 99, "100", PriceBasis::Split, "50");
     }
 
     #[test]
     fn halves_round_away_from_zero() {
-        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000001", Basis::Split, "0.000001");
-        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000003", Basis::Split, "0.000002");
-        check(&[], 1, "1.00000050", Basis::Raw, "1.000001");
+        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000001", PriceBasis::Split, "0.000001");
+        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000003", PriceBasis::Split, "0.000002");
+        check(&[], 1, "1.00000050", PriceBasis::Raw, "1.000001");
     }
 
     #[test]
     fn the_greatest_prices_are_rounded_as_their_exact_halves() {
         // 1,666.6666665 and 8,000,063,919,654.5390625: with a factor cut to 64 bits both fall below the half.
-        check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", Basis::Split, "1666.666667");
+        check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", PriceBasis::Split, "1666.666667");
         let merged = [factor(2, 1_126_409, 1_408, Decimal::ONE)];
-        check(&merged, 1, "9999999999", Basis::Split, "8000063919654.539063");
+        check(&merged, 1, "9999999999", PriceBasis::Split, "8000063919654.539063");
         // Of so large a factor a decimal has too few places to be cut to 64 bits.
         let merged = [factor(2, 4_608_299, 384, Decimal::ONE)];
-        check(&merged, 1, "999999999", Basis::Split, "12000778633832.554688");
+        check(&merged, 1, "999999999", PriceBasis::Split, "12000778633832.554688");
     }
 
     #[test]
     fn nearly_every_price_goes_the_fast_way() {
         let paid = factor(100, 1, 7, Decimal::new(97, 2));
         let steps = CumulativeFactors::new(&[paid], None);
-        for (scale, basis) in [(2, Basis::Split), (2, Basis::All), (6, Basis::Split), (6, Basis::Raw)] {
-            let multiplier = Multiplier::new(steps.at(0), basis, scale);
+        for (scale, basis) in
+            [(2, PriceBasis::Split), (2, PriceBasis::All), (6, PriceBasis::Split), (6, PriceBasis::Raw)]
+        {
+            let multiplier = PriceMultiplier::new(steps.at(0), basis, scale);
             for price in (1..=1000).map(|number| number * 9_999_991) {
                 let exact = micros(steps.at(0).exact(Decimal::new(price, scale), basis));
                 assert_eq!(multiplier.fast(price), Some(exact), "{price} {scale} {basis:?}");
@@ -235,7 +243,7 @@ mod tests {
     #[test]
     fn what_has_not_happened_is_not_in_the_price() {
         let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
-        assert_eq!(steps.at(steps.position(50)).factor(Basis::Split), Decimal::ONE);
+        assert_eq!(steps.at(steps.position(50)).factor(PriceBasis::Split), Decimal::ONE);
     }
 
     proptest! {
@@ -244,14 +252,14 @@ mod tests {
             events in proptest::collection::vec((1i32..1000, 1i64..20, 1i64..20, 0u64..400_000_000_000), 0..12),
             day in 0i32..1000, mantissa in -10_000_000_000i64..10_000_000_000, scale in 0u32..=10,
         ) {
-            let factors: Vec<Factor> = events.iter()
+            let factors: Vec<AdjustmentFactor> = events.iter()
                 .map(|(day, from, to, paid)| factor(*day, *from, *to, Decimal::ONE - Decimal::from(*paid) / Decimal::from(700_000_000_007u64)))
                 .collect();
             let steps = CumulativeFactors::new(&factors, None);
             let step = steps.at(steps.position(day));
-            for basis in [Basis::Raw, Basis::Split, Basis::All] {
+            for basis in [PriceBasis::Raw, PriceBasis::Split, PriceBasis::All] {
                 let exact = micros(step.exact(Decimal::new(mantissa, scale), basis));
-                prop_assert_eq!(Multiplier::new(step, basis, scale).micros(step, mantissa), exact);
+                prop_assert_eq!(PriceMultiplier::new(step, basis, scale).micros(step, mantissa), exact);
             }
         }
     }
@@ -274,31 +282,37 @@ mod tests {
         // 3 old shares are 2 new ones, 1 is 4: 100 are 266.67.
         assert_eq!((shares(0, 100), shares(1, 100), shares(2, 100)), (Some(267), Some(400), Some(100)));
         assert_eq!(shares(2, i64::MAX), Some(i64::MAX));
-        assert_eq!(steps.at(0).factor(Basis::Split), Decimal::new(375, 3));
-        assert_eq!(steps.at(1).exact(Decimal::new(1, 0), Basis::All), Decimal::new(25, 2));
+        assert_eq!(steps.at(0).factor(PriceBasis::Split), Decimal::new(375, 3));
+        assert_eq!(steps.at(1).exact(Decimal::new(1, 0), PriceBasis::All), Decimal::new(25, 2));
     }
 
     #[test]
     fn prices_beyond_the_fast_way_are_exact() {
         // More places than a fixed point can have, a factor above 2^63, and a negative price.
-        check(&[], 1, "0.0000000000000000004", Basis::Raw, "0");
-        check(&[factor(2, 1_000_000_000_000, 1, Decimal::ONE)], 1, "40.15", Basis::Split, "40150000000000");
+        check(&[], 1, "0.0000000000000000004", PriceBasis::Raw, "0");
+        check(
+            &[factor(2, 1_000_000_000_000, 1, Decimal::ONE)],
+            1,
+            "40.15",
+            PriceBasis::Split,
+            "40150000000000",
+        );
         check(
             &[factor(2, 1_000_000_000_000, 1, Decimal::ONE), factor(3, 1_000_000, 1, Decimal::ONE)],
             1,
             "0.5",
-            Basis::Split,
+            PriceBasis::Split,
             "500000000000000000",
         );
-        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "-1", Basis::Split, "-0.333333");
-        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "2", Basis::Split, "0.666667");
-        check(&[factor(2, 3, 1, Decimal::new(5, 1))], 1, "2", Basis::All, "3");
+        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "-1", PriceBasis::Split, "-0.333333");
+        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "2", PriceBasis::Split, "0.666667");
+        check(&[factor(2, 3, 1, Decimal::new(5, 1))], 1, "2", PriceBasis::All, "3");
     }
 
     #[test]
     fn what_happened_on_the_day_itself_is_in_the_price() {
         let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(100)));
-        assert_eq!(steps.at(steps.position(99)).factor(Basis::Split), Decimal::new(5, 1));
+        assert_eq!(steps.at(steps.position(99)).factor(PriceBasis::Split), Decimal::new(5, 1));
         assert_eq!(micros(Decimal::new(15, 7)), 2);
         assert_eq!(micros(Decimal::new(-15, 7)), -2);
         assert_eq!(micros(Decimal::new(14, 7)), 1);

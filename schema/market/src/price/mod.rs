@@ -1,13 +1,13 @@
-//! What price answers are made of: raw bars as columns, adjusted and grouped into periods as asked (R10, R11).
+//! Price answers: raw bars as columns, adjusted on request and grouped into periods (R10, R11).
 //!
-//! Invariant: raw prices are never changed; every adjusted one is computed from them and rounded once.
+//! Invariant: raw prices are never changed; every adjusted price is computed from them and rounded once.
 
 mod cumulative;
 mod period;
 mod point;
 mod raw;
 
-pub use cumulative::{Basis, CumulativeFactor, CumulativeFactors, Micros, Multiplier, micros};
-pub use period::{Interval, Period};
-pub use point::{Adjusted, PricePoint};
+pub use cumulative::{CumulativeFactor, CumulativeFactors, Micros, PriceBasis, PriceMultiplier, micros};
+pub use period::{Interval, SessionRange};
+pub use point::{AdjustedBars, PricePoint};
 pub use raw::RawBars;

@@ -1,8 +1,8 @@
-//! Sessions grouped into days, weeks, months, quarters or years.
+//! Grouping of sessions into days, weeks, months, quarters or years.
 
 use std::ops::Range;
 
-use crate::bars::date_of;
+use crate::day::date_of;
 use crate::text_enum;
 use chrono::Datelike;
 
@@ -11,11 +11,11 @@ text_enum! {
     pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
 }
 
-/// Sessions `from..to` of the columns that make one point.
-pub type Period = Range<usize>;
+/// Sessions `from..to` of one price point.
+pub type SessionRange = Range<usize>;
 
 impl Interval {
-    /// The number of the period a day lies in; weeks run from Monday to Sunday.
+    /// Number of the period that contains a day; weeks run from Monday to Sunday.
     fn number(self, day: i32) -> i32 {
         let date = date_of(day);
         let month = date.year() * 12 + date.month0().cast_signed();
@@ -29,12 +29,12 @@ impl Interval {
         }
     }
 
-    /// The periods of these sessions, oldest first.
-    pub fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<Period> {
+    /// Periods of the sessions, oldest first.
+    pub fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<SessionRange> {
         if self == Self::Daily {
             return sessions.map(|session| session..session + 1).collect();
         }
-        let mut periods: Vec<Period> = Vec::new();
+        let mut periods: Vec<SessionRange> = Vec::new();
         let mut current = None;
         for session in sessions {
             let number = Some(self.number(days[session]));
@@ -50,12 +50,12 @@ impl Interval {
 
 #[cfg(test)]
 mod tests {
-    use crate::bars::day_number;
+    use crate::day::day_number;
     use chrono::NaiveDate;
 
     use super::*;
 
-    fn check(interval: Interval, days: &[&str], expected: &[Period]) {
+    fn check(interval: Interval, days: &[&str], expected: &[SessionRange]) {
         let days: Vec<i32> =
             days.iter().map(|day| day_number(day.parse::<NaiveDate>().expect("a date"))).collect();
         assert_eq!(interval.periods(&days, 0..days.len()), expected, "{interval}");

@@ -1,14 +1,15 @@
-//! A price point in exact decimals: what `latest` serves, and what the fast writer is held against.
+//! Price point in exact decimals: served by `latest`, and the reference for the fast encoder.
 
-use crate::bars::{MISSING, date_of};
-use crate::measure::adjust::Factor;
+use crate::bars::MISSING;
+use crate::day::date_of;
+use crate::decimal::{ExactDecimal, round};
+use crate::metrics::prices::adjustment::AdjustmentFactor;
 use crate::table_row;
-use crate::value::{Exact, round};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::cumulative::{Basis, CumulativeFactors};
-use super::period::Period;
+use super::cumulative::{CumulativeFactors, PriceBasis};
+use super::period::SessionRange;
 use super::raw::RawBars;
 
 table_row! {
@@ -17,68 +18,68 @@ table_row! {
         /// Session; the last one of the period.
         "date" date: NaiveDate,
         /// First price of the period.
-        "open" open: Option<Exact>,
+        "open" open: Option<ExactDecimal>,
         /// Highest price.
-        "high" high: Option<Exact>,
+        "high" high: Option<ExactDecimal>,
         /// Lowest price.
-        "low" low: Option<Exact>,
+        "low" low: Option<ExactDecimal>,
         /// Last price.
-        "close" close: Exact,
+        "close" close: ExactDecimal,
         /// Shares traded.
         "volume" volume: Option<i64>,
         /// Volume-weighted average price.
-        "vwap" vwap: Option<Exact>,
+        "vwap" vwap: Option<ExactDecimal>,
         /// Number of trades.
         "trade_count" trade_count: Option<i64>,
         /// Last price as traded.
-        "raw_close" raw_close: Exact,
+        "raw_close" raw_close: ExactDecimal,
         /// Last price adjusted for splits and dividends (R11).
-        "adj_close" adj_close: Exact,
+        "adj_close" adj_close: ExactDecimal,
         /// Multiply into a raw price for today's share basis.
-        "split_factor" split_factor: Exact,
+        "split_factor" split_factor: ExactDecimal,
         /// Multiply into a raw price for adj_close.
-        "total_factor" total_factor: Exact,
+        "total_factor" total_factor: ExactDecimal,
         /// Cash that went ex in the period, a share, as declared.
-        "dividend" dividend: Option<Exact>,
+        "dividend" dividend: Option<ExactDecimal>,
         /// New shares per old share in the period.
-        "split_ratio" split_ratio: Option<Exact>,
+        "split_ratio" split_ratio: Option<ExactDecimal>,
         /// Change of the close against the session before the period.
-        "change" change: Option<Exact>,
-        /// The same, percent.
-        "change_percent" change_percent: Option<Exact>,
+        "change" change: Option<ExactDecimal>,
+        /// Change of the close against the session before the period, percent.
+        "change_percent" change_percent: Option<ExactDecimal>,
     }
 }
 
-/// A security's bars with what adjusts them.
+/// Bars of a security with their adjustment.
 #[derive(Debug)]
-pub struct Adjusted<'a> {
+pub struct AdjustedBars<'a> {
     /// Raw bars, by day.
     pub bars: &'a RawBars,
-    /// What brings each of them to the newest basis.
+    /// Cumulative factors by day.
     pub cumulative: &'a CumulativeFactors,
-    /// The same by ex-date.
-    pub factors: &'a [Factor],
-    /// The basis that is asked for.
-    pub basis: Basis,
+    /// Adjustment factors by ex-date.
+    pub factors: &'a [AdjustmentFactor],
+    /// Requested basis.
+    pub basis: PriceBasis,
 }
 
-impl Adjusted<'_> {
-    /// A raw value of a session on a basis, unrounded.
-    pub fn exact(&self, session: usize, value: i64, basis: Basis) -> Option<Decimal> {
+impl AdjustedBars<'_> {
+    /// Converts a raw value of a session to a basis, unrounded.
+    pub fn exact(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Decimal> {
         let raw = (value != MISSING).then(|| Decimal::new(value, u32::from(self.bars.scale[session])))?;
         Some(self.cumulative.at(self.cumulative.position(self.bars.day[session])).exact(raw, basis))
     }
 
-    /// Shares traded in a period, on the requested basis; `None` when unknown or beyond 64 bits.
-    pub fn volume(&self, period: &Period) -> Option<i64> {
+    /// Shares traded in a period, on the requested basis; `None` if unknown or beyond 64 bits.
+    pub fn volume(&self, period: &SessionRange) -> Option<i64> {
         sum(period
             .clone()
             .filter(|session| self.bars.volume[*session] != MISSING)
             .map(|session| self.shares(session)))
     }
 
-    /// Trades in a period; `None` when unknown or beyond 64 bits.
-    pub fn trade_count(&self, period: &Period) -> Option<i64> {
+    /// Trades in a period; `None` if unknown or beyond 64 bits.
+    pub fn trade_count(&self, period: &SessionRange) -> Option<i64> {
         sum(period
             .clone()
             .map(|session| self.bars.trade_count[session])
@@ -90,14 +91,14 @@ impl Adjusted<'_> {
     pub fn shares(&self, session: usize) -> Option<i64> {
         let volume = self.bars.volume[session];
         let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
-        if volume == MISSING || self.basis == Basis::Raw {
+        if volume == MISSING || self.basis == PriceBasis::Raw {
             return (volume != MISSING).then_some(volume);
         }
         step.shares(volume)
     }
 
-    /// The mean of the sessions' average prices by volume; unknown when a session's is.
-    pub fn vwap(&self, period: &Period) -> Option<Decimal> {
+    /// Volume-weighted mean of the sessions' average prices; `None` if one is unknown.
+    pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
         }
@@ -111,16 +112,16 @@ impl Adjusted<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Events of a period: cash a share, and new shares per old share.
-    pub fn events(&self, period: &Period) -> (Option<Decimal>, Option<Decimal>) {
-        // An ex-date without a session of its own shows on the next one.
+    /// Cash per share and new shares per old share of a period.
+    pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
+        // An ex-date without a session appears on the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
         let last = self.bars.day[period.end - 1];
-        let during = |factor: &&Factor| {
-            let day = crate::bars::day_number(factor.ex_date);
+        let during = |factor: &&AdjustmentFactor| {
+            let day = crate::day::day_number(factor.ex_date);
             after < day && day <= last
         };
-        // An amount has ten integer digits at most, so no number of ex-dates that fits a period overflows their sum.
+        // Amounts have at most ten integer digits, so the sum over a period cannot overflow.
         let (mut cash, mut ratio) = (Decimal::ZERO, Decimal::ONE);
         for factor in self.factors.iter().filter(during) {
             cash += factor.dividend;
@@ -129,8 +130,8 @@ impl Adjusted<'_> {
         ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))
     }
 
-    /// The change of the close against the session before, unrounded, and in percent.
-    pub fn change(&self, period: &Period) -> Option<(Decimal, Option<Decimal>)> {
+    /// Change of the close against the session before, unrounded, with the change in percent.
+    pub fn change(&self, period: &SessionRange) -> Option<(Decimal, Option<Decimal>)> {
         let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
         let close = self.exact(last, self.bars.close[last], self.basis)?;
         let previous = self.exact(before, self.bars.close[before], self.basis)?;
@@ -139,11 +140,11 @@ impl Adjusted<'_> {
         Some((change, percent.map(|percent| round(percent, 18))))
     }
 
-    /// The point of a period, by decimal arithmetic alone.
-    pub fn point(&self, period: &Period) -> PricePoint {
+    /// Price point of a period, by decimal arithmetic only.
+    pub fn point(&self, period: &SessionRange) -> PricePoint {
         let last = period.end - 1;
         let price = |session: usize, column: &[i64]| {
-            self.exact(session, column[session], self.basis).map(Exact::amount)
+            self.exact(session, column[session], self.basis).map(ExactDecimal::amount)
         };
         let prices = |column: &'static str| {
             let column = match column {
@@ -153,7 +154,8 @@ impl Adjusted<'_> {
             };
             period.clone().filter_map(|session| price(session, column)).collect::<Vec<_>>()
         };
-        let close = |basis| Exact::amount(self.exact(last, self.bars.close[last], basis).unwrap_or_default());
+        let close =
+            |basis| ExactDecimal::amount(self.exact(last, self.bars.close[last], basis).unwrap_or_default());
         let step = self.cumulative.at(self.cumulative.position(self.bars.day[last]));
         let (dividend, split_ratio) = self.events(period);
         let change = self.change(period);
@@ -164,21 +166,21 @@ impl Adjusted<'_> {
             low: prices("low").into_iter().min(),
             close: close(self.basis),
             volume: self.volume(period),
-            vwap: self.vwap(period).map(Exact::amount),
+            vwap: self.vwap(period).map(ExactDecimal::amount),
             trade_count: self.trade_count(period),
-            raw_close: close(Basis::Raw),
-            adj_close: close(Basis::All),
-            split_factor: Exact(step.factor(Basis::Split)),
-            total_factor: Exact(step.factor(Basis::All)),
-            dividend: dividend.map(Exact::amount),
-            split_ratio: split_ratio.map(Exact),
-            change: change.map(|(change, _)| Exact::amount(change)),
-            change_percent: change.and_then(|(_, percent)| percent).map(Exact::percent),
+            raw_close: close(PriceBasis::Raw),
+            adj_close: close(PriceBasis::All),
+            split_factor: ExactDecimal(step.factor(PriceBasis::Split)),
+            total_factor: ExactDecimal(step.factor(PriceBasis::All)),
+            dividend: dividend.map(ExactDecimal::amount),
+            split_ratio: split_ratio.map(ExactDecimal),
+            change: change.map(|(change, _)| ExactDecimal::amount(change)),
+            change_percent: change.and_then(|(_, percent)| percent).map(ExactDecimal::percent),
         }
     }
 }
 
-/// The sum of what is known; `None` when nothing is, or when it does not fit.
+/// Sum of the known values; `None` without any or on overflow.
 fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     let first = values.next()??;
     values.try_fold(first, |sum, value| sum.checked_add(value?))
@@ -187,15 +189,16 @@ fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bars::{Bar, BarVersion, Bars, day_number};
-    use crate::measure::adjust::Ratio;
+    use crate::bars::{Bar, BarVersion, Bars};
+    use crate::day::day_number;
+    use crate::metrics::prices::adjustment::Ratio;
 
     fn decimal(text: &str) -> Decimal {
         text.parse().expect("a decimal")
     }
 
-    fn factor(day: &str, to: i64, dividend_factor: &str, dividend: &str) -> Factor {
-        Factor {
+    fn factor(day: &str, to: i64, dividend_factor: &str, dividend: &str) -> AdjustmentFactor {
+        AdjustmentFactor {
             ex_date: day.parse().expect("a date"),
             split: Ratio { from: Decimal::ONE, to: to.into() },
             dividend_factor: decimal(dividend_factor),
@@ -222,7 +225,7 @@ mod tests {
     const NONE: i64 = MISSING;
 
     /// A split of 1 into 2 on 2024-01-03, and 0.50 on 2024-01-04, a day without a session.
-    fn told(period: Period, basis: Basis) -> String {
+    fn told(period: SessionRange, basis: PriceBasis) -> String {
         let rows = [
             ("2023-12-29", [9_800, 10_100, 9_700, 10_000, 1_000, 9_900, 10]),
             ("2024-01-02", [10_000, 10_400, 9_900, 10_200, 2_000, 10_100, 20]),
@@ -234,11 +237,16 @@ mod tests {
     }
 
     /// `date open high low close volume vwap trades raw adjusted factors dividend split change percent`.
-    fn told_of(bars: &RawBars, factors: &[Factor], period: Period, basis: Basis) -> String {
+    fn told_of(
+        bars: &RawBars,
+        factors: &[AdjustmentFactor],
+        period: SessionRange,
+        basis: PriceBasis,
+    ) -> String {
         let cumulative = CumulativeFactors::new(factors, None);
-        let adjusted = Adjusted { bars, cumulative: &cumulative, factors, basis };
+        let adjusted = AdjustedBars { bars, cumulative: &cumulative, factors, basis };
         let point = adjusted.point(&period);
-        let price = |value: Option<Exact>| value.map_or("-".to_owned(), |value| value.to_string());
+        let price = |value: Option<ExactDecimal>| value.map_or("-".to_owned(), |value| value.to_string());
         let count = |value: Option<i64>| value.map_or("-".to_owned(), |value| value.to_string());
         let words = [
             point.date.to_string(),
@@ -264,36 +272,39 @@ mod tests {
     #[test]
     fn a_session_on_the_shares_of_today() {
         assert_eq!(
-            told(0..1, Basis::Split),
+            told(0..1, PriceBasis::Split),
             "2023-12-29 49 50.5 48.5 50 2000 49.5 10 100 49.5 0.5 0.495 - - - -"
         );
         assert_eq!(
-            told(1..2, Basis::Split),
+            told(1..2, PriceBasis::Split),
             "2024-01-02 50 52 49.5 51 4000 50.5 20 102 50.49 0.5 0.495 - - 1 2"
         );
-        assert_eq!(told(2..3, Basis::Split), "2024-01-03 51 53 50 52 3000 - - 52 51.48 1 0.99 - 2 1 1.9608");
+        assert_eq!(
+            told(2..3, PriceBasis::Split),
+            "2024-01-03 51 53 50 52 3000 - - 52 51.48 1 0.99 - 2 1 1.9608"
+        );
         // An ex-date without a session shows on the next one.
-        assert_eq!(told(3..4, Basis::Split), "2024-01-05 52 54 51 53 - 52 5 53 53 1 1 0.5 - 1 1.9231");
+        assert_eq!(told(3..4, PriceBasis::Split), "2024-01-05 52 54 51 53 - 52 5 53 53 1 1 0.5 - 1 1.9231");
     }
 
     #[test]
     fn a_session_as_traded_and_without_dividends() {
         assert_eq!(
-            told(1..2, Basis::Raw),
+            told(1..2, PriceBasis::Raw),
             "2024-01-02 100 104 99 102 2000 101 20 102 50.49 0.5 0.495 - - 2 2"
         );
         assert_eq!(
-            told(1..2, Basis::All),
+            told(1..2, PriceBasis::All),
             "2024-01-02 49.5 51.48 49.005 50.49 4000 49.995 20 102 50.49 0.5 0.495 - - 0.99 2"
         );
     }
 
     #[test]
     fn a_period_begins_with_its_first_session_and_ends_with_its_last() {
-        assert_eq!(told(1..4, Basis::Split), "2024-01-05 50 54 49.5 53 7000 - 25 53 53 1 1 0.5 2 3 6");
+        assert_eq!(told(1..4, PriceBasis::Split), "2024-01-05 50 54 49.5 53 7000 - 25 53 53 1 1 0.5 2 3 6");
         // Average prices are weighted by shares: (49.5 x 2000 + 50.5 x 4000) / 6000.
         assert_eq!(
-            told(0..2, Basis::Split),
+            told(0..2, PriceBasis::Split),
             "2024-01-02 49 52 48.5 51 6000 50.166667 30 102 50.49 0.5 0.495 - - - -"
         );
     }
@@ -309,7 +320,7 @@ mod tests {
             factor("2024-01-03", 1, "0.9", "0.4"),
         ];
         assert_eq!(
-            told_of(&bars, &events, 0..1, Basis::Split),
+            told_of(&bars, &events, 0..1, PriceBasis::Split),
             "2024-01-02 - - - 100 - - - 100 90 1 0.9 0.5 2 - -"
         );
     }
@@ -321,11 +332,14 @@ mod tests {
             ("2024-01-03", [NONE, 120, NONE, 100, i64::MAX - 1, 100, i64::MAX - 1]),
             ("2024-01-04", [90, NONE, 80, 100, 2, 100, 2]),
         ]);
-        assert_eq!(told_of(&bare, &[], 0..1, Basis::All), "2024-01-02 - - - 1 - - - 1 1 1 1 - - - -");
-        assert_eq!(told_of(&bare, &[], 0..3, Basis::Raw), "2024-01-04 0.9 1.2 0.8 1 - - - 1 1 1 1 - - - -");
+        assert_eq!(told_of(&bare, &[], 0..1, PriceBasis::All), "2024-01-02 - - - 1 - - - 1 1 1 1 - - - -");
+        assert_eq!(
+            told_of(&bare, &[], 0..3, PriceBasis::Raw),
+            "2024-01-04 0.9 1.2 0.8 1 - - - 1 1 1 1 - - - -"
+        );
         let halved = [factor("2024-01-05", 2, "1", "0")];
         assert_eq!(
-            told_of(&bare, &halved, 2..3, Basis::Split),
+            told_of(&bare, &halved, 2..3, PriceBasis::Split),
             "2024-01-04 0.45 - 0.4 0.5 4 0.5 2 1 0.5 0.5 0.5 - - 0 0"
         );
     }

@@ -1,8 +1,8 @@
-//! The raw bars of one security as columns over all its years.
+//! Raw bars of one security as columns over all years.
 
-use crate::bars::{BarsError, MISSING, Packed};
+use crate::bars::{BarsError, MISSING, PackedBars};
 
-/// Raw bars by day; values are integers of the row's scale, [`MISSING`] where unknown.
+/// Raw bars by day; values are integers of the row's scale, [`MISSING`] if unknown.
 #[derive(Debug, Default)]
 pub struct RawBars {
     /// Sessions, as day numbers, ascending.
@@ -26,18 +26,18 @@ pub struct RawBars {
 }
 
 impl RawBars {
-    /// Sessions.
+    /// Number of sessions.
     pub fn len(&self) -> usize {
         self.day.len()
     }
 
-    /// Whether there is no session.
+    /// True without sessions.
     pub fn is_empty(&self) -> bool {
         self.day.is_empty()
     }
 
-    /// Adds the bars of a year after those that are there.
-    pub fn append(&mut self, year: &Packed) -> Result<(), BarsError> {
+    /// Appends the bars of a later year.
+    pub fn append(&mut self, year: &PackedBars) -> Result<(), BarsError> {
         let mut bars = year.unpack()?;
         let count = self.len() + bars.len();
         let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;

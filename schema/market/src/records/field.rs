@@ -8,7 +8,7 @@ use compact_str::CompactString;
 use rust_decimal::Decimal;
 
 use super::error::PackedRecordsError;
-use crate::event::{Basis, DividendType, Frequency, Kind, ListingStatus, SecurityType, Verdict};
+use crate::event::{DecisionVerdict, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
 use crate::symbol::Symbol;
 
 /// Bytes of the empty text; no UTF-8 text has them.
@@ -138,13 +138,13 @@ texts! {
     String: as_str, |text: &str| Ok(text.to_owned());
     CompactString: as_str, |text: &str| Ok(text.into());
     Symbol: as_str, |text: &str| Ok(Self::stored(text));
-    Basis: as_str, word::<Basis>;
+    ShareBasis: as_str, word::<ShareBasis>;
     DividendType: as_str, word::<DividendType>;
     Frequency: as_str, word::<Frequency>;
     Kind: as_str, word::<Kind>;
     ListingStatus: as_str, word::<ListingStatus>;
     SecurityType: as_str, word::<SecurityType>;
-    Verdict: as_str, word::<Verdict>;
+    DecisionVerdict: as_str, word::<DecisionVerdict>;
 }
 
 /// Numbers in postcard's form, which ends where their bytes do.

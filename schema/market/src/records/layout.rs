@@ -6,8 +6,8 @@ use super::encoded::{FieldReader, FieldWriter, Layout};
 use super::error::PackedRecordsError;
 use super::field::Field;
 use crate::event::{
-    DecidedRow, Decision, Dividend, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, Security,
-    Session, Split,
+    DecidedRow, Decision, Dividend, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MarketSession,
+    Security, Split,
 };
 
 macro_rules! layouts {
@@ -32,7 +32,7 @@ layouts! {
         streak_seed_years, streak_seed_through,
     }
     Dividend {
-        symbol, amount, currency, r#type, amount_basis, beside, ex_date, record_date, payment_date, declaration_date, frequency,
+        symbol, amount, currency, r#type, amount_basis, sibling_amounts, ex_date, record_date, payment_date, declaration_date, frequency,
         basis_as_of,
     }
     Split { symbol, ex_date, from, to, declaration_date, payable_date, r#type }
@@ -52,7 +52,7 @@ layouts! {
         name, weight, symbol, asset_type, shares, market_value, currency, isin, cusip, figi, sector, country,
     }
     FormerSymbol { symbol, from, to }
-    Session { date, note }
+    MarketSession { date, note }
     Decision { symbol, verdict, row, reason, note }
     DecidedRow { kind, source, row_id, date, value }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use super::raw::RawObservation;
-use crate::event::{Kind, Session};
+use crate::event::{Kind, MarketSession};
 use crate::observation::Observation;
-use crate::version::Version;
+use crate::observation::VersionRank;
 
 /// Distinct observations of one symbol, kind and source, in the order of what they say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl Records {
 }
 
 /// The newest session among one source's observations, retracted ones aside.
-pub fn newest_session(observations: &[Observation<Session>]) -> Option<NaiveDate> {
-    let mut newest: BTreeMap<NaiveDate, Version<'_>> = BTreeMap::new();
+pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
+    let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
     for session in observations {
         let version = session.version(0);
         let known = newest.entry(session.record.date).or_insert(version);

@@ -6,13 +6,13 @@ use serde_json::json;
 
 use super::*;
 use crate::event::{
-    Basis, DecidedRow, Decision, Dividend, DividendType, Etf, FormerSymbol, Frequency, Holding,
-    HoldingSnapshot, Kind, Security, Session, Split, Verdict,
+    DecidedRow, Decision, DecisionVerdict, Dividend, DividendType, Etf, FormerSymbol, Frequency, Holding,
+    HoldingSnapshot, Kind, MarketSession, Security, ShareBasis, Split,
 };
 use crate::symbol::Symbol;
 
 fn date() -> impl Strategy<Value = NaiveDate> {
-    (0i32..20_000).prop_map(|day| crate::bars::date_of(700_000 + day))
+    (0i32..20_000).prop_map(|day| crate::day::date_of(700_000 + day))
 }
 
 fn decimal() -> impl Strategy<Value = Decimal> {
@@ -39,8 +39,8 @@ fn dividend() -> impl Strategy<Value = Dividend> {
             amount,
             currency: "USD".into(),
             r#type,
-            amount_basis: Basis::Raw,
-            beside,
+            amount_basis: ShareBasis::Raw,
+            sibling_amounts: beside,
             ex_date,
             record_date,
             payment_date,
@@ -186,7 +186,7 @@ fn a_reused_ticker_stays_two_securities() {
         observed_at: 0,
         line: 1,
         frame: [0; 16],
-        record: encoded(&Session { date: NaiveDate::MAX, note: None }),
+        record: encoded(&MarketSession { date: NaiveDate::MAX, note: None }),
     };
     let both = vec![of("one"), of("two")];
     assert_eq!(Records::new(Kind::Security, both.clone()).observations().len(), 2);
@@ -201,7 +201,7 @@ fn a_reused_ticker_stays_two_securities() {
 #[test]
 fn forty_years_of_dividends_take_few_bytes_each() {
     let dividend = |quarter: i32| {
-        let date = |days: i32| crate::bars::date_of(720_000 + quarter * 91 + days);
+        let date = |days: i32| crate::day::date_of(720_000 + quarter * 91 + days);
         let (ex, record, paid) = (date(0), date(1), date(20));
         RawObservation {
             id: None,
@@ -216,8 +216,8 @@ fn forty_years_of_dividends_take_few_bytes_each() {
                 amount: Decimal::new(i64::from(quarter / 4) * 100 + 25, 2),
                 currency: "USD".into(),
                 r#type: DividendType::Regular,
-                amount_basis: Basis::Raw,
-                beside: Vec::new(),
+                amount_basis: ShareBasis::Raw,
+                sibling_amounts: Vec::new(),
                 ex_date: Some(ex),
                 record_date: Some(record),
                 payment_date: Some(paid),
@@ -234,7 +234,7 @@ fn forty_years_of_dividends_take_few_bytes_each() {
 
 /// A session of a revision and second, withdrawn or not.
 fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawObservation {
-    let record = encoded(&Session { date: day.parse().unwrap(), note: None });
+    let record = encoded(&MarketSession { date: day.parse().unwrap(), note: None });
     RawObservation {
         id: None,
         security_ref: None,
@@ -267,7 +267,7 @@ fn the_newest_session_is_the_newest_that_was_not_withdrawn() {
 fn a_kept_row_is_read_as_it_was_said() {
     let told = |raw: &RawObservation| {
         let packed = Records::new(Kind::Session, vec![raw.clone()]).pack().unwrap();
-        read::<Session>("a", &packed)
+        read::<MarketSession>("a", &packed)
     };
     let raw = RawObservation {
         id: Some("x".into()),
@@ -311,7 +311,7 @@ fn every_kind_of_record_is_read_as_it_was_written() {
     assert_eq!(again(&split), split);
     let decision = Decision {
         symbol: Symbol::parse("AAA").unwrap(),
-        verdict: Verdict::Release,
+        verdict: DecisionVerdict::Release,
         row: DecidedRow {
             kind: Kind::Dividend,
             source: "a".to_owned(),
@@ -323,7 +323,7 @@ fn every_kind_of_record_is_read_as_it_was_written() {
         note: String::new(),
     };
     assert_eq!(again(&decision), decision);
-    let session = Session { date: "2024-06-28".parse().unwrap(), note: Some("half a day".to_owned()) };
+    let session = MarketSession { date: "2024-06-28".parse().unwrap(), note: Some("half a day".to_owned()) };
     assert_eq!(again(&session), session);
 }
 
@@ -335,9 +335,9 @@ fn a_record_without_its_newest_field_is_read_and_one_with_a_field_more_is_refuse
             ..session("2024-06-24", 0, 7, false)
         };
         let packed = Records::new(Kind::Session, vec![raw]).pack().unwrap();
-        read::<Session>("a", &packed).map(|read| read[0].record.note.clone())
+        read::<MarketSession>("a", &packed).map(|read| read[0].record.note.clone())
     };
-    let date = encoded(&Session { date: "2024-06-24".parse().unwrap(), note: None });
+    let date = encoded(&MarketSession { date: "2024-06-24".parse().unwrap(), note: None });
     let date = date.fields().next().unwrap().unwrap();
     assert_eq!(of(&[date]).unwrap(), None);
     assert_eq!(of(&[date, b"half"]).unwrap().as_deref(), Some("half"));
@@ -348,7 +348,7 @@ fn a_record_without_its_newest_field_is_read_and_one_with_a_field_more_is_refuse
 
 #[test]
 fn a_text_that_postgres_cannot_store_is_refused() {
-    let session = |note: &str| Session { date: NaiveDate::MIN, note: Some(note.to_owned()) };
+    let session = |note: &str| MarketSession { date: NaiveDate::MIN, note: Some(note.to_owned()) };
     assert!(matches!(EncodedRecord::of(&session("a\0")), Err(PackedRecordsError::NulCharacter)));
     assert!(EncodedRecord::of(&session("a")).is_ok());
 }

@@ -1,19 +1,19 @@
-//! Countries by their two-letter code (ISO 3166-1), and the names people and vendors use.
+//! Countries: ISO 3166-1 codes, English names, and look-up by the names that people and vendors use.
 
 use super::spelling::plain;
 
-/// A country or territory.
+/// Country or territory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Country {
-    /// The code that is served, such as `US`.
+    /// Two-letter code, served in answers, for example `US`.
     pub code: &'static str,
-    /// The three-letter code.
+    /// Three-letter code.
     pub alpha3: &'static str,
-    /// Its English name.
+    /// English name.
     pub name: &'static str,
 }
 
-/// Further names, in plain letters, and the code they stand for.
+/// Further names in normalised letters, with their codes.
 static ALIASES: [(&str, &str); 24] = [
     ("unitedstatesofamerica", "US"),
     ("uk", "GB"),
@@ -43,7 +43,7 @@ static ALIASES: [(&str, &str); 24] = [
 
 macro_rules! countries {
     ($($code:literal $alpha3:literal $name:literal;)*) => {
-        /// Every country of the standard, in the order of the names.
+        /// Countries of the standard by name.
         static ALL: &[Country] = &[$(Country { code: $code, alpha3: $alpha3, name: $name }),*];
     };
 }
@@ -301,12 +301,12 @@ countries! {
 }
 
 impl Country {
-    /// Every country.
+    /// All countries.
     pub fn all() -> &'static [Self] {
         ALL
     }
 
-    /// The country a code or a name means; `None` for another.
+    /// Country of a code or name; `None` if unknown.
     pub fn find(name: &str) -> Option<&'static Self> {
         let name = plain(name);
         let code = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, code)| *code);
@@ -316,7 +316,7 @@ impl Country {
         })
     }
 
-    /// Its codes and its name.
+    /// Codes and name of the country.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         [self.code, self.alpha3, self.name].into_iter()
     }

@@ -1,21 +1,21 @@
-//! Exchanges by their market identifier code (ISO 10383), and the names people and vendors use.
+//! Exchanges: ISO 10383 market identifier codes, names, and look-up by common names.
 
 use super::spelling::plain;
 
-/// An exchange.
+/// Exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// The code that is served, such as `XNYS`.
+    /// Market identifier code, served in answers, for example `XNYS`.
     pub mic: &'static str,
-    /// Its name for people.
+    /// Name of the exchange.
     pub name: &'static str,
-    /// What others call it, in plain letters.
+    /// Further names in normalised letters.
     aliases: &'static [&'static str],
 }
 
 macro_rules! exchanges {
     ($($mic:literal $name:literal [$($alias:literal)*];)*) => {
-        /// Every exchange known by name, those of the United States first.
+        /// Known exchanges, those of the United States first.
         static ALL: &[Exchange] = &[$(Exchange { mic: $mic, name: $name, aliases: &[$($alias),*] }),*];
     };
 }
@@ -73,12 +73,12 @@ exchanges! {
 }
 
 impl Exchange {
-    /// Every exchange known by name.
+    /// All known exchanges.
     pub fn all() -> &'static [Self] {
         ALL
     }
 
-    /// The exchange a code or a name means; `None` for another.
+    /// Exchange of a code or name; `None` if unknown.
     pub fn find(name: &str) -> Option<&'static Self> {
         let name = plain(name);
         ALL.iter().find(|exchange| {
@@ -88,7 +88,7 @@ impl Exchange {
         })
     }
 
-    /// Everything that means this exchange: its code, its name, and what others call it.
+    /// Code, name and further names of the exchange.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         [self.mic, self.name].into_iter().chain(self.aliases.iter().copied())
     }

@@ -1,6 +1,6 @@
-//! Reference lists under one spelling: sectors, exchanges and countries, whatever a vendor calls them.
+//! Reference data under one spelling: sectors, exchanges and countries, looked up by vendors' names.
 //!
-//! A name no list knows is left to the caller, which keeps it as it stands: a feed may know more than this crate.
+//! Unknown names are left to the caller, which keeps them unchanged.
 
 mod country;
 mod exchange;

@@ -1,18 +1,18 @@
-//! The eleven sectors of the Global Industry Classification Standard.
+//! Sectors: the eleven of the Global Industry Classification Standard, with look-up by vendors' names.
 
 use super::spelling::plain;
-use crate::measure::sector::slug;
+use crate::metrics::sector::slug;
 
-/// A sector, by its one name.
+/// Sector of the standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sector {
-    /// The name that is served, such as `Health Care`.
+    /// Name served in answers, for example `Health Care`.
     pub name: &'static str,
-    /// What others call it, in plain letters.
+    /// Further names in normalised letters.
     aliases: &'static [&'static str],
 }
 
-/// Every sector, in the standard's order.
+/// Sectors in the order of the standard.
 static ALL: [Sector; 11] = [
     Sector { name: "Energy", aliases: &["oilgas", "energytransportation"] },
     Sector { name: "Materials", aliases: &["basicmaterials", "basicindustries", "rawmaterials"] },
@@ -51,18 +51,18 @@ static ALL: [Sector; 11] = [
 ];
 
 impl Sector {
-    /// Every sector.
+    /// All sectors.
     pub fn all() -> &'static [Self] {
         &ALL
     }
 
-    /// The sector a vendor's name or a slug means; `None` for another name.
+    /// Sector of a vendor's name or a slug; `None` if unknown.
     pub fn find(name: &str) -> Option<&'static Self> {
         let name = plain(name);
         ALL.iter().find(|sector| plain(sector.name) == name || sector.aliases.contains(&name.as_str()))
     }
 
-    /// The name in an address: `health-care`.
+    /// Slug for addresses, for example `health-care`.
     pub fn slug(&self) -> String {
         slug(self.name)
     }

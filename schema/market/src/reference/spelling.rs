@@ -1,6 +1,6 @@
-//! What spellings of one name have in common.
+//! Normalisation of names for look-ups.
 
-/// A name without case, blanks and signs: `Cboe BZX (BATS)` is `cboebzxbats`.
+/// Name without case, blanks and signs: `Cboe BZX (BATS)` is `cboebzxbats`.
 pub fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

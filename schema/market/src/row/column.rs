@@ -1,4 +1,4 @@
-//! The Rust types that are columns, the Postgres types they are stored as, and what tells their values apart.
+//! Column types: the Postgres type and the fingerprint of each Rust type in a row.
 
 use std::hash::{Hash, Hasher};
 
@@ -8,26 +8,26 @@ use postgres_types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use crate::value::Exact;
+use crate::decimal::ExactDecimal;
 
-/// A Rust type that is a column's type.
-pub trait Column: ToSql + Sync + Mark {
-    /// The Postgres type it is stored as.
+/// Rust type of a column.
+pub trait ColumnType: ToSql + Sync + Fingerprint {
+    /// Postgres type of the column.
     const TYPE: Type;
 }
 
-/// A value that is told from others without being encoded: by all that is written of it. Unlike with [`Hash`], a decimal with
-/// other zeros at its end is another.
-pub trait Mark {
-    /// Feeds the value.
-    fn mark(&self, state: &mut impl Hasher);
+/// Fingerprint of a value, computed without encoding it. Unlike [`Hash`], it distinguishes decimals with
+/// different trailing zeros.
+pub trait Fingerprint {
+    /// Adds the value to a hash.
+    fn hash_into(&self, state: &mut impl Hasher);
 }
 
 macro_rules! column {
     ($($rust:ty => $pg:ident),* $(,)?) => { $(
-        impl Column for $rust { const TYPE: Type = Type::$pg; }
-        impl Mark for $rust {
-            fn mark(&self, state: &mut impl Hasher) {
+        impl ColumnType for $rust { const TYPE: Type = Type::$pg; }
+        impl Fingerprint for $rust {
+            fn hash_into(&self, state: &mut impl Hasher) {
                 self.hash(state);
             }
         }
@@ -37,46 +37,46 @@ column! {
     String => TEXT, bool => BOOL, i32 => INT4, i64 => INT8, NaiveDate => DATE, DateTime<Utc> => TIMESTAMPTZ,
     Vec<u8> => BYTEA, &str => TEXT, &[u8] => BYTEA,
 }
-impl Column for Exact {
+impl ColumnType for ExactDecimal {
     const TYPE: Type = Type::NUMERIC;
 }
-impl Mark for Exact {
-    fn mark(&self, state: &mut impl Hasher) {
-        self.0.mark(state);
+impl Fingerprint for ExactDecimal {
+    fn hash_into(&self, state: &mut impl Hasher) {
+        self.0.hash_into(state);
     }
 }
-impl Mark for Decimal {
-    fn mark(&self, state: &mut impl Hasher) {
+impl Fingerprint for Decimal {
+    fn hash_into(&self, state: &mut impl Hasher) {
         state.write_u128(u128::from_le_bytes(self.serialize()));
     }
 }
-impl<T: Column> Column for Option<T> {
+impl<T: ColumnType> ColumnType for Option<T> {
     const TYPE: Type = T::TYPE;
 }
-impl<T: Serialize + Sync + std::fmt::Debug> Column for Json<T> {
+impl<T: Serialize + Sync + std::fmt::Debug> ColumnType for JsonColumn<T> {
     const TYPE: Type = Type::JSON;
 }
-impl<T: Serialize> Mark for Json<T> {
-    fn mark(&self, state: &mut impl Hasher) {
-        // A value without text is not written either.
+impl<T: Serialize> Fingerprint for JsonColumn<T> {
+    fn hash_into(&self, state: &mut impl Hasher) {
+        // A value that cannot be serialized is not written either.
         serde_json::to_vec(&self.0).ok().hash(state);
     }
 }
-impl<T: Mark> Mark for Option<T> {
-    fn mark(&self, state: &mut impl Hasher) {
+impl<T: Fingerprint> Fingerprint for Option<T> {
+    fn hash_into(&self, state: &mut impl Hasher) {
         self.is_some().hash(state);
         if let Some(value) = self {
-            value.mark(state);
+            value.hash_into(state);
         }
     }
 }
 
-/// A nested value, stored as a `json` column, digits untouched.
+/// Nested value, stored as a `json` column with unchanged digits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Json<T>(pub T);
+pub struct JsonColumn<T>(pub T);
 
-impl<T: Serialize + std::fmt::Debug> ToSql for Json<T> {
+impl<T: Serialize + std::fmt::Debug> ToSql for JsonColumn<T> {
     fn to_sql(
         &self,
         _: &Type,
@@ -91,7 +91,7 @@ impl<T: Serialize + std::fmt::Debug> ToSql for Json<T> {
     to_sql_checked!();
 }
 
-impl<'a, T: serde::de::DeserializeOwned> FromSql<'a> for Json<T> {
+impl<'a, T: serde::de::DeserializeOwned> FromSql<'a> for JsonColumn<T> {
     fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
         Ok(Self(serde_json::from_slice(raw)?))
     }
@@ -108,32 +108,37 @@ mod tests {
     fn values_that_are_written_otherwise_are_others() {
         use std::hash::{DefaultHasher, Hasher};
 
-        fn mark(value: &impl Mark) -> u64 {
+        fn mark(value: &impl Fingerprint) -> u64 {
             let mut state = DefaultHasher::new();
-            value.mark(&mut state);
+            value.hash_into(&mut state);
             state.finish()
         }
-        let exact = |text: &str| text.parse().map(Exact).unwrap();
+        let exact = |text: &str| text.parse().map(ExactDecimal).unwrap();
         assert_eq!(mark(&exact("1.10")), mark(&exact("1.10")));
         // Equal as numbers, and other digits in an answer.
         assert_ne!(mark(&exact("1.10")), mark(&exact("1.1")));
         assert_ne!(mark(&exact("1.1")), mark(&exact("-1.1")));
-        assert_ne!(mark(&Some(exact("0"))), mark(&None::<Exact>));
+        assert_ne!(mark(&Some(exact("0"))), mark(&None::<ExactDecimal>));
         assert_ne!(mark(&Some(String::new())), mark(&None::<String>));
-        assert_ne!(mark(&Json(vec![exact("1.0")])), mark(&Json(vec![exact("1")])));
+        assert_ne!(mark(&JsonColumn(vec![exact("1.0")])), mark(&JsonColumn(vec![exact("1")])));
     }
 
     #[test]
     fn a_nested_value_fits_a_column_that_keeps_its_digits() {
         // Only `json` keeps the text as it was written.
-        let fits = |ty| (<Json<Exact> as ToSql>::accepts(&ty), <Json<Exact> as FromSql<'_>>::accepts(&ty));
+        let fits = |ty| {
+            (
+                <JsonColumn<ExactDecimal> as ToSql>::accepts(&ty),
+                <JsonColumn<ExactDecimal> as FromSql<'_>>::accepts(&ty),
+            )
+        };
         assert_eq!(
             [Type::JSON, Type::JSONB, Type::TEXT].map(fits),
             [(true, true), (false, false), (false, false)]
         );
-        let (value, mut column) = (Json(Exact("1.10".parse().unwrap())), BytesMut::new());
+        let (value, mut column) = (JsonColumn(ExactDecimal("1.10".parse().unwrap())), BytesMut::new());
         let _ = value.to_sql(&Type::JSON, &mut column).unwrap();
         assert_eq!(&column[..], b"1.10");
-        assert_eq!(Json::<Exact>::from_sql(&Type::JSON, &column).unwrap(), value);
+        assert_eq!(JsonColumn::<ExactDecimal>::from_sql(&Type::JSON, &column).unwrap(), value);
     }
 }

@@ -1,65 +1,66 @@
-//! `dividends`: every distribution, declared and adjusted.
+//! `dividends`: rows of all distributions, as declared and adjusted.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use crate::decimal::ExactDecimal;
 use crate::event::{DividendType, Frequency};
-use crate::value::Exact;
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Where a distribution stands.
+    /// Status of a distribution.
     pub enum DividendStatus { Declared = "declared", Paid = "paid", Cancelled = "cancelled", Projected = "projected" }
 }
 
 text_enum! {
-    /// Whether an amount was declared or is expected from the pattern.
+    /// Origin of an amount: declared, or estimated from the pattern.
     pub enum AmountStatus { Declared = "declared", Estimated = "estimated" }
 }
 
 table_row! {
     /// A dividend record.
     pub struct DividendRow {
-        /// Id of the record, unique over the whole service and stable; null for projected ones.
+        /// Id of the record, unique in the service and stable; null for projected records.
         "id" id: Option<String>,
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// First day a buyer does not get it.
+        /// First day on which a buyer does not receive it.
         "ex_date" ex_date: NaiveDate,
-        /// Day of payment; an estimate on a projected row.
+        /// Payment date; an estimate for projected records.
         "payment_date" payment_date: Option<NaiveDate>,
-        /// Day of the shareholder register.
+        /// Record date.
         "record_date" record_date: Option<NaiveDate>,
-        /// Day of the announcement.
+        /// Declaration date.
         "declaration_date" declaration_date: Option<NaiveDate>,
-        /// Per share as declared; an estimate on a projected row.
-        "amount" amount: Exact,
-        /// Whether `amount` was declared or is estimated.
+        /// Amount per share as declared; an estimate for projected records.
+        "amount" amount: ExactDecimal,
+        /// Origin of `amount`: declared or estimated.
         "amount_status" amount_status: AmountStatus,
-        /// Per share on today's share basis.
-        "adjusted_amount" adjusted_amount: Exact,
-        /// ISO 4217.
+        /// Amount per share on today's share basis.
+        "adjusted_amount" adjusted_amount: ExactDecimal,
+        /// ISO 4217 currency.
         "currency" currency: String,
-        /// Type as declared; `special` where the price shows it of a regular one (`special_by_price`).
+        /// Type as declared; `special` for a regular amount that the price proves to be one
+        /// (`special_by_price`).
         "type" r#type: DividendType,
         /// Payment frequency.
         "frequency" frequency: Frequency,
         /// Payments a year.
         "payments_per_year" payments_per_year: Option<i32>,
-        /// Where it stands at the market's as-of date.
+        /// Status on the market's as-of date.
         "status" status: DividendStatus,
         /// adjusted_amount / amount.
-        "split_factor" split_factor: Exact,
-        /// Multiply into prices before ex_date; null when none applies.
-        "price_factor" price_factor: Option<Exact>,
+        "split_factor" split_factor: ExactDecimal,
+        /// Multiplier of prices before ex_date; null if none applies.
+        "price_factor" price_factor: Option<ExactDecimal>,
         /// amount x payments_per_year / close before the ex-date, percent.
-        "yield_at_ex" yield_at_ex: Option<Exact>,
-        /// Against the previous regular one, split-adjusted, percent.
-        "change_percent" change_percent: Option<Exact>,
-        /// Feed the record came from.
+        "yield_at_ex" yield_at_ex: Option<ExactDecimal>,
+        /// Change against the previous regular amount, split-adjusted, percent.
+        "change_percent" change_percent: Option<ExactDecimal>,
+        /// Feed of the record.
         "source" source: String,
         /// Vendor's revision of the record.
         "revision" revision: i64,
-        /// When the record was observed.
+        /// Observation time of the record.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

@@ -1,52 +1,54 @@
-//! What to know before trusting a figure: the flags of a security and the reasons its rows are held for.
+//! Flags of a security's metrics, and quarantine reasons of rows.
 
 use std::collections::BTreeSet;
 
 use crate::text_enum;
 
 text_enum! {
-    /// Flags of a security's metrics. Besides them a withdrawn record is flagged `cancelled:` and its id.
+    /// Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
     pub enum Flag {
-        /// The newest regular amount is held until the next one shows what it was (R28).
+        /// The newest regular amount is quarantined until the next one confirms or refutes it (R28).
         AmountHeld = "amount_held",
-        /// A payment was counted in the year before or after its ex-date's (R13).
+        /// A payment was counted in the year before or after its ex-date (R13).
         BoundaryShift = "boundary_shift",
-        /// Rows of one payment said different amounts; the later counts (R29).
+        /// Rows of one payment had different amounts; the later one counts (R29).
         ConflictingDuplicate = "conflicting_duplicate",
-        /// Dividends and prices are in different currencies, so there is no yield (R4).
+        /// Dividends and prices are in different currencies, so no yield exists (R4).
         CurrencyMismatch = "currency_mismatch",
-        /// Rows of one payment or split were made one; `explain` lists what was dropped (R29).
+        /// Rows of one payment or split were merged; `explain` lists the dropped rows (R29).
         DuplicateCollapsed = "duplicate_collapsed",
         /// An ex-date was derived from its record date (R1).
         ExDateDerived = "ex_date_derived",
-        /// An ex-date is not the one its record date implies (R1).
+        /// An ex-date differs from the one that its record date implies (R1).
         ExDateUnexpected = "ex_date_unexpected",
-        /// A distribution of the close before it or more, or in another currency, has no price factor (R11).
+        /// A distribution has no price factor: it is at least the close before it, or in another currency
+        /// (R11).
         FactorSkipped = "factor_skipped",
         /// The frequency inferred from ex-dates overruled the vendor's (R5).
         FrequencyConflict = "frequency_conflict",
-        /// The latest amount is at least 3 times the median before it and unconfirmed: the forward dividend rests on the
-        /// payment before it (R8).
+        /// The latest amount is at least 3 times the median before it and unconfirmed. The forward dividend
+        /// uses the payment before it (R8).
         LatestAmountUnusual = "latest_amount_unusual",
-        /// A distribution has no close before it, so no price factor (R11).
+        /// A distribution has no close before it and therefore no price factor (R11).
         NoPrevClose = "no_prev_close",
         /// The expected ex-date passed without a declaration (R19).
         Overdue = "overdue",
         /// A price moved by a known split ratio without a split (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
-        /// Nothing is known of the security but its rows.
+        /// The security is known only by its rows.
         Provisional = "provisional",
-        /// A regular amount was a special, as the price shows (R28).
+        /// A regular amount counts as a special, as the price proves (R28).
         SpecialByPrice = "special_by_price",
         /// The streak spans a spin-off, which neither counts nor breaks it (R14).
         SpinOffReview = "spin_off_review",
-        /// A split left the price where it was (R30).
+        /// A split did not change the price (R30).
         SplitNotInPrice = "split_not_in_price",
-        /// The increase streak contains years an operator vouches for; the payment streak counts the data alone (R14).
+        /// The increase streak contains years of an operator's seed; the payment streak counts the data only
+        /// (R14).
         StreakSeeded = "streak_seeded",
         /// The trailing year is only partly covered (R7).
         TtmIncomplete = "ttm_incomplete",
-        /// The trailing year holds another number of payments than the frequency says (R7).
+        /// The number of payments in the trailing year differs from the frequency (R7).
         TtmPaymentCountUnusual = "ttm_payment_count_unusual",
         /// A distribution of unknown type counts as regular (R3).
         UnknownType = "unknown_type",
@@ -56,46 +58,48 @@ text_enum! {
 }
 
 text_enum! {
-    /// Why a row is held back from every figure (R28, R30).
-    pub enum HoldReason {
+    /// Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
+    pub enum QuarantineReason as "HoldReason" {
         /// Cash of at least the close before its ex-date.
         AmountExceedsPrice = "amount_exceeds_price",
-        /// An isolated regular amount of at least 10 times the median before it.
+        /// Isolated regular amount of at least 10 times the median before it.
         AmountOutlier = "amount_outlier",
-        /// A person confirmed that it is wrong: it stays held whatever its neighbours say.
+        /// Confirmed to be wrong by a review decision; it stays excluded even if its neighbours change.
         Confirmed = "confirmed",
-        /// An ex-date more than 400 days ahead of the newest session.
+        /// Ex-date more than 400 days after the newest session.
         FarFutureExDate = "far_future_ex_date",
-        /// A high below its low.
+        /// High below the low.
         HighBelowLow = "high_below_low",
-        /// A negative open, high, low or average price.
+        /// Negative open, high, low or average price.
         NegativePrice = "negative_price",
-        /// A negative volume.
+        /// Negative volume.
         NegativeVolume = "negative_volume",
-        /// Neither an ex-date nor a record date.
+        /// Missing ex-date and record date.
         NoExDate = "no_ex_date",
-        /// A split that changes nothing.
+        /// Split without an effect.
         NoShareChange = "no_share_change",
-        /// An amount of 0 or less.
+        /// Amount of 0 or less.
         NonPositiveAmount = "non_positive_amount",
-        /// A close of 0 or less.
+        /// Close of 0 or less.
         NonPositiveClose = "non_positive_close",
-        /// A split of or into 0 shares or less.
+        /// Split of or into 0 shares or less.
         NonPositiveRatio = "non_positive_ratio",
-        /// A bar 100 times away from the sessions on both sides.
+        /// Bar 100 times away from the sessions on both sides.
         PriceUnitError = "price_unit_error",
     }
 }
 
-impl HoldReason {
-    /// Whether a person may say that the row is right: it is held for what is around it, not for what it says itself.
-    pub fn can_be_released(self) -> bool {
-        use HoldReason::{AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, PriceUnitError};
+impl QuarantineReason {
+    /// True if a decision can release the row: its neighbours contradict it, not its own values.
+    pub fn is_releasable(self) -> bool {
+        use QuarantineReason::{
+            AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, PriceUnitError,
+        };
         matches!(self, AmountExceedsPrice | AmountOutlier | Confirmed | FarFutureExDate | PriceUnitError)
     }
 }
 
-/// The flags of a security.
+/// Set of flags of a security.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flags {
     set: BTreeSet<Flag>,
@@ -108,24 +112,24 @@ impl Flags {
         self.set.insert(flag);
     }
 
-    /// Whether a flag is set.
+    /// True if a flag is set.
     pub fn has(&self, flag: Flag) -> bool {
         self.set.contains(&flag)
     }
 
-    /// Names a withdrawn record.
-    pub fn cancelled(&mut self, id: &str) {
+    /// Flags a withdrawn record.
+    pub fn add_cancelled(&mut self, id: &str) {
         self.cancelled.insert(id.to_owned());
     }
 
-    /// Adds all of another's.
+    /// Adds all flags of another set.
     pub fn add(&mut self, mut other: Self) {
         self.set.append(&mut other.set);
         self.cancelled.append(&mut other.cancelled);
     }
 
-    /// The words as served, sorted.
-    pub fn words(&self) -> Vec<String> {
+    /// Flag codes as served, sorted.
+    pub fn codes(&self) -> Vec<String> {
         let cancelled = self.cancelled.iter().map(|id| format!("cancelled:{id}"));
         let mut words: Vec<String> = self.set.iter().map(Flag::to_string).chain(cancelled).collect();
         words.sort_unstable();

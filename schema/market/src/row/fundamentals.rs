@@ -1,12 +1,12 @@
-//! `fundamentals`: company figures, with per-share figures brought through splits.
+//! `fundamentals`: rows of company figures, with per-share figures adjusted for splits.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use crate::decimal::ExactDecimal;
 use crate::table_row;
-use crate::value::Exact;
 
 table_row! {
-    /// Fundamentals. Money in `reported_currency`, ratios plain, margins and payouts in percent.
+    /// Fundamentals. Money in `reported_currency`, ratios as numbers, margins and payouts in percent.
     pub struct FundamentalsRow {
         /// Canonical ticker.
         "symbol" symbol: String,
@@ -24,67 +24,67 @@ table_row! {
         "employees" employees: Option<i64>,
         /// Day of the initial public offering.
         "ipo_date" ipo_date: Option<NaiveDate>,
-        /// Whole currency units (R24).
+        /// Market capitalisation, whole currency units (R24).
         "market_cap" market_cap: Option<i64>,
-        /// Whole currency units.
+        /// Enterprise value, whole currency units.
         "enterprise_value" enterprise_value: Option<i64>,
-        /// Shares.
+        /// Shares outstanding.
         "shares_outstanding" shares_outstanding: Option<i64>,
-        /// Shares.
+        /// Freely traded shares.
         "float_shares" float_shares: Option<i64>,
         /// Price over EPS (R24).
-        "pe_ratio" pe_ratio: Option<Exact>,
+        "pe_ratio" pe_ratio: Option<ExactDecimal>,
         /// Price over expected EPS.
-        "forward_pe" forward_pe: Option<Exact>,
+        "forward_pe" forward_pe: Option<ExactDecimal>,
         /// P/E over growth.
-        "peg_ratio" peg_ratio: Option<Exact>,
+        "peg_ratio" peg_ratio: Option<ExactDecimal>,
         /// Price over book value.
-        "pb_ratio" pb_ratio: Option<Exact>,
+        "pb_ratio" pb_ratio: Option<ExactDecimal>,
         /// Price over sales.
-        "ps_ratio" ps_ratio: Option<Exact>,
+        "ps_ratio" ps_ratio: Option<ExactDecimal>,
         /// Enterprise value over EBITDA.
-        "ev_to_ebitda" ev_to_ebitda: Option<Exact>,
-        /// Per share, split-adjusted.
-        "eps_ttm" eps_ttm: Option<Exact>,
-        /// Per share, split-adjusted.
-        "book_value_per_share" book_value_per_share: Option<Exact>,
+        "ev_to_ebitda" ev_to_ebitda: Option<ExactDecimal>,
+        /// Earnings per share of twelve months, split-adjusted.
+        "eps_ttm" eps_ttm: Option<ExactDecimal>,
+        /// Book value per share, split-adjusted.
+        "book_value_per_share" book_value_per_share: Option<ExactDecimal>,
         /// Free cash flow per share.
-        "fcf_per_share" fcf_per_share: Option<Exact>,
-        /// Money of twelve months.
-        "revenue_ttm" revenue_ttm: Option<Exact>,
-        /// Money of twelve months.
-        "net_income_ttm" net_income_ttm: Option<Exact>,
-        /// Money of twelve months.
-        "free_cash_flow_ttm" free_cash_flow_ttm: Option<Exact>,
-        /// Percent.
-        "gross_margin" gross_margin: Option<Exact>,
-        /// Percent.
-        "operating_margin" operating_margin: Option<Exact>,
-        /// Percent.
-        "net_margin" net_margin: Option<Exact>,
+        "fcf_per_share" fcf_per_share: Option<ExactDecimal>,
+        /// Revenue of twelve months.
+        "revenue_ttm" revenue_ttm: Option<ExactDecimal>,
+        /// Net income of twelve months.
+        "net_income_ttm" net_income_ttm: Option<ExactDecimal>,
+        /// Free cash flow of twelve months.
+        "free_cash_flow_ttm" free_cash_flow_ttm: Option<ExactDecimal>,
+        /// Gross margin, percent.
+        "gross_margin" gross_margin: Option<ExactDecimal>,
+        /// Operating margin, percent.
+        "operating_margin" operating_margin: Option<ExactDecimal>,
+        /// Net margin, percent.
+        "net_margin" net_margin: Option<ExactDecimal>,
         /// Return on equity, percent.
-        "roe" roe: Option<Exact>,
+        "roe" roe: Option<ExactDecimal>,
         /// Return on assets, percent.
-        "roa" roa: Option<Exact>,
+        "roa" roa: Option<ExactDecimal>,
         /// Payout ratio, percent (R17).
-        "payout_ratio" payout_ratio: Option<Exact>,
+        "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Dividends paid over free cash flow, percent (R17).
-        "fcf_payout_ratio" fcf_payout_ratio: Option<Exact>,
+        "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
         /// Total debt over total equity.
-        "debt_to_equity" debt_to_equity: Option<Exact>,
+        "debt_to_equity" debt_to_equity: Option<ExactDecimal>,
         /// Current assets over current liabilities.
-        "current_ratio" current_ratio: Option<Exact>,
+        "current_ratio" current_ratio: Option<ExactDecimal>,
         /// Operating income over interest.
-        "interest_coverage" interest_coverage: Option<Exact>,
+        "interest_coverage" interest_coverage: Option<ExactDecimal>,
         /// Vendor's beta, else the computed five-year beta (R23).
-        "beta" beta: Option<Exact>,
+        "beta" beta: Option<ExactDecimal>,
         /// End of the newest fiscal period.
         "fiscal_period_end" fiscal_period_end: Option<NaiveDate>,
-        /// ISO 4217.
+        /// ISO 4217 currency of the money.
         "reported_currency" reported_currency: Option<String>,
-        /// Day the figures are as of.
+        /// Date of the figures.
         "as_of" as_of: Option<NaiveDate>,
-        /// When the newest fact behind the row was observed.
+        /// Observation time of the newest fact behind the row.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

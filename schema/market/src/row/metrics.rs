@@ -1,25 +1,25 @@
-//! `metrics`: everything the service concludes about one security's dividends.
+//! `metrics`: row of all dividend metrics of one security.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::column::Json;
+use super::column::JsonColumn;
 use super::quarantine::Quarantined;
+use crate::decimal::ExactDecimal;
 use crate::event::Frequency;
-use crate::value::Exact;
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Whether the payer pays (R6).
+    /// Dividend status of a payer (R6).
     pub enum DividendState { Active = "active", NonPayer = "non_payer", Suspended = "suspended", Lapsed = "lapsed" }
 }
 text_enum! {
-    /// What the headline yield rests on (R9).
+    /// Basis of the headline yield (R9).
     pub enum YieldBasis { Forward = "forward", Ttm = "ttm" }
 }
 text_enum! {
-    /// How the forward dividend was found (R8).
+    /// Method behind the forward dividend (R8).
     pub enum ForwardBasis { Declared = "declared", LastTimesFrequency = "last_times_frequency", None = "none" }
 }
 text_enum! {
@@ -31,20 +31,20 @@ text_enum! {
     pub enum Safety { Safe = "safe", Borderline = "borderline", Unsafe = "unsafe" }
 }
 text_enum! {
-    /// Whether the next ex-date was announced or is expected from the pattern (R19).
+    /// Origin of the next ex-date: announced, or projected from the pattern (R19).
     pub enum NextStatus { Declared = "declared", Projected = "projected" }
 }
 
 /// The next ex-dividend date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NextDividend {
-    /// First day a buyer does not get it.
+    /// First day on which a buyer does not receive it.
     pub ex_date: NaiveDate,
-    /// Day of payment, when it is known; an estimate when projected.
+    /// Payment date, if known; an estimate for a projected date.
     pub payment_date: Option<NaiveDate>,
-    /// Per share, as declared; an estimate when projected.
-    pub amount: Option<Exact>,
-    /// Whether it was announced: then amount and payment date are declared, else estimated.
+    /// Amount per share as declared; an estimate for a projected date.
+    pub amount: Option<ExactDecimal>,
+    /// Status: for `declared` the amount and payment date are declared, otherwise estimated.
     pub status: NextStatus,
 }
 
@@ -54,13 +54,13 @@ pub struct AnnualTotal {
     /// Calendar year.
     pub year: i32,
     /// Sum of the year per share, on today's share basis, in the row's currency.
-    pub amount: Exact,
+    pub amount: ExactDecimal,
     /// False for the running year.
     pub complete: bool,
 }
 
 impl Metrics {
-    /// Leaves out the years that begin before a day, since their totals hold older events, and the rows held before it.
+    /// Limits the row to a depth: leaves out years that begin before a day, and rows quarantined before it.
     pub fn since(mut self, first: NaiveDate) -> Self {
         let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
         self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));
@@ -74,86 +74,88 @@ table_row! {
     pub struct Metrics {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// ISO 4217 currency of the dividends and every figure made of them.
+        /// ISO 4217 currency of the dividends and all figures computed from them.
         "currency" currency: String,
-        /// ISO 4217 currency of `price`; in another one than the dividends' there is no yield (`currency_mismatch`).
+        /// ISO 4217 currency of `price`. If it differs from the dividends', no yield exists
+        /// (`currency_mismatch`).
         "price_currency" price_currency: String,
-        /// Market date the metrics are for.
+        /// Market date of the metrics.
         "as_of" as_of: NaiveDate,
         /// Latest raw close in `price_currency`, carried through splits since.
-        "price" price: Option<Exact>,
+        "price" price: Option<ExactDecimal>,
         /// Session of that close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Whether the payer pays (R6).
+        /// Dividend status of the payer (R6).
         "dividend_status" dividend_status: DividendState,
-        /// Regular dividends gone ex in the last 12 months (R7).
-        "dps_ttm" dps_ttm: Option<Exact>,
-        /// The same with specials and capital gains.
-        "dps_ttm_total" dps_ttm_total: Option<Exact>,
-        /// Indicated dividends of the next 12 months (R8); null when there is no forward figure.
-        "dps_forward" dps_forward: Option<Exact>,
-        /// How dps_forward was found.
+        /// Regular dividends with an ex-date in the last 12 months (R7).
+        "dps_ttm" dps_ttm: Option<ExactDecimal>,
+        /// Regular and special dividends, capital gains included, with an ex-date in the last 12 months.
+        "dps_ttm_total" dps_ttm_total: Option<ExactDecimal>,
+        /// Forward (indicated) dividends of the next 12 months (R8); null without a forward figure.
+        "dps_forward" dps_forward: Option<ExactDecimal>,
+        /// Method behind dps_forward.
         "forward_basis" forward_basis: ForwardBasis,
         /// Headline yield, percent (R9).
-        "dividend_yield" dividend_yield: Option<Exact>,
-        /// What the headline rests on.
+        "dividend_yield" dividend_yield: Option<ExactDecimal>,
+        /// Basis of the headline yield.
         "yield_basis" yield_basis: Option<YieldBasis>,
         /// dps_ttm / price, percent.
-        "yield_ttm" yield_ttm: Option<Exact>,
+        "yield_ttm" yield_ttm: Option<ExactDecimal>,
         /// dps_ttm_total / price, percent.
-        "yield_ttm_total" yield_ttm_total: Option<Exact>,
+        "yield_ttm_total" yield_ttm_total: Option<ExactDecimal>,
         /// dps_forward / price, percent.
-        "yield_forward" yield_forward: Option<Exact>,
+        "yield_forward" yield_forward: Option<ExactDecimal>,
         /// Mean of the month-end TTM yields of five years, percent.
-        "yield_5y_avg" yield_5y_avg: Option<Exact>,
-        /// Highest of them.
-        "yield_5y_high" yield_5y_high: Option<Exact>,
-        /// Lowest of them.
-        "yield_5y_low" yield_5y_low: Option<Exact>,
-        /// Regular ex-dates in the TTM window.
+        "yield_5y_avg" yield_5y_avg: Option<ExactDecimal>,
+        /// Highest of the month-end TTM yields of five years, percent.
+        "yield_5y_high" yield_5y_high: Option<ExactDecimal>,
+        /// Lowest of the month-end TTM yields of five years, percent.
+        "yield_5y_low" yield_5y_low: Option<ExactDecimal>,
+        /// Number of regular ex-dates in the TTM window.
         "ttm_payment_count" ttm_payment_count: i32,
-        /// Whether the TTM window is covered whole; false when listed, or known, for less than 12 months. Nothing is annualised.
+        /// True if the TTM window is fully covered; false if listed, or known, for less than 12 months.
+        /// Nothing is annualised.
         "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
         /// Payments a year; null when irregular, none or unknown.
         "payments_per_year" payments_per_year: Option<i32>,
         /// TTM regular dividends over TTM diluted EPS (FFO for real estate), percent (R17).
-        "payout_ratio" payout_ratio: Option<Exact>,
+        "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Dividends paid over free cash flow, percent (R17).
-        "fcf_payout_ratio" fcf_payout_ratio: Option<Exact>,
+        "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
         /// Earnings over dividends, a ratio.
-        "dividend_cover" dividend_cover: Option<Exact>,
+        "dividend_cover" dividend_cover: Option<ExactDecimal>,
         /// Growth of the last complete year over the year before, percent (R13).
-        "growth_1y" growth_1y: Option<Exact>,
+        "growth_1y" growth_1y: Option<ExactDecimal>,
         /// Compound growth a year over 3 years, percent.
-        "growth_3y" growth_3y: Option<Exact>,
+        "growth_3y" growth_3y: Option<ExactDecimal>,
         /// Compound growth a year over 5 years, percent.
-        "growth_5y" growth_5y: Option<Exact>,
+        "growth_5y" growth_5y: Option<ExactDecimal>,
         /// Compound growth a year over 10 years, percent.
-        "growth_10y" growth_10y: Option<Exact>,
+        "growth_10y" growth_10y: Option<ExactDecimal>,
         /// Consecutive years of increases (R14).
         "increase_streak_years" increase_streak_years: i32,
-        /// Whether the streak may be longer than the data.
+        /// True if the streak may be longer than the data.
         "streak_lower_bound" streak_lower_bound: bool,
-        /// Whether the indicated dividend is below the last complete year's.
+        /// True if the forward dividend is below the total of the last complete year.
         "streak_at_risk" streak_at_risk: bool,
-        /// Consecutive years with a regular payment, in the data alone: it may be less than a seeded increase streak
+        /// Consecutive years with a regular payment in the data. It may be less than a seeded increase streak
         /// (`streak_seeded`).
         "payment_streak_years" payment_streak_years: i32,
         /// First year of the increase streak.
         "streak_started" streak_started: Option<i32>,
         /// Ex-date of the newest increase of the regular rate.
         "latest_increase_date" latest_increase_date: Option<NaiveDate>,
-        /// Its size, percent.
-        "latest_increase_percent" latest_increase_percent: Option<Exact>,
+        /// Size of the newest increase, percent.
+        "latest_increase_percent" latest_increase_percent: Option<ExactDecimal>,
         /// Ex-date of the newest cut of the regular rate.
         "last_cut_date" last_cut_date: Option<NaiveDate>,
-        /// Cuts of the regular rate in ten years.
+        /// Number of cuts of the regular rate in ten years.
         "cuts_10y" cuts_10y: i32,
         /// First regular ex-date known.
         "first_payment_date" first_payment_date: Option<NaiveDate>,
-        /// Regular ex-dates known, up to the as-of date.
+        /// Number of known regular ex-dates up to the as-of date.
         "payment_count" payment_count: i32,
         /// S&P Dividend Aristocrat by rule (R15).
         "is_dividend_aristocrat" is_dividend_aristocrat: bool,
@@ -163,32 +165,33 @@ table_row! {
         "tier" tier: Option<ListTier>,
         /// The next ex-dividend date (R19).
         #[schema(value_type = Option<NextDividend>)]
-        "next" next: Json<Option<NextDividend>>,
+        "next" next: JsonColumn<Option<NextDividend>>,
         /// Forward yield plus five-year growth (R16).
-        "chowder_number" chowder_number: Option<Exact>,
-        /// Whether the Chowder number passes its threshold.
+        "chowder_number" chowder_number: Option<ExactDecimal>,
+        /// True if the Chowder number passes its threshold.
         "chowder_pass" chowder_pass: Option<bool>,
         /// Safety label (R18).
         "safety" safety: Option<Safety>,
-        /// Whether the yield looks like a trap (R18).
+        /// True if the yield looks like a trap (R18).
         "yield_trap_risk" yield_trap_risk: Option<bool>,
         /// Total return of one year, percent (R12).
-        "total_return_1y" total_return_1y: Option<Exact>,
+        "total_return_1y" total_return_1y: Option<ExactDecimal>,
         /// Total return of five years, percent, not annualised (R12).
-        "total_return_5y" total_return_5y: Option<Exact>,
+        "total_return_5y" total_return_5y: Option<ExactDecimal>,
         /// Annualised volatility of 252 daily returns, percent (R23).
-        "volatility_1y" volatility_1y: Option<Exact>,
+        "volatility_1y" volatility_1y: Option<ExactDecimal>,
         /// Beta of 60 monthly returns against the benchmark (R23).
-        "beta_5y" beta_5y: Option<Exact>,
+        "beta_5y" beta_5y: Option<ExactDecimal>,
         /// Split-adjusted regular dividends by calendar year, of the years that begin within the tier's depth.
         #[schema(value_type = Vec<AnnualTotal>)]
-        "annual_totals" annual_totals: Json<Vec<AnnualTotal>>,
-        /// Flags: what to know before trusting a figure; a withdrawn record is flagged `cancelled:` and its id.
+        "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
+        /// Warnings about the data behind the figures. A withdrawn record has the flag `cancelled:` with its
+        /// id.
         #[schema(value_type = Vec<String>)]
-        "flags" flags: Json<Vec<String>>,
-        /// Rows held back from the figures, with the reason, within the tier's depth.
+        "flags" flags: JsonColumn<Vec<String>>,
+        /// Rows excluded from the figures (quarantined), with the reason, within the tier's depth.
         #[schema(value_type = Vec<Quarantined>)]
-        "quarantined" quarantined: Json<Vec<Quarantined>>,
+        "quarantined" quarantined: JsonColumn<Vec<Quarantined>>,
         /// Version of the rules.
         "method_version" method_version: String,
     }

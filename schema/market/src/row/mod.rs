@@ -1,7 +1,8 @@
-//! The read tables' rows: one struct is table row, JSON body and OpenAPI schema.
+//! Row structs of the read tables: each is table row, JSON body and OpenAPI schema.
 //!
-//! Percent fields are percent points, amounts are in the row's `currency`, dates are exchange-local days,
-//! unknown is `null`. Rounding has happened: amounts 6 places, percents and ratios 4, factors 12.
+//! Percents are percent points, amounts are in the row's `currency`, dates are exchange-local days, and
+//! unknown values are `null`. All values are rounded: amounts to 6 places, percents and ratios to 4, factors
+//! to 12.
 
 mod column;
 mod dividend;
@@ -16,10 +17,10 @@ mod split;
 mod stock;
 mod table;
 
-pub use column::{Column, Json, Mark};
+pub use column::{ColumnType, Fingerprint, JsonColumn};
 pub use dividend::{AmountStatus, DividendRow, DividendStatus};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
-pub use flag::{Flag, Flags, HoldReason};
+pub use flag::{Flag, Flags, QuarantineReason};
 pub use fundamentals::FundamentalsRow;
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
@@ -29,7 +30,7 @@ pub use quote::{Quote, QuoteSource};
 pub use sector::{Industry, SectorRow};
 pub use split::{SplitRow, SplitStatus, SplitType};
 pub use stock::{
-    Company, Coverage, Figures, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
-    StockRow,
+    Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
+    StockFigures, StockRow,
 };
-pub use table::{Columns, TableRow, joined, length};
+pub use table::{ColumnReader, TableRow, joined, length};

@@ -1,28 +1,28 @@
-//! `quarantine`: rows held back from every figure because of their neighbours (R28, R30).
+//! `quarantine`: rows excluded from all figures, with their reasons (R28, R30).
 
 use chrono::NaiveDate;
 
-use super::flag::HoldReason;
+use super::flag::QuarantineReason;
 use crate::table_row;
 
 table_row! {
-    /// A held row: it comes back by itself when its neighbours change.
+    /// A quarantined row. It returns to the figures when its neighbours change and no longer contradict it.
     #[derive(serde::Deserialize)]
     pub struct Quarantined {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// price, dividend or split.
+        /// Kind of row: price, dividend or split.
         "kind" kind: String,
         /// Ex-date or session of the row.
         "date" date: Option<NaiveDate>,
         /// Vendor's id of the row.
         "id" id: Option<String>,
         /// Stable reason code.
-        #[schema(value_type = HoldReason)]
+        #[schema(value_type = QuarantineReason)]
         "reason" reason: String,
-        /// A sentence that says what was seen.
+        /// Observed fault, as a sentence.
         "message" message: String,
-        /// Feed the row came from.
+        /// Feed of the row.
         "source" source: String,
         /// Line in that feed's file.
         "line" line: i64,

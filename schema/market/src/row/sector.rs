@@ -1,12 +1,12 @@
-//! `sectors`: statistics of one sector's active stocks (R25).
+//! `sectors`: rows of sector statistics over active stocks (R25).
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Json;
+use super::JsonColumn;
+use crate::decimal::ExactDecimal;
 use crate::table_row;
-use crate::value::Exact;
 
 /// One industry of a sector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -16,52 +16,52 @@ pub struct Industry {
     /// Active listed stocks.
     pub stock_count: i32,
     /// Median headline yield of its payers, percent.
-    pub median_yield: Option<Exact>,
+    pub median_yield: Option<ExactDecimal>,
 }
 
 table_row! {
-    /// A sector and its statistics. Yields and growth in percent; suspects and ETFs are left out.
+    /// A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded.
     pub struct SectorRow {
         /// Name of the sector.
         "sector" sector: String,
-        /// The name for paths: lower case, hyphens.
+        /// Slug for paths: lower case, hyphens.
         "slug" slug: String,
         /// Active listed stocks.
         "stock_count" stock_count: i32,
-        /// Those with a headline yield above zero.
+        /// Number of stocks with a headline yield above zero.
         "payer_count" payer_count: i32,
         /// Active ETFs of the sector.
         "etf_count" etf_count: i32,
         /// Sum of market capitalisations, whole units.
         "market_cap" market_cap: Option<i64>,
         /// Mean headline yield over payers.
-        "avg_yield" avg_yield: Option<Exact>,
+        "avg_yield" avg_yield: Option<ExactDecimal>,
         /// Median headline yield over payers.
-        "median_yield" median_yield: Option<Exact>,
+        "median_yield" median_yield: Option<ExactDecimal>,
         /// Yield weighted by market capitalisation over all members, non-payers at zero.
-        "weighted_yield" weighted_yield: Option<Exact>,
+        "weighted_yield" weighted_yield: Option<ExactDecimal>,
         /// Highest headline yield.
-        "max_yield" max_yield: Option<Exact>,
+        "max_yield" max_yield: Option<ExactDecimal>,
         /// Median payout ratio.
-        "median_payout_ratio" median_payout_ratio: Option<Exact>,
+        "median_payout_ratio" median_payout_ratio: Option<ExactDecimal>,
         /// Median five-year growth.
-        "median_growth_5y" median_growth_5y: Option<Exact>,
+        "median_growth_5y" median_growth_5y: Option<ExactDecimal>,
         /// Median price over earnings.
-        "median_pe" median_pe: Option<Exact>,
+        "median_pe" median_pe: Option<ExactDecimal>,
         /// Dividend Aristocrats.
         "aristocrat_count" aristocrat_count: i32,
         /// Dividend Kings.
         "king_count" king_count: i32,
         /// Change of the latest session weighted by market capitalisation, percent.
-        "change_percent_1d" change_percent_1d: Option<Exact>,
+        "change_percent_1d" change_percent_1d: Option<ExactDecimal>,
         /// Change of the year weighted by market capitalisation, percent.
-        "change_percent_ytd" change_percent_ytd: Option<Exact>,
+        "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
         /// Declared ex-dates from the as-of date to 30 days later.
         "ex_dates_next_30d" ex_dates_next_30d: i32,
         /// Market date of the statistics.
         "as_of" as_of: NaiveDate,
         /// Industries of the sector.
         #[schema(value_type = Vec<Industry>)]
-        "industries" industries: Json<Vec<Industry>>,
+        "industries" industries: JsonColumn<Vec<Industry>>,
     }
 }

@@ -1,8 +1,8 @@
-//! `splits`: every change of the share count.
+//! `splits`: rows of all changes of the share count.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::value::Exact;
+use crate::decimal::ExactDecimal;
 use crate::{table_row, text_enum};
 
 text_enum! {
@@ -10,7 +10,7 @@ text_enum! {
     pub enum SplitType { Forward = "forward", Reverse = "reverse", StockDividend = "stock_dividend" }
 }
 text_enum! {
-    /// Where a split stands at the market's as-of date.
+    /// Status of a split on the market's as-of date.
     pub enum SplitStatus { Announced = "announced", Effective = "effective", Cancelled = "cancelled" }
 }
 
@@ -23,29 +23,29 @@ table_row! {
         "symbol" symbol: String,
         /// First day on the new share basis.
         "ex_date" ex_date: NaiveDate,
-        /// Day of the announcement.
+        /// Declaration date.
         "declaration_date" declaration_date: Option<NaiveDate>,
-        /// Day the new shares are delivered.
+        /// Delivery date of the new shares.
         "payable_date" payable_date: Option<NaiveDate>,
         /// Old shares.
-        "from_shares" from_shares: Exact,
+        "from_shares" from_shares: ExactDecimal,
         /// New shares.
-        "to_shares" to_shares: Exact,
+        "to_shares" to_shares: ExactDecimal,
         /// to / from: 4 for 4:1.
-        "ratio" ratio: Exact,
+        "ratio" ratio: ExactDecimal,
         /// to:from as text, for example 4:1.
         "text" text: String,
-        /// Direction.
+        /// Direction of the split.
         "type" r#type: SplitType,
-        /// from / to: multiply into earlier prices.
-        "price_factor" price_factor: Exact,
-        /// The same with all later effective splits.
-        "cumulative_price_factor" cumulative_price_factor: Exact,
-        /// Where it stands.
+        /// from / to: the multiplier of earlier prices.
+        "price_factor" price_factor: ExactDecimal,
+        /// Price factor of this split and all later effective splits.
+        "cumulative_price_factor" cumulative_price_factor: ExactDecimal,
+        /// Status of the split.
         "status" status: SplitStatus,
         /// Vendor's revision of the record.
         "revision" revision: i64,
-        /// When the record was observed.
+        /// Observation time of the record.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

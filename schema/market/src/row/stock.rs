@@ -1,14 +1,14 @@
-//! `stocks`: the list row, the screeners' figures and the parts of the snapshot.
+//! `stocks`: list row, screener figures and snapshot parts of one security.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::column::Json;
+use super::column::JsonColumn;
 use super::metrics::{NextDividend, YieldBasis};
+use crate::decimal::ExactDecimal;
 use crate::event::{FormerSymbol, Frequency, SecurityType};
 use crate::table_row;
-use crate::value::Exact;
 
 table_row! {
     /// A stock, ETF or other listed security with its headline figures.
@@ -27,65 +27,66 @@ table_row! {
         "industry" industry: Option<String>,
         /// Country of domicile.
         "country" country: Option<String>,
-        /// ISO 4217 currency of prices and every other money figure but `annual_dividend`.
+        /// ISO 4217 currency of prices and all money figures except `annual_dividend`.
         "currency" currency: String,
-        /// Whether the security still trades.
+        /// True if the security still trades.
         "is_active" is_active: bool,
-        /// Last day of trading, when delisted.
+        /// Last trading day of a delisted security.
         "delisted_on" delisted_on: Option<NaiveDate>,
         /// Latest raw close, carried through splits since.
-        "price" price: Option<Exact>,
+        "price" price: Option<ExactDecimal>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
         /// Market capitalisation, whole currency units (R24).
         "market_cap" market_cap: Option<i64>,
-        /// Whether regular dividends are being paid.
+        /// True if the security currently pays regular dividends.
         "pays_dividend" pays_dividend: bool,
         /// Headline dividend yield, percent (R9).
-        "dividend_yield" dividend_yield: Option<Exact>,
-        /// What the headline yield rests on.
+        "dividend_yield" dividend_yield: Option<ExactDecimal>,
+        /// Basis of the headline yield.
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Dividends a year per share behind the headline yield, in `dividend_currency`.
-        "annual_dividend" annual_dividend: Option<Exact>,
-        /// ISO 4217 currency of the dividends; null when none was ever paid. Where it is not `currency` there is no yield.
+        /// Annual dividend per share behind the headline yield, in `dividend_currency`.
+        "annual_dividend" annual_dividend: Option<ExactDecimal>,
+        /// ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, no yield
+        /// exists.
         "dividend_currency" dividend_currency: Option<String>,
-        /// Payment frequency: `none` when nothing was ever paid, `unknown` when it cannot be told.
+        /// Payment frequency: `none` for non-payers, `unknown` if it cannot be determined.
         "frequency" frequency: Option<Frequency>,
         /// Next ex-dividend date, declared or projected (R19).
         "next_ex_date" next_ex_date: Option<NaiveDate>,
         /// Consecutive years of dividend increases (R14).
         "increase_streak_years" increase_streak_years: Option<i32>,
-        /// Rows held back from the figures as contradicted by their neighbours; `metrics` names them.
+        /// Number of rows excluded from the figures because neighbours contradict them; `metrics` lists them.
         "held_rows" held_rows: i32,
-        /// When the newest fact behind the row was observed.
+        /// Observation time of the newest fact behind the row.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }
 
 table_row! {
-    /// What a screener shows beside the stock row.
+    /// Figures of a screener in addition to the stock row.
     pub struct ScreenerFigures {
         /// Trailing regular yield, percent.
-        "yield_ttm" yield_ttm: Option<Exact>,
-        /// Indicated yield, percent.
-        "yield_forward" yield_forward: Option<Exact>,
+        "yield_ttm" yield_ttm: Option<ExactDecimal>,
+        /// Forward yield, percent.
+        "yield_forward" yield_forward: Option<ExactDecimal>,
         /// Payout ratio, percent.
-        "payout_ratio" payout_ratio: Option<Exact>,
+        "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Growth of the last complete year, percent.
-        "growth_1y" growth_1y: Option<Exact>,
-        /// Compound growth a year, percent.
-        "growth_3y" growth_3y: Option<Exact>,
-        /// Compound growth a year, percent.
-        "growth_5y" growth_5y: Option<Exact>,
-        /// Compound growth a year, percent.
-        "growth_10y" growth_10y: Option<Exact>,
+        "growth_1y" growth_1y: Option<ExactDecimal>,
+        /// Compound growth a year over 3 years, percent.
+        "growth_3y" growth_3y: Option<ExactDecimal>,
+        /// Compound growth a year over 5 years, percent.
+        "growth_5y" growth_5y: Option<ExactDecimal>,
+        /// Compound growth a year over 10 years, percent.
+        "growth_10y" growth_10y: Option<ExactDecimal>,
         /// Consecutive years with a regular payment.
         "payment_streak_years" payment_streak_years: Option<i32>,
         /// Price over earnings, a ratio.
-        "pe_ratio" pe_ratio: Option<Exact>,
-        /// Against the benchmark.
-        "beta" beta: Option<Exact>,
-        /// Shares of the latest session.
+        "pe_ratio" pe_ratio: Option<ExactDecimal>,
+        /// Beta against the benchmark.
+        "beta" beta: Option<ExactDecimal>,
+        /// Shares traded in the latest session.
         "volume" volume: Option<i64>,
         /// Dividend Aristocrat (R15).
         "is_dividend_aristocrat" is_dividend_aristocrat: bool,
@@ -95,43 +96,44 @@ table_row! {
 }
 
 table_row! {
-    /// What lists filter and sort by beside the stock row: the screener's figures, then those that no list shows.
-    pub struct Figures {
+    /// Figures for filters and sorting of lists: those of the screener, then those that no list shows.
+    pub struct StockFigures {
         ..screened: ScreenerFigures,
         /// Sessions since the latest close (staleness, R18, R21).
         "price_age_sessions" price_age_sessions: Option<i32>,
-        /// Whether the headline yield is above 25 percent and so out of the high-yield screen (R18).
+        /// True if the headline yield is above 25 percent, which excludes it from the high-yield screen
+        /// (R18).
         "yield_suspect" yield_suspect: bool,
         /// Change of the latest session, percent.
-        "change_percent" change_percent: Option<Exact>,
+        "change_percent" change_percent: Option<ExactDecimal>,
         /// Price change since the last close of the previous year, percent, split-adjusted.
-        "change_percent_ytd" change_percent_ytd: Option<Exact>,
+        "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
         /// Index memberships.
         #[schema(value_type = Vec<String>)]
-        "indexes" indexes: Json<Vec<String>>,
+        "indexes" indexes: JsonColumn<Vec<String>>,
     }
 }
 
 table_row! {
-    /// The table row of `stocks`: the stock row, what lists filter and sort by, then the snapshot's parts.
+    /// Table row of `stocks`: the stock row, the figures for lists, then the snapshot parts.
     pub struct Stock {
         ..listed: StockRow,
-        ..figures: Figures,
+        ..figures: StockFigures,
         /// Identifiers of the security.
         #[schema(value_type = Identifiers)]
-        "identifiers" identifiers: Json<Identifiers>,
+        "identifiers" identifiers: JsonColumn<Identifiers>,
         /// Company profile.
         #[schema(value_type = Company)]
-        "company" company: Json<Company>,
+        "company" company: JsonColumn<Company>,
         /// Price figures of the latest session.
         #[schema(value_type = Pricing)]
-        "pricing" pricing: Json<Pricing>,
+        "pricing" pricing: JsonColumn<Pricing>,
         /// Dividend figures.
         #[schema(value_type = StockDividends)]
-        "dividends" dividends: Json<StockDividends>,
-        /// First and last days of the data held.
+        "dividends" dividends: JsonColumn<StockDividends>,
+        /// First and last days of the data.
         #[schema(value_type = Coverage)]
-        "coverage" coverage: Json<Coverage>,
+        "coverage" coverage: JsonColumn<Coverage>,
     }
 }
 
@@ -146,7 +148,7 @@ pub struct Identifiers {
     pub isin: Option<String>,
     /// CUSIP.
     pub cusip: Option<String>,
-    /// Symbols it traded under before, with the days it held them.
+    /// Former symbols with the days of their use.
     #[schema(value_type = Vec<Object>)]
     pub former_symbols: Vec<FormerSymbol>,
 }
@@ -166,52 +168,52 @@ pub struct Company {
     pub ipo_date: Option<NaiveDate>,
 }
 
-/// The quote's price fields inside a snapshot; the row's currency.
+/// Price fields of the quote in a snapshot, in the row's currency.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Pricing {
     /// Latest raw close, carried through splits since, in the row's currency.
-    pub price: Option<Exact>,
+    pub price: Option<ExactDecimal>,
     /// Open of the latest session.
-    pub open: Option<Exact>,
+    pub open: Option<ExactDecimal>,
     /// High of the latest session.
-    pub day_high: Option<Exact>,
+    pub day_high: Option<ExactDecimal>,
     /// Low of the latest session.
-    pub day_low: Option<Exact>,
-    /// Close of the session before, on the latest session's share basis.
-    pub previous_close: Option<Exact>,
+    pub day_low: Option<ExactDecimal>,
+    /// Close of the previous session, on the latest session's share basis.
+    pub previous_close: Option<ExactDecimal>,
     /// price - previous_close.
-    pub change: Option<Exact>,
-    /// Percent.
-    pub change_percent: Option<Exact>,
-    /// Shares.
+    pub change: Option<ExactDecimal>,
+    /// Change, percent.
+    pub change_percent: Option<ExactDecimal>,
+    /// Shares traded in the latest session.
     pub volume: Option<i64>,
-    /// Shares.
+    /// Mean volume of the newest 30 sessions, shares.
     pub avg_volume_30d: Option<i64>,
     /// Mean split-adjusted close of the newest 50 sessions.
-    pub sma_50: Option<Exact>,
+    pub sma_50: Option<ExactDecimal>,
     /// Mean split-adjusted close of the newest 200 sessions.
-    pub sma_200: Option<Exact>,
+    pub sma_200: Option<ExactDecimal>,
     /// Highest split-adjusted intraday price of the last 12 months (R22).
-    pub year_high: Option<Exact>,
-    /// Its session.
+    pub year_high: Option<ExactDecimal>,
+    /// Session of the highest price.
     pub year_high_date: Option<NaiveDate>,
     /// Lowest split-adjusted intraday price of the last 12 months (R22).
-    pub year_low: Option<Exact>,
-    /// Its session.
+    pub year_low: Option<ExactDecimal>,
+    /// Session of the lowest price.
     pub year_low_date: Option<NaiveDate>,
     /// Session of the latest close.
     pub price_date: Option<NaiveDate>,
 }
 
-/// The newest regular or special distribution that has gone ex.
+/// The newest regular or special distribution with a passed ex-date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LastDividend {
-    /// First day a buyer did not get it.
+    /// First day on which a buyer did not receive it.
     pub ex_date: NaiveDate,
-    /// Day of payment, when it is known.
+    /// Payment date, if known.
     pub payment_date: Option<NaiveDate>,
-    /// Per share, as declared.
-    pub amount: Exact,
+    /// Amount per share as declared.
+    pub amount: ExactDecimal,
     /// Type as declared.
     #[serde(rename = "type")]
     pub r#type: crate::event::DividendType,
@@ -220,27 +222,27 @@ pub struct LastDividend {
 /// Dividend figures inside a snapshot.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct StockDividends {
-    /// Percent.
-    pub yield_ttm: Option<Exact>,
-    /// Percent.
-    pub yield_forward: Option<Exact>,
-    /// Per share and year, in `currency`.
-    pub annual_amount: Option<Exact>,
-    /// ISO 4217 currency of the amounts; null when none was ever paid.
+    /// Trailing yield, percent.
+    pub yield_ttm: Option<ExactDecimal>,
+    /// Forward yield, percent.
+    pub yield_forward: Option<ExactDecimal>,
+    /// Annual amount per share, in `currency`.
+    pub annual_amount: Option<ExactDecimal>,
+    /// ISO 4217 currency of the amounts; null for non-payers.
     pub currency: Option<String>,
     /// Payment frequency (R5).
     pub frequency: Option<Frequency>,
-    /// Percent.
-    pub payout_ratio: Option<Exact>,
-    /// Percent a year.
-    pub growth_5y: Option<Exact>,
+    /// Payout ratio, percent.
+    pub payout_ratio: Option<ExactDecimal>,
+    /// Five-year growth, percent a year.
+    pub growth_5y: Option<ExactDecimal>,
     /// The next ex-dividend date (R19).
     pub next: Option<NextDividend>,
-    /// The newest one that has gone ex.
+    /// The newest distribution with a passed ex-date.
     pub last: Option<LastDividend>,
 }
 
-/// First and last days of the data held.
+/// First and last days of the data.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
     /// First session with a price.

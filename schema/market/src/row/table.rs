@@ -1,29 +1,29 @@
-//! Structs that are rows: their columns in order, read by name, written by position.
+//! Row traits and the `table_row!` macro: columns in order, read by name, written by position.
 
 use postgres_types::{FromSql, ToSql, Type};
 
-/// The columns of one row of a table, wherever it was read from.
-pub trait Columns {
-    /// Why a column cannot be read.
+/// Source of column values by name.
+pub trait ColumnReader {
+    /// Error of reading a column.
     type Error;
-    /// The value of the column of this name.
+    /// Value of the column `name`.
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Self::Error>;
 }
 
-/// A struct that is a row: its columns in order, reading by name, writing by position.
+/// Struct that is a table row: columns in order, read by name, written by position.
 pub trait TableRow: Sized {
     /// Column names, in field order.
     const COLUMNS: &'static [&'static str];
     /// Column types, in field order.
     fn types() -> &'static [Type];
     /// Reads the columns by name.
-    fn from_columns<C: Columns>(columns: &C) -> Result<Self, C::Error>;
-    /// The values, in field order, for binary COPY.
+    fn from_columns<C: ColumnReader>(columns: &C) -> Result<Self, C::Error>;
+    /// Values in field order, for binary COPY.
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
 }
 
-/// Declares a row struct. Keywords are written raw (`r#type`); the column and JSON key drop the prefix. A row that begins
-/// with the columns of others names them first: `..listed: StockRow`.
+/// Declares a row struct. Keywords are written raw (`r#type`); the column and JSON key drop the prefix. A row
+/// that begins with the columns of other rows lists them first: `..listed: StockRow`.
 #[macro_export]
 macro_rules! table_row {
     ($(#[$meta:meta])* pub struct $name:ident {
@@ -44,12 +44,12 @@ macro_rules! table_row {
             };
             fn types() -> &'static [postgres_types::Type] {
                 static TYPES: std::sync::LazyLock<Vec<postgres_types::Type>> = std::sync::LazyLock::new(|| {
-                    let own = vec![$(<$type as $crate::row::Column>::TYPE),*];
+                    let own = vec![$(<$type as $crate::row::ColumnType>::TYPE),*];
                     [$(<$row as $crate::row::TableRow>::types(),)* own.as_slice()].concat()
                 });
                 &TYPES
             }
-            fn from_columns<C: $crate::row::Columns>(columns: &C) -> Result<Self, C::Error> {
+            fn from_columns<C: $crate::row::ColumnReader>(columns: &C) -> Result<Self, C::Error> {
                 Ok(Self {
                     $($part: <$row as $crate::row::TableRow>::from_columns(columns)?,)*
                     $($field: columns.column($column)?),*
@@ -64,16 +64,16 @@ macro_rules! table_row {
             }
         }
 
-        impl $crate::row::Mark for $name {
-            fn mark(&self, state: &mut impl std::hash::Hasher) {
-                $($crate::row::Mark::mark(&self.$part, state);)*
-                $($crate::row::Mark::mark(&self.$field, state);)*
+        impl $crate::row::Fingerprint for $name {
+            fn hash_into(&self, state: &mut impl std::hash::Hasher) {
+                $($crate::row::Fingerprint::hash_into(&self.$part, state);)*
+                $($crate::row::Fingerprint::hash_into(&self.$field, state);)*
             }
         }
     };
 }
 
-/// How many columns parts of a row have together.
+/// Total number of columns of the parts of a row.
 pub const fn length(parts: &[&[&str]]) -> usize {
     let (mut length, mut at) = (0, 0);
     while at < parts.len() {
@@ -83,7 +83,7 @@ pub const fn length(parts: &[&[&str]]) -> usize {
     length
 }
 
-/// The columns of the parts of a row, in order; `N` is their [`length`].
+/// Columns of the parts of a row, in order; `N` is their [`length`].
 pub const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
     let (mut joined, mut filled, mut part) = ([""; N], 0, 0);
     while part < parts.len() {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate};
-use market::bars::{Bar, BarVersion, Bars, MISSING, day_number};
+use market::bars::{Bar, BarVersion, Bars, MISSING};
+use market::day::day_number;
 use market::event::{
-    Action, Basis, Dividend, DividendType, FormerSymbol, Frequency, Fundamentals, ListingStatus, Security,
-    SecurityType, Split,
+    Action, Dividend, DividendType, FormerSymbol, Frequency, Fundamentals, ListingStatus, Security,
+    SecurityType, ShareBasis, Split,
 };
 use market::history::{History, Observation, SourceBars};
-use market::measure::currency::Currency;
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -215,14 +216,14 @@ fn dividend(row: &Value, index: usize, symbol: &Symbol, prices: &Currency) -> Ob
         amount: unit.to_major(decimal(&row["amount"]).unwrap_or_default()),
         currency: unit.code.into(),
         r#type: kind,
-        amount_basis: if adjusted { Basis::SplitAdjusted } else { Basis::Raw },
+        amount_basis: if adjusted { ShareBasis::SplitAdjusted } else { ShareBasis::Raw },
         ex_date: date(&row["ex_date"]),
         record_date: date(&row["record_date"]),
         payment_date: date(&row["pay_date"]).or_else(|| date(&row["payment_date"])),
         declaration_date: date(&row["declaration_date"]),
         frequency,
         basis_as_of: date(&row["basis_as_of"]),
-        beside: Vec::new(),
+        sibling_amounts: Vec::new(),
     };
     let id = row["id"].as_str().map(str::to_owned);
     observed(id, row["revision"].as_i64().unwrap_or_default(), action, line(row, index), record)

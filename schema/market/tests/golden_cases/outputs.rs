@@ -1,15 +1,15 @@
 //! What the measures say about a case, by the cases' names.
 
 use chrono::NaiveDate;
-use market::bars::date_of;
+use market::day::date_of;
+use market::decimal::with_decimals_as_text;
 use market::history::SourcePolicy;
-use market::measure::calendar::sessions_between;
-use market::measure::{
-    Closes, Derived, Explanation, Market, Rules, benchmark, derive, explain, total_return,
+use market::metrics::calendar::sessions_between;
+use market::metrics::{
+    CloseSeries, DerivationContext, DerivedRows, Explanation, Rules, benchmark, derive, explain, total_return,
 };
-use market::price::{Basis, CumulativeFactors, Multiplier};
+use market::price::{CumulativeFactors, PriceBasis, PriceMultiplier};
 use market::row::DividendStatus;
-use market::value::with_decimals_as_text;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ use super::inputs::Inputs;
 
 pub(crate) struct Outputs<'a> {
     inputs: &'a Inputs,
-    derived: Option<Box<(Derived, Explanation)>>,
+    derived: Option<Box<(DerivedRows, Explanation)>>,
     /// Fields of the metrics, quote and stock rows.
     fields: Map<String, Value>,
     total_return: Option<Decimal>,
@@ -56,7 +56,7 @@ impl<'a> Outputs<'a> {
         let rules = &Rules::DEFAULT;
         let months = inputs.as_of.zip(inputs.benchmark.as_ref());
         let months = months.map(|(as_of, history)| benchmark(history, as_of, &policy, rules));
-        let market = inputs.as_of.map(|as_of| Market {
+        let market = inputs.as_of.map(|as_of| DerivationContext {
             as_of,
             newest: as_of,
             benchmark: months.as_ref(),
@@ -92,11 +92,11 @@ impl<'a> Outputs<'a> {
             Value::Object(days.map(|day| (day.to_string(), value(day))).collect())
         };
         Some(match key {
-            "adjusted_close" => by_date(&|day| text(served_close(derived, day, Basis::All))),
-            "split_adjusted_close" => by_date(&|day| text(served_close(derived, day, Basis::Split))),
+            "adjusted_close" => by_date(&|day| text(served_close(derived, day, PriceBasis::All))),
+            "split_adjusted_close" => by_date(&|day| text(served_close(derived, day, PriceBasis::Split))),
             "adjusted_close_return_pct" => {
                 let (first, last) = (date_of(*derived.bars.day.first()?), date_of(*derived.bars.day.last()?));
-                let close = |day| served_close(derived, day, Basis::All);
+                let close = |day| served_close(derived, day, PriceBasis::All);
                 let ratio = close(last) / close(first) - Decimal::ONE;
                 text(ratio * Decimal::ONE_HUNDRED)
             }
@@ -139,7 +139,7 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    fn quarantined(&self, derived: &Derived) -> Value {
+    fn quarantined(&self, derived: &DerivedRows) -> Value {
         let index =
             |line: i64| self.inputs.dividend_lines.get(&u64::try_from(line).unwrap_or_default()).copied();
         let mut rows: Vec<(Option<usize>, &str)> =
@@ -154,20 +154,21 @@ fn text(value: Decimal) -> Value {
 }
 
 /// Total return in percent from the newest bar on or before a day to the newest bar.
-fn total_return_since(derived: &Derived, from: NaiveDate) -> Option<Decimal> {
+fn total_return_since(derived: &DerivedRows, from: NaiveDate) -> Option<Decimal> {
     let bars = &derived.bars;
     let close = |index: usize| Decimal::new(bars.close[index], bars.scale);
-    let closes = Closes { days: &bars.day, close: &close, factors: &derived.factors };
+    let closes = CloseSeries { days: &bars.day, close: &close, factors: &derived.factors };
     let first = bars.day.partition_point(|day| date_of(*day) <= from).checked_sub(1)?;
     total_return(&closes, first, bars.len().checked_sub(1)?)
 }
 
 /// A day's close on a basis, as the price endpoint serves it.
-fn served_close(derived: &Derived, day: NaiveDate, basis: Basis) -> Decimal {
-    let wanted = market::bars::day_number(day);
+fn served_close(derived: &DerivedRows, day: NaiveDate, basis: PriceBasis) -> Decimal {
+    let wanted = market::day::day_number(day);
     let index = derived.bars.day.binary_search(&wanted).expect("a bar of the day");
     let factors = CumulativeFactors::new(&derived.factors, None);
     let factor = factors.at(factors.position(wanted));
-    let micros = Multiplier::new(factor, basis, derived.bars.scale).micros(factor, derived.bars.close[index]);
+    let micros =
+        PriceMultiplier::new(factor, basis, derived.bars.scale).micros(factor, derived.bars.close[index]);
     Decimal::from_i128_with_scale(micros, 6).normalize()
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use market::event::SecurityType;
-use market::measure::Rules;
-use market::measure::calendar::new_york_date;
-use market::measure::chowder::chowder;
-use market::measure::ex_date::{from_record_date, of_distribution};
-use market::measure::resolve::resolve;
-use market::measure::safety::{HIGH_YIELD_MINIMUM, HighYieldScreen, ScreenFacts, is_suspect};
-use market::measure::sector::{Member, sector_row, top_payers};
+use market::identity::resolve::resolve;
+use market::metrics::Rules;
+use market::metrics::calendar::new_york_date;
+use market::metrics::dividends::chowder::chowder;
+use market::metrics::dividends::ex_date::{ex_date_from_record_date, ex_date_of};
+use market::metrics::dividends::safety::{
+    HIGH_YIELD_MINIMUM, HighYieldScreen, HighYieldScreenInput, is_suspect,
+};
+use market::metrics::sector::{SectorMember, sector_row, top_payers};
 use market::row::DividendState;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
@@ -21,7 +23,7 @@ use super::inputs::{Inputs, date, decimal, security_type, text};
 pub(crate) fn value(key: &str, inputs: &Inputs) -> Option<Value> {
     let table = |name: &str| inputs.profile.get(name).and_then(Value::as_array);
     if let Some(dates) = table("record_dates").filter(|_| key == "derived_ex_dates") {
-        return Some(dates.iter().filter_map(date).map(|day| json!(from_record_date(day))).collect());
+        return Some(dates.iter().filter_map(date).map(|day| json!(ex_date_from_record_date(day))).collect());
     }
     if let Some(rows) = table("distributions").filter(|_| key == "derived_ex_dates") {
         return Some(rows.iter().map(|row| json!(distribution(row))).collect());
@@ -58,7 +60,7 @@ fn utc(instant: &Value) -> DateTime<Utc> {
 fn distribution(row: &Value) -> Option<NaiveDate> {
     let price = decimal(&row["price"]);
     let paid = date(&row["pay_date"]).or_else(|| date(&row["payment_date"]));
-    Some(of_distribution(date(&row["record_date"])?, paid, decimal(&row["amount"])?, price))
+    Some(ex_date_of(date(&row["record_date"])?, paid, decimal(&row["amount"])?, price))
 }
 
 fn chowder_row(row: &Value) -> Value {
@@ -105,9 +107,9 @@ fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
         let ages = ["price_age_sessions", "price_age", "sessions_old", "age_sessions"];
         let aged = ages.iter().find_map(|key| row[*key].as_i64());
         let dated = ["price_date", "price_as_of"].iter().find_map(|key| date(&row[*key])).zip(inputs.as_of);
-        let sessions = dated.map(|(day, as_of)| market::measure::calendar::sessions_between(day, as_of));
+        let sessions = dated.map(|(day, as_of)| market::metrics::calendar::sessions_between(day, as_of));
         let dividend_yield = number(row, &YIELDS);
-        let facts = ScreenFacts {
+        let facts = HighYieldScreenInput {
             security_type: kind(row),
             is_listed,
             is_paying: status == DividendState::Active,
@@ -123,12 +125,12 @@ fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     known.contains(&key).then(|| rows.iter().filter(survives).map(|row| row["symbol"].clone()).collect())
 }
 
-fn member(row: &Value) -> Member {
+fn member(row: &Value) -> SectorMember {
     let (is_active, status) = states(row);
     let yielded = number(row, &YIELDS);
     let pays = row["pays_dividend"].as_bool().unwrap_or(yielded.is_some_and(|value| value > Decimal::ZERO));
     let cap = number(row, &["market_cap", "cap"]).and_then(|cap| i64::try_from(cap).ok());
-    Member {
+    SectorMember {
         symbol: row["symbol"].as_str().unwrap_or_default().to_owned(),
         sector: None,
         industry: None,
@@ -138,7 +140,7 @@ fn member(row: &Value) -> Member {
         dividend_yield: yielded,
         yield_suspect: flag(row, "yield_suspect")
             || flag(row, "suspect")
-            || market::measure::safety::is_suspect(yielded, &Rules::DEFAULT.safety),
+            || market::metrics::dividends::safety::is_suspect(yielded, &Rules::DEFAULT.safety),
         market_cap: cap,
         payout_ratio: number(row, &["payout_ratio_pct"]),
         growth_5y: number(row, &["growth_5y_pct"]),
@@ -154,10 +156,10 @@ fn member(row: &Value) -> Member {
 fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let wanted = text(&inputs.profile, "query_sector");
     let rows = rows.iter().filter(|row| wanted.is_none() || row["sector"].as_str() == wanted);
-    let members: Vec<Member> = rows.map(member).collect();
-    let members: Vec<&Member> = members.iter().collect();
+    let members: Vec<SectorMember> = rows.map(member).collect();
+    let members: Vec<&SectorMember> = members.iter().collect();
     let figures = sector_row("", &members, inputs.as_of.unwrap_or_default());
-    let text = |value: Option<market::value::Exact>| json!(value.map(|value| value.0.to_string()));
+    let text = |value: Option<market::decimal::ExactDecimal>| json!(value.map(|value| value.0.to_string()));
     Some(match key {
         "median_yield_pct" | "median_yield" => text(figures.median_yield),
         "mean_yield_pct" | "avg_yield_pct" | "average_yield_pct" | "avg_yield" => text(figures.avg_yield),

@@ -4,8 +4,8 @@
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Weekday};
 use market::event::Frequency;
 use market::history::{History, SourcePolicy};
-use market::measure::sector::{Member, sector_rows};
-use market::measure::{Market, Rules, benchmark, derive};
+use market::metrics::sector::{SectorMember, sector_rows};
+use market::metrics::{DerivationContext, Rules, benchmark, derive};
 
 use crate::explained::company;
 use crate::figures::{derived, in_market, text};
@@ -89,7 +89,9 @@ fn a_beta_is_of_the_sixty_months_up_to_the_date() {
     let swinging = months(&whole, date("2024-06-28"));
     let beta = |close: &dyn Fn(u32) -> &'static str| {
         let history = monthly(0, close);
-        let found = in_market(|market| derive(&history, &Market { benchmark: Some(&swinging), ..*market }));
+        let found = in_market(|market| {
+            derive(&history, &DerivationContext { benchmark: Some(&swinging), ..*market })
+        });
         text(found.metrics.beta_5y)
     };
     assert_eq!(beta(&swings), "1");
@@ -109,7 +111,7 @@ fn a_sector_counts_the_ex_dates_that_are_declared_and_not_those_expected() {
     let member = |history: &History| {
         let found = derived(history);
         assert!(found.metrics.next.0.is_some(), "one or the other");
-        let member = Member::of(&found.stock, Some(&found.metrics));
+        let member = SectorMember::from_rows(&found.stock, Some(&found.metrics));
         let rows = sector_rows(std::slice::from_ref(&member), date("2024-06-28"));
         (member.next_ex_date, rows[0].slug.clone(), rows[0].ex_dates_next_30d)
     };
@@ -118,5 +120,5 @@ fn a_sector_counts_the_ex_dates_that_are_declared_and_not_those_expected() {
     next.record.ex_date = Some(date("2024-07-10"));
     history.dividends.push(next);
     assert_eq!(member(&history), (Some(date("2024-07-10")), "utilities".to_owned(), 1));
-    assert_eq!(Member::of(&derived(&history).stock, None).next_ex_date, None);
+    assert_eq!(SectorMember::from_rows(&derived(&history).stock, None).next_ex_date, None);
 }

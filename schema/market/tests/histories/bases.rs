@@ -1,6 +1,6 @@
 //! On which shares a feed's adjusted amounts are, where it does not say (R10): those of the newest day of its data.
 
-use market::event::{Action, Basis};
+use market::event::{Action, ShareBasis};
 use market::history::History;
 
 use crate::figures::derived;
@@ -17,7 +17,7 @@ fn adjusted(life: Life) -> History {
     let mut history = life.pay("2023-01-03", "1").split("2024-03-01", 1, 2).history();
     history.splits[0].source = "b".into();
     for row in &mut history.dividends {
-        row.record.amount_basis = Basis::SplitAdjusted;
+        row.record.amount_basis = ShareBasis::SplitAdjusted;
     }
     history
 }

@@ -1,8 +1,8 @@
 //! Held rows and the decisions about them, each named as the other names it.
 
-use market::event::{Action, DecidedRow, Decision, Verdict};
+use market::event::{Action, DecidedRow, Decision, DecisionVerdict};
 use market::history::{History, Observation};
-use market::measure::{decisions, held};
+use market::metrics::{newest_decisions, quarantined_rows};
 use market::row::Quarantined;
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::figures::{derived, in_market};
 use crate::lives::Life;
 
 fn held_rows(history: &History) -> Vec<(Quarantined, DecidedRow)> {
-    in_market(|market| held(history, market))
+    in_market(|market| quarantined_rows(history, market))
 }
 
 /// A payment a hundred times those before it, and a close a hundred times its neighbours.
@@ -29,7 +29,7 @@ fn contradicted() -> History {
 
 pub(crate) fn decision(
     row: &DecidedRow,
-    verdict: Verdict,
+    verdict: DecisionVerdict,
     action: Action,
     line: u64,
 ) -> Observation<Decision> {
@@ -57,7 +57,7 @@ fn every_held_row_is_released_by_the_name_that_it_is_held_under() {
     let listed = derived(&history).quarantined;
     assert_eq!(rows.iter().map(|(row, _)| row.clone()).collect::<Vec<_>>(), listed);
     for (place, (_, named)) in rows.iter().enumerate() {
-        let decided = vec![decision(named, Verdict::Release, Action::Put, 1)];
+        let decided = vec![decision(named, DecisionVerdict::Release, Action::Put, 1)];
         let mut others = rows.clone();
         others.remove(place);
         assert_eq!(held_rows(&History { decisions: decided, ..history.clone() }), others);
@@ -69,14 +69,20 @@ fn of_each_row_the_newest_decision_is_told_also_when_it_was_taken_back() {
     let mut history = contradicted();
     let rows = held_rows(&history);
     let (payment, close) = (&rows[0].1, &rows[1].1);
-    assert!(decisions(&history).is_empty());
+    assert!(newest_decisions(&history).is_empty());
     history.decisions = vec![
-        decision(payment, Verdict::Release, Action::Put, 1),
-        decision(payment, Verdict::Confirm, Action::Put, 2),
-        decision(close, Verdict::Release, Action::Put, 3),
-        decision(close, Verdict::Release, Action::Retract, 4),
+        decision(payment, DecisionVerdict::Release, Action::Put, 1),
+        decision(payment, DecisionVerdict::Confirm, Action::Put, 2),
+        decision(close, DecisionVerdict::Release, Action::Put, 3),
+        decision(close, DecisionVerdict::Release, Action::Retract, 4),
     ];
-    let newest = decisions(&history);
+    let newest = newest_decisions(&history);
     let told: Vec<_> = newest.iter().map(|(row, one)| (*row, one.record.verdict, one.action)).collect();
-    assert_eq!(told, [(close, Verdict::Release, Action::Retract), (payment, Verdict::Confirm, Action::Put)]);
+    assert_eq!(
+        told,
+        [
+            (close, DecisionVerdict::Release, Action::Retract),
+            (payment, DecisionVerdict::Confirm, Action::Put)
+        ]
+    );
 }

@@ -4,7 +4,7 @@
 
 use market::event::{Action, Fundamentals, Security};
 use market::history::{History, Observation};
-use market::measure::Explanation;
+use market::metrics::Explanation;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ pub(crate) fn company() -> History {
 
 /// `rule metric = value: formula (observations)`, a line each.
 fn told(explained: &Explanation) -> String {
-    let line = |metric: &market::measure::explain::ExplainedMetric| {
+    let line = |metric: &market::metrics::explain::ExplainedMetric| {
         let seen: Vec<String> = metric
             .observations
             .iter()

@@ -1,23 +1,29 @@
 //! What is derived and explained of a history on 28 June 2024, and how tests write it.
 
 use chrono::NaiveDate;
+use market::decimal::ExactDecimal;
 use market::event::Kind;
 use market::history::{History, SourcePolicy};
-use market::measure::{Derived, Explanation, Market, Rules, derive, explain};
+use market::metrics::{DerivationContext, DerivedRows, Explanation, Rules, derive, explain};
 use market::row::Flag;
 use market::row::Metrics;
-use market::value::Exact;
 
 /// The day that figures are of.
 pub(crate) const TODAY: NaiveDate = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
 
 /// What is told on the day, without a policy or a benchmark.
-pub(crate) fn in_market<T>(tell: impl FnOnce(&Market<'_>) -> T) -> T {
+pub(crate) fn in_market<T>(tell: impl FnOnce(&DerivationContext<'_>) -> T) -> T {
     let policy = SourcePolicy::default();
-    tell(&Market { as_of: TODAY, newest: TODAY, benchmark: None, policy: &policy, rules: &Rules::DEFAULT })
+    tell(&DerivationContext {
+        as_of: TODAY,
+        newest: TODAY,
+        benchmark: None,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    })
 }
 
-pub(crate) fn derived(history: &History) -> Derived {
+pub(crate) fn derived(history: &History) -> DerivedRows {
     in_market(|market| derive(history, market))
 }
 
@@ -25,12 +31,12 @@ pub(crate) fn explained(history: &History) -> Explanation {
     in_market(|market| explain(history, market))
 }
 
-pub(crate) fn has(derived: &Derived, flag: Flag) -> bool {
+pub(crate) fn has(derived: &DerivedRows, flag: Flag) -> bool {
     derived.metrics.flags.0.iter().any(|word| word == flag.as_str())
 }
 
 /// A figure, `-` where there is none.
-pub(crate) fn text(value: Option<Exact>) -> String {
+pub(crate) fn text(value: Option<ExactDecimal>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use market::event::{Action, Verdict};
+use market::event::{Action, DecisionVerdict};
 use market::history::History;
-use market::measure::{self, derive};
-use market::row::{HoldReason, Metrics};
+use market::metrics;
+use market::metrics::derive;
+use market::row::{Metrics, QuarantineReason};
 
 use crate::decided::decision;
 use crate::figures::in_market;
@@ -23,8 +24,8 @@ fn session(change: impl FnOnce(&mut market::bars::Bars)) -> History {
 }
 
 /// The history with a person's verdict on every row that is held of it.
-fn judged(history: &History, verdict: Verdict) -> History {
-    let held = in_market(|market| measure::held(history, market));
+fn judged(history: &History, verdict: DecisionVerdict) -> History {
+    let held = in_market(|market| metrics::quarantined_rows(history, market));
     assert!(!held.is_empty());
     // The newer line counts.
     let line = 1 + history.decisions.len() as u64;
@@ -32,8 +33,8 @@ fn judged(history: &History, verdict: Verdict) -> History {
     History { decisions: history.decisions.iter().cloned().chain(said).collect(), ..history.clone() }
 }
 
-fn held(history: &History) -> Vec<HoldReason> {
-    let held = in_market(|market| measure::held(history, market));
+fn held(history: &History) -> Vec<QuarantineReason> {
+    let held = in_market(|market| metrics::quarantined_rows(history, market));
     held.iter().map(|(row, _)| row.reason.parse().expect("a reason")).collect()
 }
 
@@ -47,7 +48,7 @@ fn a_person_can_release_what_is_held_for_its_neighbours_and_nothing_that_is_wron
     });
     let cases = [
         life().close("2024-01-02", "10").pay("2024-01-03", "12").history(),
-        judged(&outlier, Verdict::Confirm),
+        judged(&outlier, DecisionVerdict::Confirm),
         outlier,
         life().pay("2052-01-02", "1").history(),
         session(|bars| (bars.high[0], bars.low[0]) = (3_900, 4_000)),
@@ -64,11 +65,11 @@ fn a_person_can_release_what_is_held_for_its_neighbours_and_nothing_that_is_wron
     for history in cases {
         let reasons = held(&history);
         let [reason] = reasons.as_slice() else { panic!("{reasons:?}") };
-        let left = held(&judged(&history, Verdict::Release));
-        assert_eq!(left.is_empty(), reason.can_be_released(), "{reason} {left:?}");
+        let left = held(&judged(&history, DecisionVerdict::Release));
+        assert_eq!(left.is_empty(), reason.is_releasable(), "{reason} {left:?}");
         seen.insert(*reason);
     }
-    assert_eq!(seen, HoldReason::ALL.iter().copied().collect(), "every reason has its case");
+    assert_eq!(seen, QuarantineReason::ALL.iter().copied().collect(), "every reason has its case");
 }
 
 /// The years with a total and the days of the rows held, `-` for one without a day.

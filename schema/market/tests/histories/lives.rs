@@ -1,8 +1,9 @@
 //! Building a company's life by hand.
 
 use chrono::{DateTime, Days, NaiveDate};
-use market::bars::{Bar, BarVersion, Bars, MISSING, day_number};
-use market::event::{Action, Basis, Dividend, DividendType, Split};
+use market::bars::{Bar, BarVersion, Bars, MISSING};
+use market::day::day_number;
+use market::event::{Action, Dividend, DividendType, ShareBasis, Split};
 use market::history::{History, Observation, SourceBars};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
@@ -79,14 +80,14 @@ impl Life {
                 amount: *amount,
                 currency: "USD".into(),
                 r#type: *kind,
-                amount_basis: Basis::Raw,
+                amount_basis: ShareBasis::Raw,
                 ex_date: Some(*ex_date),
                 record_date: None,
                 payment_date: None,
                 declaration_date: None,
                 frequency: None,
                 basis_as_of: None,
-                beside: Vec::new(),
+                sibling_amounts: Vec::new(),
             };
             observed(line, record)
         });

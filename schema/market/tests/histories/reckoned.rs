@@ -2,7 +2,7 @@
 //! amount still proves, and what moves with the market.
 
 use market::history::{History, SourcePolicy};
-use market::measure::{Derived, Market, MonthEnds, Rules, benchmark, derive};
+use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules, benchmark, derive};
 use market::row::{DividendStatus, Flag};
 use serde_json::json;
 
@@ -12,8 +12,8 @@ use crate::lives::{Life, date};
 
 const TODAY: &str = "2024-06-28";
 
-fn beside(history: &History, benchmark: Option<&MonthEnds>) -> Derived {
-    in_market(|market| derive(history, &Market { benchmark, ..*market }))
+fn beside(history: &History, benchmark: Option<&MonthlyReturns>) -> DerivedRows {
+    in_market(|market| derive(history, &DerivationContext { benchmark, ..*market }))
 }
 
 /// `ex-date factor cash value` of each ex-date, and whether some day's factor was left out.

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use chrono::{Days, NaiveDate};
 use market::event::{Dividend, FormerSymbol, Security};
 use market::history::{History, Observation, SourcePolicy};
-use market::identity::{Directory, Identity};
-use market::measure::{Derived, Market, Rules, derive};
+use market::identity::{Identity, SecurityDirectory};
+use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
 use market::row::DividendState;
 use market::symbol::Symbol;
 use serde_json::json;
@@ -67,7 +67,7 @@ fn reference(line: u64, record: Security) -> Observation<Security> {
     }
 }
 
-fn companies() -> Directory {
+fn companies() -> SecurityDirectory {
     let security = |ticker: &str| -> Security {
         let record = json!({ "symbol": ticker, "name": ticker, "type": "stock", "currency": "USD", "status": "active" });
         serde_json::from_value(record).expect("a security")
@@ -76,7 +76,7 @@ fn companies() -> Directory {
     let first = Security { former_symbols: vec![former], ..security("TOCK") };
     let second = Security { ipo_date: Some(date(TAKEN)), ..security("TICK") };
     let known = feed().into_iter().map(|row| row.record.symbol).collect();
-    Directory::resolve(&[reference(1, first), reference(2, second)], &known, &SourcePolicy::default())
+    SecurityDirectory::resolve(&[reference(1, first), reference(2, second)], &known, &SourcePolicy::default())
 }
 
 fn history(company: &Identity) -> History {
@@ -92,15 +92,21 @@ fn history(company: &Identity) -> History {
     }
 }
 
-fn asked(history: &History, as_of: NaiveDate) -> Derived {
+fn asked(history: &History, as_of: NaiveDate) -> DerivedRows {
     let policy = SourcePolicy::default();
     derive(
         history,
-        &Market { as_of, newest: date(UNTIL), benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+        &DerivationContext {
+            as_of,
+            newest: date(UNTIL),
+            benchmark: None,
+            policy: &policy,
+            rules: &Rules::DEFAULT,
+        },
     )
 }
 
-fn ids(derived: &Derived, until: NaiveDate) -> BTreeSet<String> {
+fn ids(derived: &DerivedRows, until: NaiveDate) -> BTreeSet<String> {
     derived.dividends.iter().filter(|row| row.ex_date <= until).filter_map(|row| row.id.clone()).collect()
 }
 

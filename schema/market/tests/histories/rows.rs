@@ -1,7 +1,7 @@
 //! The rows that are served of a company, worked out by hand.
 
 use market::history::History;
-use market::measure::Derived;
+use market::metrics::DerivedRows;
 use serde_json::json;
 
 use crate::explained::{company, observed};
@@ -9,7 +9,7 @@ use crate::figures::{derived, text};
 use crate::lives::{Life, date};
 
 /// `ex-date amount adjusted type status split-factor price-factor yield-at-ex change` since a day.
-fn dividends(derived: &Derived, since: &str) -> Vec<String> {
+fn dividends(derived: &DerivedRows, since: &str) -> Vec<String> {
     let rows = derived.dividends.iter().filter(|row| row.ex_date >= date(since));
     let told = rows.map(|row| {
         format!(
@@ -162,7 +162,7 @@ fn a_stock_dividend_is_a_split_where_no_split_has_its_day() {
         dividends(&found, "2024-01-01"),
         ["2024-01-02 2.1 2 regular paid 0.952380952381 - - -", "2024-02-01 0.05 0.05 stock paid 1 - - -"]
     );
-    let splits = |derived: &Derived| -> Vec<String> {
+    let splits = |derived: &DerivedRows| -> Vec<String> {
         derived.splits.iter().map(|row| format!("{} {} {}", row.id, row.text, row.status)).collect()
     };
     assert_eq!(splits(&found), ["LIFE/a/stock_dividend@2024-02-01.stock.USD 1.05:1 effective"]);

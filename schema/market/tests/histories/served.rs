@@ -2,16 +2,17 @@
 
 use market::event::Fundamentals;
 use market::history::{History, Observation, SourcePolicy};
-use market::measure::{Derived, Explanation, Market, Rules, derive, explain};
+use market::metrics::{DerivationContext, DerivedRows, Explanation, Rules, derive, explain};
 use market::row::Flag;
 use serde_json::json;
 
 use crate::figures::has;
 use crate::lives::{Life, date, observed};
 
-fn told(history: &History, as_of: &str) -> (Derived, Explanation) {
+fn told(history: &History, as_of: &str) -> (DerivedRows, Explanation) {
     let (policy, as_of) = (SourcePolicy::default(), date(as_of));
-    let market = Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    let market =
+        DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
     (derive(history, &market), explain(history, &market))
 }
 

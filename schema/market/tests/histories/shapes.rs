@@ -7,7 +7,7 @@ use crate::figures::held_dividends;
 use crate::lives::{Life, date};
 use chrono::{Datelike, Days, NaiveDate};
 use market::history::SourcePolicy;
-use market::measure::{Derived, Market, Rules, derive};
+use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
 use market::row::{DividendState, Flag};
 use rust_decimal::Decimal;
 
@@ -16,11 +16,17 @@ fn decimal(text: &str) -> Decimal {
 }
 
 /// What is known of a life on a day, its last day being the market's newest.
-fn asked(life: &Life, as_of: NaiveDate) -> Derived {
+fn asked(life: &Life, as_of: NaiveDate) -> DerivedRows {
     let policy = SourcePolicy::default();
     derive(
         &life.history(),
-        &Market { as_of, newest: life.until, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+        &DerivationContext {
+            as_of,
+            newest: life.until,
+            benchmark: None,
+            policy: &policy,
+            rules: &Rules::DEFAULT,
+        },
     )
 }
 
@@ -48,11 +54,11 @@ fn check(life: &Life, paused: &[(&str, &str)]) {
     assert!(held * 100 < life.rows.len(), "{}: {held} of {} rows are held", life.name, life.rows.len());
 }
 
-fn flagged(derived: &Derived, flag: Flag) -> bool {
+fn flagged(derived: &DerivedRows, flag: Flag) -> bool {
     derived.metrics.flags.0.iter().any(|word| word == flag.as_str())
 }
 
-fn forward(derived: &Derived) -> Option<Decimal> {
+fn forward(derived: &DerivedRows) -> Option<Decimal> {
     derived.metrics.dps_forward.map(|amount| amount.0)
 }
 

@@ -1,10 +1,11 @@
 //! What is told of a company: its reported figures, its splits' days, what its data cover, and what explains a day.
 
 use chrono::{DateTime, NaiveDate};
-use market::bars::{BarVersion, MISSING, day_number};
-use market::event::{Action, Basis, Fundamentals};
+use market::bars::{BarVersion, MISSING};
+use market::day::day_number;
+use market::event::{Action, Fundamentals, ShareBasis};
 use market::history::{History, Observation, SourceBars};
-use market::measure::{Explanation, explain_session};
+use market::metrics::{Explanation, explain_session};
 use market::row::FundamentalsRow;
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ fn retracted<T: Clone>(row: &Observation<T>) -> Observation<T> {
 #[test]
 fn what_was_withdrawn_whole_is_nothing_to_list() {
     let life = || Life::new("stands", "2024-06-28");
-    let stands = |history: &History| derived(history).stands();
+    let stands = |history: &History| derived(history).has_live_rows();
     assert!(!stands(&life().history()));
     for history in [
         life().pay("2024-01-02", "1").history(),
@@ -331,7 +332,7 @@ fn adjusted_amounts_of_a_feed_without_prices_are_on_the_shares_of_its_newest_day
         let mut history = life.split("2024-03-01", 1, 2).history();
         history.splits[0].source = "b".into();
         for row in &mut history.dividends {
-            row.record.amount_basis = Basis::SplitAdjusted;
+            row.record.amount_basis = ShareBasis::SplitAdjusted;
         }
         let rows = derived(&history).dividends;
         (rows[0].amount.to_string(), rows[0].adjusted_amount.to_string())

@@ -4,8 +4,8 @@ use chrono::{Datelike, NaiveDate, Weekday};
 use market::bars::BarVersion;
 use market::event::Security;
 use market::history::History;
-use market::measure::explain::ExplainedMetric;
-use market::measure::explain_session;
+use market::metrics::explain::ExplainedMetric;
+use market::metrics::explain_session;
 use serde_json::json;
 
 use crate::explained::observed;

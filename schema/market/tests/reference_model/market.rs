@@ -1,8 +1,9 @@
 //! A plausible random security: daily bars of two years, quarterly dividends of eight, a few splits and specials.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Weekday};
-use market::bars::{Bar, BarVersion, Bars, MISSING, day_number};
-use market::event::{Action, Basis, Dividend, DividendType, Split};
+use market::bars::{Bar, BarVersion, Bars, MISSING};
+use market::day::day_number;
+use market::event::{Action, Dividend, DividendType, ShareBasis, Split};
 use market::history::{History, Observation, SourceBars};
 use market::symbol::Symbol;
 use proptest::prelude::*;
@@ -109,7 +110,7 @@ impl Case {
     }
 
     pub(crate) fn history(&self) -> History {
-        self.facts(|_, amount| (amount, Basis::Raw), |_, price| price, None)
+        self.facts(|_, amount| (amount, ShareBasis::Raw), |_, price| price, None)
     }
 
     /// The same as a feed would send it that adjusts everything for later splits, to ten places.
@@ -121,7 +122,7 @@ impl Case {
             })
         };
         self.facts(
-            |day, amount| (amount * ratio(day).0 / ratio(day).1, Basis::SplitAdjusted),
+            |day, amount| (amount * ratio(day).0 / ratio(day).1, ShareBasis::SplitAdjusted),
             |day, price| price * ratio(day).0 / ratio(day).1,
             Some(0),
         )
@@ -129,7 +130,7 @@ impl Case {
 
     fn facts(
         &self,
-        amount: impl Fn(NaiveDate, Decimal) -> (Decimal, Basis),
+        amount: impl Fn(NaiveDate, Decimal) -> (Decimal, ShareBasis),
         price: impl Fn(NaiveDate, Decimal) -> Decimal,
         basis_day: Option<i32>,
     ) -> History {
@@ -147,7 +148,7 @@ impl Case {
                 declaration_date: None,
                 frequency: None,
                 basis_as_of: None,
-                beside: Vec::new(),
+                sibling_amounts: Vec::new(),
             };
             observed(line, record)
         });

@@ -1,8 +1,9 @@
 //! Facts as bad as they come: several sources, colliding keys, revisions, retractions, extreme numbers, other currencies.
 
 use chrono::{DateTime, Days, NaiveDate};
-use market::bars::{Bar, BarVersion, Bars, Dictionary, MISSING, day_number};
-use market::event::{Action, Basis, Dividend, DividendType, Frequency, Fundamentals, Kind, Split};
+use market::bars::{Bar, BarVersion, Bars, MISSING, VersionDictionary};
+use market::day::day_number;
+use market::event::{Action, Dividend, DividendType, Frequency, Fundamentals, Kind, ShareBasis, Split};
 use market::history::{History, Observation, PolicyRule, SourceBars, SourcePolicy};
 use proptest::prelude::*;
 use rust_decimal::Decimal;
@@ -73,14 +74,14 @@ fn dividend() -> impl Strategy<Value = Dividend> {
                 amount,
                 currency: currency.into(),
                 r#type: kind,
-                amount_basis: if adjusted { Basis::SplitAdjusted } else { Basis::Raw },
+                amount_basis: if adjusted { ShareBasis::SplitAdjusted } else { ShareBasis::Raw },
                 ex_date,
                 record_date,
                 payment_date,
                 declaration_date,
                 frequency,
                 basis_as_of: payment_date.filter(|_| adjusted),
-                beside,
+                sibling_amounts: beside,
             }
         },
     )
@@ -119,7 +120,7 @@ fn bars() -> impl Strategy<Value = Bars> {
     let row = (0u64..500, price.clone(), prop::option::of(price), 0i64..2, prop::bool::weighted(0.1), basis);
     (0u32..9, prop::collection::vec(row, 0..90)).prop_map(|(scale, rows)| {
         let mut bars = Bars { scale, ..Bars::default() };
-        let mut dictionary = Dictionary::default();
+        let mut dictionary = VersionDictionary::default();
         for (line, (back, close, high, revision, retracted, basis)) in (0..).zip(rows) {
             let basis_day = basis.map(|kind| if kind == 0 { 0 } else { day_number(as_of()) });
             let version = BarVersion { revision, retracted, basis_day, line, ..BarVersion::UNKNOWN };

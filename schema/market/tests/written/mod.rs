@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 use market::event::Dividend;
 use market::history::{History, Observation, SourcePolicy};
-use market::measure::{Derived, Market, Rules, derive};
+use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
 use market::symbol::Symbol;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -57,10 +57,10 @@ pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -
 }
 
 /// What is served on a day.
-pub(crate) fn on(as_of: &str, history: &History) -> Derived {
+pub(crate) fn on(as_of: &str, history: &History) -> DerivedRows {
     let (as_of, policy) = (day(as_of), SourcePolicy::default());
     derive(
         history,
-        &Market { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+        &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
     )
 }

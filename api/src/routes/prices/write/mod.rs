@@ -10,8 +10,8 @@ mod tests;
 mod text;
 mod values;
 
-use market::price::{Adjusted, Basis, Period, micros};
-use market::value::round;
+use market::decimal::round;
+use market::price::{AdjustedBars, PriceBasis, SessionRange, micros};
 
 use crate::parameters::{Format, Output};
 use cell::Cell;
@@ -45,7 +45,12 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// A writer of about so many points.
-    pub(super) fn new(adjusted: &'a Adjusted<'a>, whose: Whose<'a>, output: &Output, points: usize) -> Self {
+    pub(super) fn new(
+        adjusted: &'a AdjustedBars<'a>,
+        whose: Whose<'a>,
+        output: &Output,
+        points: usize,
+    ) -> Self {
         let columns = columns(output);
         let is_csv = output.format == Format::Csv;
         let label = |(index, column): (usize, &&str)| match (is_csv, index) {
@@ -68,7 +73,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The rows of these periods, in their order: the items of a JSON array, or CSV records.
-    pub(super) fn records<'p>(mut self, periods: impl Iterator<Item = &'p Period>) -> Vec<u8> {
+    pub(super) fn records<'p>(mut self, periods: impl Iterator<Item = &'p SessionRange>) -> Vec<u8> {
         for (index, period) in periods.enumerate() {
             if index > 0 && !self.text.is_csv {
                 self.text.out.push(b',');
@@ -78,7 +83,7 @@ impl<'a> Writer<'a> {
         self.text.out
     }
 
-    fn row(&mut self, period: &Period) {
+    fn row(&mut self, period: &SessionRange) {
         let position = self.values.prepare(period);
         for index in 0..self.cells.len() {
             self.text.out.extend_from_slice(&self.labels[index]);
@@ -92,7 +97,7 @@ impl<'a> Writer<'a> {
         self.text.out.extend_from_slice(end);
     }
 
-    fn value(&mut self, cell: Cell, period: &Period, position: usize) {
+    fn value(&mut self, cell: Cell, period: &SessionRange, position: usize) {
         let (values, text) = (&self.values, &mut self.text);
         let (adjusted, last) = (values.adjusted, period.end - 1);
         let bars = adjusted.bars;
@@ -113,8 +118,8 @@ impl<'a> Writer<'a> {
                 _ => adjusted.vwap(period).map(micros),
             }),
             Cell::TradeCount => text.count(adjusted.trade_count(period)),
-            Cell::RawClose => text.price(values.on(last, bars.close[last], Basis::Raw)),
-            Cell::AdjClose => text.price(values.on(last, bars.close[last], Basis::All)),
+            Cell::RawClose => text.price(values.on(last, bars.close[last], PriceBasis::Raw)),
+            Cell::AdjClose => text.price(values.on(last, bars.close[last], PriceBasis::All)),
             Cell::SplitFactor => text.digits(values.step(position).map_or("", |step| &step.split_factor)),
             Cell::TotalFactor => text.digits(values.step(position).map_or("", |step| &step.total_factor)),
             Cell::Dividend => text.decimal(values.event(period).0),
@@ -124,7 +129,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn change_percent(&mut self, period: &Period) {
+    fn change_percent(&mut self, period: &SessionRange) {
         let before = period.start.checked_sub(1);
         match before.and_then(|before| self.values.difference(period.end - 1, before)) {
             Some((difference, previous)) if previous != 0 => {

@@ -1,7 +1,8 @@
-use market::bars::{MISSING, date_of};
-use market::measure::Factor;
-use market::measure::adjust::Ratio;
-use market::price::{Adjusted, Basis, CumulativeFactors, Interval, PricePoint, RawBars};
+use market::bars::MISSING;
+use market::day::date_of;
+use market::metrics::AdjustmentFactor;
+use market::metrics::prices::adjustment::Ratio;
+use market::price::{AdjustedBars, CumulativeFactors, Interval, PriceBasis, PricePoint, RawBars};
 use market::row::TableRow;
 use proptest::prelude::*;
 use rust_decimal::Decimal;
@@ -26,8 +27,8 @@ fn columns(rows: &[(i32, i64, i64, bool)], scale: u8) -> RawBars {
     columns
 }
 
-fn factors(events: &[(usize, i64, i64, i64)], columns: &RawBars) -> Vec<Factor> {
-    let factor = |(position, from, to, cash): &(usize, i64, i64, i64)| Factor {
+fn factors(events: &[(usize, i64, i64, i64)], columns: &RawBars) -> Vec<AdjustmentFactor> {
+    let factor = |(position, from, to, cash): &(usize, i64, i64, i64)| AdjustmentFactor {
         ex_date: date_of(columns.day[position % columns.len()] - i32::from(*cash % 3 == 0)),
         split: Ratio { from: (*from).into(), to: (*to).into() },
         dividend_factor: Decimal::ONE - Decimal::from(*cash) / Decimal::from(7_001),
@@ -47,15 +48,15 @@ proptest! {
         let bars = columns(&rows, scale);
         let factors = factors(&events, &bars);
         let cumulative = CumulativeFactors::new(&factors, None);
-        let basis = [Basis::Raw, Basis::Split, Basis::All][basis];
-        let adjusted = Adjusted { bars: &bars, cumulative: &cumulative, factors: &factors, basis };
+        let basis = [PriceBasis::Raw, PriceBasis::Split, PriceBasis::All][basis];
+        let adjusted = AdjustedBars { bars: &bars, cumulative: &cumulative, factors: &factors, basis };
         let periods = Interval::ALL[interval].periods(&bars.day, 0..bars.len());
         let output = Output { text_decimals: text, columns: PricePoint::COLUMNS, ..Output::default() };
         let whose = Whose { symbol: "A.B", currency: None };
         let written = Writer::new(&adjusted, whose, &output, periods.len()).records(periods.iter());
         let points: Vec<PricePoint> = periods.iter().map(|period| adjusted.point(period)).collect();
         let body = || serde_json::to_string(&points).unwrap_or_default();
-        let expected = if text { market::value::with_decimals_as_text(body) } else { body() };
+        let expected = if text { market::decimal::with_decimals_as_text(body) } else { body() };
         prop_assert_eq!(String::from_utf8_lossy(&written).into_owned(), expected.trim_matches(['[', ']']));
     }
 }

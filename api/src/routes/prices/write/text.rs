@@ -1,7 +1,7 @@
 //! Values as the bytes of JSON or CSV.
 
 use chrono::Datelike;
-use market::bars::date_of;
+use market::day::date_of;
 use market::price::Micros;
 use rust_decimal::Decimal;
 

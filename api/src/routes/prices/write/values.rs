@@ -1,7 +1,8 @@
 //! The values of price points, by what all sessions between two ex-dates share.
 
-use market::bars::{MISSING, day_number};
-use market::price::{Adjusted, Basis, Micros, Multiplier, Period, micros};
+use market::bars::MISSING;
+use market::day::day_number;
+use market::price::{AdjustedBars, Micros, PriceBasis, PriceMultiplier, SessionRange, micros};
 use rust_decimal::Decimal;
 
 /// What is the same for all sessions of a step.
@@ -10,14 +11,14 @@ pub(super) struct Prepared {
     pub(super) split_factor: String,
     pub(super) total_factor: String,
     /// By scale.
-    raw: [Option<Multiplier>; 19],
-    all: [Option<Multiplier>; 19],
-    asked: [Option<Multiplier>; 19],
+    raw: [Option<PriceMultiplier>; 19],
+    all: [Option<PriceMultiplier>; 19],
+    asked: [Option<PriceMultiplier>; 19],
 }
 
 /// Computes points; keeps what the sessions of each step share.
 pub(super) struct Values<'a> {
-    pub(super) adjusted: &'a Adjusted<'a>,
+    pub(super) adjusted: &'a AdjustedBars<'a>,
     steps: Vec<Option<Prepared>>,
     /// The session at hand and its step.
     current: (usize, usize),
@@ -27,7 +28,7 @@ pub(super) struct Values<'a> {
 
 impl<'a> Values<'a> {
     /// Nothing is prepared yet.
-    pub(super) fn new(adjusted: &'a Adjusted<'a>) -> Self {
+    pub(super) fn new(adjusted: &'a AdjustedBars<'a>) -> Self {
         let mut ex_days: Vec<i32> =
             adjusted.factors.iter().map(|factor| day_number(factor.ex_date)).collect();
         ex_days.sort_unstable();
@@ -41,7 +42,7 @@ impl<'a> Values<'a> {
     }
 
     /// Makes what the period's sessions need; gives the step of its last session.
-    pub(super) fn prepare(&mut self, period: &Period) -> usize {
+    pub(super) fn prepare(&mut self, period: &SessionRange) -> usize {
         let bars = self.adjusted.bars;
         let mut position = 0;
         for session in period.clone() {
@@ -49,16 +50,17 @@ impl<'a> Values<'a> {
             let scale = usize::from(bars.scale[session]);
             let step = self.adjusted.cumulative.at(position);
             let prepared = self.steps[position].get_or_insert_with(|| Prepared {
-                split_factor: step.factor(Basis::Split).to_string(),
-                total_factor: step.factor(Basis::All).to_string(),
+                split_factor: step.factor(PriceBasis::Split).to_string(),
+                total_factor: step.factor(PriceBasis::All).to_string(),
                 raw: [const { None }; 19],
                 all: [const { None }; 19],
                 asked: [const { None }; 19],
             });
             if prepared.raw[scale].is_none() {
-                let multiplier = |basis| Some(Multiplier::new(step, basis, u32::from(bars.scale[session])));
-                prepared.raw[scale] = multiplier(Basis::Raw);
-                prepared.all[scale] = multiplier(Basis::All);
+                let multiplier =
+                    |basis| Some(PriceMultiplier::new(step, basis, u32::from(bars.scale[session])));
+                prepared.raw[scale] = multiplier(PriceBasis::Raw);
+                prepared.all[scale] = multiplier(PriceBasis::All);
                 prepared.asked[scale] = multiplier(self.adjusted.basis);
             }
         }
@@ -72,7 +74,7 @@ impl<'a> Values<'a> {
     }
 
     /// A raw value of a session on a basis.
-    pub(super) fn on(&self, session: usize, value: i64, basis: Basis) -> Option<Micros> {
+    pub(super) fn on(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Micros> {
         if value == MISSING {
             return None;
         }
@@ -83,7 +85,7 @@ impl<'a> Values<'a> {
         let prepared = self.steps[position].as_ref();
         let multiplier = prepared.and_then(|prepared| match basis {
             _ if basis == self.adjusted.basis => prepared.asked[scale].as_ref(),
-            Basis::Raw => prepared.raw[scale].as_ref(),
+            PriceBasis::Raw => prepared.raw[scale].as_ref(),
             _ => prepared.all[scale].as_ref(),
         });
         match multiplier {
@@ -100,7 +102,7 @@ impl<'a> Values<'a> {
     }
 
     /// Change of the close; by the difference of the raw closes while both are on one step and scale.
-    pub(super) fn change(&self, period: &Period) -> Option<Micros> {
+    pub(super) fn change(&self, period: &SessionRange) -> Option<Micros> {
         let before = period.start.checked_sub(1)?;
         let difference = self.difference(period.end - 1, before);
         match difference {
@@ -112,7 +114,8 @@ impl<'a> Values<'a> {
     /// The difference of two raw closes and the earlier of them, when nothing happened between them.
     pub(super) fn difference(&self, last: usize, before: usize) -> Option<(i64, i64)> {
         let bars = self.adjusted.bars;
-        let same_step = self.adjusted.basis == Basis::Raw || self.position(last) == self.position(before);
+        let same_step =
+            self.adjusted.basis == PriceBasis::Raw || self.position(last) == self.position(before);
         if !same_step || bars.scale[last] != bars.scale[before] {
             return None;
         }
@@ -120,7 +123,7 @@ impl<'a> Values<'a> {
     }
 
     /// What went ex in a period: cash a share, and new shares per old one.
-    pub(super) fn event(&self, period: &Period) -> (Option<Decimal>, Option<Decimal>) {
+    pub(super) fn event(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         let bars = self.adjusted.bars;
         let after = period.start.checked_sub(1).map_or(bars.day[0] - 1, |before| bars.day[before]);
         let last = bars.day[period.end - 1];

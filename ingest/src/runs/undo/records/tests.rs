@@ -1,12 +1,12 @@
 use chrono::NaiveDate;
-use market::event::{Basis, DividendType};
+use market::event::{DividendType, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::*;
 
-fn dividend(id: Option<&str>, action: Action, seconds: i64, cents: i64) -> Row<Dividend> {
-    Row {
+fn dividend(id: Option<&str>, action: Action, seconds: i64, cents: i64) -> EventRow<Dividend> {
+    EventRow {
         line: 2,
         id: id.map(str::to_owned),
         revision: 0,
@@ -18,33 +18,33 @@ fn dividend(id: Option<&str>, action: Action, seconds: i64, cents: i64) -> Row<D
             amount: Decimal::new(cents, 2),
             currency: "USD".into(),
             r#type: DividendType::Regular,
-            amount_basis: Basis::Raw,
+            amount_basis: ShareBasis::Raw,
             ex_date: NaiveDate::from_ymd_opt(2024, 3, 14),
             record_date: None,
             payment_date: None,
             declaration_date: None,
             frequency: None,
             basis_as_of: None,
-            beside: Vec::new(),
+            sibling_amounts: Vec::new(),
         },
     }
 }
 
-fn put(id: Option<&str>, seconds: i64, cents: i64) -> Row<Dividend> {
+fn put(id: Option<&str>, seconds: i64, cents: i64) -> EventRow<Dividend> {
     dividend(id, Action::Put, seconds, cents)
 }
 
-fn retraction(id: Option<&str>, seconds: i64) -> Row<Dividend> {
+fn retraction(id: Option<&str>, seconds: i64) -> EventRow<Dividend> {
     dividend(id, Action::Retract, seconds, 10)
 }
 
 /// What takes back the first rows, beside the others: id, action, seconds, cents, revision.
-fn undone(own: &[Row<Dividend>], others: &[Row<Dividend>]) -> (Vec<String>, Changes) {
+fn undone(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>]) -> (Vec<String>, Changes) {
     let mut table = Table::default();
     own.iter().for_each(|row| table.put(row, FrameId([1; 16])));
     others.iter().for_each(|row| table.compare(row, FrameId([2; 16])));
     let (rows, changes) = table.undo();
-    let line = |row: &Row<Dividend>| {
+    let line = |row: &EventRow<Dividend>| {
         let (id, after) = (row.id.as_deref().unwrap_or("-"), row.observed_at.timestamp_subsec_micros());
         let seconds = row.observed_at.timestamp();
         format!("{id} {} {seconds}+{after} {} r{}", row.action, row.record.amount, row.revision)
@@ -52,7 +52,7 @@ fn undone(own: &[Row<Dividend>], others: &[Row<Dividend>]) -> (Vec<String>, Chan
     (rows.iter().map(line).collect(), Changes { examples: Vec::new(), ..changes })
 }
 
-fn check(own: &[Row<Dividend>], others: &[Row<Dividend>], expected: &[&str]) {
+fn check(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>], expected: &[&str]) {
     assert_eq!(undone(own, others).0, expected);
 }
 

@@ -1,0 +1,148 @@
+//! Postgres binary `numeric` for numbers with few digits, without 96-bit arithmetic. The decimal library
+//! encodes the others.
+//!
+//! The format is four 16-bit fields, then base-10,000 digit groups: number of groups, weight of the first
+//! group, sign, places.
+
+use bytes::{BufMut, BytesMut};
+use rust_decimal::Decimal;
+
+/// Base of a digit group.
+const GROUP: u64 = 10_000;
+/// Mantissa bound that leaves space for three more zeros.
+const FEW: u64 = 1_000_000_000_000_000;
+/// Maximum number of groups in 64 bits.
+const GROUPS: usize = 4;
+/// Number of fields before the groups.
+const HEAD: usize = 4;
+const NEGATIVE: u16 = 0x4000;
+
+/// Writes a number; returns `false` without writing if it has too many digits.
+pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
+    let Ok(digits) = i64::try_from(value.mantissa()) else { return false };
+    let places = value.scale();
+    if digits.unsigned_abs() >= FEW {
+        return false;
+    }
+    if digits == 0 {
+        out.put_bytes(0, 8);
+        return true;
+    }
+    let mut rest = digits.unsigned_abs() * 10u64.pow((4 - places % 4) % 4);
+    let (mut groups, mut first) = ([0u16; 2 * GROUPS], 2 * GROUPS);
+    while rest > 0 {
+        let Ok(group) = u16::try_from(rest % GROUP) else { return false };
+        first -= 1;
+        groups[first] = group;
+        rest /= GROUP;
+    }
+    let groups = &groups[first..];
+    let of_fraction = places.div_ceil(4) as usize;
+    // For numbers from 1 on, trailing groups of zeros are left out.
+    let whole = groups.len().saturating_sub(of_fraction);
+    let zeros = groups[whole..].iter().rev().take_while(|group| **group == 0).count();
+    let kept = if whole > 0 { groups.len() - zeros } else { groups.len() };
+    let numbers = (i16::try_from(kept), i16::try_from(groups.len()), i16::try_from(of_fraction));
+    let (Ok(kept_groups), Ok(all), Ok(of_fraction)) = numbers else { return false };
+    let Ok(places) = u16::try_from(places) else { return false };
+    let sign = if digits < 0 { NEGATIVE } else { 0 };
+    let mut bytes = [[0; 2]; HEAD + 2 * GROUPS];
+    let head = [
+        kept_groups.to_be_bytes(),
+        (all - of_fraction - 1).to_be_bytes(),
+        sign.to_be_bytes(),
+        places.to_be_bytes(),
+    ];
+    bytes[..HEAD].copy_from_slice(&head);
+    bytes[HEAD..].iter_mut().zip(&groups[..kept]).for_each(|(bytes, group)| *bytes = group.to_be_bytes());
+    out.put_slice(bytes[..HEAD + kept].as_flattened());
+    true
+}
+
+/// Reads a number; `None` for invalid bytes or too many digits.
+pub(crate) fn read(raw: &[u8]) -> Option<Decimal> {
+    let (head, groups) = raw.split_at_checked(8)?;
+    let field = |place: usize| [head[place], head[place + 1]];
+    let sign = u16::from_be_bytes(field(4));
+    let count = groups.len() / 2;
+    let of_head = usize::from(u16::from_be_bytes(field(0)));
+    if groups.len() % 2 > 0 || of_head != count || count > GROUPS || !matches!(sign, 0 | NEGATIVE) {
+        return None;
+    }
+    let group = |pair: &[u8]| u64::from(u16::from_be_bytes([pair[0], pair[1]]));
+    let digits = groups.chunks_exact(2).fold(0, |digits, pair| digits * GROUP + group(pair));
+    let of_fraction = i64::try_from(count).ok()? - 1 - i64::from(i16::from_be_bytes(field(2)));
+    let places = u32::try_from(of_fraction * 4).ok().filter(|places| *places <= Decimal::MAX_SCALE);
+    let digits = i64::try_from(digits).ok()?;
+    // Round numbers have no trailing groups.
+    let (digits, places) = match (places, digits) {
+        (_, 0) => (0, 0),
+        (Some(places), digits) => (digits, places),
+        (None, digits) => {
+            let zeros = u32::try_from(-of_fraction).ok().filter(|groups| *groups < 4)?;
+            (digits.checked_mul(10_000i64.pow(zeros))?, 0)
+        }
+    };
+    Some(Decimal::new(if sign == NEGATIVE { -digits } else { digits }, places))
+}
+
+#[cfg(test)]
+mod tests {
+    use postgres_types::{FromSql, ToSql, Type};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn value() -> impl Strategy<Value = Decimal> {
+        let digits = prop_oneof![
+            -20_000i64..20_000,
+            any::<i64>(),
+            (-1_000_000_000i64..1_000_000_000).prop_map(|digits| digits * 1_000),
+            (0u32..18).prop_map(|zeros| 10i64.pow(zeros)),
+        ];
+        (digits, 0u32..=28).prop_map(|(digits, places)| Decimal::new(digits, places))
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_are_those_of_the_library(value in value()) {
+            let (mut found, mut expected) = (BytesMut::new(), BytesMut::new());
+            let _ = value.to_sql(&Type::NUMERIC, &mut expected).unwrap();
+            if write(value, &mut found) {
+                prop_assert_eq!(&found, &expected, "{}", value);
+            } else {
+                prop_assert!(found.is_empty() && value.mantissa().unsigned_abs() >= u128::from(FEW));
+            }
+            let library = Decimal::from_sql(&Type::NUMERIC, &expected).unwrap();
+            if let Some(read) = read(&expected) {
+                prop_assert_eq!(read.normalize().to_string(), library.normalize().to_string());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..24)) {
+            let _ = read(&bytes);
+        }
+    }
+
+    #[test]
+    fn numbers_of_postgres_are_read() {
+        // As `select 12300000::numeric`, `-0.0005`, `1.50`, `'NaN'` and `0` are sent.
+        let of = |groups: &[u16], weight: i16, sign: u16, places: u16| {
+            let mut bytes = BytesMut::new();
+            bytes.put_u16(u16::try_from(groups.len()).unwrap());
+            bytes.put_i16(weight);
+            bytes.put_u16(sign);
+            bytes.put_u16(places);
+            groups.iter().for_each(|group| bytes.put_u16(*group));
+            read(&bytes).map(|value| value.normalize().to_string())
+        };
+        assert_eq!(of(&[1230], 1, 0, 0).as_deref(), Some("12300000"));
+        assert_eq!(of(&[5], -1, NEGATIVE, 4).as_deref(), Some("-0.0005"));
+        assert_eq!(of(&[1, 5000], 0, 0, 2).as_deref(), Some("1.5"));
+        assert_eq!(of(&[], 0, 0, 0).as_deref(), Some("0"));
+        assert_eq!(of(&[], 0, 0xC000, 0), None);
+        assert_eq!(of(&[1, 2, 3, 4, 5], 0, 0, 16), None);
+        assert_eq!(of(&[1], 30, 0, 0), None);
+    }
+}

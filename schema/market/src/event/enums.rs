@@ -1,0 +1,112 @@
+//! Enumerations of events: record kinds, actions, security and dividend types, frequencies.
+
+use crate::text_enum;
+
+text_enum! {
+    /// Kind of a frame's rows; the last token of its subject and the stem of its schema name.
+    pub enum Kind {
+        Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
+        Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Reject = "reject",
+        Run = "run",
+    }
+}
+
+text_enum! {
+    /// Effect of a row on its key.
+    pub enum Action { Put = "put", Retract = "retract" }
+}
+
+text_enum! {
+    /// Security types.
+    pub enum SecurityType {
+        Stock = "stock", Etf = "etf", Adr = "adr", Reit = "reit", Mlp = "mlp", Preferred = "preferred",
+        ClosedEndFund = "closed_end_fund", Trust = "trust",
+    }
+}
+
+text_enum! {
+    /// Distribution types as declared; [`DividendType::class`](crate::metrics) maps them to classes (R3).
+    pub enum DividendType {
+        Regular = "regular", Special = "special", Supplemental = "supplemental", Irregular = "irregular",
+        ReturnOfCapital = "return_of_capital", CapitalGain = "capital_gain", CapitalGainLong = "capital_gain_long",
+        CapitalGainShort = "capital_gain_short", Stock = "stock", SpinOff = "spin_off", Liquidation = "liquidation",
+        Unknown = "unknown",
+    }
+}
+
+text_enum! {
+    /// Payment frequency; `none`: no payments, `unknown`: cannot be determined.
+    pub enum Frequency {
+        Weekly = "weekly", Biweekly = "biweekly", SemiMonthly = "semi_monthly", FourWeekly = "four_weekly", Monthly = "monthly",
+        Bimonthly = "bimonthly", Quarterly = "quarterly", Triannual = "triannual", SemiAnnual = "semi_annual",
+        Annual = "annual", Irregular = "irregular", None = "none", Unknown = "unknown",
+    }
+}
+
+impl Frequency {
+    /// Payments a year; `None` for irregular, none and unknown.
+    pub fn payments_per_year(self) -> Option<i32> {
+        Some(match self {
+            Self::Weekly => 52,
+            Self::Biweekly => 26,
+            Self::SemiMonthly => 24,
+            Self::FourWeekly => 13,
+            Self::Monthly => 12,
+            Self::Bimonthly => 6,
+            Self::Quarterly => 4,
+            Self::Triannual => 3,
+            Self::SemiAnnual => 2,
+            Self::Annual => 1,
+            Self::Irregular | Self::None | Self::Unknown => return None,
+        })
+    }
+
+    /// Frequency of a number of payments a year; 0 is `irregular`.
+    pub fn from_payments_per_year(payments: i64) -> Option<Self> {
+        Some(match payments {
+            0 => Self::Irregular,
+            1 => Self::Annual,
+            2 => Self::SemiAnnual,
+            3 => Self::Triannual,
+            4 => Self::Quarterly,
+            6 => Self::Bimonthly,
+            12 => Self::Monthly,
+            13 => Self::FourWeekly,
+            24 => Self::SemiMonthly,
+            26 => Self::Biweekly,
+            52 => Self::Weekly,
+            _ => return None,
+        })
+    }
+}
+
+text_enum! {
+    /// Share basis of an amount or price: as declared or traded, or adjusted for later splits.
+    pub enum ShareBasis { Raw = "raw", SplitAdjusted = "split_adjusted" }
+}
+
+text_enum! {
+    /// Listing status of a security.
+    pub enum ListingStatus { Active = "active", Delisted = "delisted" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rhythm_is_known_by_its_payments_a_year() {
+        let known =
+            Frequency::ALL.iter().filter_map(|frequency| Some((*frequency, frequency.payments_per_year()?)));
+        let known: Vec<(Frequency, i32)> = known.collect();
+        assert_eq!(
+            known.iter().map(|(_, payments)| *payments).collect::<Vec<_>>(),
+            [52, 26, 24, 13, 12, 6, 4, 3, 2, 1]
+        );
+        for (frequency, payments) in known {
+            assert_eq!(Frequency::from_payments_per_year(payments.into()), Some(frequency));
+        }
+        assert_eq!(Frequency::from_payments_per_year(0), Some(Frequency::Irregular));
+        assert_eq!([-1, 5, 365].map(Frequency::from_payments_per_year), [None; 3]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Common interface of event records: kind, symbol and effective date.
+//!
+//! A new kind needs an implementation here, a line in `event_log::body`, and a line in [`crate::history`] if
+//! a history contains it.
+
+use chrono::NaiveDate;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::event::{
+    Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
+};
+use crate::symbol::Symbol;
+
+/// Record of the log that is stored as an observation.
+pub trait EventRecord: Serialize + DeserializeOwned {
+    /// Kind of its frames.
+    const KIND: Kind;
+    /// Symbol of the record; `None` if it concerns the whole market.
+    fn symbol(&self) -> Option<&Symbol>;
+    /// Day that decides which security owns the record; `None`: any day.
+    fn date(&self) -> Option<NaiveDate>;
+}
+
+impl EventRecord for Security {
+    const KIND: Kind = Kind::Security;
+    fn symbol(&self) -> Option<&Symbol> {
+        Some(&self.symbol)
+    }
+    fn date(&self) -> Option<NaiveDate> {
+        None
+    }
+}
+
+impl EventRecord for MarketSession {
+    const KIND: Kind = Kind::Session;
+    fn symbol(&self) -> Option<&Symbol> {
+        None
+    }
+    fn date(&self) -> Option<NaiveDate> {
+        Some(self.date)
+    }
+}
+
+/// A decision concerns one row, independent of ticker tenure.
+impl EventRecord for Decision {
+    const KIND: Kind = Kind::Decision;
+    fn symbol(&self) -> Option<&Symbol> {
+        Some(&self.symbol)
+    }
+    fn date(&self) -> Option<NaiveDate> {
+        None
+    }
+}
+
+/// Implements the trait for records of one symbol with an effective date.
+macro_rules! dated {
+    ($($record:ident: $kind:ident, |$of:ident| $date:expr;)*) => {
+        $(impl EventRecord for $record {
+            const KIND: Kind = Kind::$kind;
+            fn symbol(&self) -> Option<&Symbol> {
+                Some(&self.symbol)
+            }
+            fn date(&self) -> Option<NaiveDate> {
+                let $of = self;
+                $date
+            }
+        })*
+    };
+}
+
+dated! {
+    Dividend: Dividend, |dividend| dividend.ex_date.or(dividend.record_date);
+    Split: Split, |split| Some(split.ex_date);
+    Fundamentals: Fundamentals, |fundamentals| Some(fundamentals.as_of);
+    Etf: Etf, |etf| Some(etf.as_of);
+    HoldingSnapshot: Holding, |snapshot| Some(snapshot.as_of);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::*;
+
+    /// `kind symbol day`, `-` where it names none.
+    fn told<T: EventRecord>(record: Value) -> String {
+        let record: T = serde_json::from_value(record).unwrap();
+        let symbol = record.symbol().map_or("-".to_owned(), ToString::to_string);
+        let day = record.date().map_or("-".to_owned(), |day| day.to_string());
+        format!("{} {symbol} {day}", T::KIND)
+    }
+
+    #[test]
+    fn a_record_tells_whom_it_concerns_and_on_which_day_they_held_the_symbol() {
+        let paid = json!({ "symbol": "LIFE", "amount": "0.46", "currency": "USD", "type": "regular",
+            "amount_basis": "raw", "record_date": "2023-06-16", "payment_date": "2023-07-03" });
+        assert_eq!(told::<Dividend>(paid.clone()), "dividend LIFE 2023-06-16");
+        let mut dated = paid;
+        dated["ex_date"] = json!("2023-06-15");
+        assert_eq!(told::<Dividend>(dated), "dividend LIFE 2023-06-15");
+        let split = json!({ "symbol": "LIFE", "ex_date": "2012-08-13", "from": "1", "to": "2",
+            "declaration_date": "2012-07-10" });
+        assert_eq!(told::<Split>(split), "split LIFE 2012-08-13");
+        let figures = json!({ "symbol": "LIFE", "as_of": "2024-03-29", "eps_as_of": "2023-12-31" });
+        assert_eq!(told::<Fundamentals>(figures), "fundamentals LIFE 2024-03-29");
+        let fund = json!({ "symbol": "FUND", "as_of": "2024-03-29", "inception_date": "1993-01-22" });
+        assert_eq!(told::<Etf>(fund), "etf FUND 2024-03-29");
+        let positions = json!({ "symbol": "FUND", "as_of": "2024-03-29", "holdings": [] });
+        assert_eq!(told::<HoldingSnapshot>(positions), "holding FUND 2024-03-29");
+        // A company is itself on any day, and a decision is about a row, whichever day it is of.
+        let company = json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD",
+            "status": "active", "ipo_date": "1962-01-02" });
+        assert_eq!(told::<Security>(company), "security LIFE -");
+        let decided = json!({ "symbol": "LIFE", "verdict": "release", "kind": "dividend", "source": "a",
+            "date": "2023-06-15", "value": "0.46", "reason": "amount_outlier", "note": "declared so" });
+        assert_eq!(told::<Decision>(decided), "decision LIFE -");
+        // A session is the whole market's.
+        assert_eq!(told::<MarketSession>(json!({ "date": "2024-06-28" })), "session - 2024-06-28");
+    }
+}

@@ -1,0 +1,34 @@
+//! Resolution of a query to a known symbol: the exact symbol first, then the spellings of preferred shares
+//! (R26).
+//!
+//! A query never resolves to an unknown symbol.
+//! Source: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
+
+use std::collections::BTreeSet;
+
+use crate::symbol::Symbol;
+
+/// Canonical symbol of a query among the known ones; `None` for an unknown symbol.
+pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
+    Symbol::parse(query).ok()?.spellings().find(|spelling| known.contains(spelling))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendors_spellings_meet_the_known_symbol() {
+        let known: BTreeSet<Symbol> =
+            ["BRK.B", "BAC", "BAC.PRL"].iter().map(|s| Symbol::parse(s).unwrap()).collect();
+        for (query, expected) in [
+            ("brk b", Some("BRK.B")),
+            ("BAC-L", Some("BAC.PRL")),
+            ("BAC-PL", Some("BAC.PRL")),
+            ("BAC.PRA", None),
+            ("ZZZZ", None),
+        ] {
+            assert_eq!(resolve(query, &known).as_ref().map(Symbol::as_str), expected, "{query}");
+        }
+    }
+}

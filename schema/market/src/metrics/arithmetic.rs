@@ -1,0 +1,301 @@
+//! Exact decimal arithmetic of the metrics: division last, roots by Newton's iteration, one rounding (R9).
+//!
+//! Quotients such as 2/3 are cut at 28 digits, so their sums carry an error in the last digits. [`settle`]
+//! rounds to 18 places before any comparison or rounding. That is ten orders below the rounding of answers,
+//! so exact halves still round away from zero.
+
+use std::cmp::Ordering;
+
+use rust_decimal::{Decimal, RoundingStrategy};
+
+use crate::decimal::{ExactDecimal, PLACES_PERCENT};
+
+/// 100, for percents.
+pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
+
+/// Saturation limit, beyond every real price or amount. Arithmetic stops growing there instead of failing.
+const LIMIT: Decimal = Decimal::from_parts(0xA764_0000, 0x0DE0_B6B3, 0, false, 0);
+
+/// Rounds to 18 places, which removes the division error of the last digits.
+pub(crate) fn settle(value: Decimal) -> Decimal {
+    value.round_dp_with_strategy(18, RoundingStrategy::MidpointAwayFromZero)
+}
+
+/// Rounds a percent or ratio for output: 4 places, half away from zero.
+pub(crate) fn percent(value: Decimal) -> ExactDecimal {
+    ExactDecimal::percent(settle(value))
+}
+
+/// Rounds a price or per-share amount for output: 6 places, half away from zero.
+pub(crate) fn amount(value: Decimal) -> ExactDecimal {
+    ExactDecimal::amount(settle(value))
+}
+
+/// Rounds a factor for output: 12 places, half away from zero.
+pub(crate) fn factor(value: Decimal) -> ExactDecimal {
+    ExactDecimal::factor(settle(value))
+}
+
+/// Keeps values above 0, which can be denominators.
+pub(crate) fn positive(value: Option<Decimal>) -> Option<Decimal> {
+    value.filter(|value| *value > Decimal::ZERO)
+}
+
+/// `a / b`; `None` if `b` is zero or the result overflows.
+pub(crate) fn quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
+    a.checked_div(b)
+}
+
+/// `a / b` in percent.
+pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
+    quotient(a, b)?.checked_mul(HUNDRED)
+}
+
+/// Converts percent to a fraction of one.
+pub(crate) fn share(percent: Decimal) -> Decimal {
+    percent * Decimal::new(1, 2)
+}
+
+/// `a / b` in percent for output, rounded from the exact quotient where integers suffice.
+pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
+    rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
+}
+
+/// `100 a / b` to 4 places, half away from zero; `None` if the numbers exceed 128 bits.
+fn rounded_quotient(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
+    let shift = i64::from(PLACES_PERCENT) + 2 + i64::from(b.scale()) - i64::from(a.scale());
+    let power = 10i128.checked_pow(u32::try_from(shift.abs()).ok()?)?;
+    let (up, down) = if shift >= 0 { (power, 1) } else { (1, power) };
+    let (numerator, denominator) = (a.mantissa().checked_mul(up)?, b.mantissa().checked_mul(down)?);
+    if denominator == 0 {
+        return None;
+    }
+    let negative = numerator.is_negative() != denominator.is_negative();
+    let (numerator, denominator) = (numerator.checked_abs()?, denominator.checked_abs()?);
+    let rounded = numerator.checked_add(denominator / 2)? / denominator;
+    let signed = if negative { -rounded } else { rounded };
+    Decimal::try_from_i128_with_scale(signed, PLACES_PERCENT).ok().map(ExactDecimal::from)
+}
+
+/// `a / b - 1` in percent.
+pub(crate) fn change_percent(new: Decimal, old: Decimal) -> Option<Decimal> {
+    percent_of(new.checked_sub(old)?, old)
+}
+
+/// Clamps a product to the saturation limit.
+pub(crate) fn bounded(value: Option<Decimal>) -> Decimal {
+    value.map_or(LIMIT, |value| value.clamp(-LIMIT, LIMIT))
+}
+
+/// Rounds to an integer, half away from zero; `None` beyond 64 bits.
+pub(crate) fn round_to_integer(value: Decimal) -> Option<i64> {
+    i64::try_from(settle(value).round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero)).ok()
+}
+
+/// Mean of the values; `None` without any.
+pub(crate) fn mean(values: &[Decimal]) -> Option<Decimal> {
+    let sum = values.iter().try_fold(Decimal::ZERO, |sum, value| sum.checked_add(*value))?;
+    quotient(sum, Decimal::from(values.len()))
+}
+
+/// Median of the values, with the mean of the middle two for an even number; `None` without any.
+pub(crate) fn median(mut values: Vec<Decimal>) -> Option<Decimal> {
+    values.sort_unstable();
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    if values.len() % 2 == 1 { Some(upper) } else { mean(&[values[middle - 1], upper]) }
+}
+
+/// True if the larger of two positive decimals is at most `factor` times the smaller.
+pub(crate) fn within_factor(a: Decimal, b: Decimal, factor: Decimal) -> bool {
+    settle(a.max(b)) <= settle(a.min(b).saturating_mul(factor))
+}
+
+/// Positive `n`-th root, precise to at least 20 places; `None` unless `value` is positive and `n` at least 1.
+pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
+    if value <= Decimal::ZERO || n == 0 {
+        return None;
+    }
+    if n == 1 {
+        return Some(value);
+    }
+    match value.cmp(&Decimal::ONE) {
+        Ordering::Less => quotient(Decimal::ONE, root(quotient(Decimal::ONE, value)?, n)?).map(settle_root),
+        Ordering::Equal => Some(value),
+        Ordering::Greater => newton(value, n).map(settle_root),
+    }
+}
+
+/// Newton's iteration from above, monotone. It starts at a power of two or at Bernoulli's `1 + (value - 1) /
+/// n`, whichever is smaller. Bernoulli's start is nearer for roots near one, as growth rates are.
+fn newton(value: Decimal, n: u32) -> Option<Decimal> {
+    let degree = Decimal::from(n);
+    let mut estimate = Decimal::TWO;
+    while power(estimate, n).is_some_and(|p| p < value) {
+        estimate = estimate.checked_mul(Decimal::TWO)?;
+    }
+    let bernoulli = quotient(value - Decimal::ONE, degree)? + Decimal::ONE;
+    estimate = estimate.min(bernoulli);
+    for _ in 0..200 {
+        let slope = power(estimate, n - 1)?;
+        let next = quotient(
+            estimate.checked_mul(degree - Decimal::ONE)?.checked_add(quotient(value, slope)?)?,
+            degree,
+        )?;
+        if next >= estimate {
+            return Some(estimate);
+        }
+        estimate = next;
+    }
+    Some(estimate)
+}
+
+fn power(base: Decimal, n: u32) -> Option<Decimal> {
+    (0..n).try_fold(Decimal::ONE, |product, _| product.checked_mul(base))
+}
+
+fn settle_root(value: Decimal) -> Decimal {
+    value.round_dp_with_strategy(20, RoundingStrategy::MidpointAwayFromZero).normalize()
+}
+
+/// Converts the number of a security's events or a market's securities to `i32`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "2^31 of them fit no memory")]
+pub(crate) fn count(length: usize) -> i32 {
+    debug_assert!(i32::try_from(length).is_ok(), "{length} of a security's events");
+    length as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_of_powers_are_exact() {
+        for (value, n, expected) in [
+            (dec!(1.61051), 5, dec!(1.1)),
+            (dec!(4), 2, dec!(2)),
+            (dec!(0.000001), 3, dec!(0.01)),
+            (dec!(1000000), 10, dec!(3.98107170553497250770)),
+            (dec!(2), 2, dec!(1.41421356237309504880)),
+            (dec!(0.5), 10, dec!(0.93303299153680741598)),
+            // 13 thousandths nine times over, and half a thousandth seven times.
+            (dec!(0.000000000000000010604499373), 9, dec!(0.013)),
+            (dec!(0.0000000000000000000000078125), 7, dec!(0.0005)),
+        ] {
+            assert_eq!(root(value, n), Some(expected.normalize()), "{value}^(1/{n})");
+        }
+        assert_eq!(root(dec!(0), 2), None);
+        assert_eq!(root(dec!(-1), 3), None);
+    }
+
+    #[test]
+    fn a_third_three_times_is_one_again() {
+        let third = Decimal::ONE / dec!(3);
+        assert_eq!(percent(third + third + third), ExactDecimal::from(Decimal::ONE));
+        assert_eq!(percent(dec!(1.23445)).0, dec!(1.2345));
+        assert_eq!(percent(dec!(-1.23445)).0, dec!(-1.2345));
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![dec!(3), dec!(1), dec!(2)]), Some(dec!(2)));
+        assert_eq!(median(vec![dec!(5), dec!(2), dec!(3), dec!(4)]), Some(dec!(3.5)));
+        assert_eq!(median(vec![dec!(5), dec!(2)]), Some(dec!(3.5)));
+        assert_eq!(median(vec![dec!(5), dec!(2), dec!(9), dec!(4), dec!(1)]), Some(dec!(4)));
+    }
+
+    #[test]
+    fn quotients_in_whole_numbers_round_as_the_others_do() {
+        for (a, b) in [
+            (dec!(1.23445), dec!(100)),
+            (dec!(-1.23445), dec!(100)),
+            (dec!(2), dec!(3)),
+            (dec!(0.48), dec!(20.05)),
+            (dec!(0), dec!(7)),
+            (dec!(1), dec!(-3)),
+            (dec!(0.0000000001), dec!(9999999999)),
+            (dec!(9999999999.9999999999), dec!(0.0000000001)),
+        ] {
+            assert_eq!(exact_percent(a, b), percent_of(a, b).map(percent), "{a} / {b}");
+        }
+        assert_eq!(exact_percent(dec!(1), dec!(0)), None);
+    }
+
+    #[test]
+    fn impossible_sizes_stop_at_the_limit() {
+        assert_eq!(bounded(Decimal::MAX.checked_mul(dec!(2))), LIMIT);
+        assert_eq!(LIMIT, dec!(1000000000000000000));
+    }
+
+    #[test]
+    fn quotients_are_rounded_once() {
+        for (a, b, expected) in [
+            (dec!(2), dec!(3), dec!(66.6667)),
+            (dec!(-2), dec!(3), dec!(-66.6667)),
+            (dec!(2), dec!(-3), dec!(-66.6667)),
+            (dec!(-2), dec!(-3), dec!(66.6667)),
+            (dec!(123.4567890123), dec!(1), dec!(12345.6789)),
+            (dec!(1.23456549), dec!(1), dec!(123.4565)),
+            (dec!(1.2345655), dec!(1), dec!(123.4566)),
+            (dec!(7), dec!(0.35), dec!(2000)),
+            // A hair under a half stays under it: 0.0000499999…
+            (dec!(1000), dec!(2000000000.0000000001), dec!(0)),
+            (dec!(1000), dec!(2000000000), dec!(0.0001)),
+            (dec!(1000), dec!(1999999999.9999999999), dec!(0.0001)),
+        ] {
+            assert_eq!(exact_percent(a, b), Some(ExactDecimal::from(expected)), "{a} / {b}");
+        }
+    }
+
+    #[test]
+    fn the_last_digits_of_a_quotient_are_no_ones() {
+        assert_eq!(settle(dec!(0.0000000000000000014)), dec!(0.000000000000000001));
+        assert_eq!(settle(dec!(0.0000000000000000015)), dec!(0.000000000000000002));
+        assert_eq!(settle(Decimal::ONE / dec!(3) * dec!(3)), Decimal::ONE);
+        assert_eq!(settle(dec!(0.000000000000000001)), dec!(0.000000000000000001));
+        assert_eq!(amount(dec!(1.2345674999999999999999999)), ExactDecimal::from(dec!(1.234568)));
+        assert_eq!(factor(dec!(0.9999999999995)), ExactDecimal::from(dec!(1)));
+    }
+
+    #[test]
+    fn small_sums() {
+        assert_eq!(
+            [dec!(0.01), dec!(0), dec!(-0.01)].map(|value| positive(Some(value))),
+            [Some(dec!(0.01)), None, None]
+        );
+        assert_eq!((quotient(dec!(1), dec!(0)), quotient(dec!(3), dec!(4))), (None, Some(dec!(0.75))));
+        assert_eq!(change_percent(dec!(0.75), dec!(0.5)), Some(dec!(50)));
+        assert_eq!(change_percent(dec!(0.25), dec!(0.5)), Some(dec!(-50)));
+        assert_eq!(change_percent(dec!(0.25), dec!(0)), None);
+        assert_eq!((mean(&[]), mean(&[dec!(1), dec!(2), dec!(6)])), (None, Some(dec!(3))));
+        assert_eq!(
+            (round_to_integer(dec!(2.5)), round_to_integer(dec!(-2.5)), round_to_integer(dec!(2.4999))),
+            (Some(3), Some(-3), Some(2))
+        );
+        assert_eq!(round_to_integer(dec!(99999999999999999999)), None);
+        assert_eq!(
+            (bounded(Some(dec!(-5))), bounded(Some(LIMIT + LIMIT)), bounded(Some(-LIMIT - LIMIT))),
+            (dec!(-5), LIMIT, -LIMIT)
+        );
+    }
+
+    #[test]
+    fn a_factor_between_amounts_has_no_direction() {
+        let (a, b) = (dec!(0.30), dec!(0.20));
+        assert!(within_factor(a, b, dec!(1.5)) && within_factor(b, a, dec!(1.5)));
+        assert!(!within_factor(dec!(0.3001), b, dec!(1.5)) && !within_factor(b, dec!(0.3001), dec!(1.5)));
+    }
+
+    #[test]
+    fn roots_of_one_and_first_roots() {
+        assert_eq!((root(dec!(7.25), 1), root(dec!(0.25), 1)), (Some(dec!(7.25)), Some(dec!(0.25))));
+        assert_eq!((root(dec!(1), 9), root(dec!(7), 0)), (Some(dec!(1)), None));
+        assert_eq!((root(dec!(1024), 10), root(dec!(8), 3)), (Some(dec!(2)), Some(dec!(2))));
+        assert_eq!(root(dec!(59049), 10), Some(dec!(3)));
+        // A first root has every digit of its value; a root of a power of two is found at once.
+        let third = Decimal::ONE / dec!(3);
+        assert_eq!(root(third, 1), Some(third));
+        assert_eq!(root(Decimal::from(1u64 << 60), 60), Some(dec!(2)));
+    }
+}

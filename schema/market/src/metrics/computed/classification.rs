@@ -1,0 +1,66 @@
+//! Classification of a security by its metrics: grower lists, Chowder number, safety label, trap warning.
+
+use rust_decimal::Decimal;
+
+use super::company::PayoutMetrics;
+use super::growth::GrowthMetrics;
+use super::income::IncomeMetrics;
+use super::inputs::MetricInputs;
+use super::returns::ReturnMetrics;
+use crate::metrics::dividends::chowder::{ChowderNumber, chowder};
+use crate::metrics::dividends::grower_lists::{GrowerListInput, is_aristocrat};
+use crate::metrics::dividends::safety::{SafetyInput, safety, yield_trap_risk};
+use crate::row::{DividendState, Safety};
+
+/// List membership, Chowder number, safety label and trap warning.
+#[derive(Debug)]
+pub(crate) struct Classification {
+    pub is_aristocrat: bool,
+    pub chowder: Option<ChowderNumber>,
+    pub safety: Option<Safety>,
+    pub trap: Option<bool>,
+}
+
+/// Classifies a security by its computed metrics.
+pub(crate) fn classify(
+    inputs: &MetricInputs<'_>,
+    income: &IncomeMetrics,
+    growth: &GrowthMetrics,
+    payouts: &PayoutMetrics,
+    returns: &ReturnMetrics,
+) -> Classification {
+    let facts = SafetyInput {
+        is_fund: inputs.is_fund(),
+        is_real_estate: inputs.is_real_estate(),
+        status: income.status,
+        at_risk: growth.at_risk,
+        payout_ratio: payouts.ratio.ok(),
+        fcf_payout_ratio: payouts.fcf,
+        dps_forward: income.forward.amount,
+        dps_ttm: income.dps_ttm,
+        price_change_1y: returns.price_change_1y,
+    };
+    let sector = inputs.security().and_then(|security| security.sector.as_deref());
+    let yield_forward = income.yield_forward.filter(|_| income.status == DividendState::Active);
+    Classification {
+        is_aristocrat: is_aristocrat(&list_facts(inputs, income, growth), &inputs.rules.lists),
+        chowder: chowder(yield_forward, growth.growth[2], sector),
+        safety: safety(&facts, &inputs.rules.safety),
+        trap: yield_trap_risk(&facts, &inputs.rules.safety),
+    }
+}
+
+fn list_facts(inputs: &MetricInputs<'_>, income: &IncomeMetrics, growth: &GrowthMetrics) -> GrowerListInput {
+    let reported = inputs.merged.fundamentals.as_ref().map(|merged| &merged.figures);
+    let in_index = |index: &String| index.eq_ignore_ascii_case("sp500");
+    let figure = |field: fn(&crate::event::Fundamentals) -> Option<Decimal>| reported.and_then(field);
+    GrowerListInput {
+        streak_years: growth.streak.years,
+        streak_at_risk: growth.at_risk,
+        status: income.status,
+        is_listed: inputs.is_listed,
+        in_sp500: inputs.security().is_some_and(|security| security.indexes.iter().any(in_index)),
+        float_market_cap: figure(|reported| reported.float_market_cap),
+        average_daily_value: figure(|reported| reported.avg_daily_value),
+    }
+}

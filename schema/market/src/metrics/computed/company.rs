@@ -1,0 +1,78 @@
+//! Company figures on the as-of date's share basis, and payout ratios.
+
+use rust_decimal::Decimal;
+
+use super::income::IncomeMetrics;
+use super::inputs::MetricInputs;
+use crate::metrics::dividends::payout::{
+    NoPayoutReason, PayoutBasis, PayoutInput, fcf_payout, free_cash_flow, payout,
+};
+use crate::metrics::merge::MergedFundamentals;
+use crate::metrics::valuation::{market_cap, per_share, price_to, shares};
+
+/// Company figures; money per share in the reported currency.
+#[derive(Debug, Default)]
+pub(crate) struct CompanyFigures {
+    pub shares_outstanding: Option<Decimal>,
+    pub float_shares: Option<Decimal>,
+    pub market_cap: Option<Decimal>,
+    pub eps_ttm: Option<Decimal>,
+    pub ffo_per_share: Option<Decimal>,
+    pub book_value_per_share: Option<Decimal>,
+    pub free_cash_flow: Option<Decimal>,
+    pub pe_ratio: Option<Decimal>,
+    /// True if the figures are in another currency than the price.
+    pub foreign: bool,
+}
+
+/// Payout ratios, percent.
+#[derive(Debug)]
+pub(crate) struct PayoutMetrics {
+    pub ratio: Result<Decimal, NoPayoutReason>,
+    pub basis: PayoutBasis,
+    pub fcf: Option<Decimal>,
+}
+
+/// Converts reported figures to the as-of date's share basis.
+pub(crate) fn figures(inputs: &MetricInputs<'_>) -> CompanyFigures {
+    let Some(merged) = &inputs.merged.fundamentals else { return CompanyFigures::default() };
+    let MergedFundamentals { figures, book_value_as_of, ffo_as_of, float_as_of, .. } = merged;
+    let (splits, as_of) = (&inputs.merged.split_table, inputs.as_of);
+    let eps_ttm = per_share(figures.eps_ttm, figures.eps_as_of.unwrap_or(figures.as_of), splits, as_of);
+    let shares_as_of = figures.shares_as_of.unwrap_or(figures.as_of);
+    let shares_outstanding = shares(figures.shares_outstanding, shares_as_of, splits, as_of);
+    let foreign = figures.reported_currency.as_ref().is_some_and(|reported| *reported != inputs.currency);
+    let cash_flow = free_cash_flow(figures.operating_cash_flow_ttm, figures.capital_expenditure_ttm);
+    CompanyFigures {
+        shares_outstanding,
+        float_shares: shares(figures.float_shares, *float_as_of, splits, as_of),
+        market_cap: market_cap(inputs.close(), shares_outstanding).or(figures.market_cap),
+        eps_ttm,
+        ffo_per_share: per_share(figures.ffo_per_share_ttm, *ffo_as_of, splits, as_of),
+        book_value_per_share: per_share(figures.book_value_per_share, *book_value_as_of, splits, as_of),
+        free_cash_flow: cash_flow.or(figures.free_cash_flow_ttm),
+        pe_ratio: price_to(inputs.close(), eps_ttm).filter(|_| !foreign),
+        foreign,
+    }
+}
+
+/// Computes payout ratios.
+pub(crate) fn payouts(
+    inputs: &MetricInputs<'_>,
+    income: &IncomeMetrics,
+    figures: &CompanyFigures,
+) -> PayoutMetrics {
+    let reported = inputs.merged.fundamentals.as_ref().map(|merged| &merged.figures);
+    let currency =
+        reported.and_then(|reported| reported.reported_currency.as_deref()).unwrap_or(&inputs.currency);
+    let (ratio, measured_against) = payout(&PayoutInput {
+        is_fund: inputs.is_fund(),
+        is_real_estate: inputs.is_real_estate(),
+        dps_ttm: income.dps_ttm,
+        eps_ttm: figures.eps_ttm,
+        ffo_per_share: figures.ffo_per_share,
+        currency_mismatch: income.mixed || (!inputs.rates.is_empty() && inputs.dividend_currency != currency),
+    });
+    let paid = reported.and_then(|reported| reported.dividends_paid_ttm).filter(|_| !inputs.is_fund());
+    PayoutMetrics { ratio, basis: measured_against, fcf: fcf_payout(paid, figures.free_cash_flow) }
+}

@@ -1,0 +1,111 @@
+//! Ex-dates of a security up to the as-of date: cash, spin-off value, split and price factor of each (R11).
+//! Source: CRSP's factor to adjust prices, as in [`adjustment`](crate::metrics::prices::adjustment).
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use crate::metrics::arithmetic::quotient;
+use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::merge::Payment;
+use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
+use crate::metrics::prices::series::PriceSeries;
+use crate::row::{Flag, Flags};
+
+/// Distributions and splits of one passed ex-date.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ExDateEvents {
+    pub ex_date: NaiveDate,
+    pub split: Ratio,
+    /// Cash per share, specials included, on the day's share basis.
+    pub cash: Decimal,
+    /// Cash and spin-off value per share, on the day's share basis.
+    pub value: Decimal,
+    /// Last raw close before the day, on the day's share basis; read only if something was paid.
+    pub close_before: Option<Decimal>,
+    /// 1 - value / close before; `None` if no factor applies.
+    pub dividend_factor: Option<Decimal>,
+    /// True if some of it was paid in another currency than the prices'.
+    pub foreign: bool,
+}
+
+impl ExDateEvents {
+    /// Dividend factor for earlier prices, 1 if none applies.
+    pub(crate) fn factor(&self) -> Decimal {
+        self.dividend_factor.unwrap_or(Decimal::ONE)
+    }
+}
+
+impl From<&ExDateEvents> for AdjustmentFactor {
+    fn from(day: &ExDateEvents) -> Self {
+        Self {
+            ex_date: day.ex_date,
+            split: day.split,
+            dividend_factor: day.factor(),
+            dividend: day.cash,
+            value: (!day.foreign).then_some(day.value),
+        }
+    }
+}
+
+/// Ex-dates up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the prices' currency.
+pub(crate) fn ex_days(
+    payments: &[Payment<'_>],
+    series: &PriceSeries<'_>,
+    as_of: NaiveDate,
+    currency: &str,
+    flags: &mut Flags,
+) -> Vec<ExDateEvents> {
+    let paid =
+        payments.iter().filter(|payment| payment.ex_date <= as_of && payment.class != DividendClass::Stock);
+    let mut days: Vec<ExDateEvents> = Vec::with_capacity(payments.len());
+    for payment in paid {
+        let known = days.last().is_some_and(|day| day.ex_date == payment.ex_date);
+        if !known {
+            days.push(empty(payment.ex_date));
+        }
+        let Some(day) = days.last_mut() else { continue };
+        if payment.observation.record.currency == currency {
+            day.value += payment.amount;
+            if payment.class.in_ttm_total() {
+                day.cash += payment.amount;
+            }
+        } else {
+            day.foreign = true;
+        }
+    }
+    for day in &mut days {
+        set_factor(day, series, flags);
+    }
+    for split in series.splits.events().iter().filter(|split| split.ex_date <= as_of) {
+        let position = days.partition_point(|day| day.ex_date < split.ex_date);
+        if days.get(position).is_none_or(|day| day.ex_date != split.ex_date) {
+            days.insert(position, empty(split.ex_date));
+        }
+        days[position].split = days[position].split.then(split.ratio);
+    }
+    days
+}
+
+fn empty(ex_date: NaiveDate) -> ExDateEvents {
+    ExDateEvents {
+        ex_date,
+        split: Ratio::ONE,
+        cash: Decimal::ZERO,
+        value: Decimal::ZERO,
+        close_before: None,
+        dividend_factor: None,
+        foreign: false,
+    }
+}
+
+fn set_factor(day: &mut ExDateEvents, series: &PriceSeries<'_>, flags: &mut Flags) {
+    if series.bars.is_empty() {
+        return;
+    }
+    day.close_before = series.close_before(day.ex_date);
+    match day.close_before {
+        None => flags.set(Flag::NoPrevClose),
+        Some(close) if day.foreign || day.value >= close => flags.set(Flag::FactorSkipped),
+        Some(close) => day.dividend_factor = quotient(day.value, close).map(|share| Decimal::ONE - share),
+    }
+}

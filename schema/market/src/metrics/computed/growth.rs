@@ -1,0 +1,71 @@
+//! Growth metrics: annual totals, growth rates, streaks and rate changes.
+
+use chrono::{Datelike, NaiveDate};
+use rust_decimal::Decimal;
+
+use super::income::IncomeMetrics;
+use super::inputs::MetricInputs;
+use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::growth::AnnualTotals;
+use crate::metrics::dividends::rate_changes::{RateChanges, rate_changes};
+use crate::metrics::dividends::streak::{Streak, StreakInput, StreakSeed, is_at_risk, payment_years, streak};
+use crate::row::{Flag, Flags};
+
+/// Annual totals, growth, streaks and rate changes.
+#[derive(Debug)]
+pub(crate) struct GrowthMetrics {
+    pub totals: AnnualTotals,
+    /// Growth over 1, 3, 5 and 10 years, percent a year.
+    pub growth: [Option<Decimal>; 4],
+    pub streak: Streak,
+    pub at_risk: bool,
+    pub payment_years: i32,
+    pub changes: RateChanges,
+}
+
+/// Computes growth metrics; flags moved payments and spin-offs.
+pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) -> GrowthMetrics {
+    let (running, per_year) = (inputs.as_of.year(), inputs.payments_per_year());
+    let totals = AnnualTotals::new(&inputs.rates, per_year, inputs.as_of);
+    if !totals.shifted.is_empty() {
+        flags.set(Flag::BoundaryShift);
+    }
+    let security = inputs.security();
+    let seed = security.and_then(|security| security.streak_seed_years.zip(security.streak_seed_through));
+    let seed = seed.map(|(years, through_year)| StreakSeed { years, through_year });
+    let listed = security.and_then(|security| security.ipo_date).map(|date| date.year());
+    let spin_offs = spin_off_years(inputs);
+    let facts = StreakInput { running, seed, listed, spin_offs: &spin_offs };
+    let streak = streak(&totals, &facts, &inputs.rules.streak);
+    if streak.started.is_some_and(|started| spin_offs.iter().any(|year| *year >= started)) {
+        flags.set(Flag::SpinOffReview);
+    }
+    if streak.seeded {
+        flags.set(Flag::StreakSeeded);
+    }
+    GrowthMetrics {
+        growth: [1, 3, 5, 10].map(|span| totals.growth(running - 1, span)),
+        streak,
+        at_risk: is_at_risk(income.forward.amount, &totals, running - 1, &inputs.rules.streak),
+        payment_years: payment_years(&totals, &unproven_years(inputs), running),
+        changes: rate_changes(&inputs.rates, per_year, inputs.as_of, inputs.rules),
+        totals,
+    }
+}
+
+/// Years with a quarantined regular amount: a payment was made in them.
+fn unproven_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
+    let gone_ex = inputs.ex_dates.iter().filter(|date| **date <= inputs.as_of);
+    let unproven =
+        gone_ex.filter(|date| inputs.rates.binary_search_by_key(*date, |rate| rate.ex_date).is_err());
+    unproven.map(NaiveDate::year).collect()
+}
+
+/// Years with a spin-off, whose streak needs a review.
+fn spin_off_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
+    let spin_offs = inputs
+        .payments()
+        .iter()
+        .filter(|payment| payment.class == DividendClass::SpinOff && payment.ex_date <= inputs.as_of);
+    spin_offs.map(|payment| payment.ex_date.year()).collect()
+}

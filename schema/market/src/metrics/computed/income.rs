@@ -1,0 +1,165 @@
+//! Income metrics: dividend status, trailing and forward dividends, yields. Amounts of two currencies are
+//! never added (R4).
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::inputs::MetricInputs;
+use crate::metrics::arithmetic::{count, percent_of, settle};
+use crate::metrics::calendar::months_before;
+use crate::metrics::dividends::safety::is_suspect;
+use crate::metrics::dividends::status::{StatusInput, status};
+use crate::metrics::dividends::yields::{
+    ForwardDividend, HeadlineInput, YieldRange, forward, headline, is_unusual_count, sum, trailing,
+    yield_range,
+};
+use crate::metrics::merge::Payment;
+use crate::metrics::prices::risk::last_month;
+use crate::row::{DividendState, Flag, Flags, YieldBasis};
+
+/// Dividends and yields: amounts per share in the dividend currency, yields in percent.
+#[derive(Debug)]
+pub(crate) struct IncomeMetrics {
+    pub status: DividendState,
+    /// True if dividends and prices are in different currencies.
+    pub mismatch: bool,
+    /// True if the trailing year was paid in several currencies.
+    pub mixed: bool,
+    pub dps_ttm: Option<Decimal>,
+    pub dps_ttm_total: Option<Decimal>,
+    pub ttm_payment_count: i32,
+    pub forward: ForwardDividend,
+    pub yield_ttm: Option<Decimal>,
+    pub yield_ttm_total: Option<Decimal>,
+    pub yield_forward: Option<Decimal>,
+    pub dividend_yield: Option<Decimal>,
+    pub yield_basis: Option<YieldBasis>,
+    pub yield_range: Option<YieldRange>,
+}
+
+/// Computes dividends and yields; flags unusual values.
+pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetrics {
+    let as_of = inputs.as_of;
+    let status = payer_status(inputs);
+    let trailing_rates = trailing(&inputs.rates, as_of);
+    let mixed = mixes_currencies(inputs);
+    let mismatch = !inputs.rates.is_empty() && (mixed || inputs.dividend_currency != inputs.currency);
+    let dps_ttm = (!mixed).then(|| sum(trailing_rates));
+    let dps_ttm_total = total_paid(inputs.payments(), as_of, &inputs.dividend_currency);
+    let forward = if inputs.is_fund() || !inputs.is_listed {
+        ForwardDividend::NONE
+    } else {
+        forward(&inputs.rates, inputs.payments_per_year(), status, as_of, inputs.rules)
+    };
+    let yield_of =
+        |dividend: Option<Decimal>| if mismatch { None } else { percent_of(dividend?, inputs.close()?) };
+    let (yield_ttm, yield_forward) = (yield_of(dps_ttm), yield_of(forward.amount));
+    let has_forward = forward.amount.is_some();
+    let (dividend_yield, yield_basis) =
+        headline(&HeadlineInput { status, yield_forward, yield_ttm, has_forward, mismatch });
+    let series = inputs.series();
+    let yield_range =
+        if mismatch { None } else { yield_range(&inputs.rates, &series, last_month(as_of), as_of) };
+    let income = IncomeMetrics {
+        status,
+        mismatch,
+        mixed,
+        dps_ttm,
+        dps_ttm_total,
+        ttm_payment_count: count(trailing_rates.len()),
+        forward,
+        yield_ttm,
+        yield_ttm_total: yield_of(dps_ttm_total),
+        yield_forward,
+        dividend_yield,
+        yield_basis,
+        yield_range,
+    };
+    flag_income(inputs, &income, flags);
+    income
+}
+
+fn payer_status(inputs: &MetricInputs<'_>) -> DividendState {
+    let facts = StatusInput {
+        as_of: inputs.as_of,
+        last_ex_date: inputs.ex_dates.last().copied(),
+        last_declared: last_declared(inputs),
+        payments_per_year: inputs.payments_per_year(),
+        suspended_on: inputs.security().and_then(|security| security.dividend_suspended_on),
+    };
+    status(&facts, &inputs.rules.status)
+}
+
+fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
+    let payments = inputs.payments().iter().chain(&inputs.merged.dividends.unproven);
+    let regular = payments.filter(|payment| payment.class.is_regular());
+    regular.map(|payment| payment.observation.record.declaration_date.unwrap_or(payment.ex_date)).max()
+}
+
+/// True if an ex-date of the last 12 months was paid in another currency only.
+fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
+    let window = months_before(inputs.as_of, 12);
+    let recent = inputs.payments().iter().rev().take_while(|payment| payment.ex_date > window);
+    recent.filter(|payment| payment.ex_date <= inputs.as_of && payment.class.is_regular()).any(|payment| {
+        payment.observation.record.currency != inputs.dividend_currency
+            && inputs.rates.binary_search_by_key(&payment.ex_date, |rate| rate.ex_date).is_err()
+    })
+}
+
+/// Regular and special cash of the last 12 months; `None` if some was in another currency.
+fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Option<Decimal> {
+    let start = months_before(as_of, 12);
+    let recent = payments.iter().rev().take_while(|payment| payment.ex_date > start);
+    let mut total = Decimal::ZERO;
+    for payment in recent.filter(|payment| payment.class.in_ttm_total() && payment.ex_date <= as_of) {
+        if payment.observation.record.currency != currency {
+            return None;
+        }
+        total = total.checked_add(payment.adjusted)?;
+    }
+    Some(settle(total))
+}
+
+fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) {
+    if income.mismatch {
+        flags.set(Flag::CurrencyMismatch);
+    }
+    if is_suspect(income.dividend_yield, &inputs.rules.safety) {
+        flags.set(Flag::YieldSuspect);
+    }
+    if income.forward.latest_unusual {
+        flags.set(Flag::LatestAmountUnusual);
+    }
+    let partial = is_partial_year(inputs);
+    if partial {
+        flags.set(Flag::TtmIncomplete);
+    }
+    // A young history cannot have a full year's count, but it can exceed it.
+    let (count, expected) = (income.ttm_payment_count, inputs.payments_per_year());
+    let unusual =
+        expected.is_some_and(|expected| is_unusual_count(count, expected) && (count > expected || !partial));
+    if unusual && income.status == DividendState::Active {
+        flags.set(Flag::TtmPaymentCountUnusual);
+    }
+}
+
+/// True if the trailing year is only partly covered: the listing or the data begin later.
+///
+/// A first bar proves the listing only if no ex-date precedes it. Data that begin with a dividend may begin
+/// up to one period into the window.
+fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
+    let window = months_before(inputs.as_of, 12);
+    if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {
+        return listed > window;
+    }
+    let Some(first) = inputs.rates.first() else { return false };
+    let first_ex_date = inputs.payments().first().map_or(first.ex_date, |payment| payment.ex_date);
+    let series = inputs.series();
+    match (!series.bars.is_empty()).then(|| series.date(0)).filter(|bar| *bar < first_ex_date) {
+        Some(first_bar) => first_bar > window,
+        None => {
+            let period = inputs.payments_per_year().map_or(0, |payments| 365 / i64::from(payments.max(1)));
+            (first_ex_date - window).num_days() > period
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Common inputs of all metrics: merged events, latest price, regular rates and payment frequency.
+
+use std::collections::BTreeSet;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use crate::event::{DividendType, ListingStatus, Security, SecurityType};
+use crate::history::History;
+use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
+use crate::metrics::context::DerivationContext;
+use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, rhythm};
+use crate::metrics::dividends::yields::DividendRate;
+use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
+use crate::metrics::prices::series::PriceSeries;
+use crate::metrics::prices::split_consistency::flag_contradictions;
+use crate::metrics::rules::Rules;
+use crate::row::{Flag, Flags};
+
+/// Latest close.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Price {
+    /// Position of the bar.
+    pub index: usize,
+    pub date: NaiveDate,
+    /// Close carried through the splits since its session.
+    pub close: Decimal,
+}
+
+/// Common inputs of all metrics.
+#[derive(Debug)]
+pub(crate) struct MetricInputs<'a> {
+    pub history: &'a History,
+    pub as_of: NaiveDate,
+    pub rules: &'a Rules,
+    pub known: AsOfView,
+    pub merged: Merged<'a>,
+    /// Currency of prices.
+    pub currency: String,
+    /// Currency of dividends: that of the newest regular one, else the prices'.
+    pub dividend_currency: String,
+    pub security_type: SecurityType,
+    pub is_listed: bool,
+    pub price: Option<Price>,
+    pub ex_days: Vec<ExDateEvents>,
+    /// Regular dividends in the dividend currency by ex-date, declared future ones included.
+    pub rates: Vec<DividendRate>,
+    /// Ex-dates of the rates and of quarantined regular amounts, in order.
+    pub ex_dates: Vec<NaiveDate>,
+    pub rhythm: FrequencyEstimate,
+}
+
+impl<'a> MetricInputs<'a> {
+    /// Merges the facts and flags their peculiarities.
+    pub(crate) fn new(history: &'a History, context: &DerivationContext<'a>, flags: &mut Flags) -> Self {
+        let as_of = context.as_of;
+        let mut merged = merge(history, context);
+        flags.add(std::mem::take(&mut merged.flags));
+        let security = history.security.as_ref().map(|security| &security.record);
+        let currency = currency(history).to_owned();
+        let payments = &merged.dividends.payments;
+        let dividend_currency = dividend_currency(payments, &currency);
+        let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
+        let ex_days = ex_days(payments, &series, as_of, &currency, flags);
+        flag_contradictions(&series, merged.prices.is_calm, flags);
+        let tagged_dates = tagged_dates(payments, &merged.dividends.unproven, &dividend_currency);
+        let rhythm = rhythm(&tagged_dates, context.rules);
+        let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
+        ex_dates.dedup();
+        flag_facts(history, payments, &rhythm, flags);
+        Self {
+            history,
+            as_of,
+            rules: context.rules,
+            known: AsOfView::new(context),
+            security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
+            is_listed: security.is_none_or(|security| is_listed(security, as_of)),
+            price: latest_price(&series, as_of),
+            ex_days,
+            rates: rates(payments, &dividend_currency),
+            ex_dates,
+            rhythm,
+            currency,
+            dividend_currency,
+            merged,
+        }
+    }
+
+    /// Merged bars with the known splits.
+    pub(crate) fn series(&self) -> PriceSeries<'_> {
+        PriceSeries::new(&self.merged.prices.bars, &self.merged.split_table)
+    }
+
+    /// Live payments by ex-date.
+    pub(crate) fn payments(&self) -> &[Payment<'a>] {
+        &self.merged.dividends.payments
+    }
+
+    /// Reference data; `None` for a provisional security.
+    pub(crate) fn security(&self) -> Option<&'a Security> {
+        self.history.security.as_ref().map(|security| &security.record)
+    }
+
+    /// Company or fund name; the symbol for a provisional security.
+    pub(crate) fn name(&self) -> String {
+        self.security().map_or_else(|| self.history.symbol.to_string(), |security| security.name.clone())
+    }
+
+    /// Latest close, carried through the splits since.
+    pub(crate) fn close(&self) -> Option<Decimal> {
+        self.price.map(|price| price.close)
+    }
+
+    /// Payments a year, if known.
+    pub(crate) fn payments_per_year(&self) -> Option<i32> {
+        self.rhythm.payments_per_year()
+    }
+
+    /// True for funds, which have no forward figure and no payout.
+    pub(crate) fn is_fund(&self) -> bool {
+        self.security_type == SecurityType::Etf
+    }
+
+    /// True if real-estate rules apply to payouts.
+    pub(crate) fn is_real_estate(&self) -> bool {
+        let sector = self.security().and_then(|security| security.sector.as_deref());
+        self.security_type == SecurityType::Reit
+            || sector.is_some_and(|sector| sector.eq_ignore_ascii_case("Real Estate"))
+    }
+}
+
+/// True if the security trades on the day; `delisted_on` is the last trading day.
+fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
+    security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
+}
+
+fn latest_price(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<Price> {
+    let index = series.at_or_before(as_of)?;
+    Some(Price { index, date: series.date(index), close: series.close_on_basis(index, as_of) })
+}
+
+/// Currency of the newest regular ex-date; the prices' currency if it is among several.
+fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
+    let regular = |payment: &&Payment<'_>| payment.class.is_regular();
+    let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };
+    let same_day =
+        payments.iter().rev().filter(regular).take_while(|payment| payment.ex_date == newest.ex_date);
+    let currencies: BTreeSet<&str> =
+        same_day.map(|payment| payment.observation.record.currency.as_str()).collect();
+    if currencies.contains(price_currency) {
+        return price_currency.to_owned();
+    }
+    currencies.first().map_or_else(|| price_currency.to_owned(), |currency| (*currency).to_owned())
+}
+
+fn regular<'p, 'a>(payments: &'p [Payment<'a>], currency: &'p str) -> impl Iterator<Item = &'p Payment<'a>> {
+    payments
+        .iter()
+        .filter(move |payment| payment.class.is_regular() && payment.observation.record.currency == currency)
+}
+
+fn rates(payments: &[Payment<'_>], currency: &str) -> Vec<DividendRate> {
+    let mut rates: Vec<DividendRate> = Vec::with_capacity(payments.len());
+    for payment in regular(payments, currency) {
+        match rates.last_mut().filter(|rate| rate.ex_date == payment.ex_date) {
+            Some(rate) => rate.amount += payment.adjusted,
+            None => rates.push(DividendRate { ex_date: payment.ex_date, amount: payment.adjusted }),
+        }
+    }
+    rates
+}
+
+fn tagged_dates(payments: &[Payment<'_>], unproven: &[Payment<'_>], currency: &str) -> Vec<TaggedDate> {
+    let tagged = |payment: &Payment<'_>| TaggedDate {
+        ex_date: payment.ex_date,
+        tag: payment.observation.record.frequency,
+    };
+    let mut dates: Vec<TaggedDate> =
+        regular(payments, currency).chain(regular(unproven, currency)).map(tagged).collect();
+    dates.sort_by_key(|date| date.ex_date);
+    dates
+}
+
+fn flag_facts(history: &History, payments: &[Payment<'_>], rhythm: &FrequencyEstimate, flags: &mut Flags) {
+    if history.security.is_none() {
+        flags.set(Flag::Provisional);
+    }
+    if rhythm.conflict {
+        flags.set(Flag::FrequencyConflict);
+    }
+    if payments.iter().any(|payment| payment.observation.record.r#type == DividendType::Unknown) {
+        flags.set(Flag::UnknownType);
+    }
+}

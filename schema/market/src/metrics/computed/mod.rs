@@ -1,0 +1,100 @@
+//! All metrics of one security, unrounded: the common source of rows and explanations.
+
+pub(crate) mod classification;
+pub(crate) mod company;
+pub(crate) mod ex_dates;
+pub(crate) mod growth;
+pub(crate) mod income;
+pub(crate) mod inputs;
+pub(crate) mod returns;
+pub(crate) mod upcoming;
+
+use chrono::{DateTime, Utc};
+use classification::{Classification, classify};
+use company::{CompanyFigures, PayoutMetrics, figures, payouts};
+use growth::{GrowthMetrics, growth};
+use income::{IncomeMetrics, income};
+use inputs::MetricInputs;
+use returns::{ReturnMetrics, returns};
+use upcoming::{UpcomingPayments, upcoming};
+
+use super::computed::ex_dates::ex_days;
+use super::context::DerivationContext;
+use super::merge::{Merged, currency, merge};
+use super::prices::adjustment::AdjustmentFactor;
+use super::prices::risk::MonthlyReturns;
+use super::prices::risk::month_ends;
+use super::prices::series::PriceSeries;
+use crate::history::History;
+use crate::row::Flags;
+
+/// All metrics of one security, unrounded.
+#[derive(Debug)]
+pub(crate) struct ComputedMetrics<'a> {
+    pub inputs: MetricInputs<'a>,
+    pub income: IncomeMetrics,
+    pub growth: GrowthMetrics,
+    pub figures: CompanyFigures,
+    pub payouts: PayoutMetrics,
+    pub returns: ReturnMetrics,
+    pub classification: Classification,
+    pub upcoming: UpcomingPayments,
+    pub flags: Flags,
+    /// Observation time of the newest fact behind the metrics.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// Computes all metrics of a security.
+pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>) -> ComputedMetrics<'a> {
+    let mut flags = Flags::default();
+    let inputs = MetricInputs::new(history, context, &mut flags);
+    let income = income(&inputs, &mut flags);
+    let growth = growth(&inputs, &income, &mut flags);
+    let figures = figures(&inputs);
+    let payouts = payouts(&inputs, &income, &figures);
+    let returns = returns(&inputs, context);
+    let classification = classify(&inputs, &income, &growth, &payouts, &returns);
+    let upcoming = upcoming(&inputs, &income, &mut flags);
+    let updated_at = updated_at(history, &inputs.merged);
+    ComputedMetrics {
+        inputs,
+        income,
+        growth,
+        figures,
+        payouts,
+        returns,
+        classification,
+        upcoming,
+        flags,
+        updated_at,
+    }
+}
+
+/// Month-end returns of a benchmark up to a date.
+pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
+    let merged = merge(history, context);
+    let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
+    let days =
+        ex_days(&merged.dividends.payments, &series, context.as_of, currency(history), &mut Flags::default());
+    let factors: Vec<AdjustmentFactor> = days.iter().map(AdjustmentFactor::from).collect();
+    month_ends(&series, &factors, context.as_of)
+}
+
+/// Observation time of the newest fact behind the rows.
+fn updated_at(history: &History, merged: &Merged<'_>) -> DateTime<Utc> {
+    let dividends = merged
+        .dividends
+        .payments
+        .iter()
+        .chain(&merged.dividends.cancelled)
+        .map(|p| p.observation.observed_at);
+    let splits = merged.splits.splits.iter().map(|split| history.splits[split.index].observed_at);
+    let used = merged
+        .fundamentals
+        .iter()
+        .flat_map(|f| &f.used)
+        .map(|index| history.fundamentals[*index].observed_at);
+    let security = history.security.iter().map(|security| security.observed_at);
+    let newest = dividends.chain(splits).chain(used).chain(security).chain(merged.prices.observed_at).max();
+    newest.unwrap_or_default()
+}

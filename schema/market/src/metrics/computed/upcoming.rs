@@ -1,0 +1,100 @@
+//! Upcoming payments: the next declared payment and the projected ones (R19).
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::income::IncomeMetrics;
+use super::inputs::MetricInputs;
+use crate::metrics::arithmetic::quotient;
+use crate::metrics::calendar::session_on_or_after;
+use crate::metrics::dividends::projection::{ExpectedExDate, expected};
+use crate::metrics::dividends::yields::{ForwardDividend, has_unequal_halves};
+use crate::metrics::merge::Payment;
+use crate::row::{DividendState, Flag, Flags};
+
+/// Next declared payment and projected payments.
+#[derive(Debug, Default)]
+pub(crate) struct UpcomingPayments {
+    /// Position of the next declared payment among the merged ones.
+    pub declared: Option<usize>,
+    /// Projected payments after the last known one, from the as-of date on.
+    pub projections: Vec<ProjectedPayment>,
+}
+
+/// Expected payment that is not declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProjectedPayment {
+    pub ex_date: NaiveDate,
+    /// Ex-date plus the lag of the repeated payment; `None` if no payment date is known.
+    pub payment_date: Option<NaiveDate>,
+    /// Amount per share on the as-of date's share basis.
+    pub amount: Decimal,
+}
+
+/// Projects upcoming payments; flags a projected ex-date that passed without a declaration.
+pub(crate) fn upcoming(
+    inputs: &MetricInputs<'_>,
+    income: &IncomeMetrics,
+    flags: &mut Flags,
+) -> UpcomingPayments {
+    if !inputs.is_listed {
+        return UpcomingPayments::default();
+    }
+    let ahead = |payment: &Payment<'_>| payment.ex_date >= inputs.as_of && payment.class.in_ttm_total();
+    let declared = inputs.payments().iter().position(ahead);
+    let active = income.status == DividendState::Active;
+    let Some(per_year) = inputs.payments_per_year().filter(|_| active) else {
+        return UpcomingPayments { declared, projections: Vec::new() };
+    };
+    let expected = expected(&inputs.ex_dates, per_year, inputs.as_of);
+    if declared.is_none() && expected.first().is_some_and(|date| date.ex_date < inputs.as_of) {
+        flags.set(Flag::Overdue);
+    }
+    let due = expected.into_iter().filter(|date| date.ex_date >= inputs.as_of);
+    let projections = due.filter_map(|date| projection(inputs, income, per_year, date)).collect();
+    UpcomingPayments { declared, projections }
+}
+
+fn projection(
+    inputs: &MetricInputs<'_>,
+    income: &IncomeMetrics,
+    per_year: i32,
+    date: ExpectedExDate,
+) -> Option<ProjectedPayment> {
+    Some(ProjectedPayment {
+        ex_date: date.ex_date,
+        payment_date: payment_date(inputs, date),
+        amount: amount(inputs, &income.forward, per_year, date.repeats)?,
+    })
+}
+
+/// Projected amount per share. The amounts of a year add up to the forward dividend.
+///
+/// Funds have no forward dividend and repeat the amount of the same slot last year.
+fn amount(
+    inputs: &MetricInputs<'_>,
+    forward: &ForwardDividend,
+    per_year: i32,
+    repeats: NaiveDate,
+) -> Option<Decimal> {
+    let rates = &inputs.rates;
+    let of_slot = || rates.binary_search_by_key(&repeats, |rate| rate.ex_date).map(|slot| rates[slot].amount);
+    let rests_on = &rates[..rates.len() - usize::from(forward.latest_unusual)];
+    match forward.amount {
+        Some(forward) if per_year != 2 || !has_unequal_halves(rests_on, &inputs.rules.forward) => {
+            quotient(forward, Decimal::from(per_year))
+        }
+        _ => of_slot().ok().or_else(|| rates.last().map(|rate| rate.amount)),
+    }
+}
+
+/// Payment date from the lag of the repeated payment, else of the newest known lag, rolled to a session.
+fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
+    let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
+    let lag = |payment: &Payment<'_>| {
+        Some(payment.observation.record.payment_date?.signed_duration_since(payment.ex_date))
+    };
+    let same = regular.clone().filter(|payment| payment.ex_date == date.repeats).find_map(lag);
+    let lag = same.or_else(|| regular.clone().find_map(lag))?;
+    date.ex_date.checked_add_signed(lag).map(session_on_or_after)
+}

@@ -1,0 +1,22 @@
+//! Derivation context: market date, benchmark, source policy and rule parameters shared by all securities.
+
+use chrono::NaiveDate;
+
+use super::prices::risk::MonthlyReturns;
+use super::rules::Rules;
+use crate::history::SourcePolicy;
+
+/// Context shared by the derivations of all securities.
+#[derive(Debug, Clone, Copy)]
+pub struct DerivationContext<'a> {
+    /// As-of date: the newest session known, or an earlier day for a look back.
+    pub as_of: NaiveDate,
+    /// Newest session known; later than `as_of` in a look back.
+    pub newest: NaiveDate,
+    /// Monthly returns of the benchmark, for beta.
+    pub benchmark: Option<&'a MonthlyReturns>,
+    /// Source policy (R32).
+    pub policy: &'a SourcePolicy,
+    /// Rule parameters.
+    pub rules: &'a Rules,
+}

@@ -1,0 +1,60 @@
+//! Chowder number (R16): forward yield plus five-year dividend growth, both in percent.
+//!
+//! A company passes from 12 with a yield of 3 % or more, from 15 with a lower yield. Utilities pass from 8.
+//! All bounds are inclusive. The number is null without a five-year growth or a forward yield. Source: the
+//! rule's author.
+
+use rust_decimal::Decimal;
+
+use crate::metrics::arithmetic::settle;
+
+/// Chowder number of a company and its test result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChowderNumber {
+    /// Yield plus growth, percent points.
+    pub number: Decimal,
+    /// True if the number reaches the threshold of its yield and sector.
+    pub passes: bool,
+}
+
+/// Computes the Chowder number from a forward yield and a five-year growth, both in percent.
+pub fn chowder(
+    yield_forward: Option<Decimal>,
+    growth_5y: Option<Decimal>,
+    sector: Option<&str>,
+) -> Option<ChowderNumber> {
+    let (yield_forward, growth) = (yield_forward?, growth_5y?);
+    let number = settle(yield_forward.checked_add(growth)?);
+    let utility = sector.is_some_and(|sector| sector.eq_ignore_ascii_case("Utilities"));
+    let threshold = match (utility, settle(yield_forward) >= Decimal::from(3)) {
+        (true, _) => 8,
+        (false, true) => 12,
+        (false, false) => 15,
+    };
+    Some(ChowderNumber { number, passes: number >= Decimal::from(threshold) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_inclusive() {
+        for (yielded, growth, sector, passes) in [
+            (dec!(3), dec!(8.8), None, false),
+            (dec!(3), dec!(9), None, true),
+            (dec!(2.99), dec!(12), None, false),
+            (dec!(2), dec!(13), None, true),
+            (dec!(3.9), dec!(6.8), Some("Utilities"), true),
+            (dec!(1), dec!(7), Some("Utilities"), true),
+            (dec!(3.9), dec!(6.8), Some("Industrials"), false),
+        ] {
+            assert_eq!(
+                chowder(Some(yielded), Some(growth), sector).map(|c| c.passes),
+                Some(passes),
+                "{yielded} {growth}"
+            );
+        }
+        assert_eq!(chowder(Some(dec!(4)), None, None), None);
+    }
+}

@@ -1,0 +1,364 @@
+//! Payment frequency of a payer (R5), inferred from the gaps between regular ex-dates and from vendors' tags.
+//!
+//! The inference uses the newest seven regular ex-dates (six gaps) since the last gap over 550 days. Ex-dates
+//! of one day count once. The first matching rule decides:
+//! 1. Four-weekly: six gaps of 26–30 days that sum to 165–171 days.
+//! 2. Semi-annual: at least 3 gaps, and 60 % of adjacent gap pairs sum to 330–400 days.
+//! 3. The class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250,
+//!    annual 251–450. With at least 3 gaps, 60 % of them must lie in the class.
+//! 4. Irregular.
+//!
+//! The inference overrules the vendor's tag when it has at least 4 gaps and 75 % of them agree
+//! (`frequency_conflict` if they differ). Otherwise the latest tag decides, and without a tag the weak
+//! inference.
+//!
+//! Frequencies without a gap class (3, 6, 24 or 26 payments a year) stay as tagged while the median gap is
+//! within 15 % of them (R31). A four-weekly tag stays while fewer than six gaps all match it.
+//! Source: bounds and thresholds are this service's own, chosen against reported misreadings; they are the
+//! defaults of the parameters `frequency.…`.
+
+use chrono::NaiveDate;
+
+use crate::event::Frequency;
+use crate::metrics::rules;
+use crate::metrics::rules::Rules;
+
+/// Regular ex-date with the vendor's frequency tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaggedDate {
+    /// Ex-date of a regular payment.
+    pub ex_date: NaiveDate,
+    /// Frequency as tagged by the vendor.
+    pub tag: Option<Frequency>,
+}
+
+/// Origin of a frequency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrequencySource {
+    /// Inferred from the gaps between ex-dates.
+    Inferred,
+    /// Latest tag of the vendor.
+    Vendor,
+}
+
+impl FrequencySource {
+    /// Code in explanations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inferred => "inferred",
+            Self::Vendor => "vendor",
+        }
+    }
+}
+
+/// Estimated payment frequency of a payer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrequencyEstimate {
+    /// Payment frequency.
+    pub frequency: Frequency,
+    /// Origin of the frequency; `None` when it is unknown or nothing was paid.
+    pub source: Option<FrequencySource>,
+    /// True if the inference overruled a different tag.
+    pub conflict: bool,
+}
+
+impl FrequencyEstimate {
+    /// Payments a year; `None` when irregular, none or unknown.
+    pub fn payments_per_year(&self) -> Option<i32> {
+        self.frequency.payments_per_year()
+    }
+}
+
+/// Estimates the frequency of ex-dates in ascending order. Several ex-dates on one day count once.
+pub fn rhythm(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstimate {
+    let current = since_restart(dates, rules);
+    if current.is_empty() {
+        return FrequencyEstimate { frequency: Frequency::None, source: None, conflict: false };
+    }
+    let rules = &rules.frequency;
+    let gaps = newest_gaps(current, rules);
+    let tag = current
+        .iter()
+        .rev()
+        .find_map(|date| date.tag.filter(|tag| !matches!(tag, Frequency::Unknown | Frequency::None)));
+    let decided =
+        |frequency, source, conflict| FrequencyEstimate { frequency, source: Some(source), conflict };
+    match (infer(&gaps, rules), tag) {
+        (Some(inferred), Some(tag))
+            if inferred.is_strong(&gaps, rules) && !fits_unclassed(tag, &gaps, rules) =>
+        {
+            decided(inferred.frequency, FrequencySource::Inferred, inferred.frequency != tag)
+        }
+        (_, Some(tag)) => decided(tag, FrequencySource::Vendor, false),
+        (Some(inferred), None) => decided(inferred.frequency, FrequencySource::Inferred, false),
+        (None, None) => FrequencyEstimate { frequency: Frequency::Unknown, source: None, conflict: false },
+    }
+}
+
+/// Frequency inferred from gaps, with the number of gaps that agree.
+struct GapInference {
+    frequency: Frequency,
+    agreeing: i64,
+    of: i64,
+}
+
+impl GapInference {
+    fn is_strong(&self, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
+        length(gaps) >= rules.overruling_gaps
+            && self.frequency != Frequency::Irregular
+            && is_share(self.agreeing, self.of, rules.overruling_agreement)
+    }
+}
+
+/// True if the gap between two ex-dates is a restart of payments.
+pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate, rules: &Rules) -> bool {
+    (to - from).num_days() > rules.frequency.restart_days
+}
+
+fn since_restart<'d>(dates: &'d [TaggedDate], rules: &Rules) -> &'d [TaggedDate] {
+    let restart = dates.windows(2).rposition(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules));
+    restart.map_or(dates, |position| &dates[position + 1..])
+}
+
+fn newest_gaps(dates: &[TaggedDate], rules: &rules::FrequencyRules) -> Vec<i64> {
+    let gap = |pair: &[TaggedDate]| (pair[1].ex_date - pair[0].ex_date).num_days();
+    let newest = dates.windows(2).rev().map(gap).filter(|days| *days > 0);
+    let mut gaps: Vec<i64> = newest.zip(1..rules.newest_ex_dates).map(|(days, _)| days).collect();
+    gaps.reverse();
+    gaps
+}
+
+fn infer(gaps: &[i64], rules: &rules::FrequencyRules) -> Option<GapInference> {
+    if gaps.is_empty() {
+        return None;
+    }
+    let of = length(gaps);
+    if of == rules.newest_ex_dates - 1 && is_four_weekly(gaps) {
+        return Some(GapInference { frequency: Frequency::FourWeekly, agreeing: of, of });
+    }
+    let year = rules.year_least_days..=rules.year_most_days;
+    let yearly = counted(gaps.windows(2).filter(|pair| year.contains(&(pair[0] + pair[1]))));
+    if of >= 3 && is_share(yearly, of - 1, rules.yearly_pairs) {
+        return Some(GapInference { frequency: Frequency::SemiAnnual, agreeing: yearly, of: of - 1 });
+    }
+    let irregular = GapInference { frequency: Frequency::Irregular, agreeing: 0, of };
+    let Some((frequency, from, to)) = class_of(twice_median(gaps), rules) else { return Some(irregular) };
+    let agreeing = counted(gaps.iter().filter(|gap| (from..=to).contains(*gap)));
+    let classed = of < 3 || is_share(agreeing, of, rules.class_agreement);
+    Some(if classed { GapInference { frequency, agreeing, of } } else { irregular })
+}
+
+fn is_share(part: i64, whole: i64, percent: i64) -> bool {
+    100 * part >= percent * whole
+}
+
+fn length(gaps: &[i64]) -> i64 {
+    counted(gaps.iter())
+}
+
+fn counted<T>(items: impl Iterator<Item = T>) -> i64 {
+    items.fold(0, |count, _| count + 1)
+}
+
+/// True if all gaps are about four weeks: 165 to 171 days in six gaps.
+fn is_four_weekly(gaps: &[i64]) -> bool {
+    let (count, days) = gaps.iter().fold((0, 0), |(count, days), gap| (count + 1, days + gap));
+    gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))
+}
+
+fn class_of(twice_days: i64, rules: &rules::FrequencyRules) -> Option<(Frequency, i64, i64)> {
+    [
+        (Frequency::Weekly, rules.weekly_least_days, rules.weekly_most_days),
+        (Frequency::Monthly, rules.monthly_least_days, rules.monthly_most_days),
+        (Frequency::Quarterly, rules.quarterly_least_days, rules.quarterly_most_days),
+        (Frequency::SemiAnnual, rules.semi_annual_least_days, rules.semi_annual_most_days),
+        (Frequency::Annual, rules.annual_least_days, rules.annual_most_days),
+    ]
+    .into_iter()
+    .find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
+}
+
+/// Twice the median gap in days, so that the mean of two middle gaps stays an integer.
+fn twice_median(gaps: &[i64]) -> i64 {
+    let mut sorted = gaps.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { 2 * sorted[middle] } else { sorted[middle - 1] + sorted[middle] }
+}
+
+/// True if the tag is a frequency without a gap class and the median gap is near it.
+fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
+    if tag == Frequency::FourWeekly {
+        return is_four_weekly(gaps);
+    }
+    let payments = i64::from(tag.payments_per_year().unwrap_or_default());
+    let unclassed = matches!(payments, 3 | 6 | 24 | 26);
+    // `|median - 365/n| <= tolerance * 365/n`, multiplied by `2 n`.
+    unclassed && 100 * (twice_median(gaps) * payments - 2 * 365).abs() <= rules.tag_tolerance * 2 * 365
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Days;
+
+    use super::*;
+
+    fn dates(gaps: &[u64], tag: Option<Frequency>) -> Vec<TaggedDate> {
+        let mut ex_date: NaiveDate = "2022-01-03".parse().unwrap();
+        let mut dates = vec![TaggedDate { ex_date, tag }];
+        for gap in gaps {
+            ex_date = ex_date + Days::new(*gap);
+            dates.push(TaggedDate { ex_date, tag });
+        }
+        dates
+    }
+
+    #[test]
+    fn classes() {
+        for (gaps, expected) in [
+            (vec![92, 91, 77], Frequency::Quarterly),
+            (vec![91, 91, 182, 91, 91], Frequency::Quarterly),
+            (vec![91, 30, 61, 91, 91, 91], Frequency::Quarterly),
+            (vec![125, 240, 125, 243, 121], Frequency::SemiAnnual),
+            (vec![182, 181, 92, 91, 91, 91], Frequency::Quarterly),
+            (vec![364, 366, 371], Frequency::Annual),
+            (vec![31, 28, 31, 30], Frequency::Monthly),
+            (vec![7, 7, 7, 7], Frequency::Weekly),
+            (vec![20, 300, 55, 140, 90], Frequency::Irregular),
+            (vec![15], Frequency::Irregular),
+            (vec![], Frequency::Unknown),
+            (vec![91, 91, 91, 600, 182], Frequency::SemiAnnual),
+        ] {
+            assert_eq!(rhythm(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+        }
+        assert_eq!(rhythm(&[], &Rules::DEFAULT).frequency, Frequency::None);
+    }
+
+    #[test]
+    fn tags_hold_unless_the_gaps_are_sure() {
+        let check = |gaps: &[u64], tag, expected, conflict| {
+            let found = rhythm(&dates(gaps, Some(tag)), &Rules::DEFAULT);
+            assert_eq!((found.frequency, found.conflict), (expected, conflict), "{gaps:?} {tag}");
+        };
+        check(&[91, 91, 91, 91], Frequency::Annual, Frequency::Quarterly, true);
+        check(&[91, 91, 91, 91], Frequency::Quarterly, Frequency::Quarterly, false);
+        check(&[91, 91, 91], Frequency::Annual, Frequency::Annual, false);
+        check(&[], Frequency::Monthly, Frequency::Monthly, false);
+        check(&[61, 61, 62, 61, 61], Frequency::Bimonthly, Frequency::Bimonthly, false);
+        check(&[121, 122, 122, 121], Frequency::Triannual, Frequency::Triannual, false);
+        check(&[91, 91, 91, 91], Frequency::Bimonthly, Frequency::Quarterly, true);
+        check(&[14, 14, 14, 14], Frequency::Biweekly, Frequency::Biweekly, false);
+        check(&[28, 28, 28, 28], Frequency::FourWeekly, Frequency::FourWeekly, false);
+        check(&[30, 31, 30, 31], Frequency::FourWeekly, Frequency::Monthly, true);
+        check(&[28, 28, 28, 28, 28, 28], Frequency::Monthly, Frequency::FourWeekly, true);
+    }
+
+    #[test]
+    fn every_four_weeks_is_not_every_month() {
+        let check = |gaps: &[u64], expected| {
+            assert_eq!(rhythm(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+        };
+        check(&[28, 28, 28, 28, 28, 28], Frequency::FourWeekly);
+        check(&[27, 27, 28, 28, 28, 27], Frequency::FourWeekly);
+        check(&[27, 27, 27, 28, 28, 27], Frequency::Monthly);
+        check(&[29, 28, 29, 28, 28, 29], Frequency::FourWeekly);
+        check(&[29, 29, 29, 28, 28, 29], Frequency::Monthly);
+        check(&[26, 30, 28, 28, 28, 28], Frequency::FourWeekly);
+        check(&[25, 31, 28, 28, 28, 28], Frequency::Monthly);
+        // Third Fridays: four weeks, and five where the month has five of them.
+        check(&[28, 28, 35, 28, 28, 35], Frequency::Monthly);
+        check(&[28, 28, 28, 28, 28], Frequency::Monthly);
+    }
+
+    #[test]
+    fn where_each_rhythm_begins_and_ends() {
+        use Frequency::{Annual, Irregular, Monthly, Quarterly, SemiAnnual, Weekly};
+        let bounds = [
+            (Weekly, 5, 10),
+            (Monthly, 20, 45),
+            (Quarterly, 60, 135),
+            (SemiAnnual, 136, 250),
+            (Annual, 251, 450),
+        ];
+        for (expected, from, to) in bounds {
+            for days in [from, to] {
+                assert_eq!(rhythm(&dates(&[days], None), &Rules::DEFAULT).frequency, expected, "{days} days");
+            }
+        }
+        for days in [4, 11, 19, 46, 59, 451] {
+            assert_eq!(rhythm(&dates(&[days], None), &Rules::DEFAULT).frequency, Irregular, "{days} days");
+        }
+        // The mean of two middle gaps may lie between two bounds.
+        for (gaps, expected) in
+            [([45, 46], Irregular), ([135, 136], Irregular), ([130, 140], Quarterly), ([20, 20], Monthly)]
+        {
+            assert_eq!(rhythm(&dates(&gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn most_gaps_or_pairs_of_gaps_have_to_agree() {
+        let check = |gaps: &[u64], expected| {
+            assert_eq!(rhythm(&dates(gaps, None), &Rules::DEFAULT).frequency, expected, "{gaps:?}");
+        };
+        // Pairs of 330 to 400 days are a year.
+        check(&[100, 230, 100], Frequency::SemiAnnual);
+        check(&[100, 229, 100], Frequency::Quarterly);
+        check(&[130, 270, 130], Frequency::SemiAnnual);
+        check(&[130, 271, 130], Frequency::Quarterly);
+        // Three of four pairs, and three of five gaps, are enough; two are not.
+        check(&[100, 240, 100, 240, 20], Frequency::SemiAnnual);
+        check(&[100, 240, 100, 100, 100], Frequency::Quarterly);
+        check(&[100, 240, 100, 20], Frequency::SemiAnnual);
+        check(&[91, 91, 91, 20, 300], Frequency::Quarterly);
+        check(&[91, 91, 20, 50, 300], Frequency::Irregular);
+        // Two gaps are too few to contradict each other.
+        check(&[20, 100], Frequency::Quarterly);
+        check(&[20, 20, 100], Frequency::Monthly);
+        check(&[20, 100, 200], Frequency::Irregular);
+        // The newest seven ex-dates tell, and several on one day are one.
+        check(&[7, 7, 7, 7, 7, 7, 91, 91, 91, 91, 91, 91], Frequency::Quarterly);
+        check(&[91, 0, 0, 91, 0, 0, 91], Frequency::Quarterly);
+        check(&[31, 31, 31, 551], Frequency::Unknown);
+        check(&[31, 31, 31, 550], Frequency::Monthly);
+    }
+
+    #[test]
+    fn who_is_believed() {
+        let check = |gaps: &[u64], tag, expected, source| {
+            let found = rhythm(&dates(gaps, tag), &Rules::DEFAULT);
+            assert_eq!((found.frequency, found.source), (expected, source), "{gaps:?} {tag:?}");
+        };
+        let (inferred, vendor) = (Some(FrequencySource::Inferred), Some(FrequencySource::Vendor));
+        assert_eq!([inferred, vendor].map(|source| source.unwrap().as_str()), ["inferred", "vendor"]);
+        check(&[], None, Frequency::Unknown, None);
+        check(&[91], None, Frequency::Quarterly, inferred);
+        check(&[91, 91, 91, 20], Some(Frequency::Monthly), Frequency::Quarterly, inferred);
+        check(&[91, 91, 91, 20, 20], Some(Frequency::Monthly), Frequency::Monthly, vendor);
+        check(&[20, 300, 55, 140, 90], Some(Frequency::Monthly), Frequency::Monthly, vendor);
+        // Three of four pairs that make a year overrule it.
+        check(&[100, 240, 100, 240, 20], Some(Frequency::Quarterly), Frequency::SemiAnnual, inferred);
+        check(&[100, 240, 100, 20], Some(Frequency::Quarterly), Frequency::Quarterly, vendor);
+        // Three, six and 24 a year are known from tags alone, as long as the gaps are within 15 %.
+        for (tag, fitting, others) in [
+            (Frequency::Triannual, [104, 139], [(103, Frequency::Quarterly), (140, Frequency::SemiAnnual)]),
+            (Frequency::Bimonthly, [60, 69], [(70, Frequency::Quarterly), (45, Frequency::Monthly)]),
+        ] {
+            for days in fitting {
+                check(&[days; 4], Some(tag), tag, vendor);
+            }
+            for (days, expected) in others {
+                check(&[days; 4], Some(tag), expected, inferred);
+            }
+        }
+        // The latest tag that says something.
+        let mut tagged = dates(&[91, 91], None);
+        (tagged[0].tag, tagged[1].tag, tagged[2].tag) =
+            (Some(Frequency::Annual), Some(Frequency::Monthly), Some(Frequency::Unknown));
+        assert_eq!(rhythm(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
+        tagged[2].tag = Some(Frequency::None);
+        assert_eq!(rhythm(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
+        assert!(is_restart("2022-01-01".parse().unwrap(), "2023-07-06".parse().unwrap(), &Rules::DEFAULT));
+        assert!(!is_restart("2022-01-01".parse().unwrap(), "2023-07-05".parse().unwrap(), &Rules::DEFAULT));
+    }
+}

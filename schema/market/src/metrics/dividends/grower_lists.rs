@@ -1,0 +1,105 @@
+//! Membership in the lists of dividend growers: Aristocrats, Kings and tiers (R15).
+//!
+//! Aristocrat: a paying S&P 500 member with a streak of 25 years that is not at risk. It also needs a float
+//! market cap of 3 bn and an average daily value of 5 m over three months. A missing input means no.
+//! King: a streak of 50 years, any listing. Tiers: champion 25+, contender 10–24, challenger 5–9.
+//! The bounds are the parameters `lists.…`. The index's minimum of 40 names, sector cap and one share class
+//! per issuer are not modelled. Source: index methodology.
+
+use rust_decimal::Decimal;
+
+use crate::metrics::rules::ListRules;
+use crate::row::{DividendState, ListTier};
+
+/// Inputs of list membership.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GrowerListInput {
+    /// Consecutive years of increases (R14).
+    pub streak_years: i32,
+    /// True if the forward dividend would end the streak.
+    pub streak_at_risk: bool,
+    /// Dividend status of the payer.
+    pub status: DividendState,
+    /// True if the security still trades.
+    pub is_listed: bool,
+    /// True for members of the S&P 500.
+    pub in_sp500: bool,
+    /// Market value of the freely traded shares, US dollars.
+    pub float_market_cap: Option<Decimal>,
+    /// Mean traded value a day over three months, US dollars.
+    pub average_daily_value: Option<Decimal>,
+}
+
+/// True for a Dividend Aristocrat.
+pub fn is_aristocrat(facts: &GrowerListInput, rules: &ListRules) -> bool {
+    let at_least = |value: Option<Decimal>, least: Decimal| value.is_some_and(|value| value >= least);
+    facts.in_sp500
+        && i64::from(facts.streak_years) >= rules.aristocrat_years
+        && at_least(facts.float_market_cap, rules.aristocrat_float_cap)
+        && at_least(facts.average_daily_value, rules.aristocrat_daily_value)
+        && facts.status == DividendState::Active
+        && facts.is_listed
+        && !facts.streak_at_risk
+}
+
+/// True for a Dividend King.
+pub fn is_king(streak_years: i32, rules: &ListRules) -> bool {
+    i64::from(streak_years) >= rules.king_years
+}
+
+/// Tier of a streak; `None` below the lowest tier.
+pub fn tier(streak_years: i32, rules: &ListRules) -> Option<ListTier> {
+    let tiers = [
+        (ListTier::Champion, rules.champion_years),
+        (ListTier::Contender, rules.contender_years),
+        (ListTier::Challenger, rules.challenger_years),
+    ];
+    tiers.into_iter().find(|(_, least)| i64::from(streak_years) >= *least).map(|(tier, _)| tier)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::rules::Rules;
+
+    const RULES: ListRules = Rules::DEFAULT.lists;
+
+    #[test]
+    fn every_condition_of_an_aristocrat_is_needed() {
+        let member = GrowerListInput {
+            streak_years: 25,
+            streak_at_risk: false,
+            status: DividendState::Active,
+            is_listed: true,
+            in_sp500: true,
+            float_market_cap: Some(3_000_000_000i64.into()),
+            average_daily_value: Some(5_000_000.into()),
+        };
+        assert!(is_aristocrat(&member, &RULES));
+        for other in [
+            GrowerListInput { streak_years: 24, ..member },
+            GrowerListInput { streak_at_risk: true, ..member },
+            GrowerListInput { status: DividendState::Suspended, ..member },
+            GrowerListInput { is_listed: false, ..member },
+            GrowerListInput { in_sp500: false, ..member },
+            GrowerListInput { float_market_cap: Some(2_999_999_999i64.into()), ..member },
+            GrowerListInput { average_daily_value: None, ..member },
+        ] {
+            assert!(!is_aristocrat(&other, &RULES), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn tiers() {
+        for (years, expected) in [
+            (4, None),
+            (5, Some(ListTier::Challenger)),
+            (10, Some(ListTier::Contender)),
+            (24, Some(ListTier::Contender)),
+            (25, Some(ListTier::Champion)),
+        ] {
+            assert_eq!(tier(years, &RULES), expected, "{years}");
+        }
+        assert!(is_king(50, &RULES) && !is_king(49, &RULES));
+    }
+}

@@ -1,0 +1,16 @@
+//! Module index: dividend rules (R1–R9, R13–R19), one file a rule; pure functions of rates, dates and
+//! figures.
+
+pub mod chowder;
+pub mod class;
+pub mod ex_date;
+pub mod frequency;
+pub mod grower_lists;
+pub mod growth;
+pub mod payout;
+pub mod projection;
+pub mod rate_changes;
+pub mod safety;
+pub mod status;
+pub mod streak;
+pub mod yields;

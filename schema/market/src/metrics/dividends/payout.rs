@@ -1,0 +1,166 @@
+//! Payout ratio, dividend cover base and free-cash-flow payout (R17).
+//!
+//! Payout is trailing regular dividends over trailing diluted earnings per share, in percent. Real estate
+//! uses funds from operations per share where given. Earnings of 0 or less give null with
+//! `negative_earnings`, never a negative ratio. Values above 100 are valid.
+//!
+//! Free-cash-flow payout is dividends paid over operating cash flow less capital expenditure. It is null when
+//! that is 0 or less. Outflows may have either sign. Funds have no payout.
+//! Source: payout ratios as brokers define them; funds from operations as real estate investment trusts
+//! report them.
+
+use rust_decimal::Decimal;
+
+use crate::metrics::arithmetic::{percent_of, positive};
+
+/// Reason for a missing payout ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPayoutReason {
+    /// The security is a fund.
+    NotApplicable,
+    /// Earnings are 0 or less.
+    NegativeEarnings,
+    /// Earnings and dividends are in different currencies.
+    CurrencyMismatch,
+    /// Earnings or dividends are unknown.
+    Missing,
+}
+
+impl NoPayoutReason {
+    /// Code in explanations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotApplicable => "not_applicable",
+            Self::NegativeEarnings => "negative_earnings",
+            Self::CurrencyMismatch => "currency_mismatch",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// Denominator of the payout ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PayoutBasis {
+    /// Earnings per share.
+    Eps,
+    /// Funds from operations per share.
+    Ffo,
+}
+
+impl PayoutBasis {
+    /// Code in explanations.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Eps => "eps",
+            Self::Ffo => "ffo",
+        }
+    }
+}
+
+/// Inputs of the payout ratio; per-share figures on one share basis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PayoutInput {
+    /// True for funds, which have no payout.
+    pub is_fund: bool,
+    /// True if funds from operations replace earnings.
+    pub is_real_estate: bool,
+    /// Dividends per share of twelve months.
+    pub dps_ttm: Option<Decimal>,
+    /// Earnings per share of twelve months.
+    pub eps_ttm: Option<Decimal>,
+    /// Funds from operations per share of twelve months.
+    pub ffo_per_share: Option<Decimal>,
+    /// True if dividends and earnings are in different currencies.
+    pub currency_mismatch: bool,
+}
+
+/// Payout ratio in percent, or the reason for its absence, with the denominator.
+pub fn payout(facts: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, PayoutBasis) {
+    let funds = facts.ffo_per_share.filter(|_| facts.is_real_estate);
+    let basis = if funds.is_some() { PayoutBasis::Ffo } else { PayoutBasis::Eps };
+    if facts.is_fund {
+        return (Err(NoPayoutReason::NotApplicable), basis);
+    }
+    let ratio = match (facts.dps_ttm, funds.or(facts.eps_ttm)) {
+        (_, Some(earned)) if earned <= Decimal::ZERO => Err(NoPayoutReason::NegativeEarnings),
+        (Some(_), Some(_)) if facts.currency_mismatch => Err(NoPayoutReason::CurrencyMismatch),
+        (Some(paid), Some(earned)) => percent_of(paid, earned).ok_or(NoPayoutReason::Missing),
+        _ => Err(NoPayoutReason::Missing),
+    };
+    (ratio, basis)
+}
+
+/// Free cash flow: operating cash flow less capital expenditure of either sign.
+pub fn free_cash_flow(operating: Option<Decimal>, capital_expenditure: Option<Decimal>) -> Option<Decimal> {
+    operating?.checked_sub(capital_expenditure?.abs())
+}
+
+/// Dividends paid over free cash flow, percent; `None` unless the cash flow is positive.
+pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decimal>) -> Option<Decimal> {
+    percent_of(dividends_paid?.abs(), positive(free_cash_flow)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_and_reasons() {
+        let facts = PayoutInput {
+            is_fund: false,
+            is_real_estate: false,
+            dps_ttm: Some(dec!(3)),
+            eps_ttm: Some(dec!(7.5)),
+            ffo_per_share: Some(dec!(4)),
+            currency_mismatch: false,
+        };
+        assert_eq!(payout(&facts), (Ok(dec!(40)), PayoutBasis::Eps));
+        assert_eq!(payout(&PayoutInput { is_real_estate: true, ..facts }), (Ok(dec!(75)), PayoutBasis::Ffo));
+        assert_eq!(payout(&PayoutInput { eps_ttm: Some(dec!(2.5)), ..facts }).0, Ok(dec!(120)));
+        for (facts, gap) in [
+            (PayoutInput { is_fund: true, ..facts }, NoPayoutReason::NotApplicable),
+            (PayoutInput { eps_ttm: Some(dec!(-2)), ..facts }, NoPayoutReason::NegativeEarnings),
+            (PayoutInput { eps_ttm: Some(dec!(0)), ..facts }, NoPayoutReason::NegativeEarnings),
+            (PayoutInput { eps_ttm: None, ..facts }, NoPayoutReason::Missing),
+            (PayoutInput { currency_mismatch: true, ..facts }, NoPayoutReason::CurrencyMismatch),
+        ] {
+            assert_eq!(payout(&facts).0, Err(gap));
+        }
+    }
+
+    #[test]
+    fn cash_flow() {
+        assert_eq!(
+            fcf_payout(Some(dec!(800)), free_cash_flow(Some(dec!(1500)), Some(dec!(500)))),
+            Some(dec!(80))
+        );
+        assert_eq!(
+            fcf_payout(Some(dec!(-800)), free_cash_flow(Some(dec!(1500)), Some(dec!(-500)))),
+            Some(dec!(80))
+        );
+        assert_eq!(fcf_payout(Some(dec!(800)), free_cash_flow(Some(dec!(400)), Some(dec!(500)))), None);
+    }
+
+    #[test]
+    fn the_words_of_an_explanation() {
+        let gaps = [
+            NoPayoutReason::NotApplicable,
+            NoPayoutReason::NegativeEarnings,
+            NoPayoutReason::CurrencyMismatch,
+            NoPayoutReason::Missing,
+        ];
+        assert_eq!(
+            gaps.map(NoPayoutReason::as_str),
+            ["not_applicable", "negative_earnings", "currency_mismatch", "missing"]
+        );
+        assert_eq!([PayoutBasis::Eps, PayoutBasis::Ffo].map(PayoutBasis::as_str), ["eps", "ffo"]);
+    }
+
+    #[test]
+    fn nothing_is_paid_out_of_no_cash() {
+        assert_eq!(fcf_payout(Some(dec!(800)), Some(dec!(0))), None);
+        assert_eq!(fcf_payout(None, Some(dec!(800))), None);
+        assert_eq!(free_cash_flow(Some(dec!(400)), None), None);
+        assert_eq!(free_cash_flow(Some(dec!(400)), Some(dec!(-500))), Some(dec!(-100)));
+    }
+}

@@ -1,0 +1,185 @@
+//! Expected ex-dates of the next 366 days, projected from past payments (R19).
+//!
+//! The earliest declared ex-date from the as-of date on is the next one. Without it, dates are projected for
+//! active payers of known frequency. The slots of the last year (its n newest ex-dates) repeat after 12
+//! months, rolled forward to a session. Weekly rhythms repeat after a number of days. With fewer ex-dates
+//! than a year has, one period follows another from the last ex-date.
+//!
+//! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date that
+//! passed sets `overdue` and is not served. Calendars contain declared events only, unless projections are
+//! requested.
+//! Source: the slot rule is this service's own; vendors served the last ex-date as the next one.
+
+use chrono::{Days, Months, NaiveDate};
+
+use crate::metrics::calendar::session_on_or_after;
+
+/// Projection horizon, days.
+const HORIZON: u64 = 366;
+
+/// Expected ex-date, not declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpectedExDate {
+    /// Projected ex-date.
+    pub ex_date: NaiveDate,
+    /// Known ex-date that the projection repeats: the slot of the last year, else the last ex-date.
+    pub repeats: NaiveDate,
+}
+
+/// Expected ex-dates after the last known one, ascending, passed ones included.
+///
+/// `ex_dates` are the regular ex-dates in order, one per day, declared future ones included.
+pub fn expected(ex_dates: &[NaiveDate], payments_per_year: i32, as_of: NaiveDate) -> Vec<ExpectedExDate> {
+    let (Some(last), Ok(payments @ 1..)) = (ex_dates.last().copied(), u32::try_from(payments_per_year))
+    else {
+        return Vec::new();
+    };
+    let horizon = as_of.checked_add_days(Days::new(HORIZON)).unwrap_or(NaiveDate::MAX);
+    let year = ex_dates.len().checked_sub(payments as usize).map(|start| &ex_dates[start..]);
+    let mut expected = match (step(payments), year) {
+        (Some(days), year) => every(year.unwrap_or(&[last]), horizon, |periods| {
+            last.checked_add_days(Days::new(u64::from(days * periods)))
+        }),
+        (None, Some(year)) => again(year, last, horizon),
+        (None, None) => every(&[last], horizon, |periods| period_after(last, payments, periods)),
+    };
+    expected.sort_unstable_by_key(|date| date.ex_date);
+    expected.dedup_by_key(|date| date.ex_date);
+    expected
+}
+
+/// Days between payments of week-based frequencies.
+fn step(payments_per_year: u32) -> Option<u32> {
+    match payments_per_year {
+        52 => Some(7),
+        26 => Some(14),
+        13 => Some(28),
+        _ => None,
+    }
+}
+
+/// Day that lies `periods` payment periods after `day`.
+fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<NaiveDate> {
+    if 12 % payments_per_year == 0 {
+        day.checked_add_months(Months::new(12 / payments_per_year * periods))
+    } else {
+        day.checked_add_days(Days::new(u64::from(365 * periods / payments_per_year)))
+    }
+}
+
+/// Projects one period after another; the slots repeat in turn.
+fn every(
+    slots: &[NaiveDate],
+    until: NaiveDate,
+    after: impl Fn(u32) -> Option<NaiveDate>,
+) -> Vec<ExpectedExDate> {
+    let days = (1..).map_while(|periods| after(periods).map(session_on_or_after));
+    let repeated = slots.iter().copied().cycle();
+    days.zip(repeated)
+        .map(|(ex_date, repeats)| ExpectedExDate { ex_date, repeats })
+        .take_while(|date| date.ex_date <= until)
+        .collect()
+}
+
+/// Projects the slots of the last year by whole years.
+fn again(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
+    let later = |slot: NaiveDate, years: u32| {
+        slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
+    };
+    // Skip slots that already repeated: the year has a gap, and the slot would count twice.
+    let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
+    open.flat_map(|repeats| {
+        let dates = (1..).map_while(move |years| later(repeats, years));
+        dates.take_while(move |date| *date <= until).map(move |ex_date| ExpectedExDate { ex_date, repeats })
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dates(texts: &[&str]) -> Vec<NaiveDate> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn check(ex_dates: &[&str], payments: i32, as_of: &str, wanted: &[&str]) {
+        let found = expected(&dates(ex_dates), payments, as_of.parse().unwrap());
+        let found: Vec<NaiveDate> = found.iter().map(|date| date.ex_date).collect();
+        assert_eq!(found, dates(wanted), "{ex_dates:?}");
+    }
+
+    #[test]
+    fn slots_of_last_year() {
+        let quarterly = ["2023-12-07", "2024-03-07", "2024-06-06", "2024-09-05"];
+        check(&quarterly, 4, "2024-11-15", &["2024-12-09", "2025-03-07", "2025-06-06", "2025-09-05"]);
+        check(&["2024-03-15"], 1, "2025-03-10", &["2025-03-17"]);
+        check(&[], 4, "2024-04-01", &[]);
+        let found = expected(&dates(&quarterly), 4, "2024-11-15".parse().unwrap());
+        assert_eq!(found.iter().map(|date| date.repeats).collect::<Vec<_>>(), dates(&quarterly));
+    }
+
+    #[test]
+    fn a_passed_slot_comes_again_within_the_year() {
+        let quarterly = ["2023-12-07", "2024-03-07", "2024-06-06", "2024-09-05"];
+        check(
+            &quarterly,
+            4,
+            "2024-12-20",
+            &["2024-12-09", "2025-03-07", "2025-06-06", "2025-09-05", "2025-12-08"],
+        );
+    }
+
+    #[test]
+    fn a_slot_behind_a_gap_is_not_counted_twice() {
+        let gap = ["2023-03-07", "2023-09-07", "2023-12-07", "2024-03-07"];
+        check(&gap, 4, "2024-04-01", &["2024-09-09", "2024-12-09", "2025-03-07"]);
+        check(&["2023-03-07", "2024-03-07"], 2, "2024-04-01", &["2025-03-07"]);
+        // Nor is one expected before a payment that is declared far ahead.
+        check(&["2024-03-07", "2025-09-05"], 2, "2024-04-01", &[]);
+        check(&["2025-09-05"], 4, "2024-04-01", &[]);
+    }
+
+    #[test]
+    fn a_young_payer_goes_on_by_periods() {
+        check(&["2024-03-15"], 4, "2024-04-01", &["2024-06-17", "2024-09-16", "2024-12-16", "2025-03-17"]);
+        let twice_a_month = expected(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        assert_eq!(twice_a_month.len(), 24);
+    }
+
+    #[test]
+    fn weeks_follow_each_other() {
+        let first = "2024-06-06".parse::<NaiveDate>().unwrap();
+        // 364 days are 52 weeks, 26 fortnights and 13 times four weeks.
+        for (payments, next) in [(52, "2024-06-13"), (26, "2024-06-20"), (13, "2024-07-05")] {
+            let found = expected(&[first], payments, first);
+            assert_eq!(i32::try_from(found.len()), Ok(payments));
+            assert_eq!(found[0].ex_date, next.parse::<NaiveDate>().unwrap());
+            assert_eq!(found[found.len() - 1].ex_date, "2025-06-05".parse::<NaiveDate>().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_year_is_looked_ahead() {
+        check(&["2024-03-13"], 1, "2024-03-12", &["2025-03-13"]);
+        check(&["2024-03-13"], 1, "2024-03-11", &[]);
+        // Three a year, every four months; 24 a year, every 365 / 24 days.
+        check(&["2024-03-13"], 3, "2024-03-13", &["2024-07-15", "2024-11-13", "2025-03-13"]);
+        let found = expected(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        assert_eq!(
+            [0, 1, 11].map(|place: usize| found[place].ex_date),
+            ["2024-04-01", "2024-04-15", "2024-09-12"].map(|day| day.parse::<NaiveDate>().unwrap())
+        );
+        check(&["2024-03-13"], 0, "2024-03-13", &[]);
+        check(&["2024-03-13"], -1, "2024-03-13", &[]);
+    }
+
+    #[test]
+    fn weekly_slots_repeat_in_turn() {
+        let first: NaiveDate = "2024-06-06".parse().unwrap();
+        let year: Vec<NaiveDate> = (0..26).map(|number| first + Days::new(14 * number)).collect();
+        let found = expected(&year, 26, year[25]);
+        assert_eq!((found[0].repeats, found[25].repeats), (year[0], year[25]));
+        assert_eq!(found[1].repeats, year[1]);
+    }
+}

@@ -1,0 +1,269 @@
+//! High-yield screen, yield-trap warning and safety label (R18).
+//!
+//! Screen: a listed, paying stock with a headline yield from the minimum (4 %) up to 25 % (above:
+//! `yield_suspect`). Its price is at most 5 sessions old, and dividends and price share one currency.
+//! Trap: a payout above 100 %, a forward dividend more than 10 % below the trailing one, or a price fall of
+//! more than 40 % in 12 months.
+//! Safety: `unsafe` if not paying, at risk or with a payout above 100 %; `borderline` at 75–100 % (real
+//! estate 90–100 %); else `safe`. It is null for funds, for non-payers and without a payout ratio.
+//! Source: thresholds are this service's own (the parameters `safety.…`) and not advice.
+
+use rust_decimal::Decimal;
+
+use crate::event::SecurityType;
+use crate::metrics::arithmetic::{settle, share};
+use crate::metrics::rules::SafetyRules;
+use crate::row::{DividendState, Safety};
+
+/// Default minimum yield of the high-yield screen, percent.
+pub const HIGH_YIELD_MINIMUM: i64 = 4;
+/// Maximum age of a price in the high-yield screen, sessions.
+const FRESH_SESSIONS: i32 = 5;
+
+/// True if a headline yield, in percent, is too high to be trusted.
+pub fn is_suspect(dividend_yield: Option<Decimal>, rules: &SafetyRules) -> bool {
+    dividend_yield.is_some_and(|value| value > rules.suspect_yield)
+}
+
+/// True if a price of this age, in sessions, passes the high-yield screen. An unknown age does not pass.
+fn is_fresh(price_age_sessions: Option<i32>) -> bool {
+    price_age_sessions.is_some_and(|age| age <= FRESH_SESSIONS)
+}
+
+/// Inputs of the high-yield screen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HighYieldScreenInput {
+    /// Security type.
+    pub security_type: SecurityType,
+    /// True if the security still trades.
+    pub is_listed: bool,
+    /// True if the dividend status is active.
+    pub is_paying: bool,
+    /// Headline yield, percent; null when currencies differ.
+    pub dividend_yield: Option<Decimal>,
+    /// True if that yield is suspect ([`is_suspect`]).
+    pub yield_suspect: bool,
+    /// Sessions since the latest price.
+    pub price_age_sessions: Option<i32>,
+    /// True if dividends and prices are in different currencies.
+    pub currency_mismatch: bool,
+}
+
+/// High-yield screen (R18).
+#[derive(Debug, Clone, Copy)]
+pub struct HighYieldScreen<'a> {
+    /// Minimum headline yield, percent; `None` for no minimum.
+    pub min_yield: Option<Decimal>,
+    /// Security types to include; `None` for stocks.
+    pub types: Option<&'a [SecurityType]>,
+}
+
+impl HighYieldScreen<'_> {
+    /// True if a security passes the screen.
+    pub fn passes(&self, facts: &HighYieldScreenInput) -> bool {
+        let has_type = match self.types {
+            Some(types) => types.contains(&facts.security_type),
+            None => facts.security_type.is_stock(),
+        };
+        has_type
+            && facts.is_listed
+            && facts.is_paying
+            && facts.dividend_yield.is_some_and(|value| self.min_yield.is_none_or(|least| least <= value))
+            && !facts.yield_suspect
+            && is_fresh(facts.price_age_sessions)
+            && !facts.currency_mismatch
+    }
+}
+
+/// Inputs of the trap warning and the safety label; percents in points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SafetyInput {
+    /// True for funds.
+    pub is_fund: bool,
+    /// True if real-estate thresholds apply.
+    pub is_real_estate: bool,
+    /// Dividend status of the payer.
+    pub status: DividendState,
+    /// True if the increase streak is at risk.
+    pub at_risk: bool,
+    /// Dividends over earnings, percent.
+    pub payout_ratio: Option<Decimal>,
+    /// Dividends over free cash flow, percent.
+    pub fcf_payout_ratio: Option<Decimal>,
+    /// Forward dividend per share, next twelve months.
+    pub dps_forward: Option<Decimal>,
+    /// Dividends per share of the last twelve months.
+    pub dps_ttm: Option<Decimal>,
+    /// Split-adjusted price change over 12 months, percent.
+    pub price_change_1y: Option<Decimal>,
+}
+
+/// Yield-trap warning; `None` for non-payers and when no sign can be computed.
+pub fn yield_trap_risk(facts: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
+    if facts.status == DividendState::NonPayer {
+        return None;
+    }
+    let kept = Decimal::ONE - share(rules.trap_dividend_fall);
+    let falling = facts
+        .dps_forward
+        .zip(facts.dps_ttm)
+        .map(|(forward, ttm)| settle(forward) < settle(ttm.saturating_mul(kept)));
+    let signs = [
+        facts.payout_ratio.map(|payout| is_unsafe(payout, rules)),
+        facts.fcf_payout_ratio.map(|payout| is_unsafe(payout, rules)),
+        falling,
+        facts.price_change_1y.map(|change| settle(change) < -rules.trap_price_fall),
+    ];
+    signs.into_iter().flatten().reduce(|a, b| a || b)
+}
+
+/// Safety label; `None` for funds, non-payers and without a payout ratio.
+pub fn safety(facts: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
+    if facts.is_fund || facts.status == DividendState::NonPayer {
+        return None;
+    }
+    let payouts = [facts.payout_ratio, facts.fcf_payout_ratio];
+    let highest = payouts.into_iter().flatten().max().map(settle);
+    let too_high = highest.is_some_and(|payout| is_unsafe(payout, rules));
+    if facts.status != DividendState::Active || facts.at_risk || too_high {
+        return Some(Safety::Unsafe);
+    }
+    let threshold = if facts.is_real_estate { rules.borderline_real_estate } else { rules.borderline_payout };
+    facts.payout_ratio?;
+    highest.map(|payout| if payout >= threshold { Safety::Borderline } else { Safety::Safe })
+}
+
+fn is_unsafe(payout: Decimal, rules: &SafetyRules) -> bool {
+    settle(payout) > rules.payout_limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::rules::Rules;
+
+    const RULES: SafetyRules = Rules::DEFAULT.safety;
+
+    #[test]
+    fn the_screen_needs_everything() {
+        let row = HighYieldScreenInput {
+            security_type: SecurityType::Stock,
+            is_listed: true,
+            is_paying: true,
+            dividend_yield: Some(dec!(4)),
+            yield_suspect: false,
+            price_age_sessions: Some(5),
+            currency_mismatch: false,
+        };
+        let screen = HighYieldScreen { min_yield: Some(HIGH_YIELD_MINIMUM.into()), types: None };
+        assert!(screen.passes(&row));
+        assert!(screen.passes(&HighYieldScreenInput { security_type: SecurityType::Reit, ..row }));
+        for other in [
+            HighYieldScreenInput { security_type: SecurityType::Etf, ..row },
+            HighYieldScreenInput { is_listed: false, ..row },
+            HighYieldScreenInput { is_paying: false, ..row },
+            HighYieldScreenInput { dividend_yield: Some(dec!(3.9999)), ..row },
+            HighYieldScreenInput { dividend_yield: None, ..row },
+            HighYieldScreenInput { yield_suspect: true, ..row },
+            HighYieldScreenInput { price_age_sessions: Some(6), ..row },
+            HighYieldScreenInput { price_age_sessions: None, ..row },
+            HighYieldScreenInput { currency_mismatch: true, ..row },
+        ] {
+            assert!(!screen.passes(&other), "{other:?}");
+        }
+        let funds = HighYieldScreen { min_yield: None, types: Some(&[SecurityType::Etf]) };
+        let fund =
+            HighYieldScreenInput { security_type: SecurityType::Etf, dividend_yield: Some(dec!(1)), ..row };
+        assert!(funds.passes(&fund));
+        assert!(!funds.passes(&row));
+    }
+
+    #[test]
+    fn labels_and_traps() {
+        let facts = SafetyInput {
+            is_fund: false,
+            is_real_estate: false,
+            status: DividendState::Active,
+            at_risk: false,
+            payout_ratio: Some(dec!(50)),
+            fcf_payout_ratio: None,
+            dps_forward: Some(dec!(1)),
+            dps_ttm: Some(dec!(1)),
+            price_change_1y: None,
+        };
+        let check = |facts: SafetyInput, label, trap| {
+            assert_eq!((safety(&facts, &RULES), yield_trap_risk(&facts, &RULES)), (label, trap), "{facts:?}");
+        };
+        check(facts, Some(Safety::Safe), Some(false));
+        check(SafetyInput { payout_ratio: Some(dec!(75)), ..facts }, Some(Safety::Borderline), Some(false));
+        check(
+            SafetyInput { payout_ratio: Some(dec!(80)), is_real_estate: true, ..facts },
+            Some(Safety::Safe),
+            Some(false),
+        );
+        check(SafetyInput { payout_ratio: Some(dec!(100)), ..facts }, Some(Safety::Borderline), Some(false));
+        check(SafetyInput { fcf_payout_ratio: Some(dec!(100.1)), ..facts }, Some(Safety::Unsafe), Some(true));
+        check(
+            SafetyInput { at_risk: true, dps_forward: Some(dec!(0.89)), ..facts },
+            Some(Safety::Unsafe),
+            Some(true),
+        );
+        check(SafetyInput { dps_forward: Some(dec!(0.9)), ..facts }, Some(Safety::Safe), Some(false));
+        check(SafetyInput { price_change_1y: Some(dec!(-40.1)), ..facts }, Some(Safety::Safe), Some(true));
+        check(SafetyInput { payout_ratio: None, ..facts }, None, Some(false));
+        check(SafetyInput { status: DividendState::NonPayer, ..facts }, None, None);
+    }
+
+    #[test]
+    fn bounds_of_yields_and_ages() {
+        let suspect = |value| is_suspect(value, &RULES);
+        assert_eq!([None, Some(dec!(25)), Some(dec!(25.0001))].map(suspect), [false, false, true]);
+        assert_eq!([None, Some(5), Some(6)].map(is_fresh), [false, true, false]);
+    }
+
+    #[test]
+    fn bounds_of_labels() {
+        let facts = SafetyInput {
+            is_fund: false,
+            is_real_estate: false,
+            status: DividendState::Active,
+            at_risk: false,
+            payout_ratio: Some(dec!(50)),
+            fcf_payout_ratio: None,
+            dps_forward: None,
+            dps_ttm: None,
+            price_change_1y: None,
+        };
+        let label = |is_real_estate, payout| {
+            safety(&SafetyInput { is_real_estate, payout_ratio: Some(payout), ..facts }, &RULES)
+        };
+        assert_eq!(
+            [dec!(74.9999), dec!(75), dec!(100), dec!(100.0001)].map(|payout| label(false, payout)),
+            [Some(Safety::Safe), Some(Safety::Borderline), Some(Safety::Borderline), Some(Safety::Unsafe)]
+        );
+        assert_eq!(
+            [dec!(89.9999), dec!(90)].map(|payout| label(true, payout)),
+            [Some(Safety::Safe), Some(Safety::Borderline)]
+        );
+        let with = |facts: SafetyInput| (safety(&facts, &RULES), yield_trap_risk(&facts, &RULES));
+        assert_eq!(with(SafetyInput { is_fund: true, ..facts }), (None, Some(false)));
+        assert_eq!(with(SafetyInput { status: DividendState::Lapsed, ..facts }).0, Some(Safety::Unsafe));
+        assert_eq!(with(SafetyInput { at_risk: true, ..facts }).0, Some(Safety::Unsafe));
+        // The higher payout of two decides; cash flow alone is no payout ratio.
+        assert_eq!(
+            with(SafetyInput { fcf_payout_ratio: Some(dec!(80)), ..facts }),
+            (Some(Safety::Borderline), Some(false))
+        );
+        assert_eq!(
+            with(SafetyInput { payout_ratio: None, fcf_payout_ratio: Some(dec!(80)), ..facts }),
+            (None, Some(false))
+        );
+        assert_eq!(with(SafetyInput { payout_ratio: None, ..facts }), (None, None));
+        for (change, trap) in [(dec!(-40), false), (dec!(-40.0001), true)] {
+            assert_eq!(with(SafetyInput { price_change_1y: Some(change), ..facts }).1, Some(trap));
+        }
+        for (payout, trap) in [(dec!(100), false), (dec!(100.0001), true)] {
+            assert_eq!(with(SafetyInput { payout_ratio: Some(payout), ..facts }).1, Some(trap));
+        }
+    }
+}

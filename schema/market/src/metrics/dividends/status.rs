@@ -1,0 +1,176 @@
+//! Dividend status of a payer: active, suspended, lapsed or non-payer (R6).
+//!
+//! - `non_payer`: never paid a regular dividend.
+//! - `suspended`: an operator or vendor reports it, and no dividend was declared since.
+//! - `active`: an ex-date is declared ahead, or the last one is at most 1.5 periods of 365/n days old. The
+//!   minimum is 75 days for 12 and 13 payments a year and 21 for 24 and more. Irregular or unknown
+//!   frequencies allow 450 days.
+//! - `lapsed`: all others.
+//!
+//! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a
+//! holiday week. A quarantined regular amount (R28) still proves by its ex-date that the payer pays.
+//!
+//! Suspended and lapsed payers have a forward dividend and headline yield of 0 and no projection.
+//! Source: 1.5 periods and the numbers of days are this service's own, the parameters `status.…`.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use crate::metrics::rules;
+use crate::row::DividendState;
+
+/// Inputs of the dividend status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatusInput {
+    /// As-of date.
+    pub as_of: NaiveDate,
+    /// Newest regular ex-date, including declared future ones and those of quarantined amounts.
+    pub last_ex_date: Option<NaiveDate>,
+    /// Newest declaration date of a regular dividend; its ex-date where no declaration date is given.
+    pub last_declared: Option<NaiveDate>,
+    /// Payments a year, if known.
+    pub payments_per_year: Option<i32>,
+    /// Date of a suspension notice.
+    pub suspended_on: Option<NaiveDate>,
+}
+
+/// Dividend status of a payer.
+pub fn status(facts: &StatusInput, rules: &rules::StatusRules) -> DividendState {
+    let Some(last_ex_date) = facts.last_ex_date else { return DividendState::NonPayer };
+    let notice = facts.suspended_on.filter(|day| *day <= facts.as_of);
+    if notice.is_some_and(|day| facts.last_declared.is_none_or(|declared| declared <= day)) {
+        return DividendState::Suspended;
+    }
+    let silent = (facts.as_of - last_ex_date).num_days();
+    let paying = match facts.payments_per_year {
+        Some(payments) => {
+            Decimal::from(i64::from(payments) * silent) <= rules.lapse_periods * Decimal::from(365)
+                || silent <= least_days(payments, rules)
+        }
+        None => silent <= rules.irregular_days,
+    };
+    if paying { DividendState::Active } else { DividendState::Lapsed }
+}
+
+/// Days without an ex-date that a frequent payer may always have.
+fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
+    match payments_per_year {
+        12 | 13 => rules.monthly_least_days,
+        24.. => rules.weekly_least_days,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::rules::Rules;
+
+    fn decided(facts: &StatusInput) -> DividendState {
+        status(facts, &Rules::DEFAULT.status)
+    }
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn silence_is_measured_in_periods() {
+        let check = |last: &str, payments_per_year, as_of: &str, expected| {
+            let last = date(last);
+            let facts = StatusInput {
+                as_of: date(as_of),
+                last_ex_date: Some(last),
+                last_declared: Some(last),
+                payments_per_year,
+                suspended_on: None,
+            };
+            assert_eq!(decided(&facts), expected, "{last} {as_of}");
+        };
+        check("2024-01-15", Some(4), "2024-05-30", DividendState::Active);
+        check("2024-01-15", Some(4), "2024-06-01", DividendState::Lapsed);
+        check("2024-01-15", Some(1), "2025-07-15", DividendState::Active);
+        check("2024-01-15", None, "2025-04-09", DividendState::Active);
+        check("2024-01-15", None, "2025-04-10", DividendState::Lapsed);
+        check("2024-07-15", Some(12), "2024-06-01", DividendState::Active);
+        for payments in [12, 13] {
+            check("2024-12-18", Some(payments), "2025-03-03", DividendState::Active);
+            check("2024-12-18", Some(payments), "2025-03-04", DividendState::Lapsed);
+        }
+        for payments in [24, 26, 52] {
+            check("2024-12-18", Some(payments), "2025-01-08", DividendState::Active);
+        }
+        check("2024-12-18", Some(52), "2025-01-09", DividendState::Lapsed);
+        // One and a half periods of six payments a year.
+        check("2024-01-01", Some(6), "2024-04-01", DividendState::Active);
+        check("2024-01-01", Some(6), "2024-04-02", DividendState::Lapsed);
+    }
+
+    #[test]
+    fn a_notice_holds_until_the_next_declaration() {
+        let facts = StatusInput {
+            as_of: date("2020-05-11"),
+            last_ex_date: Some(date("2020-01-29")),
+            last_declared: Some(date("2020-01-29")),
+            payments_per_year: Some(4),
+            suspended_on: Some(date("2020-03-19")),
+        };
+        assert_eq!(decided(&facts), DividendState::Suspended);
+        assert_eq!(decided(&StatusInput { as_of: date("2020-03-18"), ..facts }), DividendState::Active);
+        assert_eq!(
+            decided(&StatusInput { last_declared: Some(date("2020-04-01")), ..facts }),
+            DividendState::Active
+        );
+        assert_eq!(decided(&StatusInput { last_ex_date: None, ..facts }), DividendState::NonPayer);
+    }
+
+    #[test]
+    fn a_notice_of_today_holds_and_one_of_tomorrow_does_not_yet() {
+        let day = date("2020-05-11");
+        let facts = StatusInput {
+            as_of: day,
+            last_ex_date: Some(date("2020-04-29")),
+            last_declared: None,
+            payments_per_year: Some(4),
+            suspended_on: Some(day),
+        };
+        assert_eq!(decided(&facts), DividendState::Suspended);
+        assert_eq!(decided(&StatusInput { suspended_on: day.succ_opt(), ..facts }), DividendState::Active);
+        // What was declared on the day of the notice is older than it.
+        assert_eq!(decided(&StatusInput { last_declared: Some(day), ..facts }), DividendState::Suspended);
+        assert_eq!(decided(&StatusInput { last_declared: day.succ_opt(), ..facts }), DividendState::Active);
+    }
+
+    #[test]
+    fn one_and_a_half_periods() {
+        for (payments, days) in [
+            (1, 547),
+            (2, 273),
+            (3, 182),
+            (4, 136),
+            (6, 91),
+            (12, 75),
+            (13, 75),
+            (24, 22),
+            (26, 21),
+            (52, 21),
+        ] {
+            let at = |silent: i64| {
+                let last = date("2020-01-02");
+                let as_of = last + chrono::TimeDelta::days(silent);
+                decided(&StatusInput {
+                    as_of,
+                    last_ex_date: Some(last),
+                    last_declared: Some(last),
+                    payments_per_year: Some(payments),
+                    suspended_on: None,
+                })
+            };
+            assert_eq!(
+                [at(days), at(days + 1)],
+                [DividendState::Active, DividendState::Lapsed],
+                "{payments} a year"
+            );
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Trailing and forward dividends per share and their yields (R7, R8, R9).
+//!
+//! Trailing (TTM): regular amounts with `as_of - 12 months < ex-date <= as_of`, on the as-of date's share
+//! basis. Pay dates have no effect.
+//!
+//! Forward: the latest regular amount declared by `as_of`, times the payments a year n (R31). For n = 2 with
+//! an alternating interim and final dividend, the last two amounts are added instead. They alternate if each
+//! of the four newest steps exceeds 10 % and reverses the step before. With fewer than five amounts, a
+//! difference of more than 10 % between the last two is enough.
+//!
+//! An amount of at least three times the median of the four before it is probably an untyped special. It must
+//! also differ from the last of them by more than a factor of 1.5. The forward figure then uses the payment
+//! before it until the next one confirms it (`latest_amount_unusual`). Amounts are not compared across a
+//! pause of more than 550 days.
+//!
+//! Funds, delisted securities and irregular payers have no forward figure. Suspended and lapsed payers have
+//! 0.
+//!
+//! The headline yield is the forward yield if a forward figure exists, else the trailing yield, on the latest
+//! raw close carried through splits. Non-payers, suspended and lapsed payers have 0. It is null without a
+//! price or if dividends and prices are in different currencies.
+//! Source: the usual trailing twelve months and indicated annual dividend. The bounds, 10 %, the factors and
+//! 550 days are this service's own: the parameters `forward.…` and `frequency.restart_days`.
+
+use chrono::NaiveDate;
+
+use rust_decimal::Decimal;
+
+use super::frequency::is_restart;
+use crate::metrics::arithmetic::{mean, median, percent_of, settle, share, within_factor};
+use crate::metrics::calendar::months_before;
+use crate::metrics::prices::series::{PriceSeries, month_number};
+use crate::metrics::rules::{ForwardRules, Rules};
+use crate::row::{DividendState, ForwardBasis, YieldBasis};
+
+/// Regular dividend of one ex-date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DividendRate {
+    /// Ex-date.
+    pub ex_date: NaiveDate,
+    /// Amount per share on the as-of date's share basis.
+    pub amount: Decimal,
+}
+
+/// Rates in the 12 months up to a day: left bound open, right bound closed.
+pub fn trailing(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRate] {
+    let start = months_before(as_of, 12);
+    let from = rates.partition_point(|rate| rate.ex_date <= start);
+    let to = rates.partition_point(|rate| rate.ex_date <= as_of);
+    rates.get(from..to).unwrap_or_default()
+}
+
+/// Sum of the rates.
+pub fn sum(rates: &[DividendRate]) -> Decimal {
+    settle(rates.iter().map(|rate| rate.amount).sum())
+}
+
+/// True if the trailing count differs from the payments a year.
+///
+/// Above 12 payments a year a difference of one is normal, since weeks do not divide years.
+pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
+    (count - payments_per_year).abs() > i32::from(payments_per_year > 12)
+}
+
+/// Forward (indicated annual) dividend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForwardDividend {
+    /// Amount per share and year; `None` without a forward figure.
+    pub amount: Option<Decimal>,
+    /// Method behind the amount.
+    pub basis: ForwardBasis,
+    /// True if the latest payment is unusually large and unconfirmed, so that the amount rests on the one
+    /// before it.
+    pub latest_unusual: bool,
+}
+
+impl ForwardDividend {
+    /// Absent forward figure.
+    pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
+}
+
+/// Computes the forward dividend of the next 12 months. `rates` contain every declared payment, in order.
+pub fn forward(
+    rates: &[DividendRate],
+    payments_per_year: Option<i32>,
+    status: DividendState,
+    as_of: NaiveDate,
+    rules: &Rules,
+) -> ForwardDividend {
+    if status != DividendState::Active {
+        return ForwardDividend { amount: Some(Decimal::ZERO), ..ForwardDividend::NONE };
+    }
+    let latest_unusual = is_latest_unusual(rates, rules);
+    let rates = if latest_unusual { &rates[..rates.len() - 1] } else { rates };
+    let (Some(last), Some(payments)) = (rates.last(), payments_per_year) else {
+        return ForwardDividend::NONE;
+    };
+    let basis = if last.ex_date >= as_of { ForwardBasis::Declared } else { ForwardBasis::LastTimesFrequency };
+    let amount = match rates {
+        [.., interim, last] if payments == 2 && has_unequal_halves(rates, &rules.forward) => {
+            interim.amount + last.amount
+        }
+        _ => last.amount.saturating_mul(Decimal::from(payments)),
+    };
+    ForwardDividend { amount: Some(settle(amount)), basis, latest_unusual }
+}
+
+/// True if the latest amount is far above the earlier ones and unconfirmed.
+fn is_latest_unusual(rates: &[DividendRate], rules: &Rules) -> bool {
+    let Some(newest @ [before @ .., previous, latest]) = rates.last_chunk::<5>() else { return false };
+    let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date, rules));
+    let four = before.iter().chain([previous]).map(|rate| rate.amount).collect();
+    let ForwardRules { unusual_factor, confirming_factor, .. } = rules.forward;
+    let far_above = median(four).is_some_and(|median| latest.amount >= settle(median * unusual_factor));
+    without_pause && far_above && !within_factor(latest.amount, previous.amount, confirming_factor)
+}
+
+/// True if half-yearly dividends alternate between an interim and a final one.
+pub(crate) fn has_unequal_halves(rates: &[DividendRate], rules: &ForwardRules) -> bool {
+    let differs = |pair: &[DividendRate]| halves_differ(pair[1].amount, pair[0].amount, rules);
+    let direction = |pair: &[DividendRate]| pair[1].amount.cmp(&pair[0].amount);
+    match rates.last_chunk::<5>() {
+        Some(newest) => {
+            newest.windows(2).all(differs)
+                && newest.windows(3).all(|three| direction(&three[..2]) != direction(&three[1..]))
+        }
+        None => rates.last_chunk::<2>().is_some_and(|pair| differs(pair)),
+    }
+}
+
+fn halves_differ(last: Decimal, previous: Decimal, rules: &ForwardRules) -> bool {
+    settle((last - previous).abs()) > settle(previous * share(rules.unequal_halves))
+}
+
+/// Inputs of the headline yield.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeadlineInput {
+    /// Dividend status of the payer.
+    pub status: DividendState,
+    /// Forward yield, percent.
+    pub yield_forward: Option<Decimal>,
+    /// Trailing yield, percent.
+    pub yield_ttm: Option<Decimal>,
+    /// True if a forward figure exists, even if its yield cannot be computed.
+    pub has_forward: bool,
+    /// True if dividends and prices are in different currencies.
+    pub mismatch: bool,
+}
+
+/// Headline yield in percent, with its basis.
+pub fn headline(facts: &HeadlineInput) -> (Option<Decimal>, Option<YieldBasis>) {
+    let basis = if facts.has_forward { YieldBasis::Forward } else { YieldBasis::Ttm };
+    let value = match facts.status {
+        DividendState::NonPayer => Some(Decimal::ZERO),
+        _ if facts.mismatch => None,
+        DividendState::Suspended | DividendState::Lapsed => Some(Decimal::ZERO),
+        DividendState::Active if facts.has_forward => facts.yield_forward,
+        DividendState::Active => facts.yield_ttm,
+    };
+    (value, value.map(|_| basis))
+}
+
+/// Mean, highest and lowest month-end trailing yield of five years, percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct YieldRange {
+    /// Mean of the month ends, percent.
+    pub average: Decimal,
+    /// Highest month end, percent.
+    pub highest: Decimal,
+    /// Lowest month end, percent.
+    pub lowest: Decimal,
+}
+
+/// Months of a yield range, and the minimum number of month ends.
+const RANGE_MONTHS: i32 = 60;
+const RANGE_MINIMUM: usize = 12;
+
+/// Range of trailing yields at the last 60 month ends with 12 months of history before them; `None` under 12.
+pub(crate) fn yield_range(
+    rates: &[DividendRate],
+    series: &PriceSeries<'_>,
+    last_month: i32,
+    as_of: NaiveDate,
+) -> Option<YieldRange> {
+    let first = rates.first()?.ex_date;
+    let mut sums = Vec::with_capacity(rates.len() + 1);
+    sums.push(Decimal::ZERO);
+    for rate in rates {
+        sums.push(sums[sums.len() - 1].checked_add(rate.amount)?);
+    }
+    let mut yields = Vec::with_capacity(60);
+    for (_, index) in series.month_ends(last_month, RANGE_MONTHS) {
+        let day = series.date(index);
+        let start = months_before(day, 12);
+        if month_number(first) > month_number(start) {
+            continue;
+        }
+        let from = rates.partition_point(|rate| rate.ex_date <= start);
+        let to = rates.partition_point(|rate| rate.ex_date <= day);
+        yields.extend(percent_of(sums[to] - sums[from], series.close_on_basis(index, as_of)));
+    }
+    if yields.len() < RANGE_MINIMUM {
+        return None;
+    }
+    let (highest, lowest) = (yields.iter().max().copied()?, yields.iter().min().copied()?);
+    Some(YieldRange { average: mean(&yields)?, highest, lowest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    fn rates(rows: &[(&str, Decimal)]) -> Vec<DividendRate> {
+        rows.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect()
+    }
+
+    #[test]
+    fn the_window_is_open_left_and_closed_right() {
+        let rates = rates(&[
+            ("2024-02-28", dec!(1)),
+            ("2024-02-29", dec!(2)),
+            ("2025-02-28", dec!(4)),
+            ("2025-03-01", dec!(8)),
+        ]);
+        assert_eq!(sum(trailing(&rates, date("2025-02-28"))), dec!(6));
+        assert_eq!(sum(trailing(&rates, date("2025-02-27"))), dec!(3));
+        assert_eq!(sum(trailing(&rates, date("2024-02-29"))), dec!(3));
+        assert!(trailing(&[], date("2024-02-29")).is_empty());
+    }
+
+    #[test]
+    fn indicated_dividends() {
+        let history =
+            rates(&[("2023-09-07", dec!(0.10)), ("2024-05-07", dec!(0.32)), ("2024-09-05", dec!(0.11))]);
+        let even = rates(&[("2024-03-28", dec!(45)), ("2024-09-27", dec!(49.5))]);
+        let check = |rates: &[DividendRate], payments, expected: Option<Decimal>| {
+            let found =
+                forward(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT).amount;
+            assert_eq!(found, expected, "{payments:?}");
+        };
+        check(&history, Some(2), Some(dec!(0.43)));
+        check(&even, Some(2), Some(dec!(99)));
+        check(&history, Some(1), Some(dec!(0.11)));
+        check(&history, Some(4), Some(dec!(0.44)));
+        check(&history, Some(6), Some(dec!(0.66)));
+        check(&history, Some(52), Some(dec!(5.72)));
+        check(&history, None, None);
+        let lapsed = forward(&history, Some(4), DividendState::Lapsed, date("2024-12-31"), &Rules::DEFAULT);
+        assert_eq!(lapsed, ForwardDividend { amount: Some(dec!(0)), ..ForwardDividend::NONE });
+    }
+
+    /// Payments every `days` days, the last on 2024-12-02.
+    fn paid(days: i64, amounts: &[Decimal]) -> Vec<DividendRate> {
+        let back = (0..amounts.len()).rev().map(|back| days * i64::try_from(back).unwrap());
+        back.zip(amounts)
+            .map(|(back, amount)| DividendRate {
+                ex_date: date("2024-12-02") - chrono::TimeDelta::days(back),
+                amount: *amount,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn halves_that_alternate_are_counted_together() {
+        let check = |amounts: &[Decimal], expected: Decimal| {
+            let found = forward(
+                &paid(182, amounts),
+                Some(2),
+                DividendState::Active,
+                date("2024-12-31"),
+                &Rules::DEFAULT,
+            );
+            assert_eq!(found.amount, Some(expected), "{amounts:?}");
+        };
+        let (interim, last) = (dec!(0.10), dec!(0.30));
+        check(&[interim, last], dec!(0.40));
+        check(&[interim, last, interim, last], dec!(0.40));
+        check(&[last, interim, last, interim, last], dec!(0.40));
+        // A raise at every half-year is no alternation; four amounts cannot tell.
+        check(&[dec!(0.45), dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.40));
+        check(&[dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.33));
+        check(&[dec!(0.50), dec!(0.55)], dec!(1.10));
+        check(&[dec!(0.50), dec!(0.5501)], dec!(1.0501));
+        // The oldest step is too small, and one step goes the same way as the one before.
+        check(&[dec!(0.10), dec!(0.11), dec!(0.20), dec!(0.10), dec!(0.20)], dec!(0.40));
+        check(&[dec!(0.22), dec!(0.20), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.60));
+        check(&[dec!(0.2201), dec!(0.1980), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.50));
+    }
+
+    #[test]
+    fn an_unconfirmed_jump_is_no_rate() {
+        let check = |days, amounts: &[Decimal], expected: Decimal, unusual| {
+            let found = forward(
+                &paid(days, amounts),
+                Some(4),
+                DividendState::Active,
+                date("2024-12-31"),
+                &Rules::DEFAULT,
+            );
+            assert_eq!((found.amount, found.latest_unusual), (Some(expected), unusual), "{amounts:?}");
+        };
+        let quarter = dec!(0.25);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(0.75)], dec!(1), true);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(0.7499)], dec!(2.9996), false);
+        check(91, &[quarter, quarter, quarter, dec!(2)], dec!(8), false);
+        // The next payment confirms it when it is within a factor of 1.5, up or down.
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2), dec!(3)], dec!(12), false);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(3), dec!(2)], dec!(8), false);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2), dec!(3.01)], dec!(8), true);
+        check(91, &[quarter, quarter, quarter, quarter, dec!(2), quarter], dec!(1), false);
+        // What resumes after years is compared with nothing.
+        check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
+        check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
+        let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);
+        let lapsed = forward(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02"), &Rules::DEFAULT);
+        assert!(!lapsed.latest_unusual);
+    }
+
+    #[test]
+    fn headlines() {
+        let facts = HeadlineInput {
+            status: DividendState::Active,
+            yield_forward: Some(dec!(4)),
+            yield_ttm: Some(dec!(3)),
+            has_forward: true,
+            mismatch: false,
+        };
+        assert_eq!(headline(&facts), (Some(dec!(4)), Some(YieldBasis::Forward)));
+        assert_eq!(
+            headline(&HeadlineInput { has_forward: false, ..facts }),
+            (Some(dec!(3)), Some(YieldBasis::Ttm))
+        );
+        assert_eq!(headline(&HeadlineInput { mismatch: true, ..facts }), (None, None));
+        assert_eq!(headline(&HeadlineInput { status: DividendState::Lapsed, ..facts }).0, Some(dec!(0)));
+        assert_eq!(
+            headline(&HeadlineInput { status: DividendState::NonPayer, mismatch: true, ..facts }).0,
+            Some(dec!(0))
+        );
+    }
+
+    #[test]
+    fn counts() {
+        assert!(is_unusual_count(5, 4) && is_unusual_count(3, 4) && !is_unusual_count(4, 4));
+        assert!(!is_unusual_count(53, 52) && is_unusual_count(50, 52));
+    }
+
+    #[test]
+    fn how_many_payments_a_year_may_have() {
+        for (payments, unusual) in
+            [(1, [0, 2].as_slice()), (4, &[3, 5]), (12, &[11, 13]), (13, &[11, 15]), (52, &[50, 54])]
+        {
+            for count in payments - 2..=payments + 2 {
+                let outside = count <= unusual[0] || count >= unusual[1];
+                assert_eq!(is_unusual_count(count, payments), outside, "{count} of {payments}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rate_is_declared_while_its_ex_date_lies_ahead() {
+        let rates = rates(&[("2024-03-07", dec!(0.5)), ("2024-06-06", dec!(0.5))]);
+        let basis =
+            |as_of| forward(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT).basis;
+        assert_eq!(basis("2024-06-05"), ForwardBasis::Declared);
+        assert_eq!(basis("2024-06-06"), ForwardBasis::Declared);
+        assert_eq!(basis("2024-06-07"), ForwardBasis::LastTimesFrequency);
+        assert_eq!(
+            forward(&[], Some(4), DividendState::Active, date("2024-06-07"), &Rules::DEFAULT),
+            ForwardDividend::NONE
+        );
+    }
+}
+
+#[cfg(test)]
+mod range_tests;

@@ -1,0 +1,53 @@
+//! Review decisions of a security in an explanation.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::decimal::ExactDecimal;
+use crate::event::{Action, DecisionVerdict};
+use crate::history::History;
+use crate::metrics::merge::newest_decisions;
+
+/// Decision about one row, with the row as it was decided on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ExplainedDecision {
+    /// The decision.
+    pub verdict: DecisionVerdict,
+    /// Kind of the row: price, dividend or split.
+    pub kind: String,
+    /// Ex-date or session of the row.
+    pub date: Option<NaiveDate>,
+    /// Vendor's id of the row.
+    pub id: Option<String>,
+    /// Feed of the row.
+    pub source: String,
+    /// Value of the row at the time of the decision: amount a share, close, or new shares of a split.
+    pub value: ExactDecimal,
+    /// Reason code of the quarantine.
+    pub reason: String,
+    /// Explanation given for the decision.
+    pub note: String,
+    /// Time of the decision or of its revocation.
+    pub decided_at: DateTime<Utc>,
+    /// True if the decision was revoked.
+    pub revoked: bool,
+}
+
+/// Newest decision about each row.
+pub(crate) fn explained(history: &History) -> Vec<ExplainedDecision> {
+    let newest = newest_decisions(&history.decisions);
+    let told = newest.into_values().map(|decision| ExplainedDecision {
+        verdict: decision.record.verdict,
+        kind: decision.record.row.kind.to_string(),
+        date: decision.record.row.date,
+        id: decision.record.row.row_id.clone(),
+        source: decision.record.row.source.clone(),
+        value: decision.record.row.value.into(),
+        reason: decision.record.reason.clone(),
+        note: decision.record.note.clone(),
+        decided_at: decision.observed_at,
+        revoked: decision.action == Action::Retract,
+    });
+    told.collect()
+}

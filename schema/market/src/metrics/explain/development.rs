@@ -1,0 +1,172 @@
+//! Explanations of dividend development: annual totals, growth, streaks, raises and cuts.
+
+use chrono::{Datelike, NaiveDate};
+use rust_decimal::Decimal;
+
+use super::entry::Rounding::{Amount, Percent, Unrounded};
+use super::entry::{ExplainedMetric, ExplainedObservation};
+use super::entry::{date, entry, number};
+use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
+use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::dividends::class::DividendClass;
+
+pub(crate) fn explained(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    [growth(computed), streaks(computed), changes(computed), counts(computed)].concat()
+}
+
+/// `D[year]` as text.
+fn total(computed: &ComputedMetrics<'_>, year: i32) -> String {
+    let total = computed.growth.totals.total(year);
+    total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
+}
+
+/// Regular payments with an ex-date in the years.
+fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<ExplainedObservation> {
+    let day_before = |year: i32| NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN);
+    of_dividends(computed, day_before(first), day_before(last + 1), DividendClass::is_regular)
+}
+
+fn growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let last = computed.inputs.as_of.year() - 1;
+    let span_of = |span: i32| {
+        let base = last - span;
+        let (ended, began) = (total(computed, last), total(computed, base));
+        let formula = format!("(D[{last}] {ended} / D[{base}] {began}) ^ (1/{span}) - 1, x 100");
+        let payments = [of_years(computed, base, base), of_years(computed, last, last)].concat();
+        entry(&format!("growth_{span}y"), "R13", Percent, formula, payments)
+    };
+    let mut entries: Vec<ExplainedMetric> = [1, 3, 5, 10].map(span_of).into();
+    let shifted = &computed.growth.totals.shifted;
+    let moved = if shifted.is_empty() {
+        String::new()
+    } else {
+        format!("; payments moved over New Year into {shifted:?}")
+    };
+    let totals = format!("regular amounts by year of the ex-date, on today's share basis{moved}");
+    let first = computed.growth.totals.first_year().unwrap_or(last);
+    entries.push(entry("annual_totals", "R13", Amount, totals, of_years(computed, first, last + 1)));
+    entries
+}
+
+fn streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let (streak, running) = (&computed.growth.streak, computed.inputs.as_of.year());
+    let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
+    let years: Vec<String> =
+        (first..=running).map(|year| format!("{year}: {}", total(computed, year))).collect();
+    let seed = if streak.seeded { "; the years before are vouched for by a seed" } else { "" };
+    let rules = computed.inputs.rules;
+    let flat = match rules.streak.tolerated_flat_years {
+        0 => String::new(),
+        years => format!(" (up to {years} flat years in a row are passed over)"),
+    };
+    let formula = format!(
+        "consecutive years above the year before by more than {} %{flat}: {}{seed}",
+        rules.streak.tolerance,
+        years.join(", ")
+    );
+    let forward = number(computed.income.forward.amount);
+    let risk = format!("forward {forward} below D[{last}] {}", total(computed, last));
+    let began =
+        computed.growth.totals.first_year().map_or_else(|| "none".to_owned(), |year| year.to_string());
+    let bound = format!(
+        "whether the streak reaches the first year known, {began}, with no seed and no listing since"
+    );
+    let observations = [of_years(computed, first, running), of_security(computed)].concat();
+    let known =
+        if streak.seeded { ", in the data alone: a seed of the increase streak adds none" } else { "" };
+    let paid = format!("consecutive years with a regular payment up to {running}{known}");
+    let started = format!("first year of the streak of {}", streak.years);
+    let years = format!("streak of {} years", streak.years);
+    let payment_years = computed.growth.payment_years;
+    let lists = &rules.lists;
+    let aristocrat = format!(
+        "S&P 500 member, {years} of {}, float cap {}, daily value {}, paying, at risk: {}",
+        lists.aristocrat_years,
+        scaled(lists.aristocrat_float_cap, 1_000_000_000, "bn"),
+        scaled(lists.aristocrat_daily_value, 1_000_000, "m"),
+        computed.growth.at_risk
+    );
+    vec![
+        entry("increase_streak_years", "R14", Unrounded, formula, observations.clone()),
+        entry("streak_lower_bound", "R14", Unrounded, bound, of_security(computed)),
+        entry("streak_at_risk", "R14", Unrounded, risk, of_years(computed, last, running)),
+        entry("streak_started", "R14", Unrounded, started, observations.clone()),
+        entry(
+            "payment_streak_years",
+            "R14",
+            Unrounded,
+            paid,
+            of_years(computed, running + 1 - payment_years.max(1), running),
+        ),
+        entry(
+            "is_dividend_aristocrat",
+            "R15",
+            Unrounded,
+            aristocrat,
+            [of_security(computed), of_fundamentals(computed)].concat(),
+        ),
+        entry(
+            "is_dividend_king",
+            "R15",
+            Unrounded,
+            format!("{years} of {}", lists.king_years),
+            observations.clone(),
+        ),
+        entry(
+            "tier",
+            "R15",
+            Unrounded,
+            format!(
+                "{years}: champion from {}, contender from {}, challenger from {}",
+                lists.champion_years, lists.contender_years, lists.challenger_years
+            ),
+            observations,
+        ),
+    ]
+}
+
+/// Formats a large amount in a unit, for example `3 bn`.
+fn scaled(amount: Decimal, unit: i64, name: &str) -> String {
+    format!("{} {name}", (amount / Decimal::from(unit)).normalize())
+}
+
+fn changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let changes = &computed.growth.changes;
+    let around = |day: Option<NaiveDate>| {
+        let payments = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
+        payments.skip_while(|payment| Some(payment.ex_date) > day).take(2).map(of_payment).collect::<Vec<_>>()
+    };
+    let raised = changes.latest_increase.map(|(day, _)| day);
+    let tolerance = computed.inputs.rules.streak.tolerance;
+    let raise = format!("newest rate above the one before by more than {tolerance} %: {}", date(raised));
+    let cut =
+        format!("newest rate below the one before by more than {tolerance} %: {}", date(changes.last_cut));
+    let size = format!("rate of {} over the comparable one before, less 1, x 100", date(raised));
+    vec![
+        entry("latest_increase_date", "R13", Unrounded, raise, around(raised)),
+        entry("latest_increase_percent", "R13", Percent, size, around(raised)),
+        entry("last_cut_date", "R13", Unrounded, cut, around(changes.last_cut)),
+        entry(
+            "cuts_10y",
+            "R13",
+            Unrounded,
+            "number of such cuts in the last ten years",
+            around(changes.last_cut),
+        ),
+    ]
+}
+
+fn counts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let all = of_dividends(computed, NaiveDate::MIN, computed.inputs.as_of, DividendClass::is_regular);
+    let count = format!("number of regular ex-dates up to {}", computed.inputs.as_of);
+    vec![
+        entry(
+            "first_payment_date",
+            "R14",
+            Unrounded,
+            "first regular ex-date known",
+            all.first().cloned().into_iter().collect(),
+        ),
+        entry("payment_count", "R14", Unrounded, count, all),
+    ]
+}

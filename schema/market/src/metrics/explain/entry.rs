@@ -1,0 +1,109 @@
+//! Explanation of one metric: its value, its formula with values, and the observations behind it.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::decimal::ExactDecimal;
+use crate::metrics::arithmetic;
+use crate::metrics::calendar::months_before;
+use crate::metrics::computed::ComputedMetrics;
+
+/// Derivation of one metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ExplainedMetric {
+    /// Name of the field in the metrics row.
+    pub metric: String,
+    /// Value as served.
+    pub value: Option<String>,
+    /// Rule number, for example R7.
+    pub rule: String,
+    /// Formula with its values.
+    pub formula: String,
+    /// Rounding of the value.
+    pub rounding: String,
+    /// Observations that determine the value.
+    pub observations: Vec<ExplainedObservation>,
+    /// Number of further observations, older than those listed.
+    pub older_observations: usize,
+}
+
+/// One observation, used or unused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ExplainedObservation {
+    /// Kind of record: dividend, split, price, fundamentals or security.
+    pub kind: String,
+    /// Vendor's id of the record.
+    pub id: Option<String>,
+    /// Ex-date, session or date of the figures.
+    pub date: Option<NaiveDate>,
+    /// Amount per share as declared, or the close.
+    pub amount: Option<ExactDecimal>,
+    /// ISO 4217 currency of the amount.
+    pub currency: Option<String>,
+    /// Feed of the observation.
+    pub source: String,
+    /// Vendor's revision of the record.
+    pub revision: i64,
+    /// Line in the feed's file; 0 if unknown.
+    pub line: i64,
+    /// Status of the observation: used, superseded, cancelled, duplicate, other_source, overridden,
+    /// not_yet_known, moved, or the reason code of its quarantine.
+    pub outcome: String,
+    /// Status as a sentence.
+    pub reason: String,
+}
+
+/// Rounding of a value.
+#[derive(Clone, Copy)]
+pub(crate) enum Rounding {
+    Amount,
+    Percent,
+    /// Counts, dates and words.
+    Unrounded,
+}
+
+impl Rounding {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Amount => "6 places, half away from zero",
+            Self::Percent => "4 places, half away from zero",
+            Self::Unrounded => "none",
+        }
+    }
+}
+
+/// Builds the entry of a metric; its value is filled in from the row.
+pub(crate) fn entry(
+    metric: &str,
+    rule: &str,
+    rounding: Rounding,
+    formula: impl Into<String>,
+    observations: Vec<ExplainedObservation>,
+) -> ExplainedMetric {
+    ExplainedMetric {
+        metric: metric.to_owned(),
+        value: None,
+        rule: rule.to_owned(),
+        formula: formula.into(),
+        rounding: rounding.as_str().to_owned(),
+        observations,
+        older_observations: 0,
+    }
+}
+
+/// Formats a value for a formula.
+pub(crate) fn number(value: Option<Decimal>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| arithmetic::factor(value).to_string())
+}
+
+/// Formats a date for a formula.
+pub(crate) fn date(value: Option<NaiveDate>) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| value.to_string())
+}
+
+/// Trailing window as (exclusive start, inclusive end).
+pub(crate) fn window(computed: &ComputedMetrics<'_>) -> (NaiveDate, NaiveDate) {
+    (months_before(computed.inputs.as_of, 12), computed.inputs.as_of)
+}

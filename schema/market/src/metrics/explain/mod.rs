@@ -1,0 +1,127 @@
+//! Explanation of metrics: the formula with its values, the observations used and the observations rejected.
+//!
+//! It reads the same computation as the rows; no figure is calculated twice.
+
+mod decisions;
+mod development;
+mod entry;
+mod judged;
+mod observations;
+mod paid;
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::computed::{ComputedMetrics, compute};
+use super::context::DerivationContext;
+use super::dividends::payout::NoPayoutReason;
+use crate::day::day_number;
+use crate::history::History;
+use crate::row::{Metrics, Quarantined, TableRow};
+
+pub use decisions::ExplainedDecision;
+pub use entry::{ExplainedMetric, ExplainedObservation};
+
+/// Derivation of one security's metrics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Explanation {
+    /// Canonical ticker.
+    pub symbol: String,
+    /// Market date of the metrics.
+    pub as_of: NaiveDate,
+    /// Version of the rules, followed by the parameters that differ from their defaults.
+    pub method_version: String,
+    /// Origin of the frequency: `inferred` or `vendor`; null without regular dividends.
+    pub frequency_source: Option<String>,
+    /// Status of the payout ratio: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`,
+    /// `missing`.
+    pub payout_status: String,
+    /// Denominator of the payout ratio: `eps` or `ffo`; null for funds.
+    pub payout_basis: Option<String>,
+    /// Warnings about the data behind the figures.
+    pub flags: Vec<String>,
+    /// One entry per metric, in the order of the metrics row.
+    pub metrics: Vec<ExplainedMetric>,
+    /// Observations without effect, each with the reason.
+    pub unused: Vec<ExplainedObservation>,
+    /// Number of further unused observations, older than those listed.
+    pub older_unused: usize,
+    /// Rows excluded from the figures (quarantined), with the reason.
+    pub quarantined: Vec<Quarantined>,
+    /// Review decisions about quarantined rows.
+    pub decisions: Vec<ExplainedDecision>,
+}
+
+impl Explanation {
+    /// Replaces observations before a day by their number, and leaves out quarantined rows before it.
+    pub fn since(mut self, first: NaiveDate) -> Self {
+        for metric in &mut self.metrics {
+            metric.older_observations = leave_out(&mut metric.observations, first);
+        }
+        self.older_unused = leave_out(&mut self.unused, first);
+        self.quarantined.retain(|row| row.date.is_none_or(|date| date >= first));
+        self
+    }
+}
+
+fn leave_out(observations: &mut Vec<ExplainedObservation>, first: NaiveDate) -> usize {
+    let all = observations.len();
+    observations.retain(|seen| seen.date.is_none_or(|date| date >= first));
+    all - observations.len()
+}
+
+/// Explains all metrics of a security.
+pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanation {
+    let computed = compute(history, context);
+    let quarantined = super::rows::quarantined(&computed);
+    let metrics = super::rows::metrics(&computed, &quarantined);
+    let is_fund = computed.inputs.security_type == crate::event::SecurityType::Etf;
+    Explanation {
+        symbol: history.symbol.to_string(),
+        as_of: computed.inputs.as_of,
+        method_version: context.rules.method_version(),
+        frequency_source: computed.inputs.rhythm.source.map(|source| source.as_str().to_owned()),
+        payout_status: computed.payouts.ratio.err().map_or("ok", NoPayoutReason::as_str).to_owned(),
+        payout_basis: (!is_fund).then(|| computed.payouts.basis.as_str().to_owned()),
+        flags: metrics.flags.0.clone(),
+        metrics: explained(&computed, &metrics),
+        unused: observations::unused(&computed),
+        older_unused: 0,
+        quarantined,
+        decisions: decisions::explained(history),
+    }
+}
+
+/// Explains the close of one session: the source used and the values of the others.
+pub fn explain_session(
+    history: &History,
+    context: &DerivationContext<'_>,
+    session: NaiveDate,
+) -> ExplainedMetric {
+    let computed = compute(history, context);
+    let told = observations::of_day(&computed, day_number(session));
+    let counted = told.first().filter(|first| first.outcome == "used");
+    let formula = match counted {
+        Some(counted) => format!("raw close of {session}, which {} is believed for", counted.source),
+        None => format!("no bar of {session} counts"),
+    };
+    let value = counted.and_then(|counted| counted.amount).map(|close| close.to_string());
+    ExplainedMetric { value, ..entry::entry("price", "R32", entry::Rounding::Amount, formula, told) }
+}
+
+fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<ExplainedMetric> {
+    let served = serde_json::to_value(metrics).unwrap_or_default();
+    let mut explained =
+        [paid::explained(computed), development::explained(computed), judged::explained(computed)].concat();
+    for entry in &mut explained {
+        entry.value = served.get(&entry.metric).filter(|value| !value.is_null()).map(plain);
+    }
+    let place = |name: &str| Metrics::COLUMNS.iter().position(|column| *column == name);
+    explained.sort_by_key(|entry| place(&entry.metric));
+    explained
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,214 @@
+//! Conversion of facts to the observations of an explanation.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::entry::ExplainedObservation;
+use crate::day::date_of;
+use crate::decimal::ExactDecimal;
+use crate::event::{Kind, line_column};
+use crate::history::Observation;
+use crate::metrics::arithmetic;
+use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::merge::{ObservationStatus, Payment};
+
+/// Payment that counts.
+pub(crate) fn of_payment(payment: &Payment<'_>) -> ExplainedObservation {
+    let record = &payment.observation.record;
+    ExplainedObservation {
+        amount: Some(arithmetic::amount(payment.amount)),
+        currency: Some(record.currency.to_string()),
+        ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", String::new())
+    }
+}
+
+/// Payments of some classes with an ex-date in (after, through], and the splits since, which change their
+/// share basis.
+pub(crate) fn of_dividends(
+    computed: &ComputedMetrics<'_>,
+    after: NaiveDate,
+    through: NaiveDate,
+    counts: fn(DividendClass) -> bool,
+) -> Vec<ExplainedObservation> {
+    let payments = computed.inputs.payments().iter();
+    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+    let mut used: Vec<ExplainedObservation> = counted.map(of_payment).collect();
+    if let Some(first) = used.first().and_then(|payment| payment.date) {
+        used.extend(of_splits(computed, first));
+    }
+    used
+}
+
+/// Splits that count, in (after, as-of date].
+fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<Item = ExplainedObservation> {
+    let splits = computed.inputs.merged.splits.splits.iter();
+    let passed = splits.filter(move |split| {
+        !split.cancelled && after < split.ex_date && split.ex_date <= computed.inputs.as_of
+    });
+    passed.map(|split| {
+        let row = &computed.inputs.history.splits[split.index];
+        let shares = format!("{} shares became {}", row.record.from.normalize(), row.record.to.normalize());
+        observation(Kind::Split, row, Some(split.ex_date), "used", shares)
+    })
+}
+
+/// Latest close, with the closes of other sources on its day.
+pub(crate) fn of_price(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
+    computed.inputs.price.iter().flat_map(|price| of_bar(computed, price.index)).collect()
+}
+
+/// Raw close of a bar, with the closes of other sources on its day.
+pub(crate) fn of_bar(computed: &ComputedMetrics<'_>, index: usize) -> Vec<ExplainedObservation> {
+    of_day(computed, computed.inputs.series().bars.day[index])
+}
+
+/// Closes of all sources on a day, the used one first.
+pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedObservation> {
+    let (series, basis) = (computed.inputs.series(), &computed.inputs);
+    let counted = series.bars.day.binary_search(&day).ok();
+    let chosen = counted.map(|index| (index, basis.merged.prices.source_of(index)));
+    let closes = basis.history.prices.iter().enumerate().filter_map(|(place, prices)| {
+        let bar = prices.bars.day.binary_search(&day).ok()?;
+        let version = prices.bars.version_of(bar);
+        let used = chosen.filter(|(_, source)| *source == place);
+        let held =
+            || basis.merged.prices.quarantined.iter().find(|h| (h.day, &h.source) == (day, &prices.source));
+        let (outcome, reason) = match held().filter(|_| used.is_none()) {
+            _ if used.is_some() => ("used", ""),
+            _ if version.retracted => ("cancelled", "the bar was withdrawn"),
+            Some(held) => (held.reason.as_str(), "it is held back; see quarantined"),
+            None => ("other_source", "the source policy believes another source for its day"),
+        };
+        // The used close is raw; the others are as their source gives them.
+        let close = match used {
+            Some((index, _)) => Some(series.close(index)),
+            None => prices.bars.decimal(prices.bars.close[bar]),
+        };
+        Some(ExplainedObservation {
+            kind: Kind::Price.to_string(),
+            id: None,
+            date: Some(date_of(day)),
+            amount: close.map(arithmetic::amount),
+            currency: Some(basis.currency.clone()),
+            source: prices.source.clone(),
+            revision: version.revision,
+            line: line_column(version.line),
+            outcome: outcome.to_owned(),
+            reason: reason.to_owned(),
+        })
+    });
+    let mut closes: Vec<ExplainedObservation> = closes.collect();
+    closes.sort_by_key(|observation| (observation.outcome != "used", observation.source.clone()));
+    closes
+}
+
+/// Fundamentals records used, newest first.
+pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
+    let used = computed.inputs.merged.fundamentals.iter().flat_map(|merged| &merged.used);
+    used.take(2)
+        .map(|index| {
+            let row = &computed.inputs.history.fundamentals[*index];
+            observation(Kind::Fundamentals, row, Some(row.record.as_of), "used", String::new())
+        })
+        .collect()
+}
+
+/// Reference record.
+pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
+    computed
+        .inputs
+        .history
+        .security
+        .iter()
+        .map(|row| observation(Kind::Security, row, None, "used", String::new()))
+        .collect()
+}
+
+/// Dividends and splits without effect, with the reason.
+pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
+    let history = computed.inputs.history;
+    let mut unused = Vec::new();
+    for (row, status) in history
+        .dividends
+        .iter()
+        .zip(&computed.inputs.merged.dividends.statuses)
+        .filter(|(_, status)| **status != ObservationStatus::Used)
+    {
+        let (outcome, reason) = status_text(status, &history.dividends);
+        unused.push(ExplainedObservation {
+            amount: Some(exact(row.record.amount)),
+            currency: Some(row.record.currency.to_string()),
+            ..observation(Kind::Dividend, row, row.record.ex_date.or(row.record.record_date), outcome, reason)
+        });
+    }
+    for (row, status) in history
+        .splits
+        .iter()
+        .zip(&computed.inputs.merged.splits.statuses)
+        .filter(|(_, status)| **status != ObservationStatus::Used)
+    {
+        let (outcome, reason) = status_text(status, &history.splits);
+        unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
+    }
+    let key = |row: &ExplainedObservation| {
+        (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line)
+    };
+    unused.sort_by_cached_key(key);
+    unused
+}
+
+fn observation<T>(
+    kind: Kind,
+    row: &Observation<T>,
+    date: Option<NaiveDate>,
+    outcome: &str,
+    reason: String,
+) -> ExplainedObservation {
+    ExplainedObservation {
+        kind: kind.to_string(),
+        id: row.id.clone(),
+        date,
+        amount: None,
+        currency: None,
+        source: row.source.to_string(),
+        revision: row.revision,
+        line: line_column(row.line),
+        outcome: outcome.to_owned(),
+        reason,
+    }
+}
+
+fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'static str, String) {
+    let named = |index: usize| {
+        let row = &rows[index];
+        let id = row.id.as_ref().map(|id| format!("id {id}, ")).unwrap_or_default();
+        format!("{id}revision {}, line {}, observed {}", row.revision, row.line, row.observed_at.to_rfc3339())
+    };
+    match status {
+        ObservationStatus::Used => ("used", String::new()),
+        ObservationStatus::Superseded(by) => {
+            ("superseded", format!("a greater version of the same record replaced it: {}", named(*by)))
+        }
+        ObservationStatus::Cancelled => ("cancelled", "the record was withdrawn".to_owned()),
+        ObservationStatus::Duplicate(of) => (
+            "duplicate",
+            format!("another row stands for the same ex-date, type and currency: {}", named(*of)),
+        ),
+        ObservationStatus::OtherSource => {
+            ("other_source", "the source policy believes another source for its dates".to_owned())
+        }
+        ObservationStatus::Overridden => ("overridden", "a manual record replaced it".to_owned()),
+        ObservationStatus::Quarantined(reason) => {
+            (reason.as_str(), "it is held back; see quarantined".to_owned())
+        }
+        ObservationStatus::NotYetKnown => {
+            ("not_yet_known", "it was declared after the as-of date".to_owned())
+        }
+        ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".to_owned()),
+    }
+}
+
+fn exact(value: Decimal) -> ExactDecimal {
+    ExactDecimal::from(value)
+}

@@ -1,0 +1,179 @@
+//! Explanations of income metrics: trailing and forward dividends, yields, payment frequency, next payment.
+
+use super::entry::Rounding::{Amount, Percent, Unrounded};
+use super::entry::{ExplainedMetric, ExplainedObservation};
+use super::entry::{date, entry, number, window};
+use super::observations::{of_dividends, of_payment, of_price, of_security};
+use crate::metrics::arithmetic;
+use crate::metrics::calendar::months_before;
+use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::dividends::class::DividendClass;
+use crate::row::Flag;
+
+pub(crate) fn explained(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    [trailing(computed), forward(computed), yields(computed), rhythm(computed)].concat()
+}
+
+fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let (after, through) = window(computed);
+    let regular = of_dividends(computed, after, through, DividendClass::is_regular);
+    let all = of_dividends(computed, after, through, DividendClass::in_ttm_total);
+    let sum = |what: &str, counts: fn(DividendClass) -> bool| {
+        let payments = computed.inputs.payments().iter();
+        let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+        let terms: Vec<String> =
+            counted.map(|p| format!("{} ({})", number(Some(p.adjusted)), p.ex_date)).collect();
+        let terms = if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") };
+        format!("sum of {what} amounts with ex-date in ({after}, {through}] on today's share basis: {terms}")
+    };
+    let count = format!("number of regular ex-dates in ({after}, {through}]");
+    let listed = computed.inputs.security().and_then(|security| security.ipo_date);
+    let first = computed.inputs.rates.first().map(|rate| rate.ex_date);
+    let complete = format!(
+        "whether the data reach back to {after}: listed {}, first regular ex-date {}",
+        date(listed),
+        date(first)
+    );
+    vec![
+        entry("dps_ttm", "R7", Amount, sum("regular", DividendClass::is_regular), regular.clone()),
+        entry("dps_ttm_total", "R7", Amount, sum("regular and special", DividendClass::in_ttm_total), all),
+        entry("ttm_payment_count", "R7", Unrounded, count, regular),
+        entry("ttm_complete", "R7", Unrounded, complete, of_security(computed)),
+    ]
+}
+
+fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let per_year = computed.inputs.payments_per_year();
+    let latest = newest(computed, 2);
+    let status = format!(
+        "{}: last regular ex-date {}, {} payments a year",
+        computed.income.status,
+        date(computed.inputs.ex_dates.last().copied()),
+        per_year.map_or_else(|| "unknown".to_owned(), |n| n.to_string())
+    );
+    let basis =
+        format!("{}: whether the ex-date of the latest amount lies ahead", computed.income.forward.basis);
+    vec![
+        entry("dps_forward", "R8", Amount, indicated(computed), latest.clone()),
+        entry("forward_basis", "R8", Unrounded, basis, latest.clone()),
+        entry("dividend_status", "R6", Unrounded, status, [latest.clone(), of_security(computed)].concat()),
+        entry("next", "R19", Unrounded, next(computed), latest),
+    ]
+}
+
+fn indicated(computed: &ComputedMetrics<'_>) -> String {
+    let (forward, rates) = (&computed.income.forward, &computed.inputs.rates);
+    let rules = &computed.inputs.rules.forward;
+    let last = rates.iter().rev().nth(usize::from(forward.latest_unusual));
+    match (forward.amount, last, computed.inputs.payments_per_year()) {
+        (None, _, _) => "no forward figure: a fund, a delisted security or an irregular payer".to_owned(),
+        (Some(value), Some(last), Some(n)) if !value.is_zero() => {
+            let amount = number(Some(last.amount));
+            if arithmetic::settle(last.amount.saturating_mul(n.into())) == value {
+                let which = if forward.latest_unusual {
+                    format!(
+                        "regular amount before the latest, which is at least {} times the median before it and unconfirmed,",
+                        rules.unusual_factor
+                    )
+                } else {
+                    "latest regular amount declared".to_owned()
+                };
+                format!("{which} {amount} ({}) x {n} payments a year", last.ex_date)
+            } else {
+                format!(
+                    "latest {amount} ({}) + the one before it: interim and final alternate by more than {} %",
+                    last.ex_date, rules.unequal_halves
+                )
+            }
+        }
+        (Some(_), _, _) => format!("0, since the payer is {}", computed.income.status),
+    }
+}
+
+fn next(computed: &ComputedMetrics<'_>) -> String {
+    match (computed.upcoming.declared, computed.upcoming.projections.first()) {
+        (Some(index), _) => {
+            format!(
+                "earliest declared ex-date from {} on: {}",
+                computed.inputs.as_of,
+                computed.inputs.payments()[index].ex_date
+            )
+        }
+        (None, _) if computed.flags.has(Flag::Overdue) => {
+            "the expected ex-date has passed: overdue".to_owned()
+        }
+        (None, Some(expected)) => {
+            format!("same slot of last year + 12 months, rolled forward to a session: {}", expected.ex_date)
+        }
+        (None, None) => "nothing declared and nothing to expect".to_owned(),
+    }
+}
+
+fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let income = &computed.income;
+    let (after, through) = window(computed);
+    let close = number(computed.inputs.close());
+    let over_price = |amount| {
+        if income.mismatch {
+            let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
+            format!("null: dividends in {paid}, prices in {priced}")
+        } else {
+            format!("{} / {close} x 100", number(amount))
+        }
+    };
+    let price = match computed.inputs.price {
+        Some(price) => {
+            format!("raw close of {}, carried through splits to {}", price.date, computed.inputs.as_of)
+        }
+        None => "no price known".to_owned(),
+    };
+    let basis = income.yield_basis.map_or_else(|| "null".to_owned(), |basis| basis.to_string());
+    let headline = format!("headline: the {basis} yield, status {}", income.status);
+    let which = "forward where a forward figure exists, else ttm";
+    let with_price = |payments: Vec<ExplainedObservation>| [payments, of_price(computed)].concat();
+    let regular = with_price(of_dividends(computed, after, through, DividendClass::is_regular));
+    let all = with_price(of_dividends(computed, after, through, DividendClass::in_ttm_total));
+    let latest = with_price(newest(computed, 2));
+    let mut entries = vec![
+        entry("price", "R9", Amount, price.clone(), of_price(computed)),
+        entry("price_date", "R21", Unrounded, price, of_price(computed)),
+        entry("dividend_yield", "R9", Percent, headline, [regular.clone(), latest.clone()].concat()),
+        entry("yield_basis", "R9", Unrounded, which, latest.clone()),
+        entry("yield_ttm", "R7", Percent, over_price(income.dps_ttm), regular),
+        entry("yield_ttm_total", "R7", Percent, over_price(income.dps_ttm_total), all),
+        entry("yield_forward", "R8", Percent, over_price(income.forward.amount), latest),
+    ];
+    let five_years = of_dividends(computed, months_before(through, 72), through, DividendClass::is_regular);
+    for (metric, what) in [("yield_5y_avg", "mean"), ("yield_5y_high", "highest"), ("yield_5y_low", "lowest")]
+    {
+        let formula = format!(
+            "{what} of the trailing yields at the last 60 month ends whose 12 months the history covers; null under 12"
+        );
+        entries.push(entry(metric, "R7", Percent, formula, five_years.clone()));
+    }
+    entries
+}
+
+fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+    let looked_at = computed.inputs.rules.frequency.newest_ex_dates;
+    let mut newest_dates: Vec<String> =
+        computed.inputs.ex_dates.iter().rev().zip(0..looked_at).map(|(date, _)| date.to_string()).collect();
+    newest_dates.reverse();
+    let source = computed.inputs.rhythm.source.map_or("nothing", |source| source.as_str());
+    let formula = format!(
+        "{} from {source}; newest regular ex-dates {}",
+        computed.inputs.rhythm.frequency,
+        newest_dates.join(", ")
+    );
+    let observations = newest(computed, looked_at);
+    vec![
+        entry("frequency", "R5", Unrounded, formula.clone(), observations.clone()),
+        entry("payments_per_year", "R5", Unrounded, formula, observations),
+    ]
+}
+
+/// Newest regular payments, declared ones included.
+fn newest(computed: &ComputedMetrics<'_>, count: i64) -> Vec<ExplainedObservation> {
+    let regular = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
+    regular.zip(0..count).map(|(payment, _)| of_payment(payment)).collect()
+}

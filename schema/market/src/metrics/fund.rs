@@ -1,0 +1,381 @@
+//! Fund rows of an ETF: details, positions and their weights.
+//!
+//! Fund data are the newest record up to the as-of date, of equal dates the preferred source. Missing fields
+//! come from earlier records of the same source. Positions are one complete snapshot per date and are never
+//! merged row by row. Premium or discount is the close over the net asset value of the same day, less one, in
+//! percent.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use serde_json::{Map, Value};
+
+use super::arithmetic;
+use super::context::DerivationContext;
+use super::source_policy::{SourceCandidate, preference};
+use crate::decimal::ExactDecimal;
+use crate::event::{Action, Etf, Holding, HoldingSnapshot, Kind, SecurityType};
+use crate::history::{History, Observation};
+use crate::row::{CountryWeight, EtfRow, HoldingRow, JsonColumn, Metrics, SectorWeight, Stock};
+
+/// Rows of a fund in addition to its rows as a security.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FundRows {
+    /// Fund details.
+    pub etf: EtfRow,
+    /// Positions of all snapshots, by date and by descending weight.
+    pub holdings: Vec<HoldingRow>,
+}
+
+/// Fund rows of a history; `None` if the security is not an ETF.
+pub fn fund(
+    history: &History,
+    context: &DerivationContext<'_>,
+    stock: &Stock,
+    metrics: &Metrics,
+) -> Option<FundRows> {
+    if stock.listed.r#type != SecurityType::Etf {
+        return None;
+    }
+    let records = chosen(&history.etf, Kind::Etf, context, |etf| etf.as_of);
+    let snapshots = chosen(&history.holdings, Kind::Holding, context, |snapshot| snapshot.as_of);
+    let newest = snapshots.last_key_value().map(|(_, snapshot)| *snapshot);
+    let etf = details(&data(&records), stock, metrics, newest);
+    let holdings =
+        snapshots.values().flat_map(|snapshot| positions(&stock.listed.symbol, snapshot)).collect();
+    Some(FundRows { etf, holdings })
+}
+
+/// Live observation of each date, from the preferred source of that date.
+fn chosen<'a, T>(
+    observations: &'a [Observation<T>],
+    kind: Kind,
+    context: &DerivationContext<'_>,
+    date: impl Fn(&T) -> NaiveDate,
+) -> BTreeMap<NaiveDate, &'a Observation<T>> {
+    // The last row of a key wins.
+    let mut known: Vec<_> = observations.iter().filter(|o| date(&o.record) <= context.as_of).collect();
+    known.sort_by_key(|o| o.version(0));
+    let newest: BTreeMap<(&str, NaiveDate), &Observation<T>> =
+        known.into_iter().map(|o| ((o.source.as_str(), date(&o.record)), o)).collect();
+    let live = newest.into_iter().filter(|(_, o)| o.action == Action::Put);
+    let mut live: Vec<(NaiveDate, &Observation<T>)> = live.map(|((_, day), o)| (day, o)).collect();
+    live.sort_by_cached_key(|(day, o)| {
+        let candidate = SourceCandidate { source: &o.source, observed_at: o.observed_at };
+        Reverse(preference(context.policy, kind, candidate, *day))
+    });
+    live.into_iter().collect()
+}
+
+/// Newest record, completed from earlier records of its source.
+fn data(records: &BTreeMap<NaiveDate, &Observation<Etf>>) -> Option<Etf> {
+    let (_, newest) = records.last_key_value()?;
+    let mut merged = Map::new();
+    for record in records.values().rev().filter(|record| record.source == newest.source) {
+        if let Ok(Value::Object(fields)) = serde_json::to_value(&record.record) {
+            fields.into_iter().for_each(|(name, value)| {
+                merged.entry(name).or_insert(value);
+            });
+        }
+    }
+    serde_json::from_value(Value::Object(merged)).ok()
+}
+
+fn details(
+    data: &Option<Etf>,
+    stock: &Stock,
+    metrics: &Metrics,
+    newest: Option<&Observation<HoldingSnapshot>>,
+) -> EtfRow {
+    let text = |field: fn(&Etf) -> &Option<String>| data.as_ref().and_then(|etf| field(etf).clone());
+    let number = |field: fn(&Etf) -> Option<Decimal>| data.as_ref().and_then(field);
+    let holdings = newest.map(|snapshot| snapshot.record.holdings.as_slice()).unwrap_or_default();
+    EtfRow {
+        listed: stock.listed.clone(),
+        issuer: text(|etf| &etf.issuer),
+        asset_class: text(|etf| &etf.asset_class),
+        category: text(|etf| &etf.category),
+        strategy: text(|etf| &etf.strategy),
+        index_name: text(|etf| &etf.index_name),
+        domicile: text(|etf| &etf.domicile),
+        inception_date: data.as_ref().and_then(|etf| etf.inception_date),
+        expense_ratio: number(|etf| etf.expense_ratio).map(arithmetic::percent),
+        aum: number(|etf| etf.aum).map(arithmetic::amount),
+        nav: number(|etf| etf.nav).map(arithmetic::amount),
+        nav_date: data.as_ref().and_then(|etf| etf.nav_date.or(etf.nav.map(|_| etf.as_of))),
+        premium_discount: premium(data.as_ref(), stock),
+        distribution_yield_ttm: metrics.yield_ttm,
+        sec_yield_30d: number(|etf| etf.sec_yield_30d).map(arithmetic::percent),
+        is_leveraged: data.as_ref().and_then(|etf| etf.is_leveraged),
+        is_inverse: data.as_ref().and_then(|etf| etf.is_inverse),
+        leverage_factor: number(|etf| etf.leverage_factor).map(arithmetic::percent),
+        related_symbol: data.as_ref().and_then(|etf| etf.related_symbol.as_ref()).map(ToString::to_string),
+        holdings_count: newest.and_then(|snapshot| i32::try_from(snapshot.record.holdings.len()).ok()),
+        holdings_as_of: newest.map(|snapshot| snapshot.record.as_of),
+        top_10_weight: newest.and_then(|snapshot| top_weight(&snapshot.record.holdings)),
+        turnover: number(|etf| etf.turnover).map(arithmetic::percent),
+        sector_weights: JsonColumn(
+            weights(holdings, |holding| &holding.sector)
+                .map(|(sector, weight)| SectorWeight { sector, weight })
+                .collect(),
+        ),
+        country_weights: JsonColumn(
+            weights(holdings, |holding| &holding.country)
+                .map(|(country, weight)| CountryWeight { country, weight })
+                .collect(),
+        ),
+    }
+}
+
+/// Premium over the net asset value; needs a close of the same day.
+fn premium(data: Option<&Etf>, stock: &Stock) -> Option<ExactDecimal> {
+    let etf = data?;
+    let nav = arithmetic::positive(etf.nav)?;
+    let same_day = stock.listed.price_date == etf.nav_date.or(Some(etf.as_of));
+    let close = stock.listed.price.filter(|_| same_day)?;
+    let ratio = close.0.checked_div(nav)?.checked_sub(Decimal::ONE)?;
+    Some(arithmetic::percent(ratio.checked_mul(Decimal::ONE_HUNDRED)?))
+}
+
+fn by_weight(holdings: &[Holding]) -> Vec<&Holding> {
+    let mut sorted: Vec<&Holding> = holdings.iter().collect();
+    sorted.sort_by_key(|holding| (Reverse(holding.weight), holding.symbol.clone(), holding.name.clone()));
+    sorted
+}
+
+/// Weight of the ten largest positions; `None` without positions.
+fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
+    if holdings.is_empty() {
+        return None;
+    }
+    let sum = by_weight(holdings)
+        .iter()
+        .take(10)
+        .try_fold(Decimal::ZERO, |sum, holding| sum.checked_add(holding.weight));
+    sum.map(arithmetic::percent)
+}
+
+/// Sums of weights by name, largest first; unnamed positions are left out.
+fn weights<'a>(
+    holdings: &'a [Holding],
+    name: impl Fn(&'a Holding) -> &'a Option<String>,
+) -> impl Iterator<Item = (String, ExactDecimal)> {
+    let mut sums: BTreeMap<&str, Decimal> = BTreeMap::new();
+    for holding in holdings {
+        if let Some(name) = name(holding) {
+            let sum = sums.entry(name).or_default();
+            *sum = sum.checked_add(holding.weight).unwrap_or(*sum);
+        }
+    }
+    let mut sorted: Vec<(String, Decimal)> =
+        sums.into_iter().map(|(name, sum)| (name.to_owned(), sum)).collect();
+    sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    sorted.into_iter().map(|(name, sum)| (name, arithmetic::percent(sum)))
+}
+
+fn positions(etf_symbol: &str, snapshot: &Observation<HoldingSnapshot>) -> Vec<HoldingRow> {
+    let rows =
+        by_weight(&snapshot.record.holdings).into_iter().zip(1i32..).map(|(holding, rank)| HoldingRow {
+            etf_symbol: etf_symbol.to_owned(),
+            rank,
+            symbol: holding.symbol.as_ref().map(ToString::to_string),
+            name: holding.name.clone(),
+            asset_type: holding.asset_type.clone(),
+            weight: arithmetic::percent(holding.weight),
+            shares: holding.shares.map(arithmetic::amount),
+            market_value: holding.market_value.map(arithmetic::amount),
+            currency: holding.currency.clone(),
+            isin: holding.isin.clone(),
+            cusip: holding.cusip.clone(),
+            figi: holding.figi.clone(),
+            sector: holding.sector.clone(),
+            country: holding.country.clone(),
+            as_of: snapshot.record.as_of,
+        });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holding(name: &str, weight: Decimal, sector: Option<&str>) -> Holding {
+        let record = serde_json::json!({ "name": name, "weight": weight, "sector": sector });
+        serde_json::from_value(record).unwrap()
+    }
+
+    #[test]
+    fn weights_are_summed_by_name_and_the_ten_largest_counted() {
+        let mut holdings: Vec<Holding> = (0..11).map(|_| holding("Small", dec!(5), Some("Energy"))).collect();
+        holdings.push(holding("Large", dec!(30.12345), Some("Health Care")));
+        holdings.push(holding("Cash", dec!(14.5), None));
+        assert_eq!(top_weight(&holdings), Some(ExactDecimal::from(dec!(84.6235))));
+        assert_eq!(top_weight(&[]), None);
+        let sectors: Vec<(String, ExactDecimal)> = weights(&holdings, |holding| &holding.sector).collect();
+        let expected = [("Energy", dec!(55)), ("Health Care", dec!(30.1235))];
+        assert_eq!(sectors, expected.map(|(name, weight)| (name.to_owned(), ExactDecimal::from(weight))));
+    }
+
+    #[test]
+    fn positions_are_ranked_by_weight_then_name() {
+        let holdings =
+            [holding("B", dec!(1), None), holding("A", dec!(1), None), holding("C", dec!(2), None)];
+        let names: Vec<&str> = by_weight(&holdings).iter().map(|holding| holding.name.as_str()).collect();
+        assert_eq!(names, ["C", "A", "B"]);
+    }
+
+    use crate::metrics::{DerivedRows, Rules, derive};
+    use chrono::DateTime;
+
+    /// `source revision +/- second` and a record.
+    fn said<T: serde::de::DeserializeOwned>(words: &str, record: serde_json::Value) -> Observation<T> {
+        let words: Vec<&str> = words.split(' ').collect();
+        let (action, second) = words[2].split_at(1);
+        Observation {
+            source: words[0].into(),
+            id: None,
+            security_ref: None,
+            revision: words[1].parse().unwrap(),
+            action: if action == "-" { Action::Retract } else { Action::Put },
+            observed_at: DateTime::from_timestamp(second.parse().unwrap(), 0).unwrap(),
+            line: 1,
+            frame: [0; 16],
+            record: serde_json::from_value(record).unwrap(),
+        }
+    }
+
+    fn etf(words: &str, day: &str, expense_ratio: Option<&str>, issuer: Option<&str>) -> Observation<Etf> {
+        said(
+            words,
+            serde_json::json!({ "symbol": "FUND", "as_of": day, "expense_ratio": expense_ratio, "issuer": issuer }),
+        )
+    }
+
+    fn found(
+        kind: &str,
+        etf: Vec<Observation<Etf>>,
+        holdings: Vec<Observation<HoldingSnapshot>>,
+    ) -> Option<FundRows> {
+        use crate::bars::{Bar, BarVersion, Bars, MISSING};
+        use crate::day::day_number;
+        let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        let (open, high, low, volume, vwap, trade_count) = (MISSING, MISSING, MISSING, 1, MISSING, MISSING);
+        let day = day_number("2024-06-28".parse().unwrap());
+        bars.push(Bar { day, open, high, low, close: 4_040, volume, vwap, trade_count }, 0);
+        let security = serde_json::json!({ "symbol": "FUND", "name": "Fund", "type": kind, "currency": "USD", "status": "active" });
+        let history = History {
+            symbol: crate::symbol::Symbol::parse("FUND").unwrap(),
+            former_symbols: Vec::new(),
+            security: Some(said("a 0 +1", security)),
+            dividends: Vec::new(),
+            splits: Vec::new(),
+            fundamentals: Vec::new(),
+            decisions: Vec::new(),
+            etf,
+            holdings,
+            prices: vec![crate::history::SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
+        };
+        let (policy, as_of) = (crate::history::SourcePolicy::default(), "2024-06-28".parse().unwrap());
+        let market = DerivationContext {
+            as_of,
+            newest: as_of,
+            benchmark: None,
+            policy: &policy,
+            rules: &Rules::DEFAULT,
+        };
+        let DerivedRows { stock, metrics, .. } = derive(&history, &market);
+        fund(&history, &market, &stock, &metrics)
+    }
+
+    #[test]
+    fn a_funds_figures_are_the_newest_of_the_believed_source() {
+        let check = |rows: Vec<Observation<Etf>>, expected: (Option<Decimal>, Option<&str>)| {
+            for rows in [rows.clone(), rows.into_iter().rev().collect()] {
+                let row = found("etf", rows, Vec::new()).unwrap().etf;
+                assert_eq!((row.expense_ratio.map(|ratio| ratio.0), row.issuer.as_deref()), expected);
+            }
+        };
+        let (old, new) = (
+            etf("a 0 +1", "2024-03-29", Some("0.1"), Some("Old")),
+            etf("a 0 +1", "2024-06-28", Some("0.2"), None),
+        );
+        check(vec![old.clone()], (Some(dec!(0.1)), Some("Old")));
+        // What the newest lacks comes from an earlier one of its source.
+        check(vec![old.clone(), new.clone()], (Some(dec!(0.2)), Some("Old")));
+        check(vec![old.clone(), etf("b 0 +1", "2024-06-28", Some("0.2"), None)], (Some(dec!(0.2)), None));
+        // Of one date the newest heard of; of one source the greater version; withdrawn ones and those of tomorrow are none.
+        check(
+            vec![new.clone(), etf("b 0 +2", "2024-06-28", Some("0.3"), Some("B"))],
+            (Some(dec!(0.3)), Some("B")),
+        );
+        check(
+            vec![new.clone(), etf("b 0 +1", "2024-06-28", Some("0.3"), Some("B"))],
+            (Some(dec!(0.2)), None),
+        );
+        check(
+            vec![new.clone(), etf("a 1 +1", "2024-06-28", Some("0.4"), Some("A"))],
+            (Some(dec!(0.4)), Some("A")),
+        );
+        check(
+            vec![old.clone(), new, etf("a 1 -1", "2024-06-28", None, None)],
+            (Some(dec!(0.1)), Some("Old")),
+        );
+        check(vec![old, etf("a 0 +1", "2024-06-29", Some("0.5"), None)], (Some(dec!(0.1)), Some("Old")));
+        assert_eq!(found("stock", Vec::new(), Vec::new()), None);
+        assert_eq!(found("etf", Vec::new(), Vec::new()).unwrap().etf.holdings_count, None);
+    }
+
+    #[test]
+    fn a_premium_compares_the_close_with_the_assets_of_its_day() {
+        let premium = |fields: serde_json::Value| {
+            let mut record = serde_json::json!({ "symbol": "FUND", "as_of": "2024-06-28" });
+            fields.as_object().unwrap().iter().for_each(|(name, value)| record[name] = value.clone());
+            let row = found("etf", vec![said("a 0 +1", record)], Vec::new()).unwrap().etf;
+            (row.premium_discount.map(|premium| premium.0), row.nav_date.map(|day| day.to_string()))
+        };
+        let today = Some("2024-06-28".to_owned());
+        assert_eq!(premium(serde_json::json!({ "nav": "40" })), (Some(dec!(1)), today.clone()));
+        assert_eq!(
+            premium(serde_json::json!({ "nav": "50.5", "nav_date": "2024-06-28" })),
+            (Some(dec!(-20)), today.clone())
+        );
+        assert_eq!(
+            premium(serde_json::json!({ "nav": "40", "nav_date": "2024-06-27" })),
+            (None, Some("2024-06-27".to_owned()))
+        );
+        assert_eq!(premium(serde_json::json!({ "nav": "0" })), (None, today));
+        assert_eq!(premium(serde_json::json!({})), (None, None));
+    }
+
+    #[test]
+    fn positions_are_those_of_a_whole_snapshot() {
+        let snapshot = |words: &str, day: &str, names: &[&str]| {
+            let holdings: Vec<serde_json::Value> = names.iter().zip(1..).map(|(name, weight)| serde_json::json!({ "name": name, "weight": weight.to_string(), "country": "US" })).collect();
+            said::<HoldingSnapshot>(
+                words,
+                serde_json::json!({ "symbol": "FUND", "as_of": day, "holdings": holdings }),
+            )
+        };
+        let snapshots = vec![
+            snapshot("a 0 +1", "2024-03-29", &["Old"]),
+            snapshot("a 0 +1", "2024-06-28", &["Small", "Large"]),
+        ];
+        let fund = found("etf", Vec::new(), snapshots).unwrap();
+        let rows: Vec<String> = fund
+            .holdings
+            .iter()
+            .map(|row| format!("{} {} {} {} {}", row.etf_symbol, row.as_of, row.rank, row.name, row.weight))
+            .collect();
+        assert_eq!(
+            rows,
+            ["FUND 2024-03-29 1 Old 1", "FUND 2024-06-28 1 Large 2", "FUND 2024-06-28 2 Small 1"]
+        );
+        assert_eq!(
+            (fund.etf.holdings_count, fund.etf.top_10_weight.map(|weight| weight.0)),
+            (Some(2), Some(dec!(3)))
+        );
+        assert_eq!(fund.etf.country_weights.0.len(), 1);
+    }
+}

@@ -1,0 +1,75 @@
+//! As-of view: which facts had happened or been declared by a day (R8, R33).
+//!
+//! A row with a declaration date is visible from that day on. A row without one was visible when its feed was
+//! taken, so the current market date sees it however far ahead it lies. A look back would otherwise reveal
+//! the future of such feeds. There, an undated row is visible 30 days before it takes effect, about as early
+//! as boards declare.
+
+use chrono::{Days, NaiveDate};
+
+use crate::metrics::context::DerivationContext;
+
+/// Days before its effect from which an undated row is visible in a look back.
+const DECLARED_AHEAD: u64 = 30;
+
+/// Visibility of facts on a market date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AsOfView {
+    as_of: NaiveDate,
+    undated_through: NaiveDate,
+}
+
+impl AsOfView {
+    pub(crate) fn new(context: &DerivationContext<'_>) -> Self {
+        let as_of = context.as_of;
+        let ahead = as_of.checked_add_days(Days::new(DECLARED_AHEAD)).unwrap_or(NaiveDate::MAX);
+        Self { as_of, undated_through: if as_of < context.newest { ahead } else { NaiveDate::MAX } }
+    }
+
+    /// True if a fact is visible, given its declaration date (if any) and its effective date.
+    pub(crate) fn is_visible(&self, declared: Option<NaiveDate>, effective: NaiveDate) -> bool {
+        match declared {
+            Some(declared) => declared <= self.as_of,
+            None => effective <= self.undated_through,
+        }
+    }
+
+    /// Market date of the view.
+    pub(crate) fn as_of(&self) -> NaiveDate {
+        self.as_of
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::SourcePolicy;
+    use crate::metrics::rules::Rules;
+
+    #[test]
+    fn undated_rows_are_known_now_but_not_long_ago() {
+        let date = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let check = |as_of: &str, declared: Option<&str>, effective: &str, expected| {
+            let policy = SourcePolicy::default();
+            let (as_of, newest) = (date(as_of), date("2024-06-28"));
+            let known = AsOfView::new(&DerivationContext {
+                as_of,
+                newest,
+                benchmark: None,
+                policy: &policy,
+                rules: &Rules::DEFAULT,
+            });
+            assert_eq!(
+                known.is_visible(declared.map(date), date(effective)),
+                expected,
+                "{as_of} {declared:?} {effective}"
+            );
+        };
+        check("2024-06-28", None, "2026-01-02", true);
+        check("2024-06-27", None, "2026-01-02", false);
+        check("2020-01-02", None, "2020-02-01", true);
+        check("2020-01-02", None, "2020-02-02", false);
+        check("2020-01-02", Some("2020-01-02"), "2021-01-04", true);
+        check("2020-01-02", Some("2020-01-03"), "2020-01-06", false);
+    }
+}

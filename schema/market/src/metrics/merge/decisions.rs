@@ -1,0 +1,165 @@
+//! Review decisions about quarantined rows, indexed by row: a released row counts, a confirmed row stays
+//! quarantined.
+//!
+//! Of several decisions about one row the newest is valid. A revoked decision has no effect.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::validation::RowFault;
+use super::winner::QuarantinedRow;
+use crate::event::{Action, DecidedRow, Decision, DecisionVerdict, Dividend, Kind, Split};
+use crate::observation::Observation;
+use crate::row::QuarantineReason;
+
+/// Valid decisions by row.
+#[derive(Debug, Default)]
+pub(crate) struct DecisionIndex<'a> {
+    rows: BTreeMap<DecidedRow, &'a Decision>,
+}
+
+impl<'a> DecisionIndex<'a> {
+    pub(crate) fn new(decisions: &'a [Observation<Decision>]) -> Self {
+        let standing = newest(decisions).into_values().filter(|newest| newest.action == Action::Put);
+        Self { rows: standing.map(|newest| (newest.record.row.clone(), &newest.record)).collect() }
+    }
+
+    /// True if any decision concerns a price.
+    pub(crate) fn has_prices(&self) -> bool {
+        self.rows.keys().any(|row| row.kind == Kind::Price)
+    }
+
+    /// Decision about a bar, identified by its close.
+    pub(crate) fn of_bar(&self, source: &str, day: NaiveDate, close: Decimal) -> Option<&'a Decision> {
+        self.get(|| row(Kind::Price, source, None, Some(day), close))
+    }
+
+    /// True if a decision releases a dividend in spite of contradicting rows.
+    pub(crate) fn releases(&self, dividend: &Observation<Dividend>) -> bool {
+        self.get(|| dividend_row(dividend))
+            .is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
+    }
+
+    /// Quarantine fault of a dividend that a decision confirmed to be wrong.
+    pub(crate) fn confirms(&self, dividend: &Observation<Dividend>) -> Option<RowFault> {
+        self.get(|| dividend_row(dividend)).and_then(confirmed)
+    }
+
+    /// Sets reason and message of quarantined rows that a decision confirmed.
+    pub(crate) fn apply_confirmations<T>(
+        &self,
+        quarantined: &mut [QuarantinedRow],
+        observations: &[Observation<T>],
+        row: fn(&Observation<T>) -> DecidedRow,
+    ) {
+        for quarantined in quarantined {
+            if let Some(fault) = self.get(|| row(&observations[quarantined.index])).and_then(confirmed) {
+                (quarantined.reason, quarantined.message) = fault;
+            }
+        }
+    }
+
+    /// Builds the key only if the index is not empty.
+    fn get(&self, row: impl FnOnce() -> DecidedRow) -> Option<&'a Decision> {
+        if self.rows.is_empty() { None } else { self.rows.get(&row()).copied() }
+    }
+}
+
+/// Newest decision about each row, revoked decisions included.
+pub(crate) fn newest(decisions: &[Observation<Decision>]) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
+    let mut newest: BTreeMap<&DecidedRow, &Observation<Decision>> = BTreeMap::new();
+    for decision in decisions {
+        let known = newest.entry(&decision.record.row).or_insert(decision);
+        if known.version(0) < decision.version(0) {
+            *known = decision;
+        }
+    }
+    newest
+}
+
+/// Fault of a row that was confirmed to be wrong.
+pub(crate) fn confirmed(decision: &Decision) -> Option<RowFault> {
+    (decision.verdict == DecisionVerdict::Confirm).then(|| {
+        (QuarantineReason::Confirmed, format!("a person confirmed {}: {}", decision.reason, decision.note))
+    })
+}
+
+/// Decision key of a dividend.
+pub(crate) fn dividend_row(dividend: &Observation<Dividend>) -> DecidedRow {
+    let record = &dividend.record;
+    let date = record.ex_date.or(record.record_date);
+    row(Kind::Dividend, &dividend.source, dividend.id.as_deref(), date, record.amount)
+}
+
+/// Decision key of a split.
+pub(crate) fn split_row(split: &Observation<Split>) -> DecidedRow {
+    row(Kind::Split, &split.source, split.id.as_deref(), Some(split.record.ex_date), split.record.to)
+}
+
+fn row(
+    kind: Kind,
+    source: &str,
+    row_id: Option<&str>,
+    date: Option<NaiveDate>,
+    value: Decimal,
+) -> DecidedRow {
+    DecidedRow { kind, source: source.to_owned(), row_id: row_id.map(str::to_owned), date, value }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::symbol::Symbol;
+
+    fn decided(verdict: DecisionVerdict, action: Action, second: i64) -> Observation<Decision> {
+        Observation {
+            source: "manual".into(),
+            id: None,
+            security_ref: None,
+            revision: 0,
+            action,
+            observed_at: DateTime::from_timestamp(second, 0).unwrap(),
+            line: 1,
+            frame: [0; 16],
+            record: Decision {
+                symbol: Symbol::parse("TEST").unwrap(),
+                verdict,
+                row: row(Kind::Price, "vendor", None, Some(day()), dec!(100)),
+                reason: "price_unit_error".into(),
+                note: "seen".into(),
+            },
+        }
+    }
+
+    fn day() -> NaiveDate {
+        "2024-06-28".parse().unwrap()
+    }
+
+    #[test]
+    fn the_newest_decision_stands_until_it_is_taken_back() {
+        let (release, confirm) = (DecisionVerdict::Release, DecisionVerdict::Confirm);
+        let (put, retract) = (Action::Put, Action::Retract);
+        let check = |said: &[(DecisionVerdict, Action, i64)], expected| {
+            for said in [said.to_vec(), said.iter().rev().copied().collect()] {
+                let said: Vec<_> = said.into_iter().map(|(v, action, at)| decided(v, action, at)).collect();
+                let found = DecisionIndex::new(&said)
+                    .of_bar("vendor", day(), dec!(100.00))
+                    .map(|found| found.verdict);
+                assert_eq!(found, expected, "{said:?}");
+            }
+        };
+        check(&[(release, put, 1)], Some(release));
+        check(&[(release, put, 1), (confirm, put, 2)], Some(confirm));
+        check(&[(release, put, 1), (release, retract, 2)], None);
+        check(&[(confirm, put, 3), (release, retract, 2)], Some(confirm));
+        let said = [decided(release, put, 1)];
+        assert!(
+            DecisionIndex::new(&said).of_bar("vendor", day(), dec!(101)).is_none(),
+            "another close is another row"
+        );
+    }
+}

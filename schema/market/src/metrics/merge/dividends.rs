@@ -1,0 +1,303 @@
+//! Merge of dividends: from all observations to the payments that count (R1, R2, R28–R30, R32).
+//!
+//! The steps are: one winner per source and key; the preferred source per date range, with manual records on
+//! top; amounts on the basis of their own ex-date; missing ex-dates derived; duplicate ids of one event
+//! merged; contradicted rows quarantined. Dividends declared after the as-of date are not visible yet.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use std::cmp::Ordering;
+
+use super::as_of::AsOfView;
+use super::payment::{Payment, ValidationContext};
+use super::quarantine::quarantine_outliers;
+use super::same_day_payments::SameDayPayments;
+use super::sources::{keep_preferred_sources, withdraw_by_manual};
+use super::validation::RowFault;
+use super::winner::{
+    MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners, version_time,
+};
+use crate::event::{Dividend, DividendType, Kind, ShareBasis};
+use crate::history::{History, SourcePolicy};
+use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
+use crate::metrics::source_policy::MANUAL;
+use crate::row::{Flag, Flags, QuarantineReason};
+
+/// Maximum distance of an ex-date after the newest session, days.
+const DAYS_AHEAD: i64 = 400;
+
+/// Winners of the preferred sources, before amounts and neighbours are checked.
+#[derive(Debug)]
+pub(crate) struct DividendWinners {
+    pub winners: Vec<WinningVersion>,
+    pub statuses: Vec<ObservationStatus>,
+    pub quarantined: Vec<QuarantinedRow>,
+}
+
+/// Result of merging dividends.
+#[derive(Debug)]
+pub(crate) struct MergedDividends<'a> {
+    /// Payments that count, by ex-date.
+    pub payments: Vec<Payment<'a>>,
+    /// Quarantined regular outliers by ex-date: their amounts do not count, but their ex-dates do (R28).
+    pub unproven: Vec<Payment<'a>>,
+    /// Withdrawn payments by ex-date.
+    pub cancelled: Vec<Payment<'a>>,
+    pub statuses: Vec<ObservationStatus>,
+    pub quarantined: Vec<QuarantinedRow>,
+}
+
+/// First stage: winners per key and the preferred source.
+pub(crate) fn dividend_winners(
+    history: &History,
+    policy: &SourcePolicy,
+    symbols: SymbolOrder<'_>,
+    same_day_payments: &SameDayPayments<'_>,
+) -> DividendWinners {
+    let observations = &history.dividends;
+    let mut result = DividendWinners {
+        winners: Vec::new(),
+        statuses: vec![ObservationStatus::Used; observations.len()],
+        quarantined: Vec::new(),
+    };
+    let winners =
+        pick_winners(observations, symbols, same_day_payments, &mut result.statuses, &mut result.quarantined);
+    let mut kept = keep_preferred_sources(
+        observations,
+        winners,
+        Kind::Dividend,
+        policy,
+        same_day_payments,
+        &mut result.statuses,
+    );
+    withdraw_by_manual(observations, &mut kept, same_day_payments, &mut result.statuses);
+    result.winners = kept;
+    result
+}
+
+/// Live stock dividends as (ex-date, new shares per old share); with `known` only those visible.
+pub(crate) fn stock_dividends(
+    history: &History,
+    winners: &DividendWinners,
+    known: Option<&AsOfView>,
+) -> Vec<(NaiveDate, Decimal)> {
+    let live = winners
+        .winners
+        .iter()
+        .filter(|winner| !winner.cancelled)
+        .map(|winner| &history.dividends[winner.index].record);
+    live.filter(|dividend| dividend.r#type.class(dividend.frequency) == DividendClass::Stock)
+        .filter(|dividend| known.is_none_or(|known| is_declared(dividend, known)))
+        .filter_map(|dividend| dividend.date().map(|date| (date, dividend.amount)))
+        .collect()
+}
+
+/// Second stage: amounts, ex-dates, duplicates and contradicting neighbours.
+pub(crate) fn merge_dividends<'a>(
+    history: &'a History,
+    found: DividendWinners,
+    same_day_payments: &SameDayPayments<'_>,
+    validation: &ValidationContext<'_>,
+    flags: &mut Flags,
+) -> MergedDividends<'a> {
+    let DividendWinners { winners, mut statuses, mut quarantined } = found;
+    let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
+    for winner in &winners {
+        let Some(payment) = payment(history, winner, validation, flags) else { continue };
+        if !is_declared(&payment.observation.record, &validation.known) {
+            statuses[winner.index] = ObservationStatus::NotYetKnown;
+        } else if let Some((reason, message)) = intrinsic_fault(&payment, winner, validation) {
+            statuses[winner.index] = ObservationStatus::Quarantined(reason);
+            quarantined.push(QuarantinedRow { index: winner.index, reason, message });
+        } else if winner.cancelled {
+            payment.observation.id.iter().for_each(|id| flags.add_cancelled(id));
+            cancelled.push(payment);
+        } else {
+            if winner.conflict {
+                flags.set(Flag::ConflictingDuplicate);
+                flags.set(Flag::DuplicateCollapsed);
+            }
+            payments.push(payment);
+        }
+    }
+    payments.sort_by(compare_events);
+    cancelled.sort_by(compare_events);
+    let mut payments = one_per_payment(payments, same_day_payments, &mut statuses, flags);
+    let unproven = quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
+    // A payment above the price has no effect on the price factor either (R11).
+    if quarantined.iter().any(|row| row.reason == QuarantineReason::AmountExceedsPrice) {
+        flags.set(Flag::FactorSkipped);
+    }
+    quarantined.sort_by_key(|row| row.index);
+    MergedDividends { payments, unproven, cancelled, statuses, quarantined }
+}
+
+/// Fault of a payment that does not depend on its neighbours.
+fn intrinsic_fault(
+    payment: &Payment<'_>,
+    winner: &WinningVersion,
+    validation: &ValidationContext<'_>,
+) -> Option<RowFault> {
+    if validation.decided.releases(payment.observation) {
+        return None;
+    }
+    let confirmed = if winner.cancelled { None } else { validation.decided.confirms(payment.observation) };
+    confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of()))
+}
+
+/// Fault of an ex-date more than 400 days ahead, a mistyped year: boards never declare that early.
+fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
+    let days = (payment.ex_date - as_of).num_days();
+    (days > DAYS_AHEAD).then(|| {
+        let message =
+            format!("the ex-date {} is {days} days after the newest session {as_of}", payment.ex_date);
+        (QuarantineReason::FarFutureExDate, message)
+    })
+}
+
+/// True if a dividend's declaration is visible.
+fn is_declared(dividend: &Dividend, known: &AsOfView) -> bool {
+    dividend.date().is_some_and(|date| known.is_visible(dividend.declaration_date, date))
+}
+
+fn payment<'a>(
+    history: &'a History,
+    winner: &WinningVersion,
+    validation: &ValidationContext<'_>,
+    flags: &mut Flags,
+) -> Option<Payment<'a>> {
+    let observation = &history.dividends[winner.index];
+    let record = &observation.record;
+    let ordinary = record.date()?;
+    let amount = match record.amount_basis {
+        ShareBasis::Raw => record.amount,
+        ShareBasis::SplitAdjusted => {
+            let basis = record.basis_as_of.unwrap_or_else(|| (validation.newest_day)(&observation.source));
+            validation.all_splits.carry(basis, ordinary).apply(record.amount)
+        }
+    };
+    let ex_date = match (record.ex_date, record.record_date) {
+        (Some(ex_date), record_date) => {
+            if record_date
+                .is_some_and(|record_date| is_unexpected(record, ex_date, record_date, amount, validation))
+            {
+                flags.set(Flag::ExDateUnexpected);
+            }
+            ex_date
+        }
+        (None, Some(record_date)) => {
+            flags.set(Flag::ExDateDerived);
+            ex_date_of(
+                record_date,
+                record.payment_date,
+                amount,
+                validation.neighbours.close_for(record, ordinary),
+            )
+        }
+        (None, None) => return None,
+    };
+    let adjusted = validation.splits.carry(ex_date, validation.known.as_of()).apply(amount);
+    Some(Payment {
+        observation,
+        index: winner.index,
+        named: &history.dividends[winner.named],
+        part: winner.part,
+        ex_date,
+        amount,
+        adjusted,
+        class: record.r#type.class(record.frequency),
+    })
+}
+
+/// True if a vendor's ex-date is neither the ordinary one nor the one after payment of a large distribution.
+fn is_unexpected(
+    record: &Dividend,
+    ex_date: NaiveDate,
+    record_date: NaiveDate,
+    amount: Decimal,
+    validation: &ValidationContext<'_>,
+) -> bool {
+    let ordinary = ex_date_from_record_date(record_date);
+    ex_date != ordinary && record_date >= FIRST_T_PLUS_3 && {
+        let close = validation.neighbours.close_for(record, ordinary);
+        ex_date != ex_date_of(record_date, record.payment_date, amount, close)
+    }
+}
+
+fn event_key(payment: &Payment<'_>) -> (NaiveDate, DividendType) {
+    (payment.ex_date, payment.observation.record.r#type)
+}
+
+/// Orders by ex-date, type and currency, then by version time, so that the last of an event is the latest.
+fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
+    event_key(a)
+        .cmp(&event_key(b))
+        .then_with(|| a.observation.record.currency.cmp(&b.observation.record.currency))
+        .then_with(|| version_time(a.observation).cmp(&version_time(b.observation)))
+        .then_with(|| a.observation.id.cmp(&b.observation.id))
+        .then_with(|| a.amount.cmp(&b.amount))
+}
+
+/// Merges rows with the same ex-date, type and currency under different ids (R29).
+fn one_per_payment<'a>(
+    payments: Vec<Payment<'a>>,
+    same_day_payments: &SameDayPayments<'_>,
+    statuses: &mut [ObservationStatus],
+    flags: &mut Flags,
+) -> Vec<Payment<'a>> {
+    let same = |a: &Payment<'_>, b: &Payment<'_>| {
+        event_key(a) == event_key(b) && a.observation.record.currency == b.observation.record.currency
+    };
+    let mut kept = Vec::with_capacity(payments.len());
+    for rows in payments.chunk_by(same) {
+        if let [only] = rows {
+            kept.push(*only);
+            continue;
+        }
+        let mut day = payments_of_day(rows, same_day_payments);
+        // Ordered by amount: a repeated row does not change the order.
+        day.sort_by_key(|versions| versions[0].amount);
+        for versions in &day {
+            let best = best_of(versions);
+            if versions.iter().any(|row| row.amount != best.amount) {
+                flags.set(Flag::ConflictingDuplicate);
+            }
+            for dropped in versions.iter().filter(|row| row.index != best.index) {
+                flags.set(Flag::DuplicateCollapsed);
+                statuses[dropped.index] = ObservationStatus::Duplicate(best.index);
+            }
+            kept.push(best);
+        }
+    }
+    kept
+}
+
+/// Groups the rows of a day by payment, newest first; each group begins with the row that decides the amount.
+/// Manual records come first.
+fn payments_of_day<'a>(
+    rows: &[Payment<'a>],
+    same_day_payments: &SameDayPayments<'_>,
+) -> Vec<Vec<Payment<'a>>> {
+    let is_manual = |row: &&Payment<'_>| row.observation.source == MANUAL;
+    let (manual, vendors): (Vec<&Payment<'a>>, Vec<&Payment<'a>>) = rows.iter().rev().partition(is_manual);
+    let mut day: Vec<Vec<Payment<'a>>> = Vec::new();
+    for row in manual.into_iter().chain(vendors) {
+        let is_version = |versions: &&mut Vec<Payment<'_>>| {
+            !row.observation.record.is_distinct_payment(&versions[0].observation.record, same_day_payments)
+        };
+        match day.iter_mut().find(is_version) {
+            Some(versions) => versions.push(*row),
+            None => day.push(vec![*row]),
+        }
+    }
+    day
+}
+
+/// Best dated row among those with the latest amount.
+fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
+    let latest = versions[0];
+    let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());
+    let of_amount = versions.iter().rev().filter(|row| row.amount == latest.amount);
+    of_amount.max_by_key(quality).copied().unwrap_or(latest)
+}

@@ -1,0 +1,345 @@
+//! Merge of company figures: from all observations to the figures of a date (R32).
+//!
+//! The newest record up to the as-of date wins as a whole; of equal dates the preferred source wins. A
+//! missing figure comes from the newest earlier record of the same source, with that record's date as its
+//! share basis. Manual records then override the figures they contain, unless they are older than the winner.
+
+use std::cmp::Reverse;
+
+use chrono::NaiveDate;
+
+use super::sources::newest_observations;
+use crate::event::{Action, Fundamentals, Kind};
+use crate::history::{Observation, SourcePolicy};
+use crate::metrics::source_policy::{MANUAL, SourceCandidate, preference};
+
+/// Merged figures, with the share basis of each per-share figure.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MergedFundamentals {
+    /// Figures. `eps_as_of` and `shares_as_of` are always set if their figure is.
+    pub figures: Fundamentals,
+    /// Share basis of `book_value_per_share`.
+    pub book_value_as_of: NaiveDate,
+    /// Share basis of `ffo_per_share_ttm`.
+    pub ffo_as_of: NaiveDate,
+    /// Share basis of `float_shares`.
+    pub float_as_of: NaiveDate,
+    /// Positions of the records used, the winner first.
+    pub used: Vec<usize>,
+}
+
+/// Figures valid on `as_of`; `None` if nothing was reported by then.
+pub(crate) fn merge_fundamentals(
+    observations: &[Observation<Fundamentals>],
+    policy: &SourcePolicy,
+    as_of: NaiveDate,
+) -> Option<MergedFundamentals> {
+    let live: Vec<usize> =
+        newest_per_key(observations).into_iter().filter(|i| observations[*i].record.as_of <= as_of).collect();
+    let newest = newest_observations(observations);
+    let order = |index: &usize| {
+        let observation = &observations[*index];
+        let candidate =
+            SourceCandidate { source: &observation.source, observed_at: newest[observation.source.as_str()] };
+        (
+            Reverse(observation.record.as_of),
+            preference(policy, Kind::Fundamentals, candidate, observation.record.as_of),
+        )
+    };
+    let is_manual = |index: &usize| observations[*index].source == MANUAL;
+    let first = live.iter().copied().filter(|index| !is_manual(index)).min_by_key(order);
+    let mut chain: Vec<usize> = match first {
+        Some(first) => live
+            .iter()
+            .copied()
+            .filter(|index| observations[*index].source == observations[first].source)
+            .collect(),
+        None => Vec::new(),
+    };
+    chain.sort_by_key(|index| Reverse(observations[*index].record.as_of));
+    let since = first.map_or(NaiveDate::MIN, |first| observations[first].record.as_of);
+    let manual =
+        live.iter().copied().filter(|index| is_manual(index) && observations[*index].record.as_of >= since);
+    let manual = manual.max_by_key(|index| observations[*index].record.as_of);
+    let used: Vec<usize> = manual.into_iter().chain(chain).collect();
+    let (head, rest) = used.split_first()?;
+    let mut merged = dated(&observations[*head].record);
+    rest.iter().for_each(|index| fill(&mut merged, &observations[*index].record));
+    merged.used = used;
+    Some(merged)
+}
+
+/// Greatest version per source and key, without withdrawn records.
+fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..observations.len()).collect();
+    let key = |index: &usize| {
+        let o = &observations[*index];
+        (o.source.as_str(), o.id.as_deref(), o.record.as_of)
+    };
+    let same = |a: &usize, b: &usize| {
+        let ((source_a, id_a, day_a), (source_b, id_b, day_b)) = (key(a), key(b));
+        source_a == source_b && id_a == id_b && (id_a.is_some() || day_a == day_b)
+    };
+    let version = |index: &usize| {
+        let row = &observations[*index];
+        row.version(u32::from(row.id.is_some() && row.action == Action::Retract))
+    };
+    let grouped = |index: &usize| {
+        let (source, id, day) = key(index);
+        (source, id, if id.is_some() { None } else { Some(day) })
+    };
+    order.sort_by(|a, b| grouped(a).cmp(&grouped(b)).then_with(|| version(a).cmp(&version(b))));
+    let winners = order.chunk_by(same).filter_map(|versions| versions.last().copied());
+    // Two ids of one source for one day: the greater version wins.
+    let mut live: Vec<usize> = winners.filter(|index| observations[*index].action == Action::Put).collect();
+    let day = |index: &usize| (observations[*index].source.as_str(), observations[*index].record.as_of);
+    live.sort_by(|a, b| day(a).cmp(&day(b)).then_with(|| version(a).cmp(&version(b))));
+    live.chunk_by(|a, b| day(a) == day(b)).filter_map(|same_day| same_day.last().copied()).collect()
+}
+
+fn dated(record: &Fundamentals) -> MergedFundamentals {
+    let as_of = record.as_of;
+    let mut figures = record.clone();
+    figures.eps_as_of = record.eps_ttm.map(|_| record.eps_as_of.unwrap_or(as_of));
+    figures.shares_as_of = record.shares_outstanding.map(|_| record.shares_as_of.unwrap_or(as_of));
+    MergedFundamentals {
+        figures,
+        book_value_as_of: as_of,
+        ffo_as_of: as_of,
+        float_as_of: as_of,
+        used: Vec::new(),
+    }
+}
+
+/// Fills missing figures from an earlier record.
+fn fill(merged: &mut MergedFundamentals, earlier: &Fundamentals) {
+    let earlier_dated = dated(earlier);
+    let (figures, from) = (&mut merged.figures, earlier_dated.figures);
+    if figures.eps_ttm.is_none() {
+        (figures.eps_ttm, figures.eps_as_of) = (from.eps_ttm, from.eps_as_of);
+    }
+    if figures.shares_outstanding.is_none() {
+        (figures.shares_outstanding, figures.shares_as_of) = (from.shares_outstanding, from.shares_as_of);
+    }
+    if figures.book_value_per_share.is_none() {
+        merged.book_value_as_of = earlier.as_of;
+    }
+    if figures.ffo_per_share_ttm.is_none() {
+        merged.ffo_as_of = earlier.as_of;
+    }
+    if figures.float_shares.is_none() {
+        merged.float_as_of = earlier.as_of;
+    }
+    macro_rules! fill_absent {
+        ($($field:ident),* $(,)?) => { $(figures.$field = figures.$field.take().or(from.$field);)* };
+    }
+    fill_absent!(
+        ffo_per_share_ttm,
+        float_shares,
+        market_cap,
+        float_market_cap,
+        avg_daily_value,
+        revenue_ttm,
+        net_income_ttm,
+        operating_cash_flow_ttm,
+        capital_expenditure_ttm,
+        free_cash_flow_ttm,
+        dividends_paid_ttm,
+        book_value_per_share,
+        total_debt,
+        total_equity,
+        enterprise_value,
+        gross_margin,
+        operating_margin,
+        net_margin,
+        roe,
+        roa,
+        current_ratio,
+        interest_coverage,
+        forward_pe,
+        peg_ratio,
+        ps_ratio,
+        ev_to_ebitda,
+        beta,
+        fiscal_period_end,
+        reported_currency,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::history::PolicyRule;
+
+    /// `source id revision +/-second as_of` and figures; `-` is no id.
+    fn row(words: &str, figures: &[(&str, &str)]) -> Observation<Fundamentals> {
+        let words: Vec<&str> = words.split(' ').collect();
+        let (action, second) = words[3].split_at(1);
+        let mut record = serde_json::json!({ "symbol": "TEST", "as_of": words[4] });
+        figures.iter().for_each(|(name, value)| record[*name] = (*value).into());
+        Observation {
+            source: words[0].into(),
+            id: Some(words[1].to_owned()).filter(|id| id != "-"),
+            security_ref: None,
+            revision: words[2].parse().unwrap(),
+            action: if action == "-" { Action::Retract } else { Action::Put },
+            observed_at: DateTime::from_timestamp(second.parse().unwrap(), 0).unwrap(),
+            line: 1,
+            frame: [0; 16],
+            record: serde_json::from_value(record).unwrap(),
+        }
+    }
+
+    fn merged(rows: &[Observation<Fundamentals>], rules: &[PolicyRule]) -> Option<MergedFundamentals> {
+        merge_fundamentals(rows, &SourcePolicy { rules: rules.to_vec() }, "2024-06-28".parse().unwrap())
+    }
+
+    /// Earnings and their basis, book value and its basis.
+    #[track_caller]
+    fn check(rows: &[Observation<Fundamentals>], rules: &[PolicyRule], expected: &str) {
+        let mut turned = rows.to_vec();
+        turned.reverse();
+        for rows in [rows, &turned] {
+            let told = merged(rows, rules).map(|found| {
+                let text = |value: Option<rust_decimal::Decimal>| {
+                    value.map_or("-".to_owned(), |value| value.to_string())
+                };
+                let figures = &found.figures;
+                let basis = figures.eps_as_of.map_or("-".to_owned(), |day| day.to_string());
+                format!(
+                    "{} {basis} {} {}",
+                    text(figures.eps_ttm),
+                    text(figures.book_value_per_share),
+                    found.book_value_as_of
+                )
+            });
+            assert_eq!(told.as_deref().unwrap_or("none"), expected);
+        }
+    }
+
+    #[test]
+    fn the_newest_report_counts_and_earlier_ones_fill_it() {
+        let march = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3")]);
+        let december = row("a - 0 +1 2023-12-31", &[("eps_ttm", "2"), ("book_value_per_share", "20")]);
+        let june = row("a - 0 +1 2023-06-30", &[("book_value_per_share", "10"), ("beta", "1.1")]);
+        check(&[], &[], "none");
+        check(std::slice::from_ref(&december), &[], "2 2023-12-31 20 2023-12-31");
+        check(std::slice::from_ref(&march), &[], "3 2024-03-31 - 2024-03-31");
+        check(&[march.clone(), december.clone(), june.clone()], &[], "3 2024-03-31 20 2023-12-31");
+        check(&[march.clone(), june.clone()], &[], "3 2024-03-31 10 2023-06-30");
+        let found = merged(&[june.clone(), december.clone(), march.clone()], &[]).unwrap();
+        assert_eq!((found.used, found.figures.beta), (vec![2, 1, 0], Some(dec!(1.1))));
+        // Of the as-of date itself, but not of the day after.
+        check(
+            &[march.clone(), row("a - 0 +1 2024-06-28", &[("eps_ttm", "4")])],
+            &[],
+            "4 2024-06-28 - 2024-03-31",
+        );
+        check(&[march, row("a - 0 +1 2024-06-29", &[("eps_ttm", "4")])], &[], "3 2024-03-31 - 2024-03-31");
+        // A figure keeps the share basis it was reported on.
+        let dated = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3"), ("eps_as_of", "2024-02-15")]);
+        check(&[dated], &[], "3 2024-02-15 - 2024-03-31");
+        let bare = row("a - 0 +1 2024-03-31", &[("eps_as_of", "2024-02-15")]);
+        check(std::slice::from_ref(&bare), &[], "- - - 2024-03-31");
+        check(&[bare, december], &[], "2 2023-12-31 20 2023-12-31");
+    }
+
+    #[test]
+    fn each_figure_is_filled_with_its_own_basis() {
+        let march = row(
+            "a - 0 +1 2024-03-31",
+            &[("shares_outstanding", "5"), ("float_shares", "4"), ("ffo_per_share_ttm", "3")],
+        );
+        let december = row(
+            "a - 0 +1 2023-12-31",
+            &[("shares_outstanding", "9"), ("float_shares", "8"), ("ffo_per_share_ttm", "7")],
+        );
+        let bases = |found: &MergedFundamentals| {
+            [found.figures.shares_as_of.unwrap(), found.float_as_of, found.ffo_as_of]
+                .map(|day| day.to_string())
+        };
+        let whole = merged(&[march, december.clone()], &[]).unwrap();
+        assert_eq!(bases(&whole), ["2024-03-31"; 3]);
+        assert_eq!(
+            [whole.figures.shares_outstanding, whole.figures.float_shares, whole.figures.ffo_per_share_ttm],
+            [5, 4, 3].map(|n| Some(n.into()))
+        );
+        let filled = merged(&[row("a - 0 +1 2024-03-31", &[]), december], &[]).unwrap();
+        assert_eq!(bases(&filled), ["2023-12-31"; 3]);
+        assert_eq!(
+            [
+                filled.figures.shares_outstanding,
+                filled.figures.float_shares,
+                filled.figures.ffo_per_share_ttm
+            ],
+            [9, 8, 7].map(|n| Some(n.into()))
+        );
+    }
+
+    #[test]
+    fn one_source_is_believed_whole() {
+        let a = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3")]);
+        let b = row("b - 0 +2 2024-03-31", &[("eps_ttm", "4")]);
+        let older = row("b - 0 +2 2023-12-31", &[("book_value_per_share", "20")]);
+        check(&[a.clone(), b.clone()], &[], "4 2024-03-31 - 2024-03-31");
+        let rule = PolicyRule { kind: Kind::Fundamentals, source: "a".into(), from: None, to: None, rank: 1 };
+        check(&[a.clone(), b.clone(), older.clone()], &[rule], "3 2024-03-31 - 2024-03-31");
+        check(&[a.clone(), older], &[], "3 2024-03-31 - 2024-03-31");
+        // The newest report of all is of the source that has it, whoever is believed.
+        check(&[a, row("b - 0 +0 2024-04-30", &[("eps_ttm", "5")])], &[], "5 2024-04-30 - 2024-04-30");
+    }
+
+    #[test]
+    fn manual_figures_override_unless_they_are_older() {
+        let a = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3"), ("book_value_per_share", "20")]);
+        let manual = |day: &str| row(&format!("manual - 0 +1 {day}"), &[("eps_ttm", "9")]);
+        check(&[a.clone(), manual("2024-04-15")], &[], "9 2024-04-15 20 2024-03-31");
+        check(&[a.clone(), manual("2024-03-31")], &[], "9 2024-03-31 20 2024-03-31");
+        check(&[a.clone(), manual("2024-03-30")], &[], "3 2024-03-31 20 2024-03-31");
+        check(
+            &[a, manual("2024-03-31"), row("manual - 0 +1 2024-05-01", &[("eps_ttm", "8")])],
+            &[],
+            "8 2024-05-01 20 2024-03-31",
+        );
+        check(&[manual("2024-03-30")], &[], "9 2024-03-30 - 2024-03-30");
+    }
+
+    #[test]
+    fn of_one_report_the_greater_version_counts() {
+        let eps = |words: &str, eps: &str| row(words, &[("eps_ttm", eps)]);
+        let first = eps("a - 0 +1 2024-03-31", "3");
+        check(&[first.clone(), eps("a - 0 +2 2024-03-31", "4")], &[], "4 2024-03-31 - 2024-03-31");
+        check(
+            &[eps("a - 1 +1 2024-03-31", "5"), eps("a - 0 +2 2024-03-31", "4")],
+            &[],
+            "5 2024-03-31 - 2024-03-31",
+        );
+        check(&[first.clone(), row("a - 0 -2 2024-03-31", &[])], &[], "none");
+        check(&[first.clone(), row("a - 0 -2 2024-03-30", &[])], &[], "3 2024-03-31 - 2024-03-31");
+        check(&[first, row("b - 0 -2 2024-03-31", &[])], &[], "3 2024-03-31 - 2024-03-31");
+        // An id is one report, whatever day it names; a retraction of its revision is the last word.
+        check(
+            &[eps("a x 0 +1 2024-03-31", "3"), eps("a x 1 +1 2023-12-31", "2")],
+            &[],
+            "2 2023-12-31 - 2023-12-31",
+        );
+        check(&[eps("a x 0 +3 2024-03-31", "3"), row("a x 0 -2 2023-12-31", &[])], &[], "none");
+        check(
+            &[eps("a x 0 +1 2024-03-31", "3"), eps("a y 0 +2 2023-12-31", "2")],
+            &[],
+            "3 2024-03-31 - 2023-12-31",
+        );
+        check(
+            &[eps("a x 0 +1 2024-03-31", "3"), eps("a y 0 +2 2024-03-31", "2")],
+            &[],
+            "2 2024-03-31 - 2024-03-31",
+        );
+        check(
+            &[eps("a x 0 +1 2024-03-31", "3"), eps("b x 0 +0 2024-03-31", "2")],
+            &[],
+            "3 2024-03-31 - 2024-03-31",
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Merge: from observations of all sources to clean events (R28–R30, R32).
+//!
+//! It picks a winner per key, chooses the source, merges duplicates, un-adjusts amounts and prices, and
+//! quarantines faulty rows.
+//!
+//! Invariant: the result depends on the set of observations only, never on their order.
+
+mod as_of;
+mod decisions;
+mod dividends;
+mod fundamentals;
+mod outlier;
+mod payment;
+mod prices;
+mod quarantine;
+mod same_day_payments;
+mod sources;
+mod splits;
+#[cfg(test)]
+mod tests;
+mod validation;
+mod winner;
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+pub(crate) use as_of::AsOfView;
+use decisions::DecisionIndex;
+pub(crate) use decisions::{dividend_row, newest as newest_decisions, split_row};
+use dividends::{MergedDividends, dividend_winners, merge_dividends, stock_dividends};
+pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
+pub(crate) use payment::Payment;
+use payment::{PriceContext, ValidationContext};
+pub(crate) use prices::MergedPrices;
+pub(crate) use prices::closes_suffice;
+use prices::merge_prices;
+use same_day_payments::SameDayPayments;
+pub(crate) use splits::{MergedSplit, is_known};
+use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
+pub use validation::{
+    PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault,
+};
+pub use winner::{ObservationStatus, QuarantinedRow, dividend_preference, split_preference};
+
+use super::calendar::add_sessions;
+use super::prices::adjustment::Splits;
+use super::prices::series::PriceSeries;
+use crate::event::{Action, FormerSymbol};
+use crate::history::History;
+use crate::metrics::context::DerivationContext;
+use crate::row::Flags;
+use crate::symbol::Symbol;
+
+/// Maximum distance of the close that shows the effect of an ex-date, sessions.
+const PRICED_WITHIN: i32 = 5;
+
+/// Clean events of a security, as visible on a date.
+#[derive(Debug)]
+pub(crate) struct Merged<'a> {
+    pub splits: MergedSplits,
+    /// Live splits visible on the as-of date, stock dividends included.
+    pub split_table: Splits,
+    pub prices: MergedPrices,
+    pub dividends: MergedDividends<'a>,
+    pub fundamentals: Option<MergedFundamentals>,
+    pub flags: Flags,
+}
+
+/// Merges all facts of a security as of the market date.
+pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -> Merged<'a> {
+    let (policy, known) = (context.policy, AsOfView::new(context));
+    let as_of = known.as_of();
+    let mut flags = Flags::default();
+    let symbols = |symbol: &Symbol| symbol_position(history, symbol);
+    let decided = DecisionIndex::new(&history.decisions);
+    let mut splits = merge_splits(history, policy, &symbols, &mut flags);
+    decided.apply_confirmations(&mut splits.quarantined, &history.splits, split_row);
+    let same_day_payments = SameDayPayments::collect(&history.dividends);
+    let winners = dividend_winners(history, policy, &symbols, &same_day_payments);
+    let all_splits = table_of_all(&splits.splits, &stock_dividends(history, &winners, None));
+    let declared = stock_dividends(history, &winners, Some(&known));
+    let split_table = table_of_known(&history.splits, &splits.splits, &declared, &known);
+    let event_days = newest_event_days(history);
+    let newest_event = |source: &str| event_days.get(source).copied();
+    let prices = merge_prices(history, policy, as_of, &all_splits, &newest_event, &decided);
+    let series = PriceSeries::new(&prices.bars, &split_table);
+    let newest_day = |source: &str| {
+        let bars = history.prices.iter().find(|prices| prices.source == source);
+        let priced = bars.and_then(|prices| prices.bars.last_live_day()).map(crate::day::date_of);
+        priced.or_else(|| event_days.get(source).copied()).unwrap_or(as_of)
+    };
+    let close_before = |day: NaiveDate| series.close_before(day);
+    let close_after = |day: NaiveDate| {
+        let first = series.at_or_after(day)?;
+        (series.date(first) <= add_sessions(day, PRICED_WITHIN)).then(|| series.close_on_basis(first, day))
+    };
+    let validation = ValidationContext {
+        all_splits: &all_splits,
+        splits: &split_table,
+        known,
+        decided: &decided,
+        newest_day: &newest_day,
+        neighbours: PriceContext {
+            close_before: &close_before,
+            close_after: &close_after,
+            currency: currency(history),
+        },
+        rules: context.rules,
+    };
+    let mut dividends = merge_dividends(history, winners, &same_day_payments, &validation, &mut flags);
+    decided.apply_confirmations(&mut dividends.quarantined, &history.dividends, dividend_row);
+    let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
+    Merged { splits, split_table, prices, dividends, fundamentals, flags }
+}
+
+/// Currency of the prices: that of the reference record, US dollars for a provisional security.
+pub(crate) fn currency(history: &History) -> &str {
+    history.security.as_ref().map_or("USD", |security| &security.record.currency)
+}
+
+/// Position of a symbol in the security's order of symbols; `None` for symbols of other securities.
+fn symbol_position(history: &History, symbol: &Symbol) -> Option<usize> {
+    let mut former: Vec<&FormerSymbol> = history.former_symbols.iter().collect();
+    // A former symbol without a last day lasted until the current one.
+    former.sort_by_key(|former| (former.to.unwrap_or(NaiveDate::MAX), former.from));
+    let mut quarantined = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
+    quarantined.position(|quarantined| symbol.spellings().any(|spelling| spelling == *quarantined))
+}
+
+/// Newest ex-date of each source, used as the newest day of its data if it has no prices.
+fn newest_event_days(history: &History) -> BTreeMap<&str, NaiveDate> {
+    let dividends = history
+        .dividends
+        .iter()
+        .filter(|o| o.action == Action::Put)
+        .map(|o| (o.source.as_str(), o.record.ex_date));
+    let splits = history
+        .splits
+        .iter()
+        .filter(|o| o.action == Action::Put)
+        .map(|o| (o.source.as_str(), Some(o.record.ex_date)));
+    let mut newest = BTreeMap::new();
+    for (source, day) in dividends.chain(splits).filter_map(|(source, day)| day.map(|day| (source, day))) {
+        let known = newest.entry(source).or_insert(day);
+        *known = day.max(*known);
+    }
+    newest
+}

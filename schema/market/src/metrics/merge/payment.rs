@@ -1,0 +1,87 @@
+//! Payment that counts, and the context for validating its amount and ex-date.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::as_of::AsOfView;
+use super::decisions::DecisionIndex;
+use crate::event::{Dividend, DividendType};
+use crate::metrics::arithmetic::settle;
+use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::prices::adjustment::Splits;
+use crate::metrics::rules::{OutlierRules, Rules};
+use crate::observation::Observation;
+
+/// Distribution that counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Payment<'a> {
+    pub observation: &'a Observation<Dividend>,
+    /// Position in the history's dividends.
+    pub index: usize,
+    /// Version that provides the id.
+    pub named: &'a Observation<Dividend>,
+    /// Ordinal among the payments of its day that differ only in their amounts.
+    pub part: usize,
+    pub ex_date: NaiveDate,
+    /// Amount per share on the basis of the ex-date.
+    pub amount: Decimal,
+    /// Amount per share on the as-of date's share basis.
+    pub adjusted: Decimal,
+    pub class: DividendClass,
+}
+
+impl Payment<'_> {
+    /// Type as declared, but `special` for a regular amount that the price proves to be one (R28).
+    pub(crate) fn served_type(&self) -> DividendType {
+        let record = &self.observation.record;
+        let by_price = self.class == DividendClass::Special
+            && record.r#type.class(record.frequency) == DividendClass::Regular;
+        if by_price { DividendType::Special } else { record.r#type }
+    }
+}
+
+/// Context for validating amounts and ex-dates.
+pub(crate) struct ValidationContext<'a> {
+    /// All live splits, whenever announced: the basis of vendors' adjusted amounts.
+    pub all_splits: &'a Splits,
+    /// Live splits visible on the as-of date.
+    pub splits: &'a Splits,
+    pub known: AsOfView,
+    /// Review decisions.
+    pub decided: &'a DecisionIndex<'a>,
+    /// Newest day of a source's data.
+    pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
+    /// Prices around the ex-date.
+    pub neighbours: PriceContext<'a>,
+    pub rules: &'a Rules,
+}
+
+/// Prices around a distribution.
+pub(crate) struct PriceContext<'a> {
+    /// Last raw close before a day, on that day's share basis.
+    pub close_before: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
+    /// First raw close from a day on, within five sessions, on that day's share basis.
+    pub close_after: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
+    /// Currency of prices.
+    pub currency: &'a str,
+}
+
+impl PriceContext<'_> {
+    /// Close before a distribution; `None` if it is in another currency.
+    pub(crate) fn close_for(&self, record: &Dividend, day: NaiveDate) -> Option<Decimal> {
+        if record.currency == self.currency { (self.close_before)(day) } else { None }
+    }
+
+    /// True if the price fell on the ex-date by about the amount, and the amount is large enough to be
+    /// visible.
+    pub(crate) fn show(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
+        let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
+            return false;
+        };
+        let times = |factor: Decimal| settle(amount.saturating_mul(factor));
+        let fall = settle(before - after);
+        times(Decimal::ONE_HUNDRED / rules.special_share) >= settle(before)
+            && times(rules.special_least_fall) <= fall
+            && fall <= times(rules.special_most_fall)
+    }
+}

@@ -1,0 +1,283 @@
+//! Merged prices, judged by what is served.
+
+mod alone;
+
+use super::*;
+use crate::event::Split;
+use crate::history::{Observation, PolicyRule};
+use crate::metrics::merge::tests::observed;
+use crate::metrics::{DerivationContext, DerivedRows, Rules, derive};
+use crate::symbol::Symbol;
+
+fn date(text: &str) -> NaiveDate {
+    text.parse().unwrap()
+}
+
+fn bar(day: &str, close: i64) -> Bar {
+    let (open, high, low, volume, vwap, trade_count) = (MISSING, MISSING, MISSING, 100, MISSING, MISSING);
+    Bar { day: day_number(date(day)), open, high, low, close, volume, vwap, trade_count }
+}
+
+fn source(name: &str, scale: u32, rows: &[Bar]) -> SourceBars {
+    let mut bars =
+        Bars { scale, versions: vec![BarVersion { line: 3, ..BarVersion::UNKNOWN }], ..Bars::default() };
+    rows.iter().for_each(|bar| bars.push(*bar, 0));
+    SourceBars { source: name.into(), bars, closes_only: Vec::new() }
+}
+
+fn history(prices: Vec<SourceBars>) -> History {
+    History {
+        symbol: Symbol::parse("TEST").unwrap(),
+        former_symbols: Vec::new(),
+        security: None,
+        dividends: Vec::new(),
+        splits: Vec::new(),
+        fundamentals: Vec::new(),
+        etf: Vec::new(),
+        holdings: Vec::new(),
+        decisions: Vec::new(),
+        prices,
+    }
+}
+
+fn derived(history: &History, rules: &[PolicyRule]) -> DerivedRows {
+    let policy = SourcePolicy { rules: rules.to_vec() };
+    let as_of = date("2024-06-28");
+    derive(
+        history,
+        &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+    )
+}
+
+/// The served closes as `day close`.
+fn closes(derived: &DerivedRows) -> Vec<String> {
+    let close = |index: usize| derived.bars.decimal(derived.bars.close[index]).unwrap().normalize();
+    (0..derived.bars.len())
+        .map(|index| format!("{} {}", date_of(derived.bars.day[index]), close(index)))
+        .collect()
+}
+
+/// The held rows as `date reason source line`.
+fn held(derived: &DerivedRows) -> Vec<String> {
+    let told = |row: &crate::row::Quarantined| {
+        format!("{} {} {} {}", row.date.unwrap(), row.reason, row.source, row.line)
+    };
+    derived.quarantined.iter().map(told).collect()
+}
+
+#[test]
+fn a_bar_that_cannot_be_is_held_by_itself() {
+    let whole = |day: &str| Bar { open: 4_000, high: 4_100, low: 3_900, ..bar(day, 4_000) };
+    // Also where two bars have the same fault.
+    let found = |change: &dyn Fn(Bar) -> Bar| {
+        let days = ["2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26"].map(whole);
+        let bars = [days[0], change(days[1]), change(days[2]), days[3]];
+        let derived = derived(&history(vec![source("a", 2, &bars)]), &[]);
+        (held(&derived), derived.bars.len())
+    };
+    let fine: [&dyn Fn(Bar) -> Bar; 8] = [
+        &|bar| bar,
+        &|bar| Bar { close: 3_000, ..bar },
+        &|bar| Bar { high: 3_900, ..bar },
+        &|bar| Bar { open: 0, high: 0, low: 0, volume: 0, ..bar },
+        &|bar| Bar { open: MISSING, ..bar },
+        &|bar| Bar { high: MISSING, ..bar },
+        &|bar| Bar { low: MISSING, ..bar },
+        &|bar| Bar { volume: MISSING, ..bar },
+    ];
+    for (number, change) in fine.into_iter().enumerate() {
+        assert_eq!(found(change), (vec![], 4), "{number}");
+    }
+    let faulty: [(&dyn Fn(Bar) -> Bar, &str); 7] = [
+        (&|bar| Bar { close: 0, ..bar }, "non_positive_close"),
+        (&|bar| Bar { close: -1, ..bar }, "non_positive_close"),
+        (&|bar| Bar { high: 3_899, ..bar }, "high_below_low"),
+        (&|bar| Bar { open: -1, ..bar }, "negative_price"),
+        (&|bar| Bar { high: -1, low: MISSING, ..bar }, "negative_price"),
+        (&|bar| Bar { low: -1, ..bar }, "negative_price"),
+        (&|bar| Bar { volume: -1, ..bar }, "negative_volume"),
+    ];
+    for (change, reason) in faulty {
+        let expected = ["2024-06-24", "2024-06-25"].map(|day| format!("{day} {reason} a 3"));
+        assert_eq!(found(change), (expected.to_vec(), 2), "{reason}");
+    }
+}
+
+#[test]
+fn a_hundredfold_close_is_a_wrong_unit_where_both_neighbours_say_so() {
+    let check = |prices: &[i64], wrong: &[usize]| {
+        let days = ["2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26"];
+        let rows: Vec<Bar> = days.iter().zip(prices).map(|(day, close)| bar(day, *close)).collect();
+        let expected: Vec<String> =
+            wrong.iter().map(|at| format!("{} price_unit_error a 3", days[*at])).collect();
+        let found = derived(&history(vec![source("a", 2, &rows)]), &[]);
+        assert_eq!(held(&found), expected, "{prices:?}");
+        assert_eq!(found.bars.len(), prices.len() - wrong.len());
+    };
+    for (close, is_wrong) in [(949_999, false), (950_000, true), (1_050_000, true), (1_050_001, false)] {
+        check(&[10_000, close, 10_000], if is_wrong { &[1] } else { &[] });
+    }
+    // A dip: each neighbour is 95 to 105 times as much.
+    for (around, is_wrong) in [(949_999, false), (950_000, true), (1_050_000, true), (1_050_001, false)] {
+        check(&[around, 10_000, around], if is_wrong { &[1] } else { &[] });
+    }
+    // One neighbour alone says nothing: the first bar, the last, and a price that stays.
+    check(&[10_000, 10_000, 1_000_000], &[]);
+    check(&[1_000_000, 10_000, 10_000], &[]);
+    check(&[10_000, 1_000_000, 1_000_000, 1_000_000], &[]);
+    check(&[10_000, 1_000_000, 11_000], &[]);
+    // What stands between two errors is none.
+    check(&[10_000, 1_000_000, 10_000, 1_000_000, 10_000], &[1, 3]);
+    check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[2]);
+    check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 10_000], &[3]);
+    check(&[10_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[1]);
+}
+
+#[test]
+fn withdrawn_bars_and_those_of_tomorrow_are_none() {
+    let mut some =
+        source("a", 2, &[bar("2024-06-27", 4_000), bar("2024-06-28", 4_100), bar("2024-07-01", 4_200)]);
+    assert_eq!(closes(&derived(&history(vec![some.clone()]), &[])), ["2024-06-27 40", "2024-06-28 41"]);
+    some.bars.versions.push(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
+    some.bars.version[0] = 1;
+    let mut faulty = some.clone();
+    assert_eq!(closes(&derived(&history(vec![some]), &[])), ["2024-06-28 41"]);
+    // Nor are they held for being impossible.
+    (faulty.bars.close[0], faulty.bars.close[2]) = (0, 0);
+    let found = derived(&history(vec![faulty]), &[]);
+    assert_eq!((closes(&found), held(&found)), (vec!["2024-06-28 41".to_owned()], vec![]));
+}
+
+#[test]
+fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
+    let seen = |mut prices: SourceBars, second: i64| {
+        prices.bars.versions[0].observed_at = second * 1_000_000;
+        prices
+    };
+    let a = seen(
+        source("a", 2, &[bar("2024-06-24", 4_001), bar("2024-06-25", 4_002), bar("2024-06-28", 4_004)]),
+        1,
+    );
+    let b =
+        seen(source("b", 1, &[bar("2024-06-21", 391), bar("2024-06-25", 392), bar("2024-06-27", 393)]), 2);
+    let manual = seen(source("manual", 0, &[bar("2024-06-24", 39), bar("2024-06-28", 38)]), 0);
+    let rule = |source: &str, from: Option<&str>, to: Option<&str>| PolicyRule {
+        kind: Kind::Price,
+        source: source.into(),
+        from: from.map(date),
+        to: to.map(date),
+        rank: 1,
+    };
+    let check = |prices: [&SourceBars; 2], rules: &[PolicyRule], expected: &[&str]| {
+        for prices in [prices, [prices[1], prices[0]]] {
+            let found = derived(&history(prices.into_iter().cloned().collect()), rules);
+            assert_eq!(closes(&found), expected, "{rules:?}");
+        }
+    };
+    // The newest heard of, the others where it has nothing.
+    check(
+        [&a, &b],
+        &[],
+        &["2024-06-21 39.1", "2024-06-24 40.01", "2024-06-25 39.2", "2024-06-27 39.3", "2024-06-28 40.04"],
+    );
+    let with_a =
+        ["2024-06-21 39.1", "2024-06-24 40.01", "2024-06-25 40.02", "2024-06-27 39.3", "2024-06-28 40.04"];
+    check([&a, &b], &[rule("a", None, None)], &with_a);
+    check([&a, &b], &[rule("a", Some("2024-06-25"), Some("2024-06-25"))], &with_a);
+    check(
+        [&a, &b],
+        &[rule("a", Some("2024-06-26"), None), rule("a", None, Some("2024-06-24"))],
+        &["2024-06-21 39.1", "2024-06-24 40.01", "2024-06-25 39.2", "2024-06-27 39.3", "2024-06-28 40.04"],
+    );
+    // Manual bars override whatever the policy says.
+    check([&a, &manual], &[rule("a", None, None)], &["2024-06-24 39", "2024-06-25 40.02", "2024-06-28 38"]);
+    let held_of = derived(
+        &history(vec![
+            source("b", 2, &[bar("2024-06-25", 0)]),
+            source("a", 2, &[bar("2024-06-26", 0), bar("2024-06-25", 0)]),
+        ]),
+        &[],
+    );
+    assert_eq!(
+        held(&held_of),
+        [
+            "2024-06-25 non_positive_close a 3",
+            "2024-06-25 non_positive_close b 3",
+            "2024-06-26 non_positive_close a 3"
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_unit_is_told_of_the_source_it_came_from() {
+    let mut a = source("a", 2, &[bar("2024-06-24", 4_000), bar("2024-06-26", 4_000)]);
+    a.bars.versions[0].observed_at = 5;
+    let mut b =
+        source("b", 2, &[bar("2024-06-24", 4_000), bar("2024-06-25", 400_000), bar("2024-06-27", 4_000)]);
+    b.bars.versions.push(BarVersion { line: 8, ..BarVersion::UNKNOWN });
+    b.bars.version[1] = 1;
+    let found = derived(&history(vec![a, b]), &[]);
+    assert_eq!(held(&found), ["2024-06-25 price_unit_error b 8"]);
+    assert_eq!(closes(&found), ["2024-06-24 40", "2024-06-26 40", "2024-06-27 40"]);
+    assert!(found.quarantined[0].message.contains("the close 4000"), "{}", found.quarantined[0].message);
+}
+
+#[test]
+fn a_price_too_large_for_a_finer_scale_rounds_the_others() {
+    let large = source("a", 0, &[bar("2024-06-21", 9_000_000_000_000_000_000)]);
+    let fine = Bar { high: 299, low: 51, ..bar("2024-06-28", 250) };
+    let rows =
+        [bar("2024-06-24", 149), bar("2024-06-25", 150), bar("2024-06-26", 49), bar("2024-06-27", 50), fine];
+    let found = derived(&history(vec![large, source("b", 2, &rows)]), &[]);
+    assert_eq!(
+        closes(&found),
+        ["2024-06-21 9000000000000000000", "2024-06-24 1", "2024-06-25 2", "2024-06-27 1", "2024-06-28 3"]
+    );
+    assert_eq!((found.bars.high[4], found.bars.low[4], found.bars.open[4]), (3, 1, MISSING));
+    // As fine as they can be: one place, where two would not fit.
+    let large = source("a", 0, &[bar("2024-06-21", 900_000_000_000_000_000)]);
+    let found = derived(&history(vec![large, source("b", 2, &rows)]), &[]);
+    assert_eq!(closes(&found)[1..3], ["2024-06-24 1.5", "2024-06-25 1.5"]);
+}
+
+#[test]
+fn pence_are_hundredths() {
+    let mut pence = history(vec![source("a", 0, &[bar("2024-06-27", 4_015), bar("2024-06-28", 4_020)])]);
+    let security = serde_json::json!({ "symbol": "TEST", "name": "Test", "type": "stock", "currency": "GBP", "status": "active", "quote_unit": "GBX" });
+    pence.security = Some(observed(security));
+    assert_eq!(closes(&derived(&pence, &[])), ["2024-06-27 40.15", "2024-06-28 40.2"]);
+    let faulty = source("b", 0, &[bar("2024-06-26", 4_010), Bar { high: 1, low: 2, ..bar("2024-06-28", 1) }]);
+    pence.prices.push(faulty);
+    let found = derived(&pence, &[]);
+    assert_eq!(closes(&found), ["2024-06-26 40.1", "2024-06-27 40.15", "2024-06-28 40.2"]);
+    assert!(found.quarantined[0].message.contains("the high 0.01"), "{}", found.quarantined[0].message);
+}
+
+#[test]
+fn adjusted_closes_return_to_the_shares_of_their_day() {
+    let mut adjusted =
+        source("a", 2, &[bar("2024-06-21", 1_000), bar("2024-06-24", 1_010), bar("2024-06-28", 1_030)]);
+    adjusted.bars.versions[0].basis_day = Some(0);
+    let mut halved = history(vec![adjusted]);
+    let split = serde_json::json!({ "symbol": "TEST", "ex_date": "2024-06-24", "from": "1", "to": "2" });
+    halved.splits = vec![observed::<Split>(split)];
+    let found = derived(&halved, &[]);
+    assert_eq!(closes(&found), ["2024-06-21 20", "2024-06-24 10.1", "2024-06-28 10.3"]);
+    assert_eq!((found.bars.volume[0], found.bars.volume[1]), (50, 100));
+    // On the shares of the last day that the source has: a split after it is not in its prices.
+    halved.prices[0].bars = halved.prices[0].bars.slice(0..1);
+    assert_eq!(closes(&derived(&halved, &[])), ["2024-06-21 10"]);
+}
+
+#[test]
+fn each_bar_is_on_the_shares_that_it_says_itself() {
+    let rows = [bar("2024-06-20", 1_000), bar("2024-06-21", 2_000), bar("2024-06-28", 1_030)];
+    let mut mixed = source("a", 2, &rows);
+    // The second is said as traded, the others on the shares of the newest day.
+    mixed.bars.versions = vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }, BarVersion::UNKNOWN];
+    mixed.bars.version[1] = 1;
+    let mut halved = history(vec![mixed]);
+    let split = serde_json::json!({ "symbol": "TEST", "ex_date": "2024-06-24", "from": "1", "to": "2" });
+    halved.splits = vec![observed::<Split>(split)];
+    assert_eq!(closes(&derived(&halved, &[])), ["2024-06-20 20", "2024-06-21 20", "2024-06-28 10.3"]);
+}

@@ -1,0 +1,168 @@
+//! One source of plain bars, taken as it is: the same as it would count beside another, and enough of it is read.
+
+use chrono::Days;
+
+use super::*;
+use crate::event::Decision;
+use crate::metrics::Derivation;
+
+/// The same history with a second source that has no bar.
+fn accompanied(history: &History) -> History {
+    let mut both = history.clone();
+    both.prices.push(source("b", 0, &[]));
+    both
+}
+
+#[test]
+fn a_source_counts_alike_alone_and_beside_another() {
+    let whole =
+        |day: &str, close: i64| Bar { open: 4_000, high: 4_100, low: 3_900, vwap: 3_999, ..bar(day, close) };
+    let days = ["2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26", "2024-06-27"];
+    // Calm, rising and falling by half and more, doubling each day, wrong units, no price, a low first and last.
+    for closes in [
+        [4_000, 4_010, 4_020, 4_000, 3_990, 4_000],
+        [4_000, 6_000, 4_000, 2_000, 4_000, 4_000],
+        [1_000, 2_000, 4_000, 8_000, 16_000, 32_000],
+        [4_000, 400_000, 4_000, 4_000, 40, 4_000],
+        [4_000, 4_000, 4_000, 0, 4_000, 4_000],
+        [10, 4_000, 4_000, 4_000, 4_000, 10],
+        [1, 100, 1, 1, 1, 1],
+        [2, 2, 190, 2, 2, 2],
+    ] {
+        let rows: Vec<Bar> = days.iter().zip(closes).map(|(day, close)| whole(day, close)).collect();
+        let alone = history(vec![source("a", 2, &rows)]);
+        let found = derived(&alone, &[]);
+        assert_eq!(derived(&accompanied(&alone), &[]), found, "{closes:?}");
+        // What is served can be stored.
+        assert_eq!(found.bars.pack().expect("bars").unpack().expect("bars"), found.bars);
+    }
+}
+
+#[test]
+fn what_is_traded_later_does_not_say_when_figures_were_observed() {
+    let days = ["2024-06-26", "2024-06-27", "2024-07-01", "2024-07-02"];
+    // Each bar is observed a second after the one before; figures are of 28 June.
+    for (bars, seconds) in [(0..2, Some(2)), (0..4, Some(2)), (1..4, Some(2)), (0..1, Some(1)), (2..4, None)]
+    {
+        let mut alone = history(vec![source("a", 2, &[])]);
+        for index in bars.clone() {
+            let version = BarVersion { observed_at: (index as i64 + 1) * 1_000_000, ..BarVersion::UNKNOWN };
+            let read = &mut alone.prices[0].bars;
+            read.push(bar(days[index], 4_000), u16::try_from(read.versions.len()).expect("few"));
+            read.versions.push(version);
+        }
+        for history in [accompanied(&alone), alone] {
+            let updated = derived(&history, &[]).quote.updated_at.timestamp();
+            assert_eq!(updated, seconds.unwrap_or_default(), "{bars:?}");
+        }
+    }
+}
+
+#[test]
+fn a_mean_price_says_nothing_of_a_bar() {
+    let day = "2024-06-25";
+    let fine = [
+        bar(day, 4_000),
+        Bar { open: 4_000, high: 4_000, low: 4_000, ..bar(day, 4_000) },
+        Bar { high: 4_100, ..bar(day, 4_000) },
+        Bar { low: 3_900, ..bar(day, 4_000) },
+        Bar { open: 0, high: 0, low: 0, volume: 0, ..bar(day, 4_000) },
+        Bar { volume: MISSING, ..bar(day, 4_000) },
+    ];
+    // Ingest lets no such mean price in; here it does not keep the close from counting.
+    for bar in fine.map(|bar| Bar { vwap: -1, ..bar }) {
+        let alone = history(vec![source("a", 2, &[bar])]);
+        for history in [accompanied(&alone), alone] {
+            let found = derived(&history, &[]);
+            assert_eq!((closes(&found), held(&found)), (vec!["2024-06-25 40".to_owned()], vec![]), "{bar:?}");
+        }
+    }
+}
+
+#[test]
+fn a_jump_between_two_closes_is_told() {
+    let told = |before: i64, after: i64| {
+        let rows = [bar("2024-06-27", before), bar("2024-06-28", after)];
+        let flags = derived(&history(vec![source("a", 2, &rows)]), &[]).metrics.flags.0;
+        flags.iter().any(|flag| flag == "price_jump_without_split")
+    };
+    assert!(told(2_000, 4_000) && told(4_000, 2_000));
+    assert!(!told(2_000, 2_750) && !told(2_750, 2_000) && !told(2_000, 2_000));
+}
+
+fn confirmed(kind: &str, day: &str, value: &str) -> Observation<Decision> {
+    observed(serde_json::json!({
+        "symbol": "TEST", "verdict": "confirm", "kind": kind, "source": "a", "date": day, "value": value,
+        "reason": "price_unit_error", "note": "seen",
+    }))
+}
+
+#[test]
+fn a_close_like_any_other_is_held_where_a_person_says_it_is_wrong() {
+    let mut calm = history(vec![source("a", 2, &[bar("2024-06-27", 4_000), bar("2024-06-28", 4_010)])]);
+    calm.decisions = vec![confirmed("price", "2024-06-28", "40.1")];
+    let found = derived(&calm, &[]);
+    assert_eq!(
+        (closes(&found), held(&found)),
+        (vec!["2024-06-27 40".to_owned()], vec!["2024-06-28 confirmed a 3".to_owned()])
+    );
+}
+
+#[test]
+fn a_row_is_as_new_as_the_prices_that_count() {
+    let seen = |mut prices: SourceBars, second: i64| {
+        prices.bars.versions[0].observed_at = second * 1_000_000;
+        prices
+    };
+    let newest =
+        |prices: &[SourceBars]| derived(&history(prices.to_vec()), &[]).stock.listed.updated_at.timestamp();
+    let a = seen(source("a", 2, &[bar("2024-06-27", 4_000)]), 5);
+    let b = seen(source("b", 2, &[bar("2024-06-28", 4_010)]), 7);
+    let without = seen(source("c", 2, &[]), 9);
+    assert_eq!(newest(std::slice::from_ref(&a)), 5);
+    assert_eq!(newest(&[a.clone(), b.clone()]), 7);
+    assert_eq!(newest(&[a, b, without]), 7);
+}
+
+/// Whether the closes of 2022 are enough, of sessions of three years.
+fn suffice(change: &dyn Fn(&mut History)) -> bool {
+    let days =
+        (0..).map(|n| date("2022-01-03") + Days::new(7 * n)).take_while(|day| *day <= date("2024-06-28"));
+    let rows: Vec<Bar> = days.map(|day| bar(&day.to_string(), 4_000)).collect();
+    let mut history = history(vec![source("a", 2, &rows)]);
+    history.prices[0].closes_only = vec![2022];
+    change(&mut history);
+    let (as_of, policy) = (date("2024-06-28"), SourcePolicy::default());
+    let context =
+        DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    Derivation::new(&history, &context).closes_suffice()
+}
+
+#[test]
+fn closes_are_enough_where_bars_are_taken_as_they_are() {
+    let plain: [&dyn Fn(&mut Bars); 6] = [
+        &|_| (),
+        &|bars| bars.volume[110] = 0,
+        &|bars| (bars.open[110], bars.high[110], bars.low[110]) = (0, 0, 0),
+        &|bars| (bars.high[110], bars.low[110]) = (4_000, 4_000),
+        // A price that stays a hundredth of what it was is no wrong unit.
+        &|bars| bars.close[..100].fill(400_000),
+        &|bars| bars.close[100..].fill(6_000),
+    ];
+    for (number, change) in plain.into_iter().enumerate() {
+        assert!(suffice(&|history| change(&mut history.prices[0].bars)), "{number}");
+    }
+    let other: [&dyn Fn(&mut Bars); 5] = [
+        &|bars| bars.close[100] = 400_000,
+        &|bars| bars.close[100] = 0,
+        &|bars| bars.volume[110] = -1,
+        &|bars| bars.versions[0].retracted = true,
+        &|bars| bars.versions[0].basis_day = Some(0),
+    ];
+    for (number, change) in other.into_iter().enumerate() {
+        assert!(!suffice(&|history| change(&mut history.prices[0].bars)), "{number}");
+    }
+    // A bar that somebody decided about may be any; a payment is none.
+    assert!(suffice(&|history| history.decisions = vec![confirmed("dividend", "2022-03-07", "40")]));
+    assert!(!suffice(&|history| history.decisions = vec![confirmed("price", "2022-03-07", "40")]));
+}

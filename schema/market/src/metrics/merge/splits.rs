@@ -1,0 +1,179 @@
+//! Merge of splits: from all observations to the splits that count (R29, R32).
+//!
+//! Two ids on one ex-date are one split. Of equal ratios the better dated record wins; of different ratios
+//! the later one, with the flag `conflicting_duplicate`. A stock dividend is a split of 1 to 1 + amount
+//! unless a split has its date.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::as_of::AsOfView;
+use super::same_day_payments::SameDayPayments;
+use super::sources::{keep_preferred_sources, withdraw_by_manual};
+use super::winner::{
+    MergeRecord, ObservationStatus, QuarantinedRow, SameContent, SymbolOrder, WinningVersion, pick_winners,
+    version_time,
+};
+use crate::event::{Kind, Split};
+use crate::history::{History, Observation, SourcePolicy};
+use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
+use crate::row::{Flag, Flags};
+
+/// Split that won its key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MergedSplit {
+    /// Position in the history's splits.
+    pub index: usize,
+    /// Position of the version that provides the id.
+    pub named: usize,
+    pub ex_date: NaiveDate,
+    pub ratio: Ratio,
+    pub cancelled: bool,
+}
+
+/// Result of merging splits.
+#[derive(Debug, Default)]
+pub(crate) struct MergedSplits {
+    /// Splits by ex-date, withdrawn ones included.
+    pub splits: Vec<MergedSplit>,
+    pub statuses: Vec<ObservationStatus>,
+    pub quarantined: Vec<QuarantinedRow>,
+}
+
+/// Merges the splits of a security.
+pub(crate) fn merge_splits(
+    history: &History,
+    policy: &SourcePolicy,
+    symbols: SymbolOrder<'_>,
+    flags: &mut Flags,
+) -> MergedSplits {
+    let observations = &history.splits;
+    let mut merged = MergedSplits {
+        statuses: vec![ObservationStatus::Used; observations.len()],
+        ..MergedSplits::default()
+    };
+    if observations.is_empty() {
+        return merged;
+    }
+    let same_day_payments = SameDayPayments::default();
+    let winners = pick_winners(
+        observations,
+        symbols,
+        &same_day_payments,
+        &mut merged.statuses,
+        &mut merged.quarantined,
+    );
+    let mut kept = keep_preferred_sources(
+        observations,
+        winners,
+        Kind::Split,
+        policy,
+        &same_day_payments,
+        &mut merged.statuses,
+    );
+    withdraw_by_manual(observations, &mut kept, &same_day_payments, &mut merged.statuses);
+    let live = one_per_date(observations, &kept, &mut merged.statuses, flags);
+    let cancelled = kept.iter().copied().filter(|winner| winner.cancelled);
+    let clean = |winner: WinningVersion| {
+        let record = &observations[winner.index].record;
+        MergedSplit {
+            index: winner.index,
+            named: winner.named,
+            ex_date: record.ex_date,
+            ratio: Ratio { from: record.from, to: record.to },
+            cancelled: winner.cancelled,
+        }
+    };
+    merged.splits = live.into_iter().chain(cancelled).map(clean).collect();
+    merged.splits.sort_by(|a, b| {
+        let key = |split: &MergedSplit| (split.ex_date, split.cancelled);
+        key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
+    });
+    merged
+}
+
+fn one_per_date(
+    observations: &[Observation<Split>],
+    kept: &[WinningVersion],
+    statuses: &mut [ObservationStatus],
+    flags: &mut Flags,
+) -> Vec<WinningVersion> {
+    let mut live: Vec<WinningVersion> = kept.iter().copied().filter(|winner| !winner.cancelled).collect();
+    live.sort_by(|a, b| {
+        let (a, b) = (&observations[a.index], &observations[b.index]);
+        a.record
+            .ex_date
+            .cmp(&b.record.ex_date)
+            .then_with(|| version_time(a).cmp(&version_time(b)))
+            .then_with(|| a.id.cmp(&b.id))
+    });
+    let mut chosen = Vec::new();
+    for same_day in
+        live.chunk_by(|a, b| observations[a.index].record.ex_date == observations[b.index].record.ex_date)
+    {
+        let Some(latest) = same_day.last() else { continue };
+        let record = |winner: &WinningVersion| &observations[winner.index].record;
+        let differs = |winner: &WinningVersion| !record(winner).same_content(record(latest));
+        if latest.conflict || same_day.iter().any(differs) {
+            flags.set(Flag::ConflictingDuplicate);
+        }
+        if latest.conflict || same_day.len() > 1 {
+            flags.set(Flag::DuplicateCollapsed);
+        }
+        let best = same_day
+            .iter()
+            .filter(|winner| !differs(winner))
+            .max_by_key(|winner| record(winner).preference());
+        let best = *best.unwrap_or(latest);
+        same_day
+            .iter()
+            .filter(|winner| winner.index != best.index)
+            .for_each(|winner| statuses[winner.index] = ObservationStatus::Duplicate(best.index));
+        chosen.push(best);
+    }
+    chosen
+}
+
+/// Split table of all live splits and stock dividends, whenever announced: the basis of vendors' adjusted
+/// figures.
+pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
+    table(
+        splits
+            .iter()
+            .filter(|split| !split.cancelled)
+            .map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }),
+        stock_dividends,
+    )
+}
+
+/// Split table of the live splits that are effective or announced.
+pub(crate) fn table_of_known(
+    observations: &[Observation<Split>],
+    splits: &[MergedSplit],
+    stock_dividends: &[(NaiveDate, Decimal)],
+    known: &AsOfView,
+) -> Splits {
+    let known =
+        splits.iter().filter(|split| !split.cancelled && is_known(&observations[split.index].record, known));
+    table(known.map(|split| SplitEvent { ex_date: split.ex_date, ratio: split.ratio }), stock_dividends)
+}
+
+/// True if a split is effective or announced.
+pub(crate) fn is_known(split: &Split, known: &AsOfView) -> bool {
+    split.ex_date <= known.as_of() || known.is_visible(split.declaration_date, split.ex_date)
+}
+
+fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
+    let mut events: Vec<SplitEvent> = splits.collect();
+    for (ex_date, shares) in stock_dividends {
+        if events.iter().all(|event| event.ex_date != *ex_date) {
+            events.push(SplitEvent { ex_date: *ex_date, ratio: stock_dividend_ratio(*shares) });
+        }
+    }
+    Splits::new(events)
+}
+
+/// Split ratio of a stock dividend: 0.05 new shares per old share is 100 to 105.
+pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
+    Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
+}

@@ -1,0 +1,166 @@
+//! Validation of single rows: the rules by which ingest rejects and the merge quarantines (R28, R30).
+//!
+//! Each rule has a stable reason code and a message that says what to correct. Retractions need only their
+//! key.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use crate::bars::{Bar, MISSING};
+use crate::event::{Dividend, Split};
+use crate::row::QuarantineReason;
+
+/// Reason code and message of a faulty row.
+pub type RowFault = (QuarantineReason, String);
+
+/// Validates a dividend row: `no_ex_date`, `non_positive_amount`.
+pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
+    dividend_key_fault(dividend).or_else(|| {
+        (dividend.amount <= Decimal::ZERO).then(|| {
+            (
+                QuarantineReason::NonPositiveAmount,
+                format!("the amount is {}, but a distribution is positive", dividend.amount),
+            )
+        })
+    })
+}
+
+/// Validates the dates that identify a dividend: `no_ex_date`.
+pub fn dividend_key_fault(dividend: &Dividend) -> Option<RowFault> {
+    (dividend.ex_date.is_none() && dividend.record_date.is_none())
+        .then(|| (QuarantineReason::NoExDate, "neither an ex-date nor a record date is given".to_owned()))
+}
+
+/// Validates a split row: `non_positive_ratio`, `no_share_change`.
+pub fn split_fault(split: &Split) -> Option<RowFault> {
+    if split.from <= Decimal::ZERO || split.to <= Decimal::ZERO {
+        let message =
+            format!("{} old shares become {} new ones, but both numbers are positive", split.from, split.to);
+        return Some((QuarantineReason::NonPositiveRatio, message));
+    }
+    (split.from == split.to)
+        .then(|| (QuarantineReason::NoShareChange, format!("{} shares stay {} shares", split.from, split.to)))
+}
+
+/// Validates a price row: `non_positive_close`, `negative_price`, `high_below_low`, `negative_volume`.
+///
+/// Vendors write 0 for an unknown open, high or low, so only negative values are faults.
+pub fn price_fault(bar: &PriceValues) -> Option<RowFault> {
+    if bar.close <= Decimal::ZERO {
+        return Some((
+            QuarantineReason::NonPositiveClose,
+            format!("the close is {}, but a price is positive", bar.close),
+        ));
+    }
+    for (name, price) in [("open", bar.open), ("high", bar.high), ("low", bar.low), ("vwap", bar.vwap)] {
+        if let Some(price) = price.filter(|price| *price < Decimal::ZERO) {
+            return Some((QuarantineReason::NegativePrice, format!("the {name} is {price}")));
+        }
+    }
+    if let Some((high, low)) = bar.high.zip(bar.low).filter(|(high, low)| high < low) {
+        return Some((QuarantineReason::HighBelowLow, format!("the high {high} is below the low {low}")));
+    }
+    let volume = bar.volume.filter(|volume| *volume < 0)?;
+    Some((QuarantineReason::NegativeVolume, format!("the volume is {volume}")))
+}
+
+/// Values of one bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PriceValues {
+    /// Open.
+    pub open: Option<Decimal>,
+    /// High.
+    pub high: Option<Decimal>,
+    /// Low.
+    pub low: Option<Decimal>,
+    /// Close.
+    pub close: Decimal,
+    /// Volume-weighted average price.
+    pub vwap: Option<Decimal>,
+    /// Shares traded.
+    pub volume: Option<i64>,
+}
+
+impl PriceValues {
+    /// Values of a packed bar on `scale`.
+    pub fn from_bar(bar: &Bar, scale: u32) -> Self {
+        let price = |value: i64| (value != MISSING).then(|| Decimal::new(value, scale));
+        Self {
+            open: price(bar.open),
+            high: price(bar.high),
+            low: price(bar.low),
+            close: price(bar.close).unwrap_or_default(),
+            vwap: price(bar.vwap),
+            volume: (bar.volume != MISSING).then_some(bar.volume),
+        }
+    }
+}
+
+/// Latest valid date of a price or session: tomorrow in New York, given today's date there.
+pub fn latest_session_date(today: NaiveDate) -> NaiveDate {
+    today.succ_opt().unwrap_or(today)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{DividendType, ShareBasis};
+    use crate::symbol::Symbol;
+
+    #[test]
+    fn impossible_dividends_have_a_reason() {
+        let dividend = |amount, ex_date: Option<&str>, record_date: Option<&str>| Dividend {
+            symbol: Symbol::parse("TEST").unwrap(),
+            amount,
+            currency: "USD".into(),
+            r#type: DividendType::Regular,
+            amount_basis: ShareBasis::Raw,
+            ex_date: ex_date.map(|d| d.parse().unwrap()),
+            record_date: record_date.map(|d| d.parse().unwrap()),
+            payment_date: None,
+            declaration_date: None,
+            frequency: None,
+            basis_as_of: None,
+            sibling_amounts: Vec::new(),
+        };
+        let check = |row, expected| assert_eq!(dividend_fault(&row).map(|(code, _)| code.as_str()), expected);
+        check(dividend(dec!(0.1), Some("2024-01-02"), None), None);
+        check(dividend(dec!(0.1), None, Some("2024-01-02")), None);
+        check(dividend(dec!(0), Some("2024-01-02"), None), Some("non_positive_amount"));
+        check(dividend(dec!(-1), Some("2024-01-02"), None), Some("non_positive_amount"));
+        check(dividend(dec!(0.1), None, None), Some("no_ex_date"));
+    }
+
+    #[test]
+    fn impossible_prices_have_a_reason() {
+        let good = PriceValues {
+            open: None,
+            high: Some(dec!(2)),
+            low: Some(dec!(1)),
+            close: dec!(1.5),
+            vwap: None,
+            volume: Some(0),
+        };
+        let check = |bar: PriceValues, expected| {
+            assert_eq!(price_fault(&bar).map(|(code, _)| code.as_str()), expected)
+        };
+        check(good, None);
+        check(PriceValues { close: dec!(0), ..good }, Some("non_positive_close"));
+        check(PriceValues { open: Some(dec!(-1)), ..good }, Some("negative_price"));
+        check(PriceValues { high: Some(dec!(0.5)), ..good }, Some("high_below_low"));
+        check(PriceValues { volume: Some(-1), ..good }, Some("negative_volume"));
+        check(PriceValues { vwap: Some(dec!(-0.01)), ..good }, Some("negative_price"));
+        // A vendor's 0 is an unknown price, and a day of one trade has one price.
+        let unknown = Some(dec!(0));
+        check(PriceValues { open: unknown, high: unknown, low: unknown, vwap: unknown, ..good }, None);
+        check(PriceValues { high: Some(dec!(1.5)), low: Some(dec!(1.5)), ..good }, None);
+    }
+
+    #[test]
+    fn a_session_is_at_most_tomorrows() {
+        for (today, latest) in [("2024-02-28", "2024-02-29"), ("2024-12-31", "2025-01-01")] {
+            let latest: NaiveDate = latest.parse().unwrap();
+            assert_eq!(latest_session_date(today.parse().unwrap()), latest);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Winning version per source and key, from all revisions of a record (R29).
+//!
+//! The key is the vendor's id, else the natural key. Sibling amounts of one natural key are keys of their
+//! own. The greatest version wins, in this order: revision, preference, observation time, retraction, line,
+//! frame. The order is total, so any permutation of the observations gives the same winners.
+//!
+//! Preference applies to rows with an id: first an ex-date that matches the record date, then the number of
+//! dates. A retraction has the highest preference, so that a put of the same revision never resurrects it.
+//!
+//! A retraction without an id also withdraws rows with an id of the same natural key and source, unless they
+//! are newer. Without an amount it withdraws all payments of the day; with an amount it spares the siblings.
+
+use std::cmp::Ordering;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use smallvec::{SmallVec, smallvec};
+
+use super::same_day_payments::{SameDayPayments, natural_key};
+use super::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
+use crate::event::{Action, Dividend, Split};
+use crate::history::Observation;
+use crate::metrics::dividends::ex_date::ex_date_from_record_date;
+use crate::observation::VersionRank;
+use crate::row::QuarantineReason;
+use crate::symbol::Symbol;
+
+/// Record with the properties that merging needs.
+pub(crate) trait MergeRecord {
+    /// Compares natural keys (dates, type, currency).
+    fn compare_natural(&self, other: &Self) -> Ordering;
+    /// Rank by completeness of dates, compared with rows of the same id and revision.
+    fn preference(&self) -> u32;
+    /// Effective day, as far as the row alone determines it.
+    fn date(&self) -> Option<NaiveDate>;
+    /// Fault of the row for a put or a retraction.
+    fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
+    /// Symbol of the row.
+    fn symbol(&self) -> &Symbol;
+    /// True if it is another payment than a record of the same natural key, not another version of it.
+    fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
+    /// Compares payments of one day.
+    fn compare_same_day(&self, other: &Self) -> Ordering;
+}
+
+impl MergeRecord for Dividend {
+    fn compare_natural(&self, other: &Self) -> Ordering {
+        natural_key(self).cmp(&natural_key(other))
+    }
+
+    fn preference(&self) -> u32 {
+        let derived = self.record_date.map(ex_date_from_record_date);
+        let agrees = derived.is_some() && derived == self.ex_date;
+        let dates = [self.ex_date, self.record_date, self.payment_date, self.declaration_date];
+        dates.iter().flatten().fold(8 * u32::from(agrees), |sum, _| sum + 1)
+    }
+
+    fn date(&self) -> Option<NaiveDate> {
+        self.ex_date.or_else(|| self.record_date.map(ex_date_from_record_date))
+    }
+
+    fn fault(&self, action: Action, has_id: bool) -> Option<RowFault> {
+        match action {
+            Action::Put => dividend_fault(self),
+            Action::Retract if has_id => None,
+            Action::Retract => dividend_key_fault(self),
+        }
+    }
+
+    fn symbol(&self) -> &Symbol {
+        &self.symbol
+    }
+
+    fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool {
+        same_day_payments.are_distinct(self, other)
+    }
+
+    fn compare_same_day(&self, other: &Self) -> Ordering {
+        self.amount.cmp(&other.amount)
+    }
+}
+
+impl MergeRecord for Split {
+    fn compare_natural(&self, other: &Self) -> Ordering {
+        self.ex_date.cmp(&other.ex_date)
+    }
+
+    fn preference(&self) -> u32 {
+        [self.declaration_date, self.payable_date].iter().flatten().fold(0, |sum, _| sum + 1)
+    }
+
+    fn date(&self) -> Option<NaiveDate> {
+        Some(self.ex_date)
+    }
+
+    fn fault(&self, action: Action, _: bool) -> Option<RowFault> {
+        if action == Action::Put { split_fault(self) } else { None }
+    }
+
+    fn symbol(&self) -> &Symbol {
+        &self.symbol
+    }
+
+    fn is_distinct_payment(&self, _: &Self, _: &SameDayPayments<'_>) -> bool {
+        false
+    }
+
+    fn compare_same_day(&self, _: &Self) -> Ordering {
+        Ordering::Equal
+    }
+}
+
+/// Status of an observation after merging.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ObservationStatus {
+    /// It counts.
+    Used,
+    /// Replaced by a greater version of its key (position in the history).
+    Superseded(usize),
+    /// Its record was withdrawn.
+    Cancelled,
+    /// Duplicate of another id's row (position) with the same ex-date, type and currency.
+    Duplicate(usize),
+    /// Another source is preferred for its date range.
+    OtherSource,
+    /// Replaced by a manual record.
+    Overridden,
+    /// Quarantined, with the reason.
+    Quarantined(QuarantineReason),
+    /// Declared after the as-of date.
+    NotYetKnown,
+    /// A later version moved it to another symbol.
+    Moved,
+}
+
+/// Row that is unusable or quarantined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuarantinedRow {
+    /// Position among the history's observations of the kind.
+    pub index: usize,
+    /// Reason code.
+    pub reason: QuarantineReason,
+    /// Reason as a sentence.
+    pub message: String,
+}
+
+/// Winner of one source and key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WinningVersion {
+    /// Observation with the record to show: the greatest put, even if it was withdrawn.
+    pub index: usize,
+    /// True if the record was withdrawn.
+    pub cancelled: bool,
+    /// True if another row of the key has the same revision, another content and no id.
+    pub conflict: bool,
+    /// Version under the earliest symbol of the security.
+    pub named: usize,
+    /// Ordinal among the payments of its day that differ only in their amounts.
+    pub part: usize,
+}
+
+/// Position of a symbol in the security's history of symbols, earliest first; `None` for other securities'
+/// symbols.
+pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
+
+/// Picks the winners, sorted by source, and sets the status of all other observations.
+pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
+    observations: &[Observation<T>],
+    symbols: SymbolOrder<'_>,
+    same_day_payments: &SameDayPayments<'_>,
+    statuses: &mut [ObservationStatus],
+    quarantined: &mut Vec<QuarantinedRow>,
+) -> Vec<WinningVersion> {
+    let mut order: Vec<usize> = Vec::with_capacity(observations.len());
+    for (index, observation) in observations.iter().enumerate() {
+        match observation.record.fault(observation.action, observation.id.is_some()) {
+            Some((reason, message)) => {
+                statuses[index] = ObservationStatus::Quarantined(reason);
+                quarantined.push(QuarantinedRow { index, reason, message });
+            }
+            None => order.push(index),
+        }
+    }
+    let at = |index: usize| &observations[index];
+    // Usually there is one source; its name is then not compared.
+    let one_source = observations.windows(2).all(|pair| pair[0].source == pair[1].source);
+    let compare_keys = |a: usize, b: usize| {
+        let sources = if one_source { Ordering::Equal } else { at(a).source.cmp(&at(b).source) };
+        sources.then_with(|| compare_in_source(at(a), at(b)))
+    };
+    order.sort_unstable_by(|a, b| compare_keys(*a, *b).then_with(|| version(at(*a)).cmp(&version(at(*b)))));
+    let withdrawals = withdrawals(observations, &order);
+    let mut winners = Vec::new();
+    let keys = order.chunk_by(|a, b| compare_keys(*a, *b).is_eq());
+    for (part, versions) in
+        keys.flat_map(|versions| (0..).zip(payments(observations, versions, same_day_payments)))
+    {
+        let Some((last, earlier)) = versions.split_last() else { continue };
+        let superseded = |statuses: &mut [ObservationStatus], by| {
+            earlier.iter().for_each(|index| statuses[*index] = ObservationStatus::Superseded(by))
+        };
+        superseded(statuses, *last);
+        if moved_away(observations, &versions, symbols) {
+            statuses[*last] = ObservationStatus::Moved;
+            continue;
+        }
+        let Some(shown) = versions.iter().rev().copied().find(|index| is_put(at(*index))) else {
+            statuses[*last] = ObservationStatus::Cancelled;
+            continue;
+        };
+        let cancelled = !is_put(at(*last)) || is_withdrawn(at(*last), &withdrawals, same_day_payments);
+        if cancelled {
+            statuses[*last] = ObservationStatus::Cancelled;
+            statuses[shown] = ObservationStatus::Cancelled;
+        }
+        winners.push(WinningVersion {
+            index: shown,
+            cancelled,
+            conflict: !cancelled && conflicts(observations, &versions, *last),
+            named: named(observations, &versions, symbols).unwrap_or(shown),
+            part,
+        });
+    }
+    winners
+}
+
+/// Put under the earliest symbol. Vendors that refile the past under a new ticker then rename no record.
+fn named<T: MergeRecord>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    symbols: SymbolOrder<'_>,
+) -> Option<usize> {
+    let place = |index: &usize| {
+        let symbol = observations[*index].record.symbol();
+        let place = symbols(symbol);
+        (place.is_none(), place, symbol)
+    };
+    versions.iter().copied().filter(|index| is_put(&observations[*index])).min_by_key(place)
+}
+
+/// Versions of one payment, usually one.
+type PaymentVersions = SmallVec<[usize; 2]>;
+
+/// Groups the versions of one key by payment of the day, smallest amount first.
+///
+/// From the greatest version down, an amount is a payment of its own if it is a sibling of all payments
+/// before. Other puts are earlier versions of the first payment that they are not siblings of. A retraction
+/// withdraws every payment that it is not a sibling of.
+fn payments<T: MergeRecord + SameContent>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    same_day_payments: &SameDayPayments<'_>,
+) -> SmallVec<[PaymentVersions; 1]> {
+    if let [only] = versions {
+        return smallvec![smallvec![*only]];
+    }
+    let mut found: Vec<&T> = Vec::new();
+    if observations[versions[0]].id.is_none() {
+        for record in versions.iter().rev().map(|index| &observations[*index]).filter(|o| is_put(o)) {
+            if found.iter().all(|payment| payment.is_distinct_payment(&record.record, same_day_payments)) {
+                found.push(&record.record);
+            }
+        }
+    }
+    if found.len() < 2 {
+        return smallvec![PaymentVersions::from_slice(versions)];
+    }
+    let is_version =
+        |row: &Observation<T>, payment: &T| !row.record.is_distinct_payment(payment, same_day_payments);
+    let home = |row: &Observation<T>| found.iter().position(|payment| is_version(row, payment));
+    let of = |place: usize| {
+        let own = |row: &Observation<T>| {
+            if is_put(row) { home(row) == Some(place) } else { is_version(row, found[place]) }
+        };
+        versions.iter().copied().filter(|index| own(&observations[*index])).collect()
+    };
+    let mut places: Vec<usize> = (0..found.len()).collect();
+    places.sort_by(|a, b| found[*a].compare_same_day(found[*b]));
+    places.into_iter().map(of).collect()
+}
+
+/// Equality of amounts or ratios.
+pub(crate) trait SameContent {
+    fn same_content(&self, other: &Self) -> bool;
+}
+
+impl SameContent for Dividend {
+    fn same_content(&self, other: &Self) -> bool {
+        self.amount == other.amount && self.amount_basis == other.amount_basis
+    }
+}
+
+impl SameContent for Split {
+    fn same_content(&self, other: &Self) -> bool {
+        self.from.checked_mul(other.to) == self.to.checked_mul(other.from)
+    }
+}
+
+fn is_put<T>(observation: &Observation<T>) -> bool {
+    observation.action == Action::Put
+}
+
+/// Orders rows of one source by key. Rows with equal ids are equal, without ids those with equal natural
+/// keys.
+fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
+    a.id.cmp(&b.id).then_with(|| match a.id {
+        Some(_) => Ordering::Equal,
+        None => a.record.compare_natural(&b.record),
+    })
+}
+
+/// Version rank of R29, with the preference of rows with an id.
+fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
+    observation.version(preference(observation))
+}
+
+fn preference<T: MergeRecord>(observation: &Observation<T>) -> u32 {
+    match (&observation.id, observation.action) {
+        (None, _) => 0,
+        (Some(_), Action::Retract) => u32::MAX,
+        (Some(_), Action::Put) => observation.record.preference(),
+    }
+}
+
+/// Retractions without an id, which may withdraw rows with one.
+fn withdrawals<'a, T>(observations: &'a [Observation<T>], order: &[usize]) -> Vec<&'a Observation<T>> {
+    order.iter().map(|index| &observations[*index]).filter(|row| row.id.is_none() && !is_put(row)).collect()
+}
+
+fn is_withdrawn<T: MergeRecord>(
+    winner: &Observation<T>,
+    withdrawals: &[&Observation<T>],
+    same_day_payments: &SameDayPayments<'_>,
+) -> bool {
+    winner.id.is_some()
+        && withdrawals.iter().any(|retraction| {
+            retraction.source == winner.source
+                && retraction.record.compare_natural(&winner.record) == Ordering::Equal
+                && !retraction.record.is_distinct_payment(&winner.record, same_day_payments)
+                && (winner.revision, winner.observed_at) <= (retraction.revision, retraction.observed_at)
+        })
+}
+
+fn moved_away<T: MergeRecord>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    symbols: SymbolOrder<'_>,
+) -> bool {
+    let symbol = |index: &usize| observations[*index].record.symbol();
+    let Some(last) = versions.last() else { return false };
+    observations[*last].id.is_some()
+        && versions.iter().any(|index| symbol(index) != symbol(last))
+        && symbols(symbol(last)).is_none()
+}
+
+/// True if, without an id, another amount has the winner's revision: it is not known to be a correction.
+fn conflicts<T: MergeRecord + SameContent>(
+    observations: &[Observation<T>],
+    versions: &[usize],
+    winner: usize,
+) -> bool {
+    let best = &observations[winner];
+    best.id.is_none()
+        && versions.iter().map(|index| &observations[*index]).any(|other| {
+            is_put(other) && other.revision == best.revision && !other.record.same_content(&best.record)
+        })
+}
+
+/// Version time, the part of a version that is comparable between keys.
+pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &[u8; 16]) {
+    (observation.observed_at, observation.line, &observation.frame)
+}
+
+/// Rank of a dividend by completeness of dates: of two rows of one id and revision the greater counts (R29).
+pub fn dividend_preference(dividend: &Dividend) -> u32 {
+    dividend.preference()
+}
+
+/// Rank of a split by completeness of dates.
+pub fn split_preference(split: &Split) -> u32 {
+    split.preference()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Metric rules: pure functions from a security's facts and the market date to the figures that are served.
+//!
+//! [`derive`](fn@derive) runs four stages. `merge` selects the events that count, `computed` calculates all
+//! metrics unrounded, `rows` rounds once. [`explain`](fn@explain) documents the same computation.
+//!
+//! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on
+//! their order; facts declared or traded after the as-of date have no effect (R33); no input makes a
+//! derivation fail.
+
+/// A decimal literal in tests.
+#[cfg(test)]
+macro_rules! dec {
+    ($literal:expr) => {
+        stringify!($literal).replace(' ', "").parse::<rust_decimal::Decimal>().unwrap()
+    };
+}
+
+mod arithmetic;
+pub mod calendar;
+mod computed;
+mod context;
+pub mod currency;
+mod derivation;
+pub mod dividends;
+pub mod explain;
+pub mod fund;
+pub mod merge;
+pub mod prices;
+mod rows;
+pub mod rules;
+pub mod sector;
+pub mod source_policy;
+pub mod valuation;
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+pub use context::DerivationContext;
+pub use derivation::Derivation;
+pub use derivation::DerivedRows;
+pub use explain::{
+    ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
+};
+pub use prices::adjustment::AdjustmentFactor;
+pub use prices::risk::MonthlyReturns;
+pub use prices::total_return::{CloseSeries, total_return};
+pub use rules::{METHOD_VERSION, ParameterDeviation, Rules};
+
+use crate::event::{DecidedRow, Decision};
+use crate::history::{History, Observation, SourcePolicy};
+use crate::row::Quarantined;
+
+/// Derives all rows of a security from its facts.
+pub fn derive(history: &History, context: &DerivationContext<'_>) -> DerivedRows {
+    Derivation::new(history, context).rows()
+}
+
+/// Quarantined rows of a security, each with the key that decisions use.
+pub fn quarantined_rows(
+    history: &History,
+    context: &DerivationContext<'_>,
+) -> Vec<(Quarantined, DecidedRow)> {
+    rows::quarantined_with_keys(&computed::compute(history, context))
+}
+
+/// Newest decision about each row of a security, revoked decisions included.
+pub fn newest_decisions(history: &History) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
+    merge::newest_decisions(&history.decisions)
+}
+
+/// Monthly returns of a benchmark, for the betas of other securities.
+pub fn benchmark(
+    history: &History,
+    as_of: NaiveDate,
+    policy: &SourcePolicy,
+    rules: &Rules,
+) -> MonthlyReturns {
+    // Look-ahead does not matter: returns up to a date use no later facts.
+    computed::benchmark_returns(
+        history,
+        &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },
+    )
+}

@@ -1,0 +1,304 @@
+//! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
+//!
+//! A value of day d is converted to the share basis of day t by the product of from/to over the splits with d
+//! < ex-date <= t. Share counts and volumes use the inverse. A dividend on a split's own ex-date is already
+//! per new share. Numerators and denominators are multiplied separately and divided last.
+//!
+//! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date; C is
+//! the last raw close before it on the ex-date's basis. The factor is 1 without C (`no_prev_close`), and also
+//! if ΣD >= C or ΣD is in another currency (`factor_skipped`). Factors are not rounded.
+//! Source: CRSP's factor to adjust prices; the published example of 46.99 becoming 23.419696.
+
+use std::hash::Hasher;
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::arithmetic::bounded;
+use crate::row::Fingerprint;
+
+/// Split ratio: `from` old shares become `to` new ones. Prices are multiplied by from/to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Shares before.
+    pub from: Decimal,
+    /// Shares after.
+    pub to: Decimal,
+}
+
+impl Ratio {
+    /// Ratio without effect.
+    pub const ONE: Self = Self { from: Decimal::ONE, to: Decimal::ONE };
+
+    /// True if the ratio changes nothing.
+    pub fn is_one(&self) -> bool {
+        self.from == self.to
+    }
+
+    /// Inverse ratio.
+    pub fn inverse(self) -> Self {
+        Self { from: self.to, to: self.from }
+    }
+
+    /// Product of both ratios, `self` first.
+    pub fn then(self, next: Self) -> Self {
+        if self.is_one() {
+            return next;
+        }
+        if next.is_one() {
+            return self;
+        }
+        match (self.from.checked_mul(next.from), self.to.checked_mul(next.to)) {
+            (Some(from), Some(to)) => Self { from, to }.reduced(),
+            // Overflow beyond 28 digits: no real price is left to adjust.
+            _ => self,
+        }
+    }
+
+    /// `value` x from / to, divided last.
+    pub fn apply(self, value: Decimal) -> Decimal {
+        if self.is_one() {
+            return value;
+        }
+        let divided_last = value.checked_mul(self.from).and_then(|product| product.checked_div(self.to));
+        bounded(divided_last.or_else(|| value.checked_div(self.to)?.checked_mul(self.from)))
+    }
+
+    /// from / to as one number.
+    pub fn factor(self) -> Decimal {
+        self.apply(Decimal::ONE)
+    }
+
+    /// Divides both by their greatest common divisor if both are large integers.
+    fn reduced(self) -> Self {
+        let large = Decimal::from(1_000_000);
+        if (self.from < large && self.to < large) || !self.from.is_integer() || !self.to.is_integer() {
+            return self;
+        }
+        let divisor = gcd(self.from.trunc().mantissa(), self.to.trunc().mantissa());
+        match Decimal::try_from_i128_with_scale(divisor, 0) {
+            Ok(divisor) if divisor > Decimal::ONE => {
+                Self { from: (self.from / divisor).normalize(), to: (self.to / divisor).normalize() }
+            }
+            _ => self,
+        }
+    }
+}
+
+fn gcd(mut a: i128, mut b: i128) -> i128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Split of a security on its ex-date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SplitEvent {
+    /// First session on the new share basis.
+    pub ex_date: NaiveDate,
+    /// Shares before and after.
+    pub ratio: Ratio,
+}
+
+/// Split table of a security, by ex-date.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Splits(Vec<SplitEvent>);
+
+impl Splits {
+    /// Builds a table from splits in any order.
+    pub fn new(mut events: Vec<SplitEvent>) -> Self {
+        events.sort_by_key(|event| event.ex_date);
+        Self(events)
+    }
+
+    /// Splits by ex-date.
+    pub fn events(&self) -> &[SplitEvent] {
+        &self.0
+    }
+
+    /// Product of from/to over the splits with `after` < ex-date <= `through`.
+    pub fn between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
+        let passed = self.0.iter().filter(|split| after < split.ex_date && split.ex_date <= through);
+        passed.fold(Ratio::ONE, |ratio, split| ratio.then(split.ratio))
+    }
+
+    /// Ratio that converts a value from the share basis of `date` to that of `basis`, which may be earlier.
+    pub fn carry(&self, date: NaiveDate, basis: NaiveDate) -> Ratio {
+        if date <= basis { self.between(date, basis) } else { self.between(basis, date).inverse() }
+    }
+}
+
+/// Price adjustment of one ex-date. Earlier prices are multiplied by `split` (from/to) and by
+/// `dividend_factor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdjustmentFactor {
+    /// Ex-date: first session that trades without the distribution.
+    pub ex_date: NaiveDate,
+    /// Split of the day as old and new shares; 1 and 1 without a split.
+    pub split: Ratio,
+    /// 1 - ΣD / C, unrounded; 1 without cash or if no factor applies.
+    pub dividend_factor: Decimal,
+    /// Cash per share on the day's share basis, specials included and spin-off values excluded; 0 without
+    /// cash.
+    pub dividend: Decimal,
+    /// Cash and spin-off value per share on the day's share basis, reinvested by total return. `None` if some
+    /// of it was paid in another currency than the prices'.
+    #[serde(default)]
+    pub value: Option<Decimal>,
+}
+
+impl Fingerprint for AdjustmentFactor {
+    fn hash_into(&self, state: &mut impl Hasher) {
+        let Self { ex_date, split, dividend_factor, dividend, value } = self;
+        ex_date.hash_into(state);
+        [split.from, split.to, *dividend_factor, *dividend]
+            .iter()
+            .for_each(|decimal| decimal.hash_into(state));
+        value.hash_into(state);
+    }
+}
+
+/// Cumulative adjustment of the days from the previous step up to the day before `before`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AdjustmentStep {
+    /// First day after the step.
+    pub before: NaiveDate,
+    /// Product of from/to of all later splits.
+    pub split: Ratio,
+    /// Product of all later dividend factors.
+    pub dividend: Decimal,
+}
+
+/// Cumulative products of factors, oldest first. A price belongs to the first step with a later `before`.
+///
+/// Days from the last step's `before` on are not adjusted. Factors must be sorted by ex-date.
+pub(crate) fn steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {
+    let mut steps = Vec::with_capacity(factors.len());
+    let (mut split, mut dividend) = (Ratio::ONE, Decimal::ONE);
+    for factor in factors.iter().rev() {
+        split = factor.split.then(split);
+        dividend = bounded(dividend.checked_mul(factor.dividend_factor));
+        steps.push(AdjustmentStep { before: factor.ex_date, split, dividend });
+    }
+    steps.reverse();
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    fn splits(rows: &[(&str, i64, i64)]) -> Splits {
+        Splits::new(
+            rows.iter()
+                .map(|(day, from, to)| SplitEvent {
+                    ex_date: date(day),
+                    ratio: Ratio { from: (*from).into(), to: (*to).into() },
+                })
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn values_move_between_share_bases() {
+        let apple = splits(&[("2020-08-31", 1, 4), ("2014-06-09", 1, 7)]);
+        let check = |day, basis, value, expected: Decimal| {
+            assert_eq!(apple.carry(date(day), date(basis)).apply(value), expected, "{day} {basis}");
+        };
+        check("2014-05-08", "2020-09-01", dec!(3.29), dec!(0.1175));
+        check("2014-06-09", "2020-09-01", dec!(0.47), dec!(0.1175));
+        check("2014-05-08", "2014-06-06", dec!(3.29), dec!(3.29));
+        check("2020-09-01", "2014-05-08", dec!(0.1175), dec!(3.29));
+        let there_and_back = splits(&[("2020-01-02", 1, 3), ("2021-01-04", 3, 1)]);
+        assert_eq!(
+            there_and_back.carry(date("2019-12-31"), date("2022-01-03")).apply(dec!(100.01)),
+            dec!(100.01)
+        );
+    }
+
+    #[test]
+    fn ratios_never_overflow() {
+        let huge = Ratio { from: Decimal::from(9_999_999_999i64), to: Decimal::ONE };
+        let product = (0..50).fold(Ratio::ONE, |ratio, _| ratio.then(huge));
+        assert!(product.apply(dec!(9999999999)) >= dec!(1000000));
+        assert_eq!(
+            (0..50).fold(product, |ratio, _| ratio.then(huge)).apply(dec!(0.01)),
+            product.apply(dec!(0.01))
+        );
+    }
+
+    #[test]
+    fn steps_accumulate_backwards() {
+        let factor = |day, from, to, dividend_factor| AdjustmentFactor {
+            ex_date: date(day),
+            split: Ratio { from, to },
+            dividend_factor,
+            dividend: Decimal::ZERO,
+            value: Some(Decimal::ZERO),
+        };
+        let steps = steps(&[
+            factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)),
+            factor("2024-02-10", dec!(1), dec!(2), dec!(0.5)),
+        ]);
+        let found: Vec<_> =
+            steps.iter().map(|step| (step.before, step.split.factor(), step.dividend)).collect();
+        assert_eq!(
+            found,
+            [(date("2024-01-10"), dec!(0.5), dec!(0.495)), (date("2024-02-10"), dec!(0.5), dec!(0.5))]
+        );
+    }
+
+    #[test]
+    fn long_chains_of_splits_stay_exact() {
+        let ratio = |from: i64, to: i64| Ratio { from: from.into(), to: to.into() };
+        let there = (0..5).fold(Ratio::ONE, |all, _| all.then(ratio(997, 991)));
+        let back = (0..5).fold(there, |all, _| all.then(ratio(991, 997)));
+        assert_eq!(back.apply(dec!(40.15)), dec!(40.15));
+        let back_but_one = (0..4).fold(there, |all, _| all.then(ratio(991, 997)));
+        assert_eq!(back_but_one.apply(dec!(991)), dec!(997));
+        // Ratios of fractions, as spin-offs have them, are left as they are.
+        let fraction = Ratio { from: dec!(1500000.5), to: dec!(2) }.then(ratio(1, 1_500_000));
+        assert_eq!(fraction.apply(dec!(3000000)), dec!(1500000.5));
+        let fraction = Ratio { from: dec!(2), to: dec!(1500000.5) }.then(ratio(1_500_000, 1));
+        assert_eq!(fraction.apply(dec!(1500000.5)), dec!(3000000));
+    }
+
+    #[test]
+    fn old_and_new_shares_are_in_lowest_terms_from_a_million_on() {
+        let ratio = |from: i64, to: i64| Ratio { from: from.into(), to: to.into() };
+        for (first, second, both) in [
+            (ratio(4, 2), ratio(3, 6), ratio(12, 12)),
+            (ratio(999, 500), ratio(1001, 400), ratio(999_999, 200_000)),
+            (ratio(1000, 500), ratio(1000, 400), ratio(5, 1)),
+            (ratio(500, 1000), ratio(400, 1000), ratio(1, 5)),
+            (ratio(500, 3), ratio(3, 1_000_000), ratio(1, 2000)),
+            (ratio(1001, 1), ratio(1009, 1), ratio(1_010_009, 1)),
+        ] {
+            assert_eq!(first.then(second), both, "{first:?} {second:?}");
+        }
+        let (half, whole) = (dec!(1500000.5), dec!(3000000));
+        let fraction = Ratio { from: half, to: dec!(2) }.then(ratio(1, 1_500_000));
+        assert_eq!(fraction, Ratio { from: half, to: whole });
+        let fraction = Ratio { from: dec!(2), to: half }.then(ratio(1_500_000, 1));
+        assert_eq!(fraction, Ratio { from: whole, to: half });
+    }
+
+    #[test]
+    fn a_product_too_large_to_hold_is_divided_first() {
+        let halved = Ratio { from: dec!(1000000000000), to: dec!(2000000000000) };
+        assert_eq!(halved.apply(dec!(100000000000000000)), dec!(50000000000000000));
+        assert_eq!((halved.factor(), halved.inverse().factor()), (dec!(0.5), dec!(2)));
+    }
+
+    #[test]
+    fn splits_are_sorted_by_date() {
+        let sorted = splits(&[("2024-02-01", 1, 2), ("2024-01-01", 1, 3)]);
+        assert_eq!(sorted.events()[0].ex_date, date("2024-01-01"));
+    }
+}

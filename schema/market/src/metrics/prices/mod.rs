@@ -1,0 +1,9 @@
+//! Module index: price rules (R10–R12, R22, R23, R30): adjustment, ranges, returns and risk of one security's
+//! raw bars.
+
+pub mod adjustment;
+pub mod range;
+pub mod risk;
+pub(crate) mod series;
+pub(crate) mod split_consistency;
+pub mod total_return;

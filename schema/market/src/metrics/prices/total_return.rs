@@ -1,0 +1,122 @@
+//! Total return (R12): dividends reinvested at the close of their ex-date, splits included, as CRSP defines
+//! it.
+//!
+//! It is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1, with s_t = to/from of a split on t.
+//! Closes cancel between ex-dates, so only the first, the last and those of ex-dates are read. A distribution
+//! without a bar on its ex-date is reinvested at the next bar. The ratio of adjusted closes would differ. The
+//! result is null if a distribution is in another currency.
+//! Source: CRSP's definition of holding-period returns.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::adjustment::{AdjustmentFactor, Ratio};
+use super::series::PriceSeries;
+use crate::day::{date_of, day_number, not_before};
+use crate::metrics::arithmetic::{HUNDRED, quotient};
+use crate::metrics::calendar::months_before;
+
+/// Maximum distance of the start price from the start of the window, calendar days.
+const START_TOLERANCE: i64 = 10;
+
+/// Raw closes of sorted sessions, with the adjustment factors between them.
+#[derive(Clone, Copy)]
+pub struct CloseSeries<'a> {
+    /// Day numbers, ascending.
+    pub days: &'a [i32],
+    /// Raw close of a session by position; positive.
+    pub close: &'a dyn Fn(usize) -> Decimal,
+    /// Adjustment factors by ex-date.
+    pub factors: &'a [AdjustmentFactor],
+}
+
+impl std::fmt::Debug for CloseSeries<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Closes").field("days", &self.days.len()).field("factors", &self.factors).finish()
+    }
+}
+
+/// Total return in percent between the sessions at two positions.
+pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<Decimal> {
+    let (start, end) = (date_of(*closes.days.get(from)?), date_of(*closes.days.get(to)?));
+    let first = closes.factors.partition_point(|day| day.ex_date <= start);
+    let last = closes.factors.partition_point(|day| day.ex_date <= end);
+    let passed = closes.factors.get(first..last)?;
+    let mut growth = quotient((closes.close)(to), (closes.close)(from))?;
+    growth = splits_of(passed).inverse().apply(growth);
+    for same_bar in passed.chunk_by(|a, b| closes.session(a) == closes.session(b)) {
+        growth = growth.checked_mul(reinvested(closes, same_bar)?)?;
+    }
+    growth.checked_sub(Decimal::ONE)?.checked_mul(HUNDRED)
+}
+
+impl CloseSeries<'_> {
+    /// Position of the session at which a distribution is reinvested.
+    fn session(&self, day: &AdjustmentFactor) -> usize {
+        not_before(self.days, day_number(day.ex_date))
+    }
+}
+
+fn splits_of(days: &[AdjustmentFactor]) -> Ratio {
+    days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.split))
+}
+
+/// (P + D) / P of the session that these ex-dates share, amounts on its share basis.
+fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Decimal> {
+    let close = (closes.close)(closes.session(days.first()?));
+    let mut value = Decimal::ZERO;
+    for (index, day) in days.iter().enumerate() {
+        let later = splits_of(days.get(index + 1..).unwrap_or_default());
+        value = value.checked_add(later.apply(day.value?))?;
+    }
+    if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
+}
+
+/// Newest bar on or before the day `months` before the as-of date, at most ten days older than that day.
+pub(crate) fn start_bar(series: &PriceSeries<'_>, as_of: NaiveDate, months: u32) -> Option<usize> {
+    let start = months_before(as_of, months);
+    series.at_or_before(start).filter(|index| (start - series.date(*index)).num_days() <= START_TOLERANCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decimal::round;
+
+    fn check(
+        closes: &[(&str, i64)],
+        events: &[(&str, i64, i64, Option<Decimal>)],
+        expected: Option<Decimal>,
+    ) {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let days: Vec<i32> = closes.iter().map(|(date, _)| day_number(day(date))).collect();
+        let factors: Vec<AdjustmentFactor> = events
+            .iter()
+            .map(|(date, from, to, value)| AdjustmentFactor {
+                ex_date: day(date),
+                split: Ratio { from: (*from).into(), to: (*to).into() },
+                dividend_factor: Decimal::ONE,
+                dividend: Decimal::ZERO,
+                value: *value,
+            })
+            .collect();
+        let close = |index: usize| Decimal::from(closes[index].1);
+        let found =
+            total_return(&CloseSeries { days: &days, close: &close, factors: &factors }, 0, days.len() - 1);
+        assert_eq!(found.map(|found| round(found, 4)), expected, "{events:?}");
+    }
+
+    #[test]
+    fn dividends_buy_shares_at_the_close_of_their_ex_date() {
+        let closes = [("2024-01-02", 100), ("2024-01-03", 99), ("2024-01-05", 101)];
+        let paid = Some(dec!(2));
+        check(&closes, &[], Some(dec!(1)));
+        check(&closes, &[("2024-01-03", 1, 1, paid)], Some(dec!(3.0404)));
+        check(&closes, &[("2024-01-02", 1, 1, paid), ("2024-01-08", 1, 1, paid)], Some(dec!(1)));
+        check(&closes, &[("2024-01-04", 1, 1, paid)], Some(dec!(3)));
+        check(&closes, &[("2024-01-03", 1, 1, None)], None);
+        // Per new share on the split's own day; before it, half as much a new share.
+        check(&closes, &[("2024-01-03", 1, 2, paid)], Some(dec!(106.0808)));
+        check(&closes, &[("2024-01-04", 1, 1, paid), ("2024-01-05", 1, 2, Some(dec!(0)))], Some(dec!(104)));
+    }
+}

@@ -1,0 +1,258 @@
+//! Dividend rows of a security: paid, declared, cancelled and projected payments, with their fingerprints by
+//! year.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use rust_decimal::Decimal;
+
+use super::id::{dividend_id, hash_dividend_id};
+use super::next::declared;
+use crate::event::{DividendType, Frequency};
+use crate::metrics::arithmetic::{amount, exact_percent, factor};
+use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::computed::ex_dates::ExDateEvents;
+use crate::metrics::computed::upcoming::ProjectedPayment;
+use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::merge::Payment;
+use crate::metrics::prices::adjustment::Ratio;
+use crate::row::{AmountStatus, DividendRow, DividendStatus, Fingerprint};
+
+/// All dividend rows by ex-date: live, cancelled and projected ones.
+pub(crate) fn dividends(computed: &ComputedMetrics<'_>) -> Vec<DividendRow> {
+    let symbol = computed.inputs.history.symbol.as_str();
+    let mut rows: Vec<DividendRow> = records(computed).map(|record| record.row(symbol)).collect();
+    rows.sort_by(|a, b| (a.ex_date, a.r#type, &a.id).cmp(&(b.ex_date, b.r#type, &b.id)));
+    rows
+}
+
+/// Fingerprints of the dividend rows by ex-date year, without building the rows.
+pub(crate) fn fingerprints(computed: &ComputedMetrics<'_>, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
+    let mut years = BTreeMap::new();
+    for record in records(computed) {
+        record.hash_into(years.entry(record.ex_date.year()).or_insert_with(|| hashes.build_hasher()));
+    }
+    years.into_iter().map(|(year, state)| (year, state.finish())).collect()
+}
+
+/// Fields of a dividend row before rounding, without the symbol.
+struct DividendRecord<'m> {
+    /// Payment that provides the id; `None` for projections.
+    named: Option<&'m Payment<'m>>,
+    ex_date: NaiveDate,
+    payment_date: Option<NaiveDate>,
+    record_date: Option<NaiveDate>,
+    declaration_date: Option<NaiveDate>,
+    amount: Decimal,
+    amount_status: AmountStatus,
+    adjusted: Decimal,
+    currency: &'m str,
+    r#type: DividendType,
+    frequency: Frequency,
+    payments_per_year: Option<i32>,
+    status: DividendStatus,
+    split: Ratio,
+    price_factor: Option<Decimal>,
+    /// Payments a year at this rate; `None` if it cannot be compared with the price.
+    per_year: Option<i32>,
+    /// Close before the ex-date; `None` if there is no rate to compare with it.
+    close_before: Option<Decimal>,
+    /// Adjusted amount of the previous regular payment.
+    previous: Option<Decimal>,
+    source: &'m str,
+    revision: i64,
+    updated_at: DateTime<Utc>,
+}
+
+impl DividendRecord<'_> {
+    /// Rounds and formats the row.
+    fn row(&self, symbol: &str) -> DividendRow {
+        let yearly = || self.amount.checked_mul(Decimal::from(self.per_year?));
+        let yield_at_ex = || exact_percent(yearly()?, self.close_before?);
+        let change = |previous| exact_percent(self.adjusted.checked_sub(previous)?, previous);
+        DividendRow {
+            id: self.named.map(dividend_id),
+            symbol: symbol.to_owned(),
+            ex_date: self.ex_date,
+            payment_date: self.payment_date,
+            record_date: self.record_date,
+            declaration_date: self.declaration_date,
+            amount: amount(self.amount),
+            amount_status: self.amount_status,
+            adjusted_amount: amount(self.adjusted),
+            currency: self.currency.to_owned(),
+            r#type: self.r#type,
+            frequency: self.frequency,
+            payments_per_year: self.payments_per_year,
+            status: self.status,
+            split_factor: factor(self.split.factor()),
+            price_factor: self.price_factor.map(factor),
+            yield_at_ex: yield_at_ex(),
+            change_percent: self.previous.and_then(change),
+            source: self.source.to_owned(),
+            revision: self.revision,
+            updated_at: self.updated_at,
+        }
+    }
+}
+
+impl Fingerprint for DividendRecord<'_> {
+    fn hash_into(&self, state: &mut impl Hasher) {
+        // Destructured by name, so that the compiler reports a forgotten field.
+        let Self {
+            named,
+            ex_date,
+            payment_date,
+            record_date,
+            declaration_date,
+            amount,
+            amount_status,
+            adjusted,
+            currency,
+            r#type,
+            frequency,
+            payments_per_year,
+            status,
+            split: Ratio { from, to },
+            price_factor,
+            per_year,
+            close_before,
+            previous,
+            source,
+            revision,
+            updated_at,
+        } = self;
+        if let Some(payment) = named {
+            hash_dividend_id(payment, state);
+        }
+        ex_date.hash_into(state);
+        [payment_date, record_date, declaration_date].iter().for_each(|day| day.hash_into(state));
+        [amount, adjusted, from, to].iter().for_each(|decimal| decimal.hash_into(state));
+        [price_factor, close_before, previous].iter().for_each(|decimal| decimal.hash_into(state));
+        (amount_status, r#type, frequency, status).hash(state);
+        [payments_per_year, per_year].iter().for_each(|count| count.hash_into(state));
+        currency.hash_into(state);
+        source.hash_into(state);
+        revision.hash_into(state);
+        updated_at.hash_into(state);
+    }
+}
+
+/// All records: live ones by ex-date, then cancelled ones, then projections.
+fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = DividendRecord<'m>> {
+    let merged = &computed.inputs.merged.dividends;
+    let mut previous: Option<&Payment<'_>> = None;
+    let live = merged.payments.iter().map(move |payment| {
+        let before = if payment.class.is_regular() { previous.replace(payment) } else { None };
+        live(computed, payment, before)
+    });
+    let cancelled =
+        merged.cancelled.iter().map(|payment| record(computed, payment, DividendStatus::Cancelled));
+    let expected = computed.upcoming.projections.iter().map(|expected| projection(computed, expected));
+    live.chain(cancelled).chain(expected)
+}
+
+/// Record of a payment that counts, with the close before it and the previous regular payment.
+fn live<'m>(
+    computed: &'m ComputedMetrics<'_>,
+    payment: &'m Payment<'_>,
+    before: Option<&Payment<'_>>,
+) -> DividendRecord<'m> {
+    let record = record(computed, payment, status(payment, computed.inputs.as_of));
+    let currency = &payment.observation.record.currency;
+    let ex_day = ex_day(computed, payment);
+    let comparable = payment.class.is_regular() && *currency == computed.inputs.currency;
+    let per_year = record.payments_per_year.filter(|_| comparable);
+    let close_before = || match ex_day {
+        Some(day) => day.close_before,
+        None => computed.inputs.series().close_before(payment.ex_date),
+    };
+    let before = before.filter(|before| before.observation.record.currency == *currency);
+    DividendRecord {
+        // All distributions of an ex-date share its factor.
+        price_factor: ex_day
+            .filter(|_| payment.class != DividendClass::Stock)
+            .and_then(|day| day.dividend_factor),
+        close_before: per_year.and_then(|_| close_before()),
+        per_year,
+        previous: before.map(|before| before.adjusted),
+        ..record
+    }
+}
+
+fn record<'m>(
+    computed: &'m ComputedMetrics<'_>,
+    payment: &'m Payment<'_>,
+    status: DividendStatus,
+) -> DividendRecord<'m> {
+    let observation = payment.observation;
+    let dividend = &observation.record;
+    let frequency = dividend.frequency.unwrap_or(match payment.class {
+        DividendClass::Regular => computed.inputs.rhythm.frequency,
+        _ => Frequency::Irregular,
+    });
+    DividendRecord {
+        named: Some(payment),
+        ex_date: payment.ex_date,
+        payment_date: dividend.payment_date,
+        record_date: dividend.record_date,
+        declaration_date: dividend.declaration_date,
+        amount: payment.amount,
+        amount_status: AmountStatus::Declared,
+        adjusted: payment.adjusted,
+        currency: &dividend.currency,
+        r#type: payment.served_type(),
+        frequency,
+        payments_per_year: frequency.payments_per_year(),
+        status,
+        split: computed.inputs.merged.split_table.carry(payment.ex_date, computed.inputs.as_of),
+        price_factor: None,
+        per_year: None,
+        close_before: None,
+        previous: None,
+        source: &observation.source,
+        revision: observation.revision,
+        updated_at: observation.observed_at,
+    }
+}
+
+/// Paid from the payment date on, or from the ex-date if no payment date is known.
+fn status(payment: &Payment<'_>, as_of: NaiveDate) -> DividendStatus {
+    let due = payment.observation.record.payment_date.unwrap_or(payment.ex_date);
+    if due <= as_of { DividendStatus::Paid } else { DividendStatus::Declared }
+}
+
+/// Events of the payment's ex-date, if it has passed.
+fn ex_day<'m>(computed: &'m ComputedMetrics<'_>, payment: &Payment<'_>) -> Option<&'m ExDateEvents> {
+    let days = &computed.inputs.ex_days;
+    days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok().map(|position| &days[position])
+}
+
+fn projection<'m>(computed: &'m ComputedMetrics<'_>, expected: &ProjectedPayment) -> DividendRecord<'m> {
+    let split_table = &computed.inputs.merged.split_table;
+    let last = computed.inputs.payments().iter().rev().find(|payment| payment.class.is_regular());
+    DividendRecord {
+        named: None,
+        ex_date: expected.ex_date,
+        payment_date: expected.payment_date,
+        record_date: None,
+        declaration_date: None,
+        amount: declared(computed, expected),
+        amount_status: AmountStatus::Estimated,
+        adjusted: expected.amount,
+        currency: &computed.inputs.dividend_currency,
+        r#type: DividendType::Regular,
+        frequency: computed.inputs.rhythm.frequency,
+        payments_per_year: computed.inputs.payments_per_year(),
+        status: DividendStatus::Projected,
+        split: split_table.carry(expected.ex_date, computed.inputs.as_of),
+        price_factor: None,
+        per_year: None,
+        close_before: None,
+        previous: None,
+        source: last.map_or("", |payment| &payment.observation.source),
+        revision: 0,
+        updated_at: last.map_or(computed.updated_at, |payment| payment.observation.observed_at),
+    }
+}

@@ -1,0 +1,83 @@
+//! Record ids, unique in the whole service and stable over rebuilds.
+//!
+//! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's
+//! id. A corrected date then makes another record, and the record at the old date is cancelled. The symbol is
+//! the one of the filing, of several the security's earliest, so that later ticker changes keep ids.
+//!
+//! Several payments of a day without vendor's id are numbered by amount: the second ends in `.2`, the third
+//! in `.3`. Once a file names all of them, no other file or order changes their ids. Symbols and source names
+//! contain no `/` and no `@`.
+
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+
+use crate::event::{Dividend, Split};
+use crate::metrics::merge::Payment;
+use crate::observation::Observation;
+
+/// Usual length of an id, bytes.
+const USUAL: usize = 80;
+
+/// Id of a dividend record.
+pub(crate) fn dividend_id(payment: &Payment<'_>) -> String {
+    of_payment(payment, "dividend")
+}
+
+/// Hashes everything that the id of a dividend record consists of.
+pub(crate) fn hash_dividend_id(payment: &Payment<'_>, state: &mut impl Hasher) {
+    let Observation { id, source, record, .. } = payment.observation;
+    let Dividend { ex_date, record_date, r#type, currency, .. } = record;
+    (&payment.named.record.symbol, source, id, payment.part).hash(state);
+    if id.is_none() {
+        (ex_date, record_date, r#type, currency).hash(state);
+    }
+}
+
+/// Id of a stock dividend among the splits.
+pub(crate) fn stock_dividend_id(payment: &Payment<'_>) -> String {
+    of_payment(payment, "stock_dividend")
+}
+
+/// Id of a split record.
+pub(crate) fn split_id(observation: &Observation<Split>) -> String {
+    let split = &observation.record;
+    id(observation, split.symbol.as_str(), "split", |id| write!(id, "{}", split.ex_date))
+}
+
+fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
+    let Dividend { ex_date, record_date, r#type, currency, .. } = &payment.observation.record;
+    let said = |id: &mut String| {
+        match (ex_date, record_date) {
+            (Some(ex_date), _) => write!(id, "{ex_date}")?,
+            (None, Some(record_date)) => write!(id, "record-{record_date}")?,
+            (None, None) => id.push_str("record-"),
+        }
+        id.extend([".", r#type.as_str(), ".", currency]);
+        if payment.part == 0 { Ok(()) } else { write!(id, ".{}", payment.part + 1) }
+    };
+    id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
+}
+
+/// Id of a record. Without a vendor's id, `said` writes the identifying fields.
+fn id<T>(
+    observation: &Observation<T>,
+    symbol: &str,
+    kind: &str,
+    said: impl FnOnce(&mut String) -> fmt::Result,
+) -> String {
+    let mut id = String::with_capacity(USUAL);
+    id.extend([symbol, "/", &observation.source, "/", kind]);
+    let written = match &observation.id {
+        Some(vendor) => {
+            id.push('/');
+            id.push_str(vendor);
+            Ok(())
+        }
+        None => {
+            id.push('@');
+            said(&mut id)
+        }
+    };
+    debug_assert!(written.is_ok(), "a string takes whatever is written to it");
+    id
+}

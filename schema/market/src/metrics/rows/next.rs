@@ -1,0 +1,37 @@
+//! Next ex-dividend date and amount, as in all rows.
+
+use rust_decimal::Decimal;
+
+use super::rounded::amount;
+use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::computed::upcoming::ProjectedPayment;
+use crate::row::{Flag, NextDividend, NextStatus};
+
+/// Projected amount on the share basis of its own ex-date, which an announced split may change.
+pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPayment) -> Decimal {
+    let splits = &computed.inputs.merged.split_table;
+    splits.carry(computed.inputs.as_of, projection.ex_date).apply(projection.amount)
+}
+
+/// Next ex-dividend date: the earliest declared one, else the first projected one.
+pub(crate) fn next(computed: &ComputedMetrics<'_>) -> Option<NextDividend> {
+    if let Some(index) = computed.upcoming.declared {
+        let payment = computed.inputs.payments()[index];
+        return Some(NextDividend {
+            ex_date: payment.ex_date,
+            payment_date: payment.observation.record.payment_date,
+            amount: amount(Some(payment.amount)),
+            status: NextStatus::Declared,
+        });
+    }
+    if computed.flags.has(Flag::Overdue) {
+        return None;
+    }
+    let projection = computed.upcoming.projections.first()?;
+    Some(NextDividend {
+        ex_date: projection.ex_date,
+        payment_date: projection.payment_date,
+        amount: amount(Some(declared(computed, projection))),
+        status: NextStatus::Projected,
+    })
+}

@@ -1,0 +1,110 @@
+//! Split rows of a security, stock dividends included.
+
+use rust_decimal::Decimal;
+
+use super::id::{split_id, stock_dividend_id};
+use crate::decimal::ExactDecimal;
+use crate::metrics::arithmetic::{factor, quotient};
+use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::merge::{MergedSplit, is_known};
+use crate::metrics::prices::adjustment::Ratio;
+use crate::row::{SplitRow, SplitStatus, SplitType};
+
+/// Effective, announced and cancelled splits by ex-date, with stock dividends.
+pub(crate) fn splits(computed: &ComputedMetrics<'_>) -> Vec<SplitRow> {
+    let known = |split: &&MergedSplit| {
+        is_known(&computed.inputs.history.splits[split.index].record, &computed.inputs.known)
+    };
+    let mut rows: Vec<SplitRow> = computed
+        .inputs
+        .merged
+        .splits
+        .splits
+        .iter()
+        .filter(known)
+        .map(|split| split_row(computed, split))
+        .collect();
+    for payment in computed
+        .inputs
+        .payments()
+        .iter()
+        .filter(|p| p.class == crate::metrics::dividends::class::DividendClass::Stock)
+    {
+        if rows.iter().any(|row| row.ex_date == payment.ex_date && row.status != SplitStatus::Cancelled) {
+            continue;
+        }
+        let observation = payment.observation;
+        let ratio = Ratio { from: Decimal::ONE, to: Decimal::ONE + payment.amount };
+        rows.push(SplitRow {
+            declaration_date: observation.record.declaration_date,
+            payable_date: observation.record.payment_date,
+            revision: observation.revision,
+            updated_at: observation.observed_at,
+            ..base(computed, stock_dividend_id(payment), payment.ex_date, ratio, false)
+        });
+    }
+    rows.sort_by(|a, b| (a.ex_date, &a.id).cmp(&(b.ex_date, &b.id)));
+    rows
+}
+
+fn split_row(computed: &ComputedMetrics<'_>, split: &MergedSplit) -> SplitRow {
+    let splits = &computed.inputs.history.splits;
+    let observation = &splits[split.index];
+    let declared = observation.record.r#type.as_deref().and_then(|word| word.parse::<SplitType>().ok());
+    let by_ratio = split_type(split.ratio);
+    let shares_paid = declared == Some(SplitType::StockDividend) && by_ratio != SplitType::Reverse;
+    SplitRow {
+        r#type: if shares_paid { SplitType::StockDividend } else { by_ratio },
+        declaration_date: observation.record.declaration_date,
+        payable_date: observation.record.payable_date,
+        revision: observation.revision,
+        updated_at: observation.observed_at,
+        ..base(computed, split_id(&splits[split.named]), split.ex_date, split.ratio, split.cancelled)
+    }
+}
+
+fn base(
+    computed: &ComputedMetrics<'_>,
+    id: String,
+    ex_date: chrono::NaiveDate,
+    ratio: Ratio,
+    cancelled: bool,
+) -> SplitRow {
+    let status = match (cancelled, ex_date <= computed.inputs.as_of) {
+        (true, _) => SplitStatus::Cancelled,
+        (false, true) => SplitStatus::Effective,
+        (false, false) => SplitStatus::Announced,
+    };
+    let later = computed.inputs.merged.split_table.between(ex_date, computed.inputs.as_of);
+    let cumulative = if status == SplitStatus::Effective { ratio.then(later) } else { later };
+    let number = |value: Decimal| ExactDecimal::from(value.normalize());
+    SplitRow {
+        id,
+        symbol: computed.inputs.history.symbol.to_string(),
+        ex_date,
+        declaration_date: None,
+        payable_date: None,
+        from_shares: number(ratio.from),
+        to_shares: number(ratio.to),
+        ratio: quotient(ratio.to, ratio.from).map_or_else(ExactDecimal::default, factor),
+        text: format!("{}:{}", ratio.to.normalize(), ratio.from.normalize()),
+        r#type: split_type(ratio),
+        price_factor: factor(ratio.factor()),
+        cumulative_price_factor: factor(cumulative.factor()),
+        status,
+        revision: 0,
+        updated_at: computed.updated_at,
+    }
+}
+
+/// Forward or reverse by direction. Below 1.25 new shares per old share it is a stock dividend.
+fn split_type(ratio: Ratio) -> SplitType {
+    let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
+    if ratio.to < ratio.from {
+        SplitType::Reverse
+    } else if ratio.to < quarter_more {
+        SplitType::StockDividend
+    } else {
+        SplitType::Forward
+    }
+}

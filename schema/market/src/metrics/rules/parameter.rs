@@ -1,0 +1,112 @@
+//! Definition of a rule parameter: name, unit, default, range; validation of values.
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+/// Rule parameter: a number chosen by this service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RuleParameter {
+    /// Name, for example `streak.tolerance`.
+    pub name: &'static str,
+    /// Rule number, for example R14.
+    pub rule: &'static str,
+    /// Unit of the value.
+    pub unit: &'static str,
+    /// Default value.
+    pub default: Decimal,
+    /// Smallest valid value.
+    pub least: Decimal,
+    /// Largest valid value.
+    pub most: Decimal,
+    /// True if the value is an integer.
+    pub whole: bool,
+    /// Effect of the parameter.
+    pub meaning: &'static str,
+}
+
+/// Parameter with a value other than its default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ParameterDeviation {
+    /// Name of the parameter.
+    pub name: &'static str,
+    /// Current value.
+    pub value: Decimal,
+    /// Default value.
+    pub default: Decimal,
+    /// Unit of both values.
+    pub unit: &'static str,
+    /// Rule number.
+    pub rule: &'static str,
+}
+
+/// Error in a rule parameter.
+#[expect(missing_docs, reason = "the message of each says it")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    #[error("{0:?} is not NAME=VALUE with a decimal value, such as streak.tolerance=0.05")]
+    Form(String),
+    #[error("there is no rule parameter {name:?}; the nearest is {nearest}")]
+    Unknown { name: String, nearest: &'static str },
+    #[error("{name} cannot be {value}: it is from {least} to {most}, in {unit}")]
+    Range { name: &'static str, value: Decimal, least: Decimal, most: Decimal, unit: &'static str },
+    #[error("{name} cannot be {value}: it is a whole number, in {unit}")]
+    Fraction { name: &'static str, value: Decimal, unit: &'static str },
+    #[error("{0} is given twice")]
+    Twice(&'static str),
+}
+
+impl RuleParameter {
+    /// Validates a value against range and type.
+    pub(crate) fn validate(&self, value: Decimal) -> Result<Decimal, RuleError> {
+        let Self { name, unit, least, most, .. } = *self;
+        if value < least || most < value {
+            return Err(RuleError::Range { name, value, least, most, unit });
+        }
+        if self.whole && !value.is_integer() {
+            return Err(RuleError::Fraction { name, value, unit });
+        }
+        Ok(value.normalize())
+    }
+
+    /// Finds a parameter by name; the error suggests the nearest name.
+    pub(crate) fn find(name: &str, among: &'static [Self]) -> Result<&'static Self, RuleError> {
+        let distance = |parameter: &&Self| strsim::damerau_levenshtein(name, parameter.name);
+        match among.iter().min_by_key(distance) {
+            Some(nearest) if nearest.name == name => Ok(nearest),
+            nearest => Err(RuleError::Unknown {
+                name: name.to_owned(),
+                nearest: nearest.map_or("none", |nearest| nearest.name),
+            }),
+        }
+    }
+}
+
+/// Parses a literal as an exact decimal at compile time: digits, one point, underscores.
+pub(crate) const fn exact(text: &str) -> Decimal {
+    let bytes = text.as_bytes();
+    let (mut digits, mut scale, mut in_fraction, mut place) = (0u64, 0, false, 0);
+    while place < bytes.len() {
+        match bytes[place] {
+            b'.' => in_fraction = true,
+            b'_' => {}
+            digit => {
+                digits = 10 * digits + (digit - b'0') as u64;
+                scale += in_fraction as u32;
+            }
+        }
+        place += 1;
+    }
+    Decimal::from_parts(digits as u32, (digits >> 32) as u32, 0, false, scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_are_exact() {
+        assert_eq!(exact("0.05"), dec!(0.05));
+        assert_eq!(exact("550"), dec!(550));
+        assert_eq!(exact("1_000_000_000_000"), dec!(1000000000000));
+    }
+}

@@ -1,0 +1,222 @@
+//! Table of rule parameters by rule: name, type, default, range, unit and meaning.
+
+use std::collections::BTreeMap;
+
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use serde::{Deserialize, Serialize};
+
+use super::parameter::{RuleParameter, exact};
+
+/// Converts a literal to the type of its field.
+macro_rules! literal {
+    (i64, $text:literal) => {
+        $text
+    };
+    (Decimal, $text:literal) => {
+        exact(stringify!($text))
+    };
+}
+
+/// Converts a validated value to the type of its field.
+macro_rules! admitted {
+    (i64, $value:ident) => {
+        $value.to_i64()?
+    };
+    (Decimal, $value:ident) => {
+        $value
+    };
+}
+
+macro_rules! is_whole {
+    (i64) => {
+        true
+    };
+    (Decimal) => {
+        false
+    };
+}
+
+/// Declares the parameters: one struct per group, and their table.
+macro_rules! rules {
+    ($(
+        $(#[doc = $about:literal])*
+        $group:ident: $Group:ident, $rule:literal {
+            $($(#[doc = $meaning:literal])* $field:ident: $type:ident = $default:literal, $least:literal..=$most:literal, $unit:literal;)*
+        }
+    )*) => {
+        $(
+            $(#[doc = $about])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub struct $Group {
+                $($(#[doc = $meaning])* pub $field: $type,)*
+            }
+        )*
+
+        /// Values of all rule parameters.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "BTreeMap<String, Decimal>", into = "BTreeMap<String, Decimal>")]
+        pub struct Rules {
+            $($(#[doc = $about])* pub $group: $Group,)*
+        }
+
+        impl Rules {
+            /// Default values.
+            pub const DEFAULT: Self = Self {
+                $($group: $Group { $($field: literal!($type, $default),)* },)*
+            };
+
+            /// All parameters, in the order of the rules.
+            pub const PARAMETERS: &'static [RuleParameter] = &[$($(RuleParameter {
+                name: concat!(stringify!($group), ".", stringify!($field)),
+                rule: $rule,
+                unit: $unit,
+                default: exact(stringify!($default)),
+                least: exact(stringify!($least)),
+                most: exact(stringify!($most)),
+                whole: is_whole!($type),
+                meaning: concat!($($meaning),*).trim_ascii(),
+            },)*)*];
+
+            /// Values, in the order of [`Rules::PARAMETERS`].
+            pub(crate) fn values(&self) -> Vec<Decimal> {
+                vec![$($(Decimal::from(self.$group.$field),)*)*]
+            }
+
+            /// Sets a parameter; `None` if the value does not fit its type.
+            pub(crate) fn set(&mut self, name: &str, value: Decimal) -> Option<()> {
+                $($(if name == concat!(stringify!($group), ".", stringify!($field)) {
+                    self.$group.$field = admitted!($type, value);
+                })*)*
+                Some(())
+            }
+        }
+    };
+}
+
+rules! {
+    /// Payment frequency from the gaps between ex-dates.
+    frequency: FrequencyRules, "R5" {
+        /// Gap between ex-dates above which payments restart; earlier ones are ignored. Also for R8 and R28.
+        restart_days: i64 = 550, 366..=3650, "days";
+        /// Number of newest ex-dates in the inference.
+        newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
+        /// Minimum share of adjacent gap pairs that sum to a year, for semi-annual.
+        yearly_pairs: i64 = 60, 1..=100, "percent";
+        /// Minimum sum of two gaps that make a year.
+        year_least_days: i64 = 330, 300..=365, "days";
+        /// Maximum sum of two gaps that make a year.
+        year_most_days: i64 = 400, 365..=430, "days";
+        /// Minimum share of gaps in the class of the median gap.
+        class_agreement: i64 = 60, 1..=100, "percent";
+        /// Minimum number of gaps that overrule a vendor's tag.
+        overruling_gaps: i64 = 4, 1..=24, "gaps";
+        /// Minimum share of gaps that agree to overrule a vendor's tag.
+        overruling_agreement: i64 = 75, 1..=100, "percent";
+        /// Maximum distance of the median gap from a tagged frequency without a gap class.
+        tag_tolerance: i64 = 15, 0..=50, "percent";
+        /// Shortest weekly gap.
+        weekly_least_days: i64 = 5, 1..=7, "days";
+        /// Longest weekly gap.
+        weekly_most_days: i64 = 10, 7..=19, "days";
+        /// Shortest monthly gap.
+        monthly_least_days: i64 = 20, 8..=30, "days";
+        /// Longest monthly gap.
+        monthly_most_days: i64 = 45, 30..=59, "days";
+        /// Shortest quarterly gap.
+        quarterly_least_days: i64 = 60, 32..=91, "days";
+        /// Longest quarterly gap.
+        quarterly_most_days: i64 = 135, 91..=150, "days";
+        /// Shortest semi-annual gap.
+        semi_annual_least_days: i64 = 136, 92..=182, "days";
+        /// Longest semi-annual gap.
+        semi_annual_most_days: i64 = 250, 182..=300, "days";
+        /// Shortest annual gap.
+        annual_least_days: i64 = 251, 183..=365, "days";
+        /// Longest annual gap.
+        annual_most_days: i64 = 450, 365..=550, "days";
+    }
+    /// Dividend status of a payer.
+    status: StatusRules, "R6" {
+        /// Periods of 365/n days without an ex-date after which a payer has lapsed.
+        lapse_periods: Decimal = 1.5, 1..=5, "periods";
+        /// Days without an ex-date that 12 or 13 payments a year always allow.
+        monthly_least_days: i64 = 75, 31..=366, "days";
+        /// Days without an ex-date that 24 or more payments a year always allow.
+        weekly_least_days: i64 = 21, 7..=366, "days";
+        /// Days without an ex-date after which an irregular payer has lapsed.
+        irregular_days: i64 = 450, 31..=3650, "days";
+    }
+    /// Forward dividend.
+    forward: ForwardRules, "R8" {
+        /// Factor over the median of the four amounts before, from which an amount needs a confirmation.
+        unusual_factor: Decimal = 3, 1.01..=100, "times";
+        /// Factor within which the next amount confirms an unusual one.
+        confirming_factor: Decimal = 1.5, 1..=100, "times";
+        /// Difference between half-yearly amounts above which they are an interim and a final one.
+        unequal_halves: Decimal = 10, 0..=100, "percent";
+    }
+    /// Increase streaks.
+    streak: StreakRules, "R14" {
+        /// Difference up to which totals or rates are equal. Also for changes of the rate (R13).
+        tolerance: Decimal = 0.05, 0..=10, "percent";
+        /// Consecutive years with an equal total that neither count nor end a streak.
+        tolerated_flat_years: i64 = 0, 0..=10, "years";
+    }
+    /// Lists of dividend growers.
+    lists: ListRules, "R15" {
+        /// Minimum streak of a Dividend Aristocrat.
+        aristocrat_years: i64 = 25, 1..=100, "years";
+        /// Minimum market value of an Aristocrat's freely traded shares.
+        aristocrat_float_cap: Decimal = 3_000_000_000, 0..=1_000_000_000_000, "US dollars";
+        /// Minimum value of an Aristocrat's daily trade.
+        aristocrat_daily_value: Decimal = 5_000_000, 0..=1_000_000_000_000, "US dollars";
+        /// Minimum streak of a Dividend King.
+        king_years: i64 = 50, 1..=100, "years";
+        /// Minimum streak of a champion.
+        champion_years: i64 = 25, 1..=100, "years";
+        /// Minimum streak of a contender.
+        contender_years: i64 = 10, 1..=100, "years";
+        /// Minimum streak of a challenger.
+        challenger_years: i64 = 5, 1..=100, "years";
+    }
+    /// Suspect yields, yield traps and the safety label.
+    safety: SafetyRules, "R18" {
+        /// Headline yield above which it is taken for an error or a liquidation.
+        suspect_yield: Decimal = 25, 1..=1000, "percent";
+        /// Payout above which a dividend is unsafe and a trap.
+        payout_limit: Decimal = 100, 10..=1000, "percent";
+        /// Payout from which a dividend is borderline.
+        borderline_payout: Decimal = 75, 0..=1000, "percent";
+        /// Payout from which a real-estate dividend is borderline.
+        borderline_real_estate: Decimal = 90, 0..=1000, "percent";
+        /// Distance of the forward dividend below the trailing one above which it is a trap.
+        trap_dividend_fall: Decimal = 10, 0..=100, "percent";
+        /// Price fall over 12 months above which it is a trap.
+        trap_price_fall: Decimal = 40, 0..=100, "percent";
+    }
+    /// Risk against the benchmark.
+    risk: RiskRules, "R23" {
+        /// Minimum number of monthly return pairs of a beta.
+        beta_least_pairs: i64 = 24, 2..=60, "pairs";
+    }
+    /// Isolated outliers among regular amounts.
+    outlier: OutlierRules, "R28" {
+        /// Number of sums before a new one in the comparison.
+        compared_sums: i64 = 4, 2..=20, "sums";
+        /// Factor over their median from which a sum is suspect.
+        factor: Decimal = 10, 2..=1000, "times";
+        /// Factor within which two sums confirm each other.
+        near_factor: Decimal = 3, 1..=100, "times";
+        /// Minimum number of days between yearly extra payments.
+        yearly_least_days: i64 = 335, 300..=365, "days";
+        /// Maximum number of days between yearly extra payments.
+        yearly_most_days: i64 = 395, 365..=430, "days";
+        /// Minimum amount, as a share of the close before it, that is visible in the price.
+        special_share: Decimal = 5, 0.1..=100, "percent";
+        /// Minimum price fall on the ex-date that proves a special.
+        special_least_fall: Decimal = 0.6, 0..=1, "times the amount";
+        /// Maximum price fall on the ex-date that proves a special.
+        special_most_fall: Decimal = 1.4, 1..=10, "times the amount";
+    }
+}

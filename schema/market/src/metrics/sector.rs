@@ -1,0 +1,323 @@
+//! Sector statistics over the active listed stocks of a sector (R25).
+//!
+//! Funds and members with a suspect yield are excluded. Median (the headline) and mean yield cover payers.
+//! The weighted yield is Σ cap x yield / Σ cap over members with a market cap, non-payers at 0, as in
+//! published aggregates. Price changes are weighted likewise. Top payers are ordered by yield, market cap and
+//! symbol. An empty sector has nulls and zero counts.
+//! Source: the aggregate yield of the S&P indices.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use chrono::{Days, NaiveDate};
+use rust_decimal::Decimal;
+
+use super::arithmetic::{count, mean, median, percent, quotient};
+use crate::decimal::ExactDecimal;
+use crate::event::SecurityType;
+use crate::row::{Industry, JsonColumn, Metrics, SectorRow, Stock};
+
+/// Figures of one sector member; percents in points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SectorMember {
+    /// Canonical ticker.
+    pub symbol: String,
+    /// Sector name.
+    pub sector: Option<String>,
+    /// Industry name.
+    pub industry: Option<String>,
+    /// Security type.
+    pub security_type: SecurityType,
+    /// True if the security still trades.
+    pub is_active: bool,
+    /// True if the dividend status is active.
+    pub pays_dividend: bool,
+    /// Headline yield, percent.
+    pub dividend_yield: Option<Decimal>,
+    /// True if the yield is too high to be trusted.
+    pub yield_suspect: bool,
+    /// Market capitalisation, US dollars.
+    pub market_cap: Option<i64>,
+    /// Dividends over earnings, percent.
+    pub payout_ratio: Option<Decimal>,
+    /// Dividend growth a year over five years, percent.
+    pub growth_5y: Option<Decimal>,
+    /// Price over earnings.
+    pub pe_ratio: Option<Decimal>,
+    /// True for a Dividend Aristocrat.
+    pub is_aristocrat: bool,
+    /// True for a Dividend King.
+    pub is_king: bool,
+    /// Change of the close since the previous session, percent.
+    pub change_percent_1d: Option<Decimal>,
+    /// Change of the close since the last session of the previous year, percent.
+    pub change_percent_ytd: Option<Decimal>,
+    /// Next declared ex-date.
+    pub next_ex_date: Option<NaiveDate>,
+}
+
+impl SectorMember {
+    /// Builds a member from its rows. Only a declared next ex-date counts; projected ones do not.
+    pub fn from_rows(stock: &Stock, metrics: Option<&Metrics>) -> Self {
+        let decimal = |value: Option<ExactDecimal>| value.map(|value| value.0);
+        let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
+        let declared = declared.filter(|next| next.status == crate::row::NextStatus::Declared);
+        let Stock { listed, figures, .. } = stock;
+        Self {
+            symbol: listed.symbol.clone(),
+            sector: listed.sector.clone(),
+            industry: listed.industry.clone(),
+            security_type: listed.r#type,
+            is_active: listed.is_active,
+            pays_dividend: listed.pays_dividend,
+            dividend_yield: decimal(listed.dividend_yield),
+            yield_suspect: figures.yield_suspect,
+            market_cap: listed.market_cap,
+            payout_ratio: decimal(figures.screened.payout_ratio),
+            growth_5y: decimal(figures.screened.growth_5y),
+            pe_ratio: decimal(figures.screened.pe_ratio),
+            is_aristocrat: figures.screened.is_dividend_aristocrat,
+            is_king: figures.screened.is_dividend_king,
+            change_percent_1d: decimal(figures.change_percent),
+            change_percent_ytd: decimal(figures.change_percent_ytd),
+            next_ex_date: declared.map(|next| next.ex_date),
+        }
+    }
+
+    fn is_counted(&self) -> bool {
+        self.is_active && self.security_type.is_stock() && !self.yield_suspect
+    }
+
+    /// Yield for the sector's aggregate: 0 for non-payers, `None` for payers with an unknown yield.
+    fn yield_at_zero(&self) -> Option<Decimal> {
+        if self.pays_dividend { self.payer_yield() } else { Some(Decimal::ZERO) }
+    }
+
+    fn payer_yield(&self) -> Option<Decimal> {
+        self.dividend_yield.filter(|value| self.pays_dividend && *value > Decimal::ZERO)
+    }
+}
+
+/// Rows of all sectors of the members, by slug.
+pub fn sector_rows<'a>(
+    members: impl IntoIterator<Item = &'a SectorMember>,
+    as_of: NaiveDate,
+) -> Vec<SectorRow> {
+    let mut sectors: BTreeMap<String, Vec<&SectorMember>> = BTreeMap::new();
+    for member in members {
+        if let Some(sector) = &member.sector {
+            sectors.entry(slug(sector)).or_default().push(member);
+        }
+    }
+    let name = |members: &[&SectorMember]| {
+        members.iter().filter_map(|member| member.sector.clone()).min().unwrap_or_default()
+    };
+    sectors.values().map(|members| sector_row(&name(members), members, as_of)).collect()
+}
+
+/// Row of one sector on a date.
+pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate) -> SectorRow {
+    let counted: Vec<&SectorMember> = members.iter().copied().filter(|member| member.is_counted()).collect();
+    let yields: Vec<Decimal> = counted.iter().filter_map(|member| member.payer_yield()).collect();
+    let middle = |field: fn(&SectorMember) -> Option<Decimal>| {
+        median(counted.iter().filter_map(|member| field(member)).collect())
+    };
+    let many = |condition: &dyn Fn(&SectorMember) -> bool| {
+        count(counted.iter().filter(|member| condition(member)).count())
+    };
+    let last = as_of.checked_add_days(Days::new(30)).unwrap_or(as_of);
+    let caps: Vec<i64> = counted.iter().filter_map(|member| member.market_cap).collect();
+    SectorRow {
+        sector: sector.to_owned(),
+        slug: slug(sector),
+        stock_count: count(counted.len()),
+        payer_count: many(&|member| member.payer_yield().is_some()),
+        etf_count: count(
+            members.iter().filter(|m| m.is_active && m.security_type == SecurityType::Etf).count(),
+        ),
+        market_cap: if caps.is_empty() {
+            None
+        } else {
+            caps.iter().try_fold(0i64, |sum, cap| sum.checked_add(*cap))
+        },
+        avg_yield: mean(&yields).map(percent),
+        median_yield: median(yields.clone()).map(percent),
+        weighted_yield: weighted(&counted, SectorMember::yield_at_zero).map(percent),
+        max_yield: yields.iter().max().copied().map(percent),
+        median_payout_ratio: middle(|member| member.payout_ratio).map(percent),
+        median_growth_5y: middle(|member| member.growth_5y).map(percent),
+        median_pe: middle(|member| member.pe_ratio).map(percent),
+        aristocrat_count: many(&|member| member.is_aristocrat),
+        king_count: many(&|member| member.is_king),
+        change_percent_1d: weighted(&counted, |member| member.change_percent_1d).map(percent),
+        change_percent_ytd: weighted(&counted, |member| member.change_percent_ytd).map(percent),
+        ex_dates_next_30d: many(&|member| {
+            member.next_ex_date.is_some_and(|date| as_of <= date && date <= last)
+        }),
+        as_of,
+        industries: JsonColumn(industries(&counted)),
+    }
+}
+
+/// Slug of a sector name: lower case, with one hyphen for each run of other characters.
+pub fn slug(sector: &str) -> String {
+    let words = sector.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<String>>().join("-")
+}
+
+fn industries(members: &[&SectorMember]) -> Vec<Industry> {
+    let mut industries: BTreeMap<&str, Vec<&SectorMember>> = BTreeMap::new();
+    for member in members {
+        if let Some(industry) = &member.industry {
+            industries.entry(industry).or_default().push(member);
+        }
+    }
+    industries
+        .into_iter()
+        .map(|(industry, members)| Industry {
+            industry: industry.to_owned(),
+            stock_count: count(members.len()),
+            median_yield: median(members.iter().filter_map(|member| member.payer_yield()).collect())
+                .map(percent),
+        })
+        .collect()
+}
+
+/// Members with the highest yields, in descending order.
+pub fn top_payers<'a>(members: &[&'a SectorMember], count: usize) -> Vec<&'a SectorMember> {
+    let mut payers: Vec<&SectorMember> =
+        members.iter().copied().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();
+    payers.sort_by(|a, b| {
+        let key = |member: &SectorMember| (Reverse(member.payer_yield()), Reverse(member.market_cap));
+        key(a).cmp(&key(b)).then_with(|| a.symbol.cmp(&b.symbol))
+    });
+    payers.truncate(count);
+    payers
+}
+
+/// Σ cap x figure / Σ cap over members with both.
+fn weighted(members: &[&SectorMember], figure: fn(&SectorMember) -> Option<Decimal>) -> Option<Decimal> {
+    let (mut sum, mut caps) = (Decimal::ZERO, Decimal::ZERO);
+    for member in members {
+        let Some((cap, value)) = member.market_cap.map(Decimal::from).zip(figure(member)) else { continue };
+        sum = sum.checked_add(cap.checked_mul(value)?)?;
+        caps = caps.checked_add(cap)?;
+    }
+    quotient(sum, caps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(symbol: &str, yielded: Decimal, cap: i64) -> SectorMember {
+        SectorMember {
+            symbol: symbol.into(),
+            sector: Some("Energy".into()),
+            industry: None,
+            security_type: SecurityType::Stock,
+            is_active: true,
+            pays_dividend: yielded > Decimal::ZERO,
+            dividend_yield: Some(yielded),
+            yield_suspect: false,
+            market_cap: Some(cap),
+            payout_ratio: None,
+            growth_5y: None,
+            pe_ratio: None,
+            is_aristocrat: false,
+            is_king: false,
+            change_percent_1d: None,
+            change_percent_ytd: None,
+            next_ex_date: None,
+        }
+    }
+
+    #[test]
+    fn industries_are_told_of_by_name() {
+        let in_industry =
+            |industry: &str, member: SectorMember| SectorMember { industry: Some(industry.into()), ..member };
+        let members = [
+            in_industry("Pipelines", member("A", dec!(6), 10)),
+            in_industry("Drilling", member("B", dec!(2), 10)),
+            in_industry("Pipelines", member("C", dec!(8), 10)),
+            in_industry("Drilling", member("D", dec!(0), 10)),
+            member("E", dec!(9), 10),
+        ];
+        let rows = sector_rows(&members, "2024-12-31".parse().unwrap());
+        let told = |industry: &Industry| {
+            let median = industry.median_yield.map(|median| median.to_string());
+            (industry.industry.clone(), industry.stock_count, median)
+        };
+        // Who pays nothing is counted, but has no yield.
+        assert_eq!(
+            rows[0].industries.0.iter().map(told).collect::<Vec<_>>(),
+            [
+                ("Drilling".to_owned(), 2, Some("2".to_owned())),
+                ("Pipelines".to_owned(), 2, Some("7".to_owned()))
+            ]
+        );
+    }
+
+    #[test]
+    fn medians_are_over_payers_and_weights_over_all() {
+        let as_of = "2024-12-31".parse().unwrap();
+        let fund = SectorMember { security_type: SecurityType::Etf, ..member("F", dec!(9), 1000) };
+        let suspect = SectorMember { yield_suspect: true, ..member("S", dec!(80), 1000) };
+        let gone = SectorMember { is_active: false, ..member("G", dec!(9), 1000) };
+        let members = [
+            member("A", dec!(2), 100),
+            member("B", dec!(3), 50),
+            member("C", dec!(4), 25),
+            member("D", dec!(5), 10),
+            member("N", dec!(0), 65),
+            fund,
+            suspect,
+            gone,
+        ];
+        let rows = sector_rows(&members, as_of);
+        let figures = &rows[0];
+        assert_eq!((figures.stock_count, figures.payer_count, figures.etf_count), (5, 4, 1));
+        assert_eq!(figures.median_yield, Some(ExactDecimal(dec!(3.5))));
+        assert_eq!(figures.avg_yield, Some(ExactDecimal(dec!(3.5))));
+        assert_eq!(figures.weighted_yield, Some(ExactDecimal(dec!(2))));
+        assert_eq!(figures.max_yield, Some(ExactDecimal(dec!(5))));
+        let all: Vec<&SectorMember> = members.iter().collect();
+        let top: Vec<&str> = top_payers(&all, 2).iter().map(|m| m.symbol.as_str()).collect();
+        assert_eq!(top, ["D", "C"]);
+        assert_eq!(sector_row("Energy", &[], as_of).median_yield, None);
+        assert_eq!(slug("Oil, Gas & Consumable  Fuels"), "oil-gas-consumable-fuels");
+    }
+
+    #[test]
+    fn who_does_not_pay_at_present_is_no_payer_whatever_its_yield() {
+        let as_of = "2024-12-31".parse().unwrap();
+        // What was paid in the year before it stopped; a payment of which no yield can be told.
+        let stopped = SectorMember { pays_dividend: false, ..member("S", dec!(8), 100) };
+        let unknown = SectorMember { pays_dividend: true, ..member("U", dec!(0), 100) };
+        let members = [member("A", dec!(4), 100), stopped, unknown];
+        let row = &sector_rows(&members, as_of)[0];
+        assert_eq!((row.stock_count, row.payer_count), (3, 1));
+        assert_eq!(
+            (row.median_yield, row.max_yield),
+            (Some(ExactDecimal(dec!(4))), Some(ExactDecimal(dec!(4))))
+        );
+        // Of A's 4 and the 0 of who stopped.
+        assert_eq!(row.weighted_yield, Some(ExactDecimal(dec!(2))));
+        let all: Vec<&SectorMember> = members.iter().collect();
+        assert_eq!(
+            top_payers(&all, 9).iter().map(|member| member.symbol.as_str()).collect::<Vec<_>>(),
+            ["A"]
+        );
+    }
+
+    #[test]
+    fn ex_dates_are_counted_from_today_through_30_days_ahead() {
+        let counted = |ex_date: &str| {
+            let member =
+                SectorMember { next_ex_date: Some(ex_date.parse().unwrap()), ..member("A", dec!(4), 100) };
+            sector_row("Energy", &[&member], "2024-12-20".parse().unwrap()).ex_dates_next_30d
+        };
+        let days = ["2024-12-19", "2024-12-20", "2025-01-19", "2025-01-20"];
+        assert_eq!(days.map(counted), [0, 1, 1, 0]);
+    }
+}

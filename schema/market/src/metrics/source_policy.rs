@@ -1,0 +1,160 @@
+//! Source policy: the order of preference among feeds, by kind and date range (R32).
+//!
+//! Dividends and splits of a date range come from one source only. Two vendors with ex-dates a day apart must
+//! not both count. Prices and reference data use the same order but may fall back per day. Ranges are divided
+//! at the bounds of the policy's rules for the kind.
+//!
+//! The lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
+//! observation, then by name. The source `manual` is not a vendor: its records override single records of the
+//! preferred source.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use crate::event::Kind;
+use crate::history::{PolicyRule, SourcePolicy};
+
+/// Source of operators' records, which override single vendor records.
+pub const MANUAL: &str = "manual";
+
+/// Source with data of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceCandidate<'a> {
+    /// Name of the feed.
+    pub source: &'a str,
+    /// Newest observation of the kind.
+    pub observed_at: DateTime<Utc>,
+}
+
+/// Sort key of a source on a day; the smallest is preferred.
+pub(crate) fn preference<'a>(
+    policy: &SourcePolicy,
+    kind: Kind,
+    candidate: SourceCandidate<'a>,
+    day: NaiveDate,
+) -> (bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
+    let rank = rules(policy, kind)
+        .filter(|rule| rule.source == candidate.source && holds(rule, day))
+        .map(|rule| rule.rank)
+        .min();
+    // Sources without a rule come last.
+    (rank.is_none(), rank, Reverse(candidate.observed_at), candidate.source)
+}
+
+/// Preferred candidate on a day.
+pub(crate) fn preferred<'a>(
+    policy: &SourcePolicy,
+    kind: Kind,
+    candidates: impl IntoIterator<Item = SourceCandidate<'a>>,
+    day: NaiveDate,
+) -> Option<SourceCandidate<'a>> {
+    candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
+}
+
+/// First days of the date ranges that the rules of a kind define, ascending. The first range is open.
+pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
+    let after = |day: NaiveDate| day.succ_opt().unwrap_or(NaiveDate::MAX);
+    let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(after)]).flatten();
+    let mut starts: Vec<NaiveDate> = std::iter::once(NaiveDate::MIN).chain(bounds).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
+/// Index of the range that contains a day.
+pub(crate) fn range_of(starts: &[NaiveDate], day: NaiveDate) -> usize {
+    starts.partition_point(|start| *start <= day).saturating_sub(1)
+}
+
+fn rules(policy: &SourcePolicy, kind: Kind) -> impl Iterator<Item = &PolicyRule> {
+    policy.rules.iter().filter(move |rule| rule.kind == kind)
+}
+
+fn holds(rule: &PolicyRule, day: NaiveDate) -> bool {
+    rule.from.is_none_or(|from| from <= day) && rule.to.is_none_or(|to| day <= to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn ranked_before_newest_before_name() {
+        let rule = |source: &str, from: Option<&str>, rank| PolicyRule {
+            kind: Kind::Dividend,
+            source: source.into(),
+            from: from.map(date),
+            to: None,
+            rank,
+        };
+        let policy =
+            SourcePolicy { rules: vec![rule("a", Some("2020-01-01"), 2), rule("b", Some("2022-01-01"), 1)] };
+        let candidate = |source, second| SourceCandidate {
+            source,
+            observed_at: DateTime::from_timestamp(second, 0).unwrap(),
+        };
+        let all = [candidate("a", 1), candidate("b", 2), candidate("c", 3), candidate("d", 3)];
+        let check = |day, expected| {
+            assert_eq!(
+                preferred(&policy, Kind::Dividend, all, date(day)).map(|c| c.source),
+                Some(expected),
+                "{day}"
+            );
+        };
+        check("2019-12-31", "c");
+        check("2020-01-01", "a");
+        check("2022-01-01", "b");
+        assert_eq!(preferred(&policy, Kind::Split, all, date("2022-01-01")).map(|c| c.source), Some("c"));
+        assert_eq!(
+            range_starts(&policy, Kind::Dividend),
+            [NaiveDate::MIN, date("2020-01-01"), date("2022-01-01")]
+        );
+        assert_eq!(range_of(&range_starts(&policy, Kind::Dividend), date("2021-06-01")), 1);
+    }
+
+    #[test]
+    fn a_rule_holds_from_its_first_day_through_its_last() {
+        let rule = |source: &str, from: Option<&str>, to: Option<&str>, rank| PolicyRule {
+            kind: Kind::Price,
+            source: source.into(),
+            from: from.map(date),
+            to: to.map(date),
+            rank,
+        };
+        let candidate = |source| SourceCandidate { source, observed_at: DateTime::UNIX_EPOCH };
+        let check = |rules: &[PolicyRule], day: &str, expected: &str| {
+            let policy = SourcePolicy { rules: rules.to_vec() };
+            for all in [["a", "b"], ["b", "a"]] {
+                let found = preferred(&policy, Kind::Price, all.map(candidate), date(day));
+                assert_eq!(found.map(|found| found.source), Some(expected), "{day} {rules:?}");
+            }
+        };
+        let year = [rule("b", Some("2020-01-01"), Some("2020-12-31"), 1)];
+        for (day, expected) in
+            [("2019-12-31", "a"), ("2020-01-01", "b"), ("2020-12-31", "b"), ("2021-01-01", "a")]
+        {
+            check(&year, day, expected);
+        }
+        // The lowest rank of a source counts, and of equal ranks the name.
+        check(
+            &[rule("a", None, None, 2), rule("b", None, None, 3), rule("b", None, None, 1)],
+            "2020-01-01",
+            "b",
+        );
+        check(&[rule("a", None, None, 1), rule("b", None, None, 1)], "2020-01-01", "a");
+        check(&[rule("b", None, None, -1), rule("a", None, None, 0)], "2020-01-01", "b");
+        let policy = SourcePolicy { rules: vec![year[0].clone(), rule("a", Some("2020-01-01"), None, 2)] };
+        let starts = range_starts(&policy, Kind::Price);
+        assert_eq!(starts, [NaiveDate::MIN, date("2020-01-01"), date("2021-01-01")]);
+        for (day, range) in [("2019-12-31", 0), ("2020-01-01", 1), ("2020-12-31", 1), ("2021-01-01", 2)] {
+            assert_eq!(range_of(&starts, date(day)), range, "{day}");
+        }
+        assert_eq!(range_of(&starts, NaiveDate::MIN), 0);
+        assert_eq!(preferred(&policy, Kind::Price, [], date("2020-01-01")), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! Market capitalisation and ratios of price to per-share figures (R24).
+//!
+//! Shares outstanding are converted to the as-of date through the splits since `shares_as_of`; per-share
+//! figures likewise. P/E is null if earnings are 0 or less, or in another currency than the price.
+//! Source: the usual definitions.
+
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
+use super::arithmetic::{positive, quotient};
+use super::prices::adjustment::Splits;
+
+/// Converts a per-share figure to the as-of date's share basis.
+pub(crate) fn per_share(
+    value: Option<Decimal>,
+    basis: NaiveDate,
+    splits: &Splits,
+    as_of: NaiveDate,
+) -> Option<Decimal> {
+    value.map(|value| splits.carry(basis, as_of).apply(value))
+}
+
+/// Converts a share count to the as-of date's share basis.
+pub(crate) fn shares(
+    value: Option<Decimal>,
+    basis: NaiveDate,
+    splits: &Splits,
+    as_of: NaiveDate,
+) -> Option<Decimal> {
+    value.map(|value| splits.carry(basis, as_of).inverse().apply(value))
+}
+
+/// Price x shares outstanding.
+pub fn market_cap(price: Option<Decimal>, shares_outstanding: Option<Decimal>) -> Option<Decimal> {
+    price?.checked_mul(shares_outstanding?)
+}
+
+/// Price over a per-share figure; `None` unless the figure is positive.
+pub fn price_to(price: Option<Decimal>, per_share: Option<Decimal>) -> Option<Decimal> {
+    quotient(price?, positive(per_share)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
+
+    #[test]
+    fn figures_reported_before_a_split() {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let split = SplitEvent { ex_date: day("2024-08-12"), ratio: Ratio { from: dec!(1), to: dec!(2) } };
+        let splits = Splits::new(vec![split]);
+        let (reported, as_of) = (day("2024-06-30"), day("2024-09-30"));
+        let outstanding = shares(Some(dec!(50000000)), reported, &splits, as_of);
+        assert_eq!(market_cap(Some(dec!(40)), outstanding), Some(dec!(4000000000)));
+        assert_eq!(
+            price_to(Some(dec!(40)), per_share(Some(dec!(5)), reported, &splits, as_of)),
+            Some(dec!(16))
+        );
+        assert_eq!(price_to(Some(dec!(40)), Some(dec!(-1))), None);
+    }
+}
