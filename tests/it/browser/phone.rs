@@ -30,7 +30,7 @@ async fn the_selected_tab_is_in_view_and_tables_are_cards() -> Result<()> {
             path == "/plans" || is_in_view(&stage, ".menu a[aria-current]").await?,
             "{path}: the selected tab"
         );
-        let wide = "return [...document.querySelectorAll('.scroll')].filter(box => box.offsetParent && box.scrollWidth > box.clientWidth).length";
+        let wide = "return [...document.querySelectorAll('.scroll:has(> .stack)')].filter(box => box.scrollWidth > box.clientWidth).length";
         assert_eq!(stage.browser.run(wide).await?, 0, "{path}: a table scrolls sideways");
     }
     Ok(())

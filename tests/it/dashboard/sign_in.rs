@@ -156,7 +156,17 @@ async fn without_a_dashboard_there_are_the_plans_alone() -> Result<()> {
     let mut person = Person::at(&api)?;
     for path in ["/", "/dashboard", "/sign-in", "/sign-up", "/link/x"] {
         let page = person.get(path).await?;
-        assert!(page.status == 404 && page.text.starts_with("{\"error\""), "{path}: {}", page.text);
+        assert!(
+            page.status == 404 && page.has("Page not found") && !page.has("href=\"/sign-in"),
+            "{path}: {}",
+            page.text
+        );
+        let program = api.get(path, None).await?;
+        assert!(
+            program.status == 404 && program.text().starts_with("{\"error\""),
+            "{path}: {}",
+            program.text()
+        );
     }
     assert!(person.get("/plans").await?.has("Ask the operator"));
     Ok(())

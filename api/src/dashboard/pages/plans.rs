@@ -77,7 +77,7 @@ fn body(tiers: &Tiers, current: Option<Tier>, how: &Markup) -> Markup {
         }
         section aria-labelledby="gated" {
             h2 id="gated" { "Endpoints that need a plan" }
-            div.scroll tabindex="0" role="region" aria-label="Endpoints that need a plan" {
+            div.scroll tabindex="0" role="region" aria-label="Table of endpoints that need a plan" {
                 table.stack {
                     thead { tr { th scope="col" { "Feature" } th scope="col" { "Call" } th scope="col" { "Plan" } } }
                     tbody {
