@@ -67,5 +67,6 @@ mod servers;
 mod slow_log;
 mod sync;
 mod taken_back;
+mod upgrade;
 mod vendors;
 mod what_if;
