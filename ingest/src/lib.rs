@@ -6,7 +6,6 @@
 mod batch;
 pub mod cli;
 mod clock;
-mod dir_lock;
 pub mod format;
 pub mod fuzz_targets;
 pub mod generate;

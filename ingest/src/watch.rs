@@ -15,11 +15,11 @@ use event_log::stream::StreamSettings;
 use telemetry::listener::MetricsSettings;
 use telemetry::{Shutdown, failpoint};
 
-use crate::dir_lock;
 use crate::load::error::LoadError;
 use crate::load::report::Summary;
 use crate::load::{LoadArgs, load, parse_source};
 use crate::normalize::parse_duration;
+use crate::source::dir_lock;
 
 /// Where files go.
 const DONE: &str = "done";

@@ -12,32 +12,22 @@ use crate::batch::accumulator::Collector;
 use crate::normalize::parse_date;
 use crate::source::files::{Encoding, FeedFile};
 
-mod alphavantage;
 mod answer;
 pub mod canonical;
 mod day;
-mod eodhd;
 mod file_symbol;
 mod head;
-mod ishares;
 mod json;
-mod listings;
 mod mapped;
-mod massive;
 mod newest_basis;
 mod ratio;
 mod reading;
-mod sec;
-mod sp500;
 mod symbol_from;
 mod table;
 #[cfg(test)]
 mod tests;
-mod tiingo;
 mod vendor;
-mod wiki;
-mod yahoo;
-mod yahoo_chart;
+mod vendors;
 
 pub(crate) use answer::{is_throttle, notice};
 pub use head::Head;
@@ -52,16 +42,16 @@ pub use symbol_from::SymbolFrom;
 static CHOICES: [Choice; 12] = [
     Choice::Auto,
     Choice::Canonical,
-    Choice::Vendor(&wiki::FORMAT),
-    Choice::Vendor(&tiingo::FORMAT),
-    Choice::Vendor(&alphavantage::FORMAT),
-    Choice::Vendor(&eodhd::FORMAT),
-    Choice::Vendor(&massive::FORMAT),
-    Choice::Vendor(&ishares::FORMAT),
-    Choice::Vendor(&sp500::FORMAT),
-    Choice::Vendor(&listings::FORMAT),
-    Choice::Vendor(&sec::FORMAT),
-    Choice::Vendor(&yahoo::FORMAT),
+    Choice::Vendor(&vendors::wiki::FORMAT),
+    Choice::Vendor(&vendors::tiingo::FORMAT),
+    Choice::Vendor(&vendors::alphavantage::FORMAT),
+    Choice::Vendor(&vendors::eodhd::FORMAT),
+    Choice::Vendor(&vendors::massive::FORMAT),
+    Choice::Vendor(&vendors::ishares::FORMAT),
+    Choice::Vendor(&vendors::sp500::FORMAT),
+    Choice::Vendor(&vendors::listings::FORMAT),
+    Choice::Vendor(&vendors::sec::FORMAT),
+    Choice::Vendor(&vendors::yahoo::FORMAT),
 ];
 
 impl ValueEnum for Choice {

@@ -8,8 +8,8 @@ use chrono::Utc;
 use event_log::stream::StreamSettings;
 use telemetry::{Shutdown, outln};
 
-use crate::dir_lock;
 use crate::log::reader::Log;
+use crate::source::dir_lock;
 
 mod args;
 mod ask;

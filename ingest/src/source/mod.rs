@@ -1,5 +1,6 @@
 //! Sources: feed files on disk, in archives or on standard input, as decoded text and raw records.
 
+pub(crate) mod dir_lock;
 pub(crate) mod files;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet_table;

@@ -10,16 +10,16 @@ use chrono::{Days, Months, NaiveDate};
 use market::event::Kind;
 use rust_decimal::Decimal;
 
-use super::canonical::Draft;
-use super::head::Head;
-use super::json::Json;
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::vendor::read_documents;
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::head::Head;
+use crate::format::json::Json;
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::vendor::read_documents;
 use crate::normalize::parse_date;
 use crate::source::files::Encoding;
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "sec",
     about: "SEC EDGAR company facts JSON, one company a file",
     needs: "an object with cik, entityName and facts is needed",

@@ -7,16 +7,16 @@ use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
 use market::event::Kind;
 
-use super::canonical::Draft;
-use super::day::Days;
-use super::head::Head;
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::vendor::{VendorRow, read_rows};
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::day::Days;
+use crate::format::head::Head;
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::vendor::{VendorRow, read_rows};
 use crate::normalize::{Fault, shown};
 use crate::source::files::Encoding;
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "massive",
     about: "Polygon / Massive JSON (dividends, splits, tickers, aggregates) and flat files of day aggregates",
     needs: "results of dividends, splits, tickers or aggregates, or the columns ticker, window_start and close, are needed",

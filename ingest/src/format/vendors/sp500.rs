@@ -5,15 +5,15 @@ use market::event::Kind;
 use market::reference::Country;
 use rust_decimal::Decimal;
 
-use super::canonical::Draft;
-use super::head::Head;
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::vendor::{VendorRow, read_rows, scaled};
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::head::Head;
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::vendor::{VendorRow, read_rows, scaled};
 use crate::normalize::Fault;
 use crate::source::files::Encoding;
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "sp500",
     about: "The datasets project's S&P 500 constituents and financials CSV",
     needs: "the columns Symbol and GICS Sector, or Symbol, Price/Earnings and Market Cap, are needed",

@@ -7,18 +7,18 @@ use std::borrow::Cow;
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use super::canonical::Draft;
-use super::day::{Days, RawDay, split_shares};
-use super::head::Head;
-use super::json::Json;
-use super::reading::{Options, ReadError, Reading, Vendor, Whose};
-use super::vendor::{VendorRow, read_documents, read_rows, take_row};
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::day::{Days, RawDay, split_shares};
+use crate::format::head::Head;
+use crate::format::json::Json;
+use crate::format::reading::{Options, ReadError, Reading, Vendor, Whose};
+use crate::format::vendor::{VendorRow, read_documents, read_rows, take_row};
 use crate::normalize::{Fault, session_date};
 use crate::price::parse::PriceCells;
 use crate::source::files::Encoding;
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "alphavantage",
     about: "Alpha Vantage TIME_SERIES_DAILY(_ADJUSTED), DIVIDENDS, SPLITS as JSON and CSV, OVERVIEW JSON",
     needs: "a daily time series, a symbol with dividends or splits, or an overview is needed",

@@ -6,15 +6,15 @@ use chrono::NaiveDate;
 use market::event::Kind;
 use market::reference::Exchange;
 
-use super::canonical::Draft;
-use super::head::{Head, plain};
-use super::reading::{ReadError, Reading, Vendor, Whose};
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::head::{Head, plain};
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
 use crate::normalize::{Fault, is_absent, parse_date};
 use crate::source::files::Encoding;
 use crate::source::records::{Record, Records};
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "ishares",
     about: "iShares holdings CSV of one fund",
     needs: "a line \"Fund Holdings as of\" and a table with Ticker, Name and Weight (%) are needed",

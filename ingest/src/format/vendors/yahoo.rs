@@ -11,13 +11,13 @@ use std::io::Read;
 use market::event::ShareBasis;
 use market::symbol::Symbol;
 
-use super::day::{amount, split_shares};
-use super::head::{Head, plain};
-use super::newest_basis::{Day, NewestBasis};
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::table::{NONE, PriceColumns, Table};
-use super::yahoo_chart;
 use crate::batch::accumulator::Collector;
+use crate::format::day::{amount, split_shares};
+use crate::format::head::{Head, plain};
+use crate::format::newest_basis::{Day, NewestBasis};
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::table::{NONE, PriceColumns, Table};
+use crate::format::vendors::yahoo_chart;
 use crate::normalize::{Fault, is_absent, session_date, trim};
 use crate::source::files::Encoding;
 use crate::source::records::Record;
@@ -27,7 +27,7 @@ const TICKER: [&str; 2] = ["symbol", "ticker"];
 /// Columns of tables that have no prices.
 const EVENTS: [&str; 3] = ["dividends", "stocksplits", "capitalgains"];
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "yahoo",
     about: "Yahoo-style prices, dividends and splits CSV, of one symbol or with a Ticker column, and chart answers (v8) in JSON",
     needs: "columns Date, Open, High, Low, Close, Adj Close and Volume are needed",

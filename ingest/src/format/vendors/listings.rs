@@ -5,15 +5,15 @@
 
 use market::event::Kind;
 
-use super::canonical::Draft;
-use super::head::Head;
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::vendor::{VendorRow, read_rows};
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::head::Head;
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::vendor::{VendorRow, read_rows};
 use crate::normalize::Fault;
 use crate::source::files::Encoding;
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "listings",
     about: "Listings of Nasdaq, NYSE and other exchanges: the datasets project's CSV and the symbol directory's files",
     needs: "the columns Symbol and Security Name, or ACT Symbol, are needed",

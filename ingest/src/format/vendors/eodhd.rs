@@ -7,17 +7,17 @@ use market::event::Kind;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::canonical::Draft;
-use super::day::{Days, split_shares};
-use super::head::Head;
-use super::json::Json;
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::vendor::{VendorRow, read_documents, read_rows, take_row};
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::day::{Days, split_shares};
+use crate::format::head::Head;
+use crate::format::json::Json;
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::vendor::{VendorRow, read_documents, read_rows, take_row};
 use crate::normalize::{Fault, parse_date};
 use crate::source::files::Encoding;
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "eodhd",
     about: "EODHD eod, div and splits as CSV and JSON, bulk last day, fundamentals JSON",
     needs: "date with adjusted_close, value or split, or code, exchange and date, are needed",

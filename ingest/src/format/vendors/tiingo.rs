@@ -5,16 +5,16 @@
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use super::canonical::Draft;
-use super::day::{Days, RawDay};
-use super::head::Head;
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::vendor::{VendorRow, read_rows};
 use crate::batch::accumulator::Collector;
+use crate::format::canonical::Draft;
+use crate::format::day::{Days, RawDay};
+use crate::format::head::Head;
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::vendor::{VendorRow, read_rows};
 use crate::normalize::{Fault, session_date};
 use crate::price::parse::PriceCells;
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "tiingo",
     about: "Tiingo end-of-day CSV and JSON, one symbol a file, and corporate actions JSON",
     needs: "date, close and divCash, or exDate with distribution or splitFrom, are needed",

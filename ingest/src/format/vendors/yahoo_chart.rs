@@ -12,13 +12,13 @@ use market::event::ShareBasis;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
-use super::day::{amount, split_shares};
-use super::head::Head;
-use super::json::Json;
-use super::newest_basis::{Day, NewestBasis};
-use super::reading::{Options, ReadError, Reading};
-use super::vendor::read_documents;
 use crate::batch::accumulator::Collector;
+use crate::format::day::{amount, split_shares};
+use crate::format::head::Head;
+use crate::format::json::Json;
+use crate::format::newest_basis::{Day, NewestBasis};
+use crate::format::reading::{Options, ReadError, Reading};
+use crate::format::vendor::read_documents;
 use crate::normalize::Fault;
 use crate::price::parse::PriceCells;
 use crate::source::files::Encoding;
@@ -27,12 +27,12 @@ use crate::source::files::Encoding;
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
 /// True if a file is such an answer.
-pub(super) fn is_chart(head: &Head) -> bool {
+pub(crate) fn is_chart(head: &Head) -> bool {
     head.encoding != Encoding::Csv && head.has(&["chart"])
 }
 
 /// Reads all rows; the command line's symbol goes before the answer's.
-pub(super) fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
+pub(crate) fn read(reading: Reading<'_>, rows: &mut Collector) -> Result<(), ReadError> {
     let (symbol, options) = (reading.options.symbol.clone(), reading.options);
     let mut outcome = Ok(());
     read_documents(reading, rows, |document, _, rows| {

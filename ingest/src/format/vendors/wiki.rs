@@ -5,17 +5,17 @@
 
 use market::symbol::Symbol;
 
-use super::day::RawDay;
-use super::head::{Head, plain};
-use super::reading::{ReadError, Reading, Vendor, Whose};
-use super::table::{PriceColumns, Table};
 use crate::batch::accumulator::Collector;
+use crate::format::day::RawDay;
+use crate::format::head::{Head, plain};
+use crate::format::reading::{ReadError, Reading, Vendor, Whose};
+use crate::format::table::{PriceColumns, Table};
 use crate::normalize::{Fault, session_date, trim};
 use crate::source::files::Encoding;
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
 
-pub(super) static FORMAT: Vendor = Vendor {
+pub(crate) static FORMAT: Vendor = Vendor {
     name: "wiki",
     about: "Quandl / Nasdaq Data Link WIKI prices CSV",
     needs: "columns date, close, ex-dividend and split_ratio are needed",
