@@ -1,31 +1,89 @@
-//! The files of a program use each other without circles, so each can be read, and changed, without all the others.
+//! Structure of the sources: no import cycles between files or folders, at most 20 entries a folder, crate order.
 //!
 //! A file uses another when a path in it (`crate::…`, `super::…`, or of its own child) ends there: in code, in a test
-//! module or in a re-export. Whoever names something by its re-export uses the file it comes from.
+//! module or in a re-export. A use through a re-export is a use of the file that defines the item.
 
 mod circles;
 mod paths;
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use circles::circles;
 use paths::Modules;
 
+const CRATES: [&str; 7] =
+    ["schema/market", "schema/log", "schema/store", "schema/telemetry", "ingest", "projector", "api"];
+/// Largest number of entries of a source folder.
+const MAX_ENTRIES: usize = 20;
+/// Folders with one file per endpoint or vendor.
+const ONE_FILE_EACH: [&str; 2] = ["routes", "vendors"];
+
+fn sources(krate: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")
+}
+
 #[test]
 fn no_files_use_each_other_in_a_circle() {
-    let circles_of = |program: &'static str| {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(program).join("src");
-        let found = circles(&Modules::read(&sources).uses());
-        found.into_iter().map(move |files| (program, files.join(" ")))
-    };
-    let found: Vec<(&str, String)> =
-        ["schema/market", "schema/log", "schema/store", "schema/telemetry", "ingest", "projector", "api"]
-            .into_iter()
-            .flat_map(circles_of)
-            .collect();
-    assert!(found.is_empty(), "{found:?}");
+    for krate in CRATES {
+        let found = circles(&Modules::read(&sources(krate)).uses());
+        assert!(found.is_empty(), "{krate}: {found:?}");
+    }
+}
+
+#[test]
+fn no_folders_use_each_other_in_a_circle() {
+    for krate in CRATES {
+        let found = circles(&folder_uses(&Modules::read(&sources(krate)).uses()));
+        assert!(found.is_empty(), "{krate}: {found:?}");
+    }
+}
+
+#[test]
+fn a_source_folder_has_at_most_twenty_entries() {
+    for krate in CRATES {
+        let mut folders = vec![sources(krate)];
+        while let Some(folder) = folders.pop() {
+            let mut entries = BTreeSet::new();
+            for entry in fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                entries.insert(path.file_stem().unwrap().to_owned());
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+            let is_exempt = ONE_FILE_EACH.iter().any(|name| folder.ends_with(name));
+            assert!(is_exempt || entries.len() <= MAX_ENTRIES, "{}: {}", folder.display(), entries.len());
+        }
+    }
+}
+
+/// Uses between the top-level folders of a crate; a file without a folder counts as one.
+fn folder_uses(files: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
+    let folder = |file: &str| file.split('/').next().map_or("", |top| top.trim_end_matches(".rs")).to_owned();
+    let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (file, uses) in files.iter().filter(|(file, _)| *file != "lib.rs") {
+        let from = folder(file);
+        let to = uses.iter().map(|used| folder(used)).filter(|to| *to != from && to != "lib");
+        folders.entry(from.clone()).or_default().extend(to);
+    }
+    folders
+}
+
+#[test]
+fn a_circle_of_folders_is_seen_where_files_have_none() {
+    let files = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a/mod.rs", "mod high; mod low;"),
+        ("a/high.rs", "use crate::b::Word;"),
+        ("a/low.rs", "struct Thing;"),
+        ("b.rs", "use crate::a::low::Thing;"),
+    ];
+    let uses = uses_of(&files);
+    assert!(circles(&uses).is_empty());
+    assert_eq!(circles(&folder_uses(&uses)), [["a", "b"]]);
 }
 
 #[test]

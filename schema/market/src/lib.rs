@@ -3,6 +3,7 @@
 //! Invariants: no dependency does I/O, so [`metrics`] is pure (no clock, files or sockets); every decimal is exact.
 
 pub mod bars;
+pub mod column;
 pub mod day;
 pub mod decimal;
 pub mod event;

@@ -62,11 +62,11 @@ macro_rules! text_enum {
             postgres_types::to_sql_checked!();
         }
 
-        impl $crate::row::ColumnType for $name {
+        impl $crate::column::ColumnType for $name {
             const TYPE: postgres_types::Type = postgres_types::Type::TEXT;
         }
 
-        impl $crate::row::Fingerprint for $name {
+        impl $crate::column::Fingerprint for $name {
             fn hash_into(&self, state: &mut impl std::hash::Hasher) {
                 std::hash::Hash::hash(self, state);
             }

@@ -4,8 +4,8 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::column::JsonColumn;
 use super::quarantine::Quarantined;
+use crate::column::JsonColumn;
 use crate::decimal::ExactDecimal;
 use crate::event::Frequency;
 use crate::{table_row, text_enum};

@@ -4,7 +4,6 @@
 //! unknown values are `null`. All values are rounded: amounts to 6 places, percents and ratios to 4, factors
 //! to 12.
 
-mod column;
 mod dividend;
 mod etf;
 mod flag;
@@ -17,7 +16,7 @@ mod split;
 mod stock;
 mod table;
 
-pub use column::{ColumnType, Fingerprint, JsonColumn};
+pub use crate::column::{ColumnType, Fingerprint, JsonColumn};
 pub use dividend::{AmountStatus, DividendRow, DividendStatus};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
 pub use flag::{Flag, Flags, QuarantineReason};

@@ -4,8 +4,8 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::column::JsonColumn;
 use super::metrics::{NextDividend, YieldBasis};
+use crate::column::JsonColumn;
 use crate::decimal::ExactDecimal;
 use crate::event::{FormerSymbol, Frequency, SecurityType};
 use crate::table_row;
